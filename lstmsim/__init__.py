@@ -1,0 +1,64 @@
+"""lstmsim: a cycle-level simulator of recurrent-network accelerators.
+
+The functions of `lstmsim.api` and the types they take and give are here by name, and are imported when first used,
+so that importing the package is cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lstmsim.api import Run, load_scenario, load_trace, plot, run, save_trace, simulate, trace
+    from lstmsim.errors import DeadlockError, InputError, LstmsimError
+    from lstmsim.metrics.report import Report
+    from lstmsim.metrics.timeline import Timeline
+    from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
+    from lstmsim.workload.cell import cell
+    from lstmsim.workload.model import Layer, Model
+    from lstmsim.workload.scenario import Job, Scenario
+
+__all__ = [
+    "ColumnCore",
+    "ColumnNpu",
+    "DeadlockError",
+    "InputError",
+    "Job",
+    "Latency",
+    "Layer",
+    "LstmsimError",
+    "Model",
+    "Report",
+    "Run",
+    "Scenario",
+    "Timeline",
+    "cell",
+    "load_scenario",
+    "load_trace",
+    "plot",
+    "run",
+    "save_trace",
+    "simulate",
+    "trace",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "lstmsim.api": ("Run", "load_scenario", "load_trace", "plot", "run", "save_trace", "simulate", "trace"),
+    "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
+    "lstmsim.metrics.report": ("Report",),
+    "lstmsim.metrics.timeline": ("Timeline",),
+    "lstmsim.targets.column_npu": ("ColumnCore", "ColumnNpu", "Latency"),
+    "lstmsim.workload.cell": ("cell",),
+    "lstmsim.workload.model": ("Layer", "Model"),
+    "lstmsim.workload.scenario": ("Job", "Scenario"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module 'lstmsim' has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""What is computed: cells, models, jobs. Knows no hardware."""

@@ -1,0 +1,79 @@
+"""Jobs: which model runs how long, when it arrives, and where it may run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lstmsim.workload.model import Model
+
+__all__ = ["ArrayCore", "Chip", "Job", "Scenario"]
+
+
+@dataclass(frozen=True)
+class ArrayCore:
+    """What the accounts need to know of a core: its PEs, how many take part (`ep * vp`), and other settings to show.
+
+    >>> ArrayCore(npe=10, ep=2, vp=4).mapped
+    8
+    """
+
+    npe: int
+    ep: int
+    vp: int
+    settings: Mapping[str, int | str] = field(default_factory=dict, hash=False)
+
+    @property
+    def mapped(self) -> int:
+        """PEs that work when a tile issues."""
+        return self.ep * self.vp
+
+
+class Chip(Protocol):
+    """What every target's description has: a name, the kind that selects its lowering, and one clock."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def frequency_mhz(self) -> float: ...
+    @property
+    def array_cores(self) -> tuple[ArrayCore, ...]: ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """One inference: `steps` of `model`, arriving at cycle `arrival`.
+
+    Frame t of its input is there from cycle `arrival + t * frame_interval`. `core` binds it to one core.
+    `batch` inferences run together where the target has batching (1 elsewhere).
+
+    >>> from lstmsim.workload.cell import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3).macs
+    96
+    """
+
+    name: str
+    model: Model
+    steps: int
+    arrival: int = 0
+    frame_interval: int = 0
+    core: int | None = None
+    batch: int = 1
+
+    @property
+    def macs(self) -> int:
+        """Useful multiply-accumulates of the whole job."""
+        return self.model.macs_per_step * self.steps * self.batch
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A chip and the jobs it serves, in the order in which the user listed them."""
+
+    chip: Chip
+    jobs: tuple[Job, ...]
+    name: str = "scenario"
