@@ -1,0 +1,36 @@
+"""Engines: each runs any Program to the same Trace and knows no target.
+
+`reference` is written to be read, `fast` to be fast; they share types and policies, not mechanism.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from lstmsim.errors import InputError
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+
+__all__ = ["ENGINES", "run"]
+
+#: Engines by name, with a line for people.
+ENGINES = {
+    "fast": "event-jumping integer loop; the default",
+    "reference": "SimPy processes, one issue at a time; slower, written to be read",
+}
+
+
+def run(program: Program, engine: str = "fast") -> Trace:
+    """Run the program on the engine of that name; `InputError` if there is no such engine.
+
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(unit=0, count=3),))
+    >>> task = Task("t", variants=((0, (Phase(body, repeat=2),)),), buffers=(), cores=(0,))
+    >>> run(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
+    6
+    """
+    if engine not in ENGINES:
+        raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
+    module = import_module(f"lstmsim.engines.{engine}")
+    trace: Trace = module.run(program)
+    return trace

@@ -1,0 +1,12 @@
+"""Settings of the whole test run."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# The usual run finds the same on every machine and day; LSTMSIM_HYPOTHESIS=explore looks for new examples.
+settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("LSTMSIM_HYPOTHESIS", "repeatable"))

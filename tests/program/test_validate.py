@@ -1,0 +1,82 @@
+"""Programs that break a rule are refused with a sentence; deadlocks name who waits for what, alike on both engines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lstmsim.engines import ENGINES, run
+from lstmsim.errors import DeadlockError, InputError, ProgramError
+from lstmsim.program.program import Body, Buffer, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.validate import validate
+
+CORE = Core(0, (Unit("array", "coarse"), Unit("tail", "fifo")))
+
+
+def program(*operations: Operation, buffers: tuple[Buffer, ...] = (), repeat: int = 2, **task: object) -> Program:
+    phases = (Phase(Body(operations), repeat),)
+    made = Task("t", ((0, phases),), ((0, buffers),), (0,))
+    return Program((CORE,), (replace(made, **task),))  # type: ignore[arg-type]
+
+
+FAULTS = [
+    (program(Operation(2)), "unit 2 does not exist"),
+    (program(Operation(0, cycles=0)), "cycles and count must be at least 1"),
+    (program(Operation(0, count=0)), "cycles and count must be at least 1"),
+    (program(Operation(0, cycles=3, result_cycles=2)), "result_cycles 2 < cycles 3"),
+    (program(Operation(0, takes=0)), "buffer 0 does not exist"),
+    (program(Operation(0), Operation(0, needs=(Dependence(0, 0),))), "delay 0 < 1"),
+    (program(Operation(0, needs=(Dependence(0, 1),))), "operation 0 with lag 0, which comes no earlier"),
+    (program(Operation(0, needs=(Dependence(5, 1, lag=1),))), "operation 5, which does not exist"),
+    (program(Operation(0, needs=(Dependence(0, 1, phase=0),))), "phase 0 is not an earlier one"),
+    (program(Operation(0, needs=(Dependence(0, 1, "hunger", lag=1),))), "no cause called 'hunger'"),
+    (program(Operation(0), repeat=0), "must repeat at least once"),
+    (program(), "must repeat at least once and hold an operation"),
+    (program(Operation(0), cores=()), "may run on no core"),
+    (program(Operation(0), cores=(3,)), "core 3 does not exist"),
+    (program(Operation(0), release=-1), "must not be negative"),
+    (program(Operation(0), buffers=(Buffer("b", 0),)), "at least one slot"),
+    (
+        program(Operation(0, takes=0), Operation(1, takes=0, frees=0), buffers=(Buffer("b", 1),)),
+        "buffer 0 is taken by more than one unit",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), FAULTS, ids=[sentence for _, sentence in FAULTS])
+def test_each_broken_rule_is_named(wrong: Program, sentence: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        validate(wrong)
+    assert sentence in str(caught.value)
+
+
+def test_phases_that_depend_on_each_other_repeat_equally_often() -> None:
+    first = Phase(Body((Operation(0),)), 2)
+    second = Phase(Body((Operation(0, needs=(Dependence(0, 1, phase=0),)),)), 3)
+    task = Task("t", ((0, (first, second)),), (), (0,))
+    with pytest.raises(ProgramError, match="phase 0 repeats 2 times, phase 1 3"):
+        validate(Program((CORE,), (task,)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_deadlock_names_who_waits_for_what(engine: str) -> None:
+    # the second take needs a slot that only the tail frees, which waits for the second tile
+    stuck = program(
+        Operation(0, takes=0, label="tile"),
+        Operation(0, takes=0, label="tile"),
+        Operation(1, needs=(Dependence(1, 4),), frees=0, label="tail"),
+        buffers=(Buffer("bank", 1),),
+    )
+    with pytest.raises(DeadlockError) as caught:
+        run(stuck, engine)
+    assert str(caught.value).splitlines() == [
+        "deadlock at cycle 0: nothing can start any more",
+        "  task t: tile on unit 0 waits for a free slot of buffer 0",
+        "  task t: tail on unit 1 waits for tile 1 of phase 0, iteration 0",
+    ]
+
+
+def test_an_unknown_engine_is_refused_with_those_there_are() -> None:
+    with pytest.raises(InputError, match="no engine called 'warp'; there are: fast, reference"):
+        run(program(Operation(0)), "warp")

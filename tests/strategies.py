@@ -1,0 +1,157 @@
+"""Random programs and scenarios for hypothesis: small, legal, and as nasty as the rules allow."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from lstmsim.program.program import (
+    CAUSES,
+    Body,
+    Buffer,
+    Core,
+    Dependence,
+    Operation,
+    Phase,
+    Program,
+    Task,
+    Unit,
+)
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
+from lstmsim.workload.cell import cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Job, Scenario
+
+SMALL = st.integers(0, 3)
+SELDOM = st.sampled_from([False, False, True])
+
+
+@st.composite
+def dependences(
+    draw: st.DrawFn, index: int, size: int, number: int, repeats: list[int], sizes: list[int]
+) -> Dependence:
+    cause, delay = draw(st.sampled_from(CAUSES)), draw(st.integers(1, 9))
+    earlier = [phase for phase in range(number) if repeats[phase] == repeats[number]]
+    if earlier and draw(st.booleans()):
+        phase = draw(st.sampled_from(earlier))
+        operation = draw(st.integers(0, sizes[phase] - 1))
+        return Dependence(operation, delay, cause, phase=phase, mirrored=draw(st.booleans()))
+    lag = draw(st.integers(0, 2)) if index else draw(st.integers(1, 2))
+    return Dependence(draw(st.integers(0, (index - 1) if lag == 0 else size - 1)), delay, cause, lag=lag)
+
+
+@st.composite
+def phase_lists(draw: st.DrawFn, units: int, buffers: int) -> tuple[Phase, ...]:
+    count = draw(st.integers(1, 3))
+    repeats = [draw(st.sampled_from([1, 2, 3, 3, 5])) for _ in range(count)]
+    sizes = [draw(st.integers(1, 5)) for _ in range(count)]
+    taker, freer = draw(st.integers(0, units - 1)), draw(st.integers(0, units - 1))
+    phases = []
+    for number in range(count):
+        operations = []
+        for index in range(sizes[number]):
+            unit, cycles = draw(st.integers(0, units - 1)), draw(st.integers(1, 3))
+            needs = draw(st.lists(dependences(index, sizes[number], number, repeats, sizes), max_size=2))
+            operations.append(
+                Operation(
+                    unit=unit,
+                    cycles=cycles,
+                    count=draw(st.integers(1, 4)),
+                    needs=tuple(needs),
+                    frame=draw(st.booleans()),
+                    takes=0 if buffers and unit == taker and draw(SELDOM) else None,
+                    frees=0 if buffers and unit == freer and draw(st.booleans()) else None,
+                    result_cycles=cycles + draw(SMALL),
+                )
+            )
+        phases.append(Phase(Body(tuple(operations)), repeats[number], draw(st.booleans())))
+    return tuple(phases)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """A legal program; some of them get stuck on their buffers, which both engines must say alike."""
+    kinds = [
+        tuple(
+            Unit(f"u{unit}", draw(st.sampled_from(["coarse", "fine", "fifo"])), draw(st.sampled_from([0, 1, 3])))
+            for unit in range(draw(st.integers(1, 3)))
+        )
+        for _ in range(draw(st.integers(1, 2)))
+    ]
+    cores = tuple(
+        Core(kind, kinds[kind], draw(st.integers(1, 3)))
+        for kind in draw(st.lists(st.integers(0, len(kinds) - 1), min_size=1, max_size=3))
+    )
+    tasks = []
+    for number in range(draw(st.integers(1, 5))):
+        buffers = draw(st.sampled_from([(), (), (Buffer("banks", 2),), (Buffer("banks", 4),)]))
+        variants = tuple((kind, draw(phase_lists(len(units), len(buffers)))) for kind, units in enumerate(kinds))
+        allowed = draw(st.sets(st.integers(0, len(cores) - 1), min_size=1))
+        tasks.append(
+            Task(
+                name=f"t{number}",
+                variants=variants,
+                buffers=tuple((kind, buffers) for kind in range(len(kinds))),
+                cores=tuple(sorted(allowed)),
+                release=draw(st.sampled_from([0, 0, 1, 2, 7, 40])),
+                frame_interval=draw(st.sampled_from([0, 0, 1, 5, 20])),
+            )
+        )
+    return Program(cores, tuple(tasks))
+
+
+@st.composite
+def cores_of_a_chip(draw: st.DrawFn) -> ColumnCore:
+    """A small core; half of its latencies are drawn, the others keep their default."""
+    ep, vp = draw(st.integers(1, 8)), draw(st.sampled_from([1, 3, 4, 5, 8, 12, 16, 30]))
+    least = {"read": 0, "convert": 0, "quantize": 0, "writeback": 0}
+    names = draw(st.sets(st.sampled_from([each.name for each in fields(Latency)])))
+    latency = {name: draw(st.integers(least.get(name, 1), 9)) for name in sorted(names)}
+    return ColumnCore(
+        npe=ep * vp + draw(SMALL),
+        ep=ep,
+        vp=vp,
+        threads=draw(st.integers(1, 4)),
+        tail_width=draw(st.sampled_from([1, 2, 3, 5, 8, 64])),
+        accumulator_banks=draw(st.sampled_from([1, 2, 2, 3, 40])),
+        thread_policy=draw(st.sampled_from(["coarse", "fine"])),
+        switch_cycles=draw(st.sampled_from([0, 0, 1, 3])),
+        block_order=draw(st.sampled_from(["row", "column"])),
+        latency=Latency(**latency),
+    )
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Model:
+    """One to three layers of up to 24 units."""
+    order = draw(st.sampled_from(["layer", "step"]))
+    layers: list[Layer] = []
+    for _ in range(draw(st.integers(1, 3))):
+        size = layers[-1].output if layers else draw(st.integers(1, 24))
+        both = order == "layer" and draw(st.booleans())
+        layers.append(Layer(cell(draw(st.sampled_from(["lstm", "gru", "rnn"]))), draw(st.integers(1, 24)), size, both))
+    return Model("m", tuple(layers), order)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """A small chip and jobs that it can run."""
+    cores = tuple(draw(st.lists(cores_of_a_chip(), min_size=1, max_size=3)))
+    jobs = []
+    for number in range(draw(st.integers(1, 5))):
+        model = draw(models())
+        able = [index for index, core in enumerate(cores) if core.refusal(model) is None]
+        assume(able)
+        jobs.append(
+            Job(
+                name=f"j{number}",
+                model=model,
+                steps=draw(st.integers(1, 4)),
+                arrival=draw(st.sampled_from([0, 0, 1, 30, 400])),
+                frame_interval=draw(st.sampled_from([0, 0, 7, 90])),
+                core=draw(st.sampled_from([None, *able])),
+            )
+        )
+    return Scenario(ColumnNpu("chip", 260, cores), tuple(jobs))
