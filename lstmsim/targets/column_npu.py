@@ -1,0 +1,189 @@
+"""The column-wise NPU: description of the chip. Its lowering is in `lstmsim.targets.column_lowering`.
+
+Sources: column-wise LSTM patent (PE array, adder tree with configurable tail, threads). The patent gives no latency;
+the defaults are an assumption, because a deeply pipelined Stratix 10 design is of that size and both of
+the patent's stated orderings come out with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import ArrayCore, Job
+
+__all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Latency"]
+
+THREAD_POLICIES = ("coarse", "fine")
+BLOCK_ORDERS = ("row", "column")
+
+#: Settings of a core that a report shows beside its array, where they are not zero.
+_SHOWN = ("threads", "thread_policy", "switch_cycles", "tail_width", "accumulator_banks", "block_order", "adders_saved")
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Pipeline depths in cycles; `add` counts per level of the adder tree.
+
+    >>> Latency().mvm_cycles(32), Latency().mvm_cycles(1)
+    (19, 14)
+    """
+
+    read: int = 4
+    multiply: int = 4
+    add: int = 1
+    accumulate: int = 2
+    convert: int = 4
+    activation: int = 8
+    elementwise_multiply: int = 4
+    elementwise_add: int = 4
+    quantize: int = 4
+    writeback: int = 4
+
+    def mvm_cycles(self, ep: int) -> int:
+        """Cycles from the issue of a row block's last tile until its sums reach the tail unit."""
+        levels = (ep - 1).bit_length()
+        return self.read + self.multiply + self.add * levels + self.accumulate + self.convert
+
+    def tail_cycles(self, cell: Cell) -> int:
+        """Cycles from a hidden unit's start in the tail unit until its h is quantized.
+
+        >>> from lstmsim.workload.cell import cell
+        >>> Latency().tail_cycles(cell("lstm"))
+        32
+        """
+        return cell.tail_cycles(asdict(self))
+
+
+@dataclass(frozen=True)
+class ColumnCore:
+    """One core: `npe` multipliers used as `vp` rows of `ep`, an adder tree, accumulators, a tail unit, threads.
+
+    `tree_inputs` and `cat` describe a configurable adder-tree tail (CAT-n): `ep` may be `tree_inputs`,
+    `tree_inputs / 2`, ... `tree_inputs / cat`. Without them any `ep` is built as such.
+
+    >>> core = ColumnCore(npe=65536, ep=32, vp=2048, tree_inputs=64, cat=4)
+    >>> core.mistakes(), core.adders_saved
+    ([], 3072)
+    """
+
+    npe: int
+    ep: int
+    vp: int
+    threads: int = 1
+    tail_width: int = 64
+    accumulator_banks: int = 2
+    tree_inputs: int | None = None
+    cat: int = 1
+    thread_policy: str = "coarse"
+    switch_cycles: int = 0
+    block_order: str = "row"
+    latency: Latency = field(default_factory=Latency)
+
+    @property
+    def adders_saved(self) -> int:
+        """Accumulators that the configurable tail does not need beside its tree.
+
+        At `ep = tree_inputs / cat` each tree has to hold `cat` running sums. CAT-n forms them from the `cat - 1`
+        adders of the tree's last levels and the one accumulator at its root; a fixed tree needs `cat - 1` more
+        accumulators (patent, paragraphs on the configurable adder-tree tail). One tree per `tree_inputs` multipliers.
+        """
+        return 0 if self.tree_inputs is None else (self.cat - 1) * (self.npe // self.tree_inputs)
+
+    def mistakes(self) -> list[tuple[str, str]]:
+        """What is wrong with the numbers taken together, as (key, sentence) pairs."""
+        found = []
+        if self.ep * self.vp > self.npe:
+            text = f"ep * vp must not exceed npe: {self.ep} * {self.vp} = {self.ep * self.vp} > {self.npe}"
+            found.append(("vp", text))
+        if self.cat & (self.cat - 1) or self.cat < 1:
+            found.append(("cat", f"must be a power of two (1: no configurable tail), got {self.cat}"))
+        elif self.tree_inputs is None:
+            if self.cat > 1:
+                found.append(("cat", "needs tree_inputs, the number of leaves of each adder tree"))
+        elif self.ep not in self.reachable_ep:
+            choices = ", ".join(map(str, self.reachable_ep))
+            text = f"an adder tree of {self.tree_inputs} inputs with CAT-{self.cat} gives ep {choices}; got {self.ep}"
+            found.append(("ep", text))
+        return found
+
+    @property
+    def reachable_ep(self) -> tuple[int, ...]:
+        """Every `ep` that the adder tree can be set to; `(ep,)` when the tree is built for just one."""
+        if self.tree_inputs is None:
+            return (self.ep,)
+        shifts = range(self.cat.bit_length())
+        return tuple(self.tree_inputs >> k for k in shifts if self.tree_inputs % (1 << k) == 0)
+
+    def units_per_block(self, cell: Cell) -> int:
+        """Hidden units that one row block holds: whole units only."""
+        return self.vp // len(cell.gates)
+
+    def refusal(self, model: Model) -> str | None:
+        """Why this core cannot run the model, in a sentence; None if it can.
+
+        >>> from lstmsim.workload.cell import cell
+        >>> from lstmsim.workload.model import Layer
+        >>> ColumnCore(npe=64, ep=4, vp=2).refusal(Model("m", (Layer(cell("gru"), 8, 8),)))
+        "cell 'gru' has 3 gates and needs vp >= 3, got vp 2"
+        """
+        for index, layer in enumerate(model.layers):
+            gates = len(layer.cell.gates)
+            if self.vp < gates:
+                return f"cell {layer.cell.name!r} has {gates} gates and needs vp >= {gates}, got vp {self.vp}"
+            units = self.units_per_block(layer.cell)
+            blocks = -(-layer.hidden // units)
+            if self.block_order == "column" and self.accumulator_banks < blocks:
+                return (
+                    f"block_order 'column' needs accumulator_banks >= {blocks}, one for each row block of layer {index} "
+                    f"(hidden {layer.hidden}, {units} units a block), got accumulator_banks {self.accumulator_banks}"
+                )
+        return None
+
+
+@dataclass(frozen=True)
+class ColumnNpu:
+    """A chip: one clock, one or more independent cores, equal or not. `InputError` if a core cannot be built.
+
+    >>> ColumnNpu("small", 260, (ColumnCore(npe=64, ep=4, vp=16),)).cores[0].ep
+    4
+    """
+
+    name: str
+    frequency_mhz: float
+    cores: tuple[ColumnCore, ...]
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    kind: str = "column-npu"
+
+    def __post_init__(self) -> None:
+        mistakes = [
+            Mistake(f"chip {self.name}: cores.{index}.{key}", text)
+            for index, core in enumerate(self.cores)
+            for key, text in core.mistakes()
+        ]
+        if mistakes:
+            raise InputError(mistakes)
+
+    @property
+    def array_cores(self) -> tuple[ArrayCore, ...]:
+        """The cores as the accounts see them."""
+        return tuple(
+            ArrayCore(each.npe, each.ep, each.vp, {key: getattr(each, key) for key in _SHOWN if getattr(each, key)})
+            for each in self.cores
+        )
+
+    def check(self, job: Job) -> None:
+        """Raise `InputError` if no core that the job may use can run it."""
+        if job.core is not None and not 0 <= job.core < len(self.cores):
+            text = f"there is no core {job.core}; the chip has {len(self.cores)} (0 to {len(self.cores) - 1})"
+            raise InputError(Mistake(f"job {job.name}: core", text))
+        if job.batch != 1:
+            text = f"a column-wise NPU has no batching (batch inputs are jobs of their own), got {job.batch}"
+            raise InputError(Mistake(f"job {job.name}: batch", text))
+        cores = self.cores if job.core is None else (self.cores[job.core],)
+        reasons = [core.refusal(job.model) for core in cores]
+        if None not in reasons:
+            raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reasons[0]}"))
