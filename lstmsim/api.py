@@ -1,0 +1,133 @@
+"""What the commands do, as functions: load, simulate, trace, plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from lstmsim import engines, targets
+from lstmsim.metrics.measure import measure
+from lstmsim.metrics.report import Report
+from lstmsim.metrics.spans import build_timeline
+from lstmsim.metrics.timeline import Timeline
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.workload.scenario import Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Run", "load_scenario", "load_trace", "plot", "run", "save_trace", "simulate", "trace"]
+
+Path = str | PathLike[str]
+Source = Scenario | Path | Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One simulation: what was asked, the lowered program, the trace, and what is read off it on demand."""
+
+    scenario: Scenario
+    engine: str
+    program: Program
+    trace: Trace
+
+    @cached_property
+    def report(self) -> Report:
+        """The numbers."""
+        return measure(self.scenario, self.program, self.trace, self.engine)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What happened cycle by cycle, for pictures and trace files."""
+        chip = self.scenario.chip
+        names = [job.name for job in self.scenario.jobs]
+        return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
+    """A scenario from a file or from the same keys as a mapping; `overrides` like `"chip.cores.0.ep=16"`.
+
+    Raises `InputError` with every mistake found.
+
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+    >>> scenario.jobs[0].name
+    'lstm-512'
+    """
+    from lstmsim.formats import scenario_file
+
+    if isinstance(source, Scenario):
+        if overrides:
+            raise TypeError("overrides need a file or a mapping; a Scenario is finished: use dataclasses.replace")
+        return source
+    return scenario_file.load_scenario(source, overrides)
+
+
+def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Run:
+    """Simulate a scenario and keep everything: report, trace and timeline of one and the same run.
+
+    >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+    >>> result.report.makespan_cycles == result.timeline.makespan_cycles
+    True
+    """
+    loaded = load_scenario(scenario, overrides)
+    program = targets.lower(loaded.chip, loaded.jobs)
+    return Run(loaded, engine, program, engines.run(program, engine))
+
+
+def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:
+    """Simulate a scenario: cycles, utilization, where the cycles went, when each job finished.
+
+    `engine` is a key of `lstmsim.engines.ENGINES`; all give the same numbers. Raises `InputError`.
+
+    >>> core = {"npe": 65536, "ep": 32, "vp": 2048}
+    >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
+    >>> layer = {"cell": "lstm", "hidden": 512, "input": 512}
+    >>> simulate({"chip": chip, "jobs": [{"model": {"layers": [layer]}, "steps": 20}]}).makespan_cycles
+    1423
+    """
+    return run(scenario, engine=engine, overrides=overrides).report
+
+
+def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:
+    """Simulate a scenario and return what happened cycle by cycle, as named spans.
+
+    >>> len(trace({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 2}]})) > 0
+    True
+    """
+    return run(scenario, engine=engine, overrides=overrides).timeline
+
+
+def save_trace(timeline: Timeline, path: Path) -> None:
+    """Write a timeline; the suffix decides: `.json`, `.json.gz` (Perfetto), `.vcd` or `.csv`. Whole or not at all."""
+    from lstmsim.formats import traces
+
+    traces.save_trace(timeline, path)
+
+
+def load_trace(path: Path) -> Timeline:
+    """Read back a saved trace; `InputError` if the file is not one."""
+    from lstmsim.formats import traces
+
+    return traces.load_trace(path)
+
+
+def plot(
+    timeline: Timeline | Run,
+    path: Path | None = None,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    cores: Sequence[int] | None = None,
+) -> Figure:
+    """Draw a timeline, `start <= cycle < end`, of all or some cores; written to `path` (.png .svg .pdf) if given."""
+    from lstmsim.plots import timeline as plots
+
+    drawn = timeline.timeline if isinstance(timeline, Run) else timeline
+    return plots.plot(drawn, path, start=start, end=end, cores=cores)

@@ -1,0 +1,1 @@
+"""From a trace to what people read: accounts, reports, timelines."""

@@ -1,0 +1,78 @@
+"""Accounts: every cycle of every core has exactly one name, and so has every PE-cycle.
+
+A cycle is `busy` or `switch` if the core's array issued or switched. Otherwise it bears the name of the first of
+these that any thread of the core has: `hazard`, `backpressure`, `input`, `drain`; else it is `idle`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.metrics.issued import issued_operations
+from lstmsim.metrics.waits import CoreSpans, Intervals, core_spans
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+
+__all__ = ["PRIORITY", "NamedCycles", "named_cycles", "useful_work"]
+
+#: The order in which a core looks for the name of a cycle.
+PRIORITY = ("busy", "switch", "hazard", "backpressure", "input", "drain")
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCycles:
+    """A core's cycles from 0 to the makespan as segments: `[edges[i], edges[i+1])` bears `names[name[i]]`."""
+
+    names: tuple[str, ...]
+    edges: NDArray[np.int64]
+    name: NDArray[np.int8]
+
+    def totals(self) -> dict[str, int]:
+        """Cycles by name; they add up to the makespan."""
+        lengths = np.diff(self.edges)
+        return {name: int(lengths[self.name == index].sum()) for index, name in enumerate(self.names)}
+
+
+def named_cycles(program: Program, trace: Trace, core: int, spans: CoreSpans | None = None) -> NamedCycles:
+    """Name every cycle of core number `core` (`spans`: its intervals, if the caller has them).
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
+    >>> {name: n for name, n in named_cycles(program, run(program), 0).totals().items() if n}
+    {'busy': 4, 'hazard': 4, 'drain': 3}
+    """
+    spans = spans or core_spans(program, trace, core)
+    by_name: Mapping[str, Intervals] = {"busy": spans.busy, "switch": spans.switch, **spans.waits}
+    ends = [array for each in by_name.values() for array in (each.start, each.end)]
+    edges = np.unique(np.concatenate([*ends, np.array([0, trace.makespan_cycles])]))
+    names = (*PRIORITY, "idle")
+    name = np.full(max(len(edges) - 1, 0), names.index("idle"), dtype=np.int8)
+    for index in reversed(range(len(PRIORITY))):
+        each = by_name[PRIORITY[index]]
+        change = np.zeros(len(edges), dtype=np.int64)
+        np.add.at(change, np.searchsorted(edges, each.start), 1)
+        np.add.at(change, np.searchsorted(edges, each.end), -1)
+        name[np.cumsum(change)[:-1] > 0] = index
+    return NamedCycles(names, edges, name)
+
+
+def useful_work(program: Program, trace: Trace) -> list[int]:
+    """Useful multiply-accumulates that each core issued.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3, work=8),))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
+    >>> useful_work(program, run(program))
+    [48]
+    """
+    operations, index = issued_operations(program, trace)
+    work = np.array([operation.work for operation in operations], dtype=np.int64)
+    done = work[index] * trace.issue("count")
+    return [int(done[trace.issue("core") == core].sum()) for core in range(len(program.cores))]

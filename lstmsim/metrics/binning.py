@@ -1,0 +1,48 @@
+"""Spans summed into equal windows of time, exactly: what counter tracks and crowded pictures are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.metrics.timeline import STATES, Timeline
+
+__all__ = ["busy_windows", "covered_cycles", "window_edges"]
+
+_BUSY = STATES.index("busy")
+
+
+def window_edges(start: int, end: int, windows: int) -> NDArray[np.int64]:
+    """Edges of at most about `windows` windows of equal whole length from `start` to `end`; only the last is shorter.
+
+    >>> window_edges(0, 10, 4)
+    array([ 0,  3,  6,  9, 10])
+    """
+    length = max(1, -(-(end - start) // windows))
+    return np.append(np.arange(start, end, length, dtype=np.int64), np.int64(end))
+
+
+def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cycles of each window that lie inside a span; spans are sorted and apart. Their sum is the spans' total.
+
+    >>> covered_cycles(np.array([0, 5]), np.array([2, 9]), np.array([0, 4, 8, 12]))
+    array([2, 3, 1])
+    """
+    if not len(start):
+        return np.zeros(len(edges) - 1, dtype=np.int64)
+    before = np.concatenate([[0], np.cumsum(end - start)])
+    last = np.searchsorted(start, edges, side="right") - 1
+    inside = np.minimum(edges, end[last]) - start[last]
+    covered: NDArray[np.int64] = np.diff(np.where(last < 0, 0, before[last] + inside))
+    return covered
+
+
+def busy_windows(timeline: Timeline, edges: NDArray[np.int64]) -> dict[int, NDArray[np.float64]]:
+    """By core: the fraction of each window in which its PE array issued a tile."""
+    lengths = np.diff(edges)
+    found = {}
+    for number, row in enumerate(timeline.rows):
+        if row.kind == "array":
+            mine = (timeline.row == number) & (timeline.state == _BUSY)
+            found[row.core] = covered_cycles(timeline.start[mine], timeline.end[mine], edges) / lengths
+    return found

@@ -1,0 +1,51 @@
+"""Which operation of the program each issue of a trace belongs to."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.program.program import Operation, Program
+from lstmsim.program.trace import Trace
+
+__all__ = ["issued_operations", "issued_steps"]
+
+
+def _per_phase(program: Program, trace: Trace, fill: int) -> NDArray[np.int64]:
+    width = max((len(phases) for task in program.tasks for _, phases in task.variants), default=1)
+    return np.full((len(program.tasks), width), fill, dtype=np.int64)
+
+
+def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:
+    """All operations of the bodies that ran, and for each row of `trace.issues` its index in that list.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, label="a"), Operation(0, label="b")))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
+    >>> operations, index = issued_operations(program, run(program))
+    >>> [operations[i].label for i in index]
+    ['a', 'b', 'a', 'b']
+    """
+    operations: list[Operation] = []
+    first: dict[int, list[int]] = {}
+    base = _per_phase(program, trace, 0)
+    for number, task in enumerate(program.tasks):
+        phases = task.phases(program.cores[int(trace.task("core")[number])].kind)
+        if id(phases) not in first:
+            first[id(phases)] = []
+            for phase in phases:
+                first[id(phases)].append(len(operations))
+                operations.extend(phase.body.operations)
+        base[number, : len(phases)] = first[id(phases)]
+    return operations, base[trace.issue("task"), trace.issue("phase")] + trace.issue("operation")
+
+
+def issued_steps(program: Program, trace: Trace) -> NDArray[np.int64]:
+    """The time step of each row of `trace.issues`: its iteration, counted backwards in a mirrored phase."""
+    last = _per_phase(program, trace, -1)
+    for number, task in enumerate(program.tasks):
+        phases = task.phases(program.cores[int(trace.task("core")[number])].kind)
+        last[number, : len(phases)] = [phase.repeat - 1 if phase.mirrored else -1 for phase in phases]
+    mirror, iteration = last[trace.issue("task"), trace.issue("phase")], trace.issue("iteration")
+    return np.where(mirror < 0, iteration, mirror - iteration)

@@ -1,0 +1,67 @@
+"""From a trace to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lstmsim.metrics.accounts import named_cycles, useful_work
+from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, Report
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.units import cycles_to_ms
+from lstmsim.workload.scenario import ArrayCore, Scenario
+
+__all__ = ["latency_statistics", "measure", "pe_cycles"]
+
+
+def pe_cycles(core: ArrayCore, macs: int, cycles: Mapping[str, int]) -> dict[str, int]:
+    """PE-cycles by name; they add up to npe * makespan.
+
+    >>> core = ArrayCore(npe=10, ep=2, vp=4)
+    >>> pe_cycles(core, 20, {"busy": 3, "idle": 1})
+    {'useful': 20, 'padding': 4, 'unmapped': 6, 'idle': 10}
+    """
+    busy = cycles["busy"]
+    losses = {"useful": macs, "padding": busy * core.mapped - macs, "unmapped": busy * (core.npe - core.mapped)}
+    return losses | {name: core.npe * count for name, count in cycles.items() if name != "busy"}
+
+
+def latency_statistics(latencies_ms: Sequence[float]) -> LatencyMs:
+    """Mean, percentiles (linear interpolation between ranks) and maximum of latencies in ms.
+
+    >>> latency_statistics([1.0, 2.0, 3.0]).p50
+    2.0
+    """
+    values = np.array(latencies_ms, dtype=np.float64)
+    p50, p95, p99 = (float(each) for each in np.percentile(values, [50, 95, 99]))
+    return LatencyMs(float(values.sum() / len(values)), p50, p95, p99, float(values.max()))
+
+
+def measure(scenario: Scenario, program: Program, trace: Trace, engine: str) -> Report:
+    """The report of a run; the program's cores and tasks are the scenario's, in the same order."""
+    chip, makespan = scenario.chip, trace.makespan_cycles
+    macs = useful_work(program, trace)
+    cores = []
+    for index, core in enumerate(chip.array_cores):
+        totals = named_cycles(program, trace, index).totals()
+        cycles = {name: totals[name] for name in ACCOUNTS}
+        losses = pe_cycles(core, macs[index], cycles)
+        cores.append(CoreReport(index, core.npe, core.ep, core.vp, macs[index], cycles, losses, core.settings))
+    jobs = tuple(
+        JobReport(job.name, core, context, job.arrival, admitted, finish, job.macs)
+        for job, (core, context, admitted, finish) in zip(scenario.jobs, trace.tasks.tolist(), strict=True)
+    )
+    total, peak = sum(macs), sum(core.npe for core in chip.array_cores) * makespan
+    return Report(
+        chip=chip.name,
+        engine=engine,
+        frequency_mhz=chip.frequency_mhz,
+        makespan_cycles=makespan,
+        jobs=jobs,
+        cores=tuple(cores),
+        utilization=total / peak if peak else 0.0,
+        tops=2 * total * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0,
+        latency_ms=latency_statistics([cycles_to_ms(each.latency, chip.frequency_mhz) for each in jobs]),
+    )

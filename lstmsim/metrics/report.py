@@ -1,0 +1,84 @@
+"""The report of a simulation: frozen numbers, and their JSON, text and HTML forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report"]
+
+#: The names that a core's cycles can have; each cycle has exactly one.
+ACCOUNTS = ("busy", "switch", "hazard", "backpressure", "input", "drain", "idle")
+
+#: The names that a core's PE-cycles can have; each PE-cycle has exactly one.
+LOSSES = ("useful", "padding", "unmapped", "switch", "hazard", "backpressure", "input", "drain", "idle")
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """Where and when one job ran, in cycles; `start` is its admission, `latency` is finish - arrival."""
+
+    name: str
+    core: int
+    thread: int
+    arrival: int
+    start: int
+    finish: int
+    macs: int
+
+    @property
+    def latency(self) -> int:
+        """Cycles from arrival to the last visible result."""
+        return self.finish - self.arrival
+
+
+@dataclass(frozen=True)
+class CoreReport:
+    """Where one core's cycles and PE-cycles went; `settings` are its other figures (threads, adders saved ...)."""
+
+    index: int
+    npe: int
+    ep: int
+    vp: int
+    macs: int
+    cycles: Mapping[str, int]
+    pe_cycles: Mapping[str, int]
+    settings: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def utilization(self) -> float:
+        """Useful multiply-accumulates / (npe * makespan)."""
+        total = self.npe * sum(self.cycles.values())
+        return self.macs / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class LatencyMs:
+    """Mean and percentiles of the job latencies in milliseconds (linear interpolation between ranks)."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a simulation found. The same input gives the same report on every engine but for the engine's name."""
+
+    chip: str
+    engine: str
+    frequency_mhz: float
+    makespan_cycles: int
+    jobs: tuple[JobReport, ...]
+    cores: tuple[CoreReport, ...]
+    utilization: float
+    tops: float
+    latency_ms: LatencyMs
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows the report."""
+        from lstmsim.metrics.report_text import report_html
+
+        return report_html(self)

@@ -1,0 +1,242 @@
+"""A report in the forms that people and scripts read: JSON, a table for the terminal, HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, Report
+from lstmsim.units import cycles_to_ms
+
+__all__ = ["SCHEMA", "report_html", "report_json", "report_text"]
+
+SCHEMA = "lstmsim/report/1"
+
+#: More jobs than this are cut short in tables for people.
+_JOB_LIMIT = 40
+_BAR = 24
+_WIDTH = 100
+
+#: What each name means.
+_MEANING = {
+    "useful": "multiply-accumulates of the models",
+    "padding": "the tile reaches beyond the edge of the matrix",
+    "unmapped": "multipliers beyond ep * vp",
+    "switch": "changing from one thread to another",
+    "hazard": "threads wait for their own results",
+    "backpressure": "threads wait for an accumulator bank",
+    "input": "threads wait for their next input frame",
+    "drain": "all is issued, the last results are on their way",
+    "idle": "no job is on the core",
+}
+#: How a user could get less of it.
+_REMEDY = {
+    "padding": "an ep and vp that divide the layers better would help",
+    "unmapped": "an ep * vp nearer to npe would help",
+    "switch": "coarse-grained threads or fewer switch_cycles would help",
+    "hazard": "more threads with work would fill it, another ep and vp may shorten it",
+    "backpressure": "more accumulator_banks or a larger tail_width would help",
+    "input": "the frames come more slowly than the chip could take them",
+    "drain": "longer sequences or more jobs would hide it",
+    "idle": "more or earlier jobs, or fewer cores, would help",
+}
+
+
+def report_json(report: Report) -> dict[str, Any]:
+    """The report as plain data of schema `lstmsim/report/1`, ready for `json.dumps`.
+
+    >>> from lstmsim.metrics.report import LatencyMs
+    >>> empty = Report("chip", "fast", 260.0, 0, (), (), 0.0, 0.0, LatencyMs(0.0, 0.0, 0.0, 0.0, 0.0))
+    >>> report_json(empty)["schema"], report_json(empty)["frequency_mhz"]
+    ('lstmsim/report/1', 260)
+    """
+    return {
+        "schema": SCHEMA,
+        "chip": report.chip,
+        "engine": report.engine,
+        "frequency_mhz": _whole(report.frequency_mhz),
+        "makespan_cycles": report.makespan_cycles,
+        "jobs": [_job_json(job) for job in report.jobs],
+        "cores": [_core_json(core) for core in report.cores],
+        "utilization": report.utilization,
+        "tops": report.tops,
+        "latency_ms": asdict(report.latency_ms),
+    }
+
+
+def _whole(number: float) -> float | int:
+    """260.0 as 260: the files of one scenario must not depend on how its frequency was written."""
+    return int(number) if float(number).is_integer() else number
+
+
+def _job_json(job: JobReport) -> dict[str, Any]:
+    places = {"name": job.name, "core": job.core, "thread": job.thread}
+    times = {"arrival": job.arrival, "start": job.start, "finish": job.finish, "latency": job.latency}
+    return {**places, **times, "macs": job.macs}
+
+
+def _core_json(core: CoreReport) -> dict[str, Any]:
+    return {
+        "index": core.index,
+        "npe": core.npe,
+        "ep": core.ep,
+        "vp": core.vp,
+        "macs": core.macs,
+        "utilization": core.utilization,
+        "cycles": {name: core.cycles[name] for name in ACCOUNTS},
+        "pe_cycles": {name: core.pe_cycles[name] for name in LOSSES},
+        "settings": dict(core.settings),
+    }
+
+
+def report_text(report: Report) -> str:
+    """The report as a table for the terminal, without a final newline.
+
+    >>> from lstmsim.metrics.report import LatencyMs
+    >>> empty = Report("chip", "fast", 260.0, 0, (), (), 0.0, 0.0, LatencyMs(0.0, 0.0, 0.0, 0.0, 0.0))
+    >>> print(report_text(empty).splitlines()[0])
+    chip at 260 MHz, engine fast
+    """
+    parts = [f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}", _cores_text(report)]
+    parts += [_losses_text(report), _jobs_text(report), _summary_text(report)]
+    return "\n\n".join(parts)
+
+
+def _table(rows: Sequence[Sequence[str]], left: Iterable[int] = ()) -> list[str]:
+    """Aligned lines: the columns in `left` to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = set(left)
+    lines = []
+    for row in rows:
+        cells = (
+            cell.ljust(width) if index in aligned else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _percent(part: float, whole: float) -> str:
+    if not part or not whole:
+        return "-"
+    share = 100 * part / whole
+    return f"{share:.1f} %" if share >= 0.05 else "<0.1 %"
+
+
+def _cores_text(report: Report) -> str:
+    rows = [["core", "npe", "ep", "vp", "useful", *ACCOUNTS]]
+    for core in report.cores:
+        shape = [str(core.index), str(core.npe), str(core.ep), str(core.vp), f"{100 * core.utilization:.1f} %"]
+        rows.append([*shape, *(f"{core.cycles[name]:,}" for name in ACCOUNTS)])
+        shares = (_percent(core.cycles[name], report.makespan_cycles) for name in ACCOUNTS)
+        rows.append(["", "", "", "", "", *shares])
+    return "\n".join(["CORES: where the cycles went", *_table(rows)])
+
+
+def _chip_losses(report: Report) -> dict[str, int]:
+    return {name: sum(core.pe_cycles[name] for core in report.cores) for name in LOSSES}
+
+
+def _losses_text(report: Report) -> str:
+    losses = _chip_losses(report)
+    total = sum(losses.values())
+    rows = []
+    for name, count in losses.items():
+        if count:
+            bar = "#" * round(_BAR * count / total)
+            rows.append([name, f"{count:,}", _percent(count, total), bar, _MEANING[name]])
+    where = "all cores" if len(report.cores) > 1 else "the core"
+    return "\n".join([f"MULTIPLIERS: where the PE-cycles of {where} went", *_table(rows, left=(0, 3, 4))])
+
+
+def _shown_jobs(report: Report) -> tuple[list[JobReport], str]:
+    """The jobs to show, and a sentence on the others."""
+    if len(report.jobs) <= _JOB_LIMIT:
+        return list(report.jobs), ""
+    slowest = max(report.jobs, key=lambda job: job.latency)
+    shown = list(report.jobs[: _JOB_LIMIT - 1])
+    if slowest not in shown:
+        shown.append(slowest)
+    hidden = len(report.jobs) - len(shown)
+    return shown, f"... and {hidden} more (the slowest of all is shown); --json FILE has every job"
+
+
+def _jobs_text(report: Report) -> str:
+    rows = [["job", "core", "thread", "arrival", "start", "finish", "latency", "ms"]]
+    shown, note = _shown_jobs(report)
+    for job in shown:
+        times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
+        latency_ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
+        rows.append([_short(job.name), str(job.core), str(job.thread), *times, latency_ms])
+    return "\n".join(["JOBS: times in cycles", *_table(rows, left=(0,)), *([note] if note else [])])
+
+
+def _short(name: str, length: int = 36) -> str:
+    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return printable if len(printable) <= length else printable[: length - 3] + "..."
+
+
+def _summary_text(report: Report) -> str:
+    duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
+    latency = ", ".join(f"{name} {value:.4g}" for name, value in asdict(report.latency_ms).items())
+    return "\n".join(
+        [
+            f"makespan {report.makespan_cycles:,} cycles = {duration:.4g} ms, "
+            f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
+            f"latency in ms: {latency}",
+            *textwrap.wrap(_reason(report), _WIDTH),
+        ]
+    )
+
+
+def _reason(report: Report) -> str:
+    """One sentence: the biggest reason why the multipliers were not always useful."""
+    losses = _chip_losses(report)
+    total = sum(losses.values())
+    name = max(LOSSES[1:], key=lambda loss: losses[loss])
+    if not losses[name]:
+        return "every multiplier did useful work in every cycle"
+    share = _percent(losses[name], total)
+    return f"not 100 % mainly because of {name} ({share}): {_MEANING[name]}; {_REMEDY[name]}"
+
+
+def report_html(report: Report) -> str:
+    """The report as an HTML fragment for notebooks: the summary, the losses as bars, the jobs.
+
+    >>> from lstmsim.metrics.report import LatencyMs
+    >>> empty = Report("a<b", "fast", 260.0, 0, (), (), 0.0, 0.0, LatencyMs(0.0, 0.0, 0.0, 0.0, 0.0))
+    >>> "a&lt;b" in report_html(empty)
+    True
+    """
+    summary = "<br>".join(html.escape(line) for line in _summary_text(report).splitlines())
+    title = f"<b>{html.escape(report.chip)}</b> at {_whole(report.frequency_mhz)} MHz, engine {report.engine}"
+    return f"<div><p>{title}<br>{summary}</p>{_losses_html(report)}{_jobs_html(report)}</div>"
+
+
+def _losses_html(report: Report) -> str:
+    losses = _chip_losses(report)
+    total = sum(losses.values())
+    rows = []
+    for name, count in losses.items():
+        if count:
+            colour = "#0072B2" if name == "useful" else "#bbbbbb"
+            style = f"background:{colour};height:0.8em;width:{200 * count / total:.1f}px"
+            cells = (name, f"{count:,}", _percent(count, total), f'<div style="{style}"></div>', _MEANING[name])
+            rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return f"<table><caption>PE-cycles</caption>{''.join(rows)}</table>"
+
+
+def _jobs_html(report: Report) -> str:
+    shown, note = _shown_jobs(report)
+    names = ("job", "core", "thread", "arrival", "start", "finish", "latency")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    rows = []
+    for job in shown:
+        numbers = (job.core, job.thread, job.arrival, job.start, job.finish, job.latency)
+        cells = [html.escape(_short(job.name)), *(f"{number:,}" for number in numbers)]
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    table = f"<table><caption>Jobs (cycles)</caption><tr>{head}</tr>{''.join(rows)}</table>"
+    return table + (f"<p>{html.escape(note)}</p>" if note else "")

@@ -1,0 +1,130 @@
+"""Builds the timeline of a trace: rows of named spans for arrays, threads and tails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.metrics.accounts import named_cycles
+from lstmsim.metrics.issued import issued_operations, issued_steps
+from lstmsim.metrics.timeline import STATES, Row, Timeline
+from lstmsim.metrics.waits import Intervals, core_spans
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+
+__all__ = ["build_timeline"]
+
+#: One span a row: row, start, end, state, job, layer, step.
+_COLUMNS = ("row", "start", "end", "state", "job", "layer", "step")
+Table = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Per row of the trace's issues the layer and the time step it belongs to; an extra last row holds -1."""
+
+    layer: Table
+    step: Table
+
+    @staticmethod
+    def of(program: Program, trace: Trace) -> _Places:
+        operations, index = issued_operations(program, trace)
+        layers = np.array([each.place[0] if each.place else -1 for each in operations], dtype=np.int64)
+        return _Places(np.append(layers[index], -1), np.append(issued_steps(program, trace), -1))
+
+
+def _table(
+    row: int | Table, start: Table, end: Table, state: str | Table, job: Table, layer: Table, step: Table
+) -> Table:
+    table = np.empty((len(start), len(_COLUMNS)), dtype=np.int64)
+    states: int | Table = STATES.index(state) if isinstance(state, str) else state
+    for index, column in enumerate((row, start, end, states, job, layer, step)):
+        table[:, index] = column
+    return table
+
+
+def _joined(table: Table) -> Table:
+    """Sorted by (row, start); spans that follow without a gap and differ in nothing else become one."""
+    table = table[np.lexsort((table[:, 1], table[:, 0]))]
+    if not len(table):
+        return table
+    same = np.zeros(len(table), dtype=bool)
+    same[1:] = (table[1:, 1] == table[:-1, 2]) & np.all(np.delete(table[1:] == table[:-1], (1, 2), axis=1), axis=1)
+    heads = np.flatnonzero(~same)
+    joined = table[heads].copy()
+    joined[:, 2] = table[np.append(heads[1:], len(table)) - 1, 2]
+    return joined
+
+
+def _work(row: int | Table, spans: Intervals, state: str, places: _Places) -> Table:
+    """Spans of one state with the job, layer and step of the issue they belong to."""
+    return _table(row, spans.start, spans.end, state, spans.task, places.layer[spans.issue], places.step[spans.issue])
+
+
+def _core_tables(program: Program, trace: Trace, core: int, first: int, places: _Places) -> list[Table]:
+    spans = core_spans(program, trace, core)
+    named = named_cycles(program, trace, core, spans)
+    states = np.array([STATES.index(name) for name in named.names])[named.name]
+    stalled = states != STATES.index("busy")
+    start, end = named.edges[:-1][stalled], named.edges[1:][stalled]
+    none = np.full(len(start), -1)
+    tables = [_table(first, start, end, states[stalled], none, none, none), _work(first, spans.busy, "busy", places)]
+    for name, each in {"busy": spans.busy, **spans.waits}.items():
+        tables.append(_work(first + 1 + each.context, each, name, places))
+    return tables
+
+
+def _tail_table(trace: Trace, program: Program, core: int, row: int, places: _Places) -> Table:
+    accounted = program.cores[core].accounted
+    rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") != accounted))
+    start = trace.issue("start")[rows]
+    end = start + trace.issue("count")[rows] * trace.issue("cycles")[rows]
+    return _table(row, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
+
+
+def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float) -> Timeline:
+    """The timeline of a run of a program whose cores have one accounted unit (the array) and one other (the tail).
+
+    `jobs` are the names of the program's tasks.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3), Operation(1, needs=(Dependence(0, 5),))))
+    >>> core = Core(0, (Unit("array", "coarse"), Unit("tail", "fifo")))
+    >>> program = Program((core,), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
+    >>> timeline = build_timeline(program, run(program), ["t"], "chip", 260)
+    >>> [(timeline.rows[r].name, s, e, STATES[k]) for r, s, e, k in zip(
+    ...     *(column.tolist() for column in (timeline.row, timeline.start, timeline.end, timeline.state)))]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [('core 0 array', 0, 3, 'busy'), ('core 0 array', 3, 8, 'drain'), ('core 0 thread 0', 0, 3, 'busy'),
+     ('core 0 thread 0', 3, 8, 'drain'), ('core 0 tail', 7, 8, 'busy')]
+    """
+    places = _Places.of(program, trace)
+    rows: list[Row] = []
+    tables = []
+    for index, core in enumerate(program.cores):
+        first = len(rows)
+        rows.append(Row(index, "array"))
+        rows.extend(Row(index, "thread", context) for context in range(core.contexts))
+        rows.append(Row(index, "tail"))
+        tables.extend(_core_tables(program, trace, index, first, places))
+        tables.append(_tail_table(trace, program, index, len(rows) - 1, places))
+    table = _joined(np.concatenate(tables))
+    row, start, end, state, job, layer, step = table.T
+    return Timeline(
+        chip=chip,
+        frequency_mhz=frequency_mhz,
+        makespan_cycles=trace.makespan_cycles,
+        rows=tuple(rows),
+        jobs=tuple(jobs),
+        row=row.astype(np.int32),
+        start=start.copy(),
+        end=end.copy(),
+        state=state.astype(np.int8),
+        job=job.astype(np.int32),
+        layer=layer.astype(np.int32),
+        step=step.astype(np.int32),
+    )

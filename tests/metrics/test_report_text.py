@@ -1,0 +1,86 @@
+"""The forms of a report: every figure is there, and nothing breaks the layout."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report
+from lstmsim.metrics.report_text import report_html, report_json, report_text
+
+CORE = CoreReport(
+    index=0,
+    npe=100,
+    ep=4,
+    vp=20,
+    macs=600,
+    cycles=dict(zip(ACCOUNTS, (10, 1, 2, 3, 4, 5, 6), strict=True)),
+    pe_cycles=dict(zip(LOSSES, (600, 200, 200, 100, 200, 300, 400, 500, 600), strict=True)),
+    settings={"threads": 2},
+)
+JOB = JobReport("speech <a>", 0, 1, arrival=3, start=5, finish=31, macs=600)
+REPORT = Report("chip & co", "fast", 260.0, 31, (JOB,), (CORE,), 600 / 3100, 0.01, LatencyMs(1.0, 2.0, 3.0, 4.0, 5.0))
+
+
+def test_json_has_exactly_the_promised_keys_and_the_numbers() -> None:
+    data = json.loads(json.dumps(report_json(REPORT), allow_nan=False))
+    assert list(data) == [
+        *("schema", "chip", "engine", "frequency_mhz", "makespan_cycles", "jobs", "cores"),
+        *("utilization", "tops", "latency_ms"),
+    ]
+    assert data["jobs"][0] | {"latency": 28} == data["jobs"][0]
+    assert data["cores"][0]["cycles"] == CORE.cycles
+    assert data["cores"][0]["pe_cycles"] == CORE.pe_cycles
+    assert data["cores"][0]["utilization"] == pytest.approx(600 / 3100)
+    assert data["latency_ms"] == {"mean": 1, "p50": 2, "p95": 3, "p99": 4, "max": 5}
+
+
+def test_json_does_not_depend_on_how_the_frequency_was_written() -> None:
+    assert json.dumps(report_json(REPORT)) == json.dumps(report_json(replace(REPORT, frequency_mhz=260)))
+
+
+def test_text_names_the_biggest_loss() -> None:
+    for name in LOSSES[1:]:
+        core = replace(CORE, pe_cycles={**CORE.pe_cycles, name: 10**6})
+        last = report_text(replace(REPORT, cores=(core,))).rsplit("\n\n", 1)[1]
+        assert f"not 100 % mainly because of {name} (" in last
+
+
+def test_text_of_a_full_chip_names_no_loss() -> None:
+    core = replace(CORE, pe_cycles=dict.fromkeys(LOSSES, 0) | {"useful": 10})
+    assert "every multiplier did useful work" in report_text(replace(REPORT, cores=(core,)))
+
+
+def test_text_lines_are_aligned_and_short() -> None:
+    cores = tuple(replace(CORE, index=index) for index in range(12))
+    jobs = tuple(replace(JOB, name=f"job-{index}", finish=31 + 10**index) for index in range(7))
+    text = report_text(replace(REPORT, jobs=jobs, cores=cores))
+    assert max(map(len, text.splitlines())) <= 100
+    job_lines = [line for line in text.splitlines() if line.startswith("job-")]
+    assert len(job_lines) == len(jobs)
+    assert len({line.index(" 0 ") for line in job_lines}) == 1
+
+
+def test_long_job_lists_are_cut_but_keep_the_slowest() -> None:
+    jobs = [replace(JOB, name=f"job-{index:03}") for index in range(500)]
+    jobs[321] = replace(jobs[321], finish=10**6)
+    report = replace(REPORT, jobs=tuple(jobs))
+    text, page = report_text(report), report_html(report)
+    shown = sum(line.startswith("job-") for line in text.splitlines())
+    assert shown <= 40
+    assert "job-321" in text
+    assert "job-321" in page
+    assert f"{500 - shown} more" in text
+    assert "--json" in text
+    assert len(report_json(report)["jobs"]) == 500
+
+
+def test_names_cannot_break_text_or_html() -> None:
+    job = replace(JOB, name="<script>\n\x1b[31m" + "x" * 200)
+    text, page = (form(replace(REPORT, jobs=(job,))) for form in (report_text, report_html))
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 120
+    assert "<script>" not in page
+    assert "chip &amp; co" in page
