@@ -1,0 +1,115 @@
+"""The chips and models that come with lstmsim: where their files are, and which name means which file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lstmsim.errors import InputError
+from lstmsim.formats.wording import nearest, show
+from lstmsim.formats.yaml_source import read_document
+
+__all__ = ["Entry", "chip_files", "find_chip", "find_model", "is_path", "list_chips", "list_models", "model_files"]
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One chip or model that comes with lstmsim: the name that scenarios use, its file, one line on its source."""
+
+    name: str
+    path: Path
+    source: str
+
+
+def is_path(name: str) -> bool:
+    """Whether a chip or model is given by its file's path: it has a slash or ends like a file.
+
+    >>> is_path("lstm-512"), is_path("mine.yaml"), is_path("./mine")
+    (False, True, True)
+    """
+    return "/" in name or "\\" in name or name.endswith(_SUFFIXES)
+
+
+def model_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
+    """Model files by name: in an installed package its `_models`, in a checkout the folder `models` beside it.
+
+    >>> "lstm-512" in model_files()
+    True
+    """
+    inside = package / "_models"
+    return _files(inside if inside.is_dir() else package.parent / "models")
+
+
+def chip_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
+    """Chip presets by name.
+
+    >>> "column-npu-64k" in chip_files()
+    True
+    """
+    return _files(package / "presets")
+
+
+def find_model(name: str) -> Path:
+    """The file of that model; `InputError` with the nearest name if there is none.
+
+    >>> find_model("lstm-512").name
+    'lstm-512.yaml'
+    """
+    return _find("model", name, model_files())
+
+
+def find_chip(name: str) -> Path:
+    """The file of that chip preset; `InputError` with the nearest name if there is none.
+
+    >>> find_chip("column-npu-64").name
+    Traceback (most recent call last):
+    ...
+    lstmsim.errors.InputError: no chip called 'column-npu-64'; did you mean 'column-npu-64k'?
+    """
+    return _find("chip", name, chip_files())
+
+
+def list_models() -> tuple[Entry, ...]:
+    """Every model that comes with lstmsim, by name.
+
+    >>> any(entry.name == "deepbench-gru-1024-1500" for entry in list_models())
+    True
+    """
+    return _entries(model_files())
+
+
+def list_chips() -> tuple[Entry, ...]:
+    """Every chip preset, by name.
+
+    >>> [entry.source for entry in list_chips() if not entry.source]
+    []
+    """
+    return _entries(chip_files())
+
+
+def _files(folder: Path) -> Mapping[str, Path]:
+    found = sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+    return {each.stem: each for each in found}
+
+
+def _find(kind: str, name: str, files: Mapping[str, Path]) -> Path:
+    if name in files:
+        return files[name]
+    hint = nearest(name, files) or f"; `lstmsim list` shows all, a file's path ends in {_SUFFIXES[0]}"
+    raise InputError(f"no {kind} called {show(name)}{hint}")
+
+
+def _entries(files: Mapping[str, Path]) -> tuple[Entry, ...]:
+    return tuple(Entry(name, path, _source(path)) for name, path in sorted(files.items()))
+
+
+def _source(path: Path) -> str:
+    try:
+        source = read_document(path).data.get("source")
+    except InputError as error:
+        return str(error).splitlines()[0]
+    return " ".join(source.split()) if isinstance(source, str) else ""

@@ -1,0 +1,120 @@
+"""Plain data (text, numbers, lists, mappings) together with the place of every value and key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.wording import dotted, listed, show
+
+__all__ = ["DataPath", "Document", "Place", "document_of"]
+
+#: Keys and list indexes from the top of a file down to a value.
+DataPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value stands: file, line and column (from 1; 0: unknown), its path in that file, its text there."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    path: DataPath = ()
+    raw: str | None = None
+
+    def text(self, rest: DataPath = ()) -> str:
+        """The place as users read it.
+
+        >>> Place("a.yaml", 6, 9, ("chip",)).text(("cores", 0))
+        'a.yaml:6:9: chip.cores.0'
+        """
+        where = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return ": ".join(part for part in (where, dotted(self.path + rest)) if part)
+
+
+@dataclass
+class Document:
+    """A file's data, the places of its values and keys, and the mistakes found so far that allow reading on."""
+
+    data: Any
+    name: str
+    folder: Path
+    values: dict[DataPath, Place] = field(default_factory=dict)
+    keys: dict[DataPath, Place] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def place(self, path: DataPath, *, key: bool = False) -> str:
+        """Text of the place of the value at `path` (or of its key); of the nearest thing around it if it is missing."""
+        if key and path in self.keys:
+            return self.keys[path].text()
+        for cut in range(len(path), -1, -1):
+            if path[:cut] in self.values:
+                return self.values[path[:cut]].text(path[cut:])
+        return dotted(path)
+
+    def blame(self, path: DataPath, sentence: str, *, key: bool = False) -> None:
+        """Note that the value at `path` (or its key) is a mistake."""
+        self.mistakes.append(Mistake(self.place(path, key=key), sentence))
+
+    def raw(self, path: DataPath) -> str | None:
+        """The text of the scalar at `path` as it stands in the file, if known."""
+        place = self.values.get(path)
+        return None if place is None else place.raw
+
+    def at(self, path: DataPath) -> Any:
+        """The value at `path`; KeyError, IndexError or TypeError if there is none."""
+        value = self.data
+        for part in path:
+            value = value[part]
+        return value
+
+    def put(self, path: DataPath, value: Any) -> None:
+        """Set the value at `path` and forget the places below it."""
+        if path:
+            self.at(path[:-1])[path[-1]] = value
+        else:
+            self.data = value
+        for places in (self.values, self.keys):
+            for old in [each for each in places if len(each) > len(path) and each[: len(path)] == path]:
+                del places[old]
+
+
+def document_of(data: Mapping[Any, Any], name: str = "") -> Document:
+    """Data that is already in memory, as a document: a deep copy in plain types; `InputError` for anything else.
+
+    >>> document_of({"jobs": ({"steps": 3},)}).data
+    {'jobs': [{'steps': 3}]}
+    """
+    document = Document(None, name, Path())
+    try:
+        document.data = _plain(data, (), document)
+    except RecursionError:
+        raise InputError(Mistake(name, "is nested too deeply, or holds itself")) from None
+    return document
+
+
+def _plain(value: Any, path: DataPath, document: Document) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each, (*path, index), document) for index, each in enumerate(value)]
+    if isinstance(value, Mapping):
+        strange = [key for key in value if not isinstance(key, str)]
+        for key in strange:
+            document.blame(path, f"a key must be text, got {show(key)}")
+        return {key: _plain(each, (*path, key), document) for key, each in value.items() if key not in strange}
+    types = listed(["text", "a number", "true", "false", "nothing", "a list", "a mapping"])
+    document.blame(path, f"must be {types}, got a value of type {type(value).__name__}")
+    return None

@@ -1,0 +1,205 @@
+"""From checked job entries to `Job`s: their models, their names, and where they can run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from lstmsim.errors import InputError
+from lstmsim.formats.chip_entries import Cores, usable, wrong_keys
+from lstmsim.formats.document import DataPath, Document
+from lstmsim.formats.schema import MAX_JOBS, JobEntry, LayerEntry, ModelFile
+from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.targets.column_lowering import MAX_OPERATIONS, operations_per_step
+from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.workload.cell import CELLS
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Job
+
+__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "read_model", "unique_names"]
+
+#: Most operations of one step: a program holds them one by one.
+MAX_STEP_OPERATIONS = 500_000
+
+_STAND_IN = {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}
+
+
+def read_model(document: Document, path: DataPath, wrong: list[DataPath]) -> Model | None:
+    """The model at `path`, or None; layers that do not chain and unknown cells are noted in the document."""
+    data = document.at(path)
+    keys = wrong_keys(path, wrong) - {"layers"}
+    entries = data.get("layers") if isinstance(data, dict) else None
+    if not isinstance(entries, list) or not entries:
+        return None
+    layers, known = [], True
+    for index, each in enumerate(entries):
+        place = (*path, "layers", index)
+        entry = usable(LayerEntry, each, wrong_keys(place, wrong))
+        if entry is None:
+            return None
+        if entry.cell not in CELLS:
+            known = False
+            hint = nearest(entry.cell, CELLS)
+            document.blame((*place, "cell"), f"no cell called {show(entry.cell)}{hint or f'; there are: {_cells()}'}")
+        # With a stand-in for an unknown cell the rest of the stack can still be checked.
+        layers.append(Layer(CELLS.get(entry.cell, CELLS["rnn"]), entry.hidden, entry.input, entry.bidirectional))
+    head = usable(ModelFile, data, keys, _STAND_IN)
+    if head is None:
+        return None
+    name = head.name or f"model-{layers[0].cell.name}-{layers[0].hidden}"
+    try:
+        model = Model(name, tuple(layers), head.layer_order)
+    except InputError as error:
+        for mistake in error.mistakes:
+            parts = mistake.place.removeprefix(f"model {name}: ").split(".")
+            document.blame((*path, *(int(part) if part.isdigit() else part for part in parts)), mistake.sentence)
+        return None
+    return model if known else None
+
+
+def _cells() -> str:
+    return listed(CELLS, "and")
+
+
+def check_jobs(document: Document, wrong: list[DataPath], cores: Cores) -> list[Model | None]:
+    """One model per job entry; everything that is wrong between jobs, models and cores is noted in the document."""
+    jobs = document.data.get("jobs")
+    models: list[Model | None] = []
+    refusals: dict[tuple[ColumnCore, Model], str | None] = {}
+    total_jobs = total = 0
+    for index, data in enumerate(jobs if isinstance(jobs, list) else []):
+        path: DataPath = ("jobs", index)
+        model = read_model(document, (*path, "model"), wrong) if isinstance(data, dict) and "model" in data else None
+        models.append(model)
+        keys = wrong_keys(path, wrong)
+        entry = usable(JobEntry, data, keys, {"model": _STAND_IN})
+        if entry is None:
+            continue
+        total_jobs += entry.count
+        if total_jobs - entry.count <= MAX_JOBS < total_jobs:
+            document.blame((*path, "count"), f"more than {MAX_JOBS} jobs in all")
+        _check_entry(document, path, entry, cores, keys)
+        steps = _steps(document, path, entry, keys)
+        runnable = [] if model is None else _runnable(document, path, entry, model, cores, refusals)
+        if model is None or not runnable:
+            continue
+        step = max(operations_per_step(model, core) for core in runnable)
+        before, total = total, total + step * steps * entry.count
+        _check_size(document, path, model, step, before, total)
+    return models
+
+
+def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cores, keys: set[str | int]) -> None:
+    if isinstance(entry.arrival, list) and "count" not in keys and len(entry.arrival) != entry.count:
+        text = f"must hold as many arrivals as there are jobs (count {entry.count}), got {len(entry.arrival)}"
+        document.blame((*path, "arrival"), text)
+    if entry.batch > 1:
+        text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
+        document.blame((*path, "batch"), f"{text}, got {entry.batch}")
+    if entry.core is not None and cores.known and entry.core >= len(cores.cores):
+        last = len(cores.cores) - 1
+        text = "must be 0, the chip's only core" if last == 0 else f"must be one of the chip's cores 0 to {last}"
+        document.blame((*path, "core"), f"{text}, got {entry.core}")
+
+
+def _steps(document: Document, path: DataPath, entry: JobEntry, keys: set[str | int]) -> int:
+    if entry.steps is not None:
+        return entry.steps
+    model = document.at(path).get("model")
+    own = model.get("steps") if isinstance(model, dict) else None
+    if own is None and "steps" not in keys and isinstance(model, dict):
+        document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
+    return own if isinstance(own, int) else 1
+
+
+def _runnable(
+    document: Document,
+    path: DataPath,
+    entry: JobEntry,
+    model: Model,
+    cores: Cores,
+    refusals: dict[tuple[ColumnCore, Model], str | None],
+) -> list[ColumnCore]:
+    """Distinct cores that can run the job; a mistake is noted if there is none among those it may use."""
+    if entry.core is not None and entry.core >= len(cores.cores):
+        return []
+    indexes = range(len(cores.cores)) if entry.core is None else [entry.core]
+    if not cores.known or any(cores.cores[index] is None for index in indexes):
+        return []
+    allowed = {core: index for index in reversed(indexes) if (core := cores.cores[index]) is not None}
+    for core in allowed:
+        if (core, model) not in refusals:
+            refusals[core, model] = core.refusal(model)
+    runnable = [core for core in allowed if not refusals[core, model]]
+    if not runnable:
+        where = "any core" if entry.core is None else f"core {entry.core}"
+        reasons = _reasons({index: refusals[core, model] or "" for core, index in allowed.items()})
+        place = path if entry.core is None else (*path, "core")
+        document.blame(place, f"job {show(entry.name or model.name)} cannot run on {where}: {reasons}")
+    return runnable
+
+
+def _reasons(by_core: dict[int, str]) -> str:
+    """Each reason once, with the first core that has it; the core is left out where all have the same."""
+    first = {text: index for index, text in sorted(by_core.items(), reverse=True)}
+    if len(first) == 1:
+        return next(iter(first))
+    texts = [f"core {index}: {text}" for text, index in sorted(first.items(), key=lambda pair: pair[1])]
+    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
+
+
+def _check_size(document: Document, path: DataPath, model: Model, step: int, before: int, total: int) -> None:
+    if step > MAX_STEP_OPERATIONS:
+        text = (
+            f"one step of {show(model.name)} takes {step:,} operations on this chip, more than {MAX_STEP_OPERATIONS:,}"
+        )
+        document.blame(path, f"{text}: too many to simulate")
+    elif before <= MAX_OPERATIONS < total:
+        text = f"the jobs up to this one take {total:,} operations on this chip, more than {MAX_OPERATIONS:,}"
+        key = next((key for key in ("steps", "count") if key in document.at(path)), "model")
+        document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
+
+
+def build_jobs(entries: list[JobEntry], models: list[Model]) -> tuple[Job, ...]:
+    """The jobs of a file without mistakes, `count` expanded in place, with unique names."""
+    counts = [entry.count for entry in entries]
+    names = [entry.name or model.name for entry, model in zip(entries, models, strict=True)]
+    unique = iter(unique_names([name for name, count in zip(names, counts, strict=True) for _ in range(count)]))
+    jobs = []
+    for entry, model in zip(entries, models, strict=True):
+        arrivals = entry.arrival if isinstance(entry.arrival, list) else [entry.arrival] * entry.count
+        steps = entry.steps or entry.model.steps or 1
+        for name, arrival in zip(islice(unique, entry.count), arrivals, strict=True):
+            jobs.append(Job(name, model, steps, arrival, entry.frame_interval, entry.core, entry.batch))
+    return tuple(jobs)
+
+
+def unique_names(names: list[str]) -> list[str]:
+    """Names that occur more than once get a letter each; letters, because trace viewers ignore digits in colours.
+
+    >>> unique_names(["a", "b", "a", "a-a"])
+    ['a-b', 'b', 'a-c', 'a-a']
+    """
+    times: Mapping[str, int] = Counter(names)
+    taken = set(names)
+    letters: dict[str, Iterator[str]] = {}
+    unique = []
+    for name in names:
+        if times[name] > 1:
+            suffixes = letters.setdefault(name, _letters())
+            name = next(full for suffix in suffixes if (full := f"{name}-{suffix}") not in taken)
+            taken.add(name)
+        unique.append(name)
+    return unique
+
+
+def _letters() -> Iterator[str]:
+    number = 0
+    while True:
+        word, rest = "", number
+        while rest >= 0:
+            word = chr(ord("a") + rest % 26) + word
+            rest = rest // 26 - 1
+        yield word
+        number += 1

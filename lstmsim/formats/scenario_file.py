@@ -1,0 +1,181 @@
+"""Scenario, chip and model files: read, checked as a whole, and turned into the plain descriptions that targets take.
+
+Names and paths of chips and models are first replaced by what they stand for, then `PATH=VALUE` changes are made,
+then everything is checked. All mistakes of all files come in one `InputError`, in the order of their lines.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.catalog import find_chip, find_model, is_path
+from lstmsim.formats.chip_entries import Cores, build_chip, read_cores
+from lstmsim.formats.document import DataPath, Document, document_of
+from lstmsim.formats.job_entries import build_jobs, check_jobs, read_model
+from lstmsim.formats.overrides import apply_overrides
+from lstmsim.formats.schema import ChipFile, ModelFile, ScenarioFile, check
+from lstmsim.formats.yaml_source import read_document
+from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["load_chip", "load_model", "load_model_file", "load_scenario", "scenario_from_data"]
+
+
+def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario of a file (or of data laid out like one), after `PATH=VALUE` overrides; `InputError` otherwise.
+
+    Paths inside a file start at its folder, paths inside data at the working directory.
+
+    >>> data = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]}
+    >>> [job.name for job in load_scenario(data, ["jobs.0.steps=7"]).jobs]
+    ['lstm-512-a', 'lstm-512-b']
+    """
+    if isinstance(source, Mapping):
+        return scenario_from_data(source, overrides)
+    document = read_document(source)
+    return _scenario(document, overrides, Path(source).stem)
+
+
+def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
+    """The scenario that `data`, laid out like a scenario file, describes; `InputError` with every mistake in it.
+
+    >>> scenario_from_data({"chip": "column-npu-64k", "jobs": []})
+    Traceback (most recent call last):
+    ...
+    lstmsim.errors.InputError: jobs: must be a list of at least 1, got 0
+    """
+    return _scenario(document_of(data), overrides, name)
+
+
+def load_chip(name_or_path: str | os.PathLike[str]) -> ColumnNpu:
+    """The chip preset of that name, or the chip in that file; `InputError` otherwise.
+
+    >>> load_chip("column-npu-64k").cores[0].npe
+    65536
+    """
+    document = _named_document(os.fspath(name_or_path), find_chip)
+    entry, wrong = check(ChipFile, document)
+    cores = read_cores(document, (), wrong)
+    if entry is None or document.mistakes:
+        raise _error(document)
+    return build_chip(entry, cores)
+
+
+def load_model(name_or_path: str | os.PathLike[str]) -> Model:
+    """The model of that name that comes with lstmsim, or the model in that file; `InputError` otherwise.
+
+    >>> load_model("deepbench-gru-1024-1500").layers[0].hidden
+    1024
+    """
+    return _model(_named_document(os.fspath(name_or_path), find_model))
+
+
+def load_model_file(path: str | os.PathLike[str]) -> Model:
+    """The model in that file, whatever the file is called; `InputError` otherwise."""
+    return _model(_file_document(os.fspath(path)))
+
+
+def _model(document: Document) -> Model:
+    _, wrong = check(ModelFile, document)
+    model = read_model(document, (), wrong)
+    if model is None or document.mistakes:
+        raise _error(document)
+    return model
+
+
+def _named_document(name: str, find: Callable[[str], Path]) -> Document:
+    """The file of a chip or model; one without a `name` is called by the name that it was asked for."""
+    if is_path(name):
+        return _file_document(name)
+    document = read_document(find(name))
+    document.data.setdefault("name", name)
+    return document
+
+
+def _file_document(path: str) -> Document:
+    document = read_document(path)
+    document.data.setdefault("name", Path(path).stem)
+    return document
+
+
+def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:
+    references = _References(document)
+    apply_overrides(document, overrides, references.expand)
+    references.expand_all()
+    entry, wrong = check(ScenarioFile, document, references.failed)
+    cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
+    models = check_jobs(document, wrong, cores)
+    if entry is None or document.mistakes:
+        raise _error(document)
+    jobs = build_jobs(entry.jobs, [model for model in models if model is not None])
+    return Scenario(build_chip(entry.chip, cores), jobs, entry.name or name)
+
+
+class _References:
+    """Replaces names and paths of chips and models in a document by what they stand for."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.failed: set[DataPath] = set()
+        self.read: dict[tuple[str, str], Document | InputError] = {}
+
+    def expand_all(self) -> None:
+        self.expand(("chip",))
+        jobs = self.document.data.get("jobs")
+        for index, job in enumerate(jobs if isinstance(jobs, list) else []):
+            if isinstance(job, dict):
+                self.expand(("jobs", index, "model"))
+
+    def expand(self, path: DataPath) -> bool:
+        """Replace the text at `path` if it names a chip or a model; False if there is none of that name."""
+        kind = "chip" if path == ("chip",) else "model"
+        if kind == "model" and not (len(path) == 3 and path[0] == "jobs" and path[2] == "model"):
+            return True
+        holder = self.document.at(path[:-1])
+        name = holder.get(path[-1])
+        if not isinstance(name, str):
+            return path not in self.failed
+        found = self._find(kind, name)
+        if isinstance(found, InputError):
+            for mistake in found.mistakes:
+                place = mistake.place or self.document.place(path)
+                self.document.mistakes.append(Mistake(place, mistake.sentence))
+            holder[path[-1]] = None
+            self.failed.add(path)
+            return False
+        holder[path[-1]] = copy.deepcopy(found.data)
+        for below, value_place in found.values.items():
+            self.document.values[path + below] = value_place
+        for below, key_place in found.keys.items():
+            self.document.keys[path + below] = key_place
+        return True
+
+    def _find(self, kind: str, name: str) -> Document | InputError:
+        if (kind, name) not in self.read:
+            find = find_chip if kind == "chip" else find_model
+            try:
+                found = _named_document(str(self.document.folder / name) if is_path(name) else name, find)
+                self.document.mistakes.extend(found.mistakes)
+                self.read[kind, name] = found
+            except InputError as error:
+                self.read[kind, name] = error
+        return self.read[kind, name]
+
+
+def _error(document: Document) -> InputError:
+    """Every mistake once, those of one file in the order of its lines."""
+    files: dict[str, int] = {}
+
+    def order(mistake: Mistake) -> tuple[int, int, int]:
+        found = re.match(r"(.*?):(\d+):(\d+)", mistake.place)
+        file, line, column = found.groups() if found else ("", "0", "0")
+        return files.setdefault(file, len(files)), int(line), int(column)
+
+    return InputError(sorted(dict.fromkeys(document.mistakes), key=order))
