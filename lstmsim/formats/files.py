@@ -1,0 +1,232 @@
+"""Files that appear whole or not at all, and reading that fails with a sentence.
+
+A file is written under no name at all (Linux `O_TMPFILE`) and gets its name when it is complete, so that a killed
+process leaves neither half a file nor litter. Where the file system cannot do that, a hidden file beside the target
+takes its place; every exception removes it, only a kill could leave it behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any, Literal
+
+from lstmsim.errors import InputError, LstmsimError, Mistake
+
+__all__ = ["Mode", "readable_file", "whole_file"]
+
+#: `w`: text (UTF-8, `\n`), `wb`: bytes, `wz`: text through gzip (without a time stamp: equal text, equal bytes).
+Mode = Literal["w", "wb", "wz"]
+
+#: The machine, not the user's input, is at fault.
+_MACHINE = {
+    errno.ENOSPC: "no space left on the disk",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than the system allows",
+    errno.EIO: "the disk reports an input/output error",
+}
+_USER = {
+    errno.ENOENT: "no such file or folder",
+    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.EISDIR: "is a folder, expected a file",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "operation not permitted",
+    errno.EROFS: "the file system is read-only",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.ELOOP: "the symbolic links lead in a circle",
+}
+
+
+def _explained(error: OSError, path: str) -> LstmsimError:
+    """The error as one sentence with its path; an `InputError` where another path would help."""
+    if error.errno in _MACHINE:
+        return LstmsimError(f"{path}: {_MACHINE[error.errno]}; nothing was written")
+    return InputError(Mistake(path, _USER.get(error.errno or 0, error.strerror or str(error))))
+
+
+@contextmanager
+def readable_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
+    """An existing file, open for reading bytes; what is wrong with the path is an `InputError`.
+
+    >>> with readable_file("no/such/file"):
+    ...     pass
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: no/such/file: no such file or folder
+    """
+    try:
+        file = open(path, "rb")  # noqa: SIM115 (opening is guarded, the caller's block is not)
+    except (OSError, ValueError) as error:
+        raise _explained(_as_os_error(error), os.fspath(path)) from None
+    with file:
+        yield file
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[Any]]:
+    """A file to write that appears under `path` when the `with` block ends well, and otherwise never.
+
+    Symbolic links stay, their target is replaced; the mode is that of the old file, else what the umask leaves. `-` is
+    standard output; it, devices and pipes are written directly. Errors: `InputError` for a path that cannot be
+    written, `LstmsimError` for a full disk.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = pathlib.Path(folder, "a.txt")
+    ...     with whole_file(target) as file:
+    ...         _ = file.write("whole")
+    ...     target.read_text(), len(list(target.parent.iterdir()))
+    ('whole', 1)
+    """
+    name = os.fspath(path)
+    if name == "-":
+        with _wrapped(sys.stdout.buffer, mode) as sink:
+            yield sink
+        sys.stdout.buffer.flush()
+        return
+    try:
+        if _is_direct(name):
+            # Appending, for /dev/stdout may be a file that others have written to.
+            with open(name, "ab") as device, _wrapped(device, mode) as sink:
+                yield sink
+        else:
+            with _replacing(os.path.realpath(name)) as raw, _wrapped(raw, mode) as sink:
+                yield sink
+    except BrokenPipeError:
+        raise
+    except _PathError as error:
+        raise _explained(error.cause, name) from None
+    except OSError as error:
+        # The block may fail with errors of its own; those of the disk are ours wherever they surface.
+        if error.errno in _MACHINE:
+            raise _explained(error, name) from None
+        raise
+
+
+class _PathError(Exception):
+    """An error about the target itself, told apart from errors of the caller's block."""
+
+    def __init__(self, cause: OSError) -> None:
+        self.cause = cause
+        super().__init__(str(cause))
+
+
+def _as_os_error(error: OSError | ValueError) -> OSError:
+    """Python refuses a path with a null character by a ValueError."""
+    return error if isinstance(error, OSError) else OSError(errno.EINVAL, f"not a path ({error})")
+
+
+def _is_direct(name: str) -> bool:
+    """Is there something that must not be replaced by a new file: a device, a pipe, an open file's name?"""
+    try:
+        status = os.stat(name)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        raise _PathError(_as_os_error(error)) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise _PathError(IsADirectoryError(errno.EISDIR, "is a folder"))
+    if not os.access(name, os.W_OK):
+        raise _PathError(PermissionError(errno.EACCES, "write-protected"))
+    return not stat.S_ISREG(status.st_mode) or os.path.abspath(name).startswith(("/dev/", "/proc/"))
+
+
+@contextmanager
+def _wrapped(raw: IO[bytes], mode: Mode) -> Iterator[IO[Any]]:
+    """`raw` itself or a text file on top of it; complete at the end, `raw` still open."""
+    if mode == "wb":
+        yield raw
+    elif mode == "w":
+        with _text(raw) as text:
+            yield text
+    else:
+        with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed, _text(packed) as text:
+            yield text
+
+
+@contextmanager
+def _text(sink: Any) -> Iterator[io.TextIOWrapper]:
+    """UTF-8 text into `sink`, which stays open."""
+    text = io.TextIOWrapper(sink, encoding="utf-8", newline="\n")
+    try:
+        yield text
+        text.flush()
+    finally:
+        # A text file that is collected closes what lies below it, unless it has let go of it.
+        with suppress(Exception):
+            text.detach()
+
+
+@contextmanager
+def _replacing(target: str) -> Iterator[IO[bytes]]:
+    """A new file that takes the place of `target`, complete and on the disk, when the block ends well."""
+    folder = os.path.dirname(target)
+    try:
+        descriptor, hidden = _new_file(folder)
+    except (OSError, ValueError) as error:
+        raise _PathError(_as_os_error(error)) from None
+    try:
+        # The descriptor stays ours: a full disk may fail the flush inside close(), and nothing may leak then.
+        with open(descriptor, "wb", closefd=False) as raw:
+            yield raw
+        try:
+            _keep_mode(descriptor, target)
+            os.fsync(descriptor)
+            _publish(descriptor, hidden, folder, target)
+            hidden = None
+        except OSError as error:
+            raise _PathError(error) from None
+    finally:
+        os.close(descriptor)
+        if hidden:
+            with suppress(OSError):
+                os.unlink(hidden)
+
+
+def _new_file(folder: str) -> tuple[int, str | None]:
+    """A descriptor of an empty file in `folder`, and its name if it had to have one."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        try:
+            return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666), None
+        except OSError as error:
+            # How kernels and file systems say that they have no unnamed files.
+            if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+                raise
+    hidden = _hidden_name(folder)
+    return os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666), hidden
+
+
+def _hidden_name(folder: str) -> str:
+    return os.path.join(folder, f".lstmsim-{secrets.token_hex(6)}.part")
+
+
+def _keep_mode(descriptor: int, target: str) -> None:
+    """Give the new file the mode of the old one, as writing into it would have kept it."""
+    with suppress(FileNotFoundError):
+        os.fchmod(descriptor, stat.S_IMODE(os.stat(target).st_mode))
+
+
+def _publish(descriptor: int, hidden: str | None, folder: str, target: str) -> None:
+    """Give the finished file its name in one step."""
+    if hidden is not None:
+        os.replace(hidden, target)
+        return
+    source = f"/proc/self/fd/{descriptor}"
+    try:
+        # Without src_dir_fd Python calls link(), which does not follow the link in /proc.
+        os.link(source, target, src_dir_fd=descriptor, follow_symlinks=True)
+    except FileExistsError:
+        hidden = _hidden_name(folder)
+        try:
+            os.link(source, hidden, src_dir_fd=descriptor, follow_symlinks=True)
+            os.replace(hidden, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(hidden)
+            raise

@@ -1,0 +1,155 @@
+"""What every trace file holds: the facts of a timeline, and the checks that stand between a file and a timeline."""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.metrics.timeline import ROW_KINDS, STATES, Row, Timeline
+
+__all__ = ["SCHEMA", "Spans", "as_json", "facts", "timeline_of"]
+
+#: Named in every trace file; the number rises when the meaning of a field changes.
+SCHEMA = "lstmsim/trace/1"
+
+_LIMIT_32 = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Growing columns of a timeline that is being read."""
+
+    row: array[int] = field(default_factory=lambda: array("q"))
+    start: array[int] = field(default_factory=lambda: array("q"))
+    end: array[int] = field(default_factory=lambda: array("q"))
+    state: array[int] = field(default_factory=lambda: array("q"))
+    job: array[int] = field(default_factory=lambda: array("q"))
+    layer: array[int] = field(default_factory=lambda: array("q"))
+    step: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, row: int, start: int, end: int, state: int, job: int, layer: int, step: int) -> None:
+        """One more span; a number that is none or needs more than 64 bits is a TypeError or an OverflowError."""
+        self.end.append(end)
+        self.start.append(start)
+        self.row.append(row)
+        self.state.append(state)
+        self.job.append(job)
+        self.layer.append(layer)
+        self.step.append(step)
+
+
+def facts(timeline: Timeline) -> dict[str, object]:
+    """Everything about a timeline but its spans, ready for JSON."""
+    return {
+        "schema": SCHEMA,
+        "time": "1 ns = 1 cycle",
+        "chip": timeline.chip,
+        "frequency_mhz": float(timeline.frequency_mhz),
+        "makespan_cycles": int(timeline.makespan_cycles),
+        "rows": [[row.core, row.kind, row.index] for row in timeline.rows],
+        "jobs": list(timeline.jobs),
+    }
+
+
+def as_json(value: object) -> str:
+    """JSON on one line, in plain characters: old trace viewers do not read escapes.
+
+    >>> as_json(["é", 1])
+    '["é",1]'
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # Half a surrogate pair has no UTF-8 form.
+    return text if text.isprintable() else json.dumps(value, separators=(",", ":"))
+
+
+def _refuse(path: str, sentence: str) -> InputError:
+    return InputError(Mistake(path, sentence))
+
+
+def _is_count(value: object, limit: int = 2**62) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limit
+
+
+def _is_number(value: object) -> bool:
+    return _is_count(value, _LIMIT_32)
+
+
+def _rows(path: str, listed: object) -> tuple[Row, ...]:
+    rows = []
+    for entry in listed if isinstance(listed, list) else [None]:
+        match entry:
+            case [core, "thread", index] if _is_number(core) and _is_number(index):
+                rows.append(Row(core, "thread", index))
+            case [core, str(kind), 0] if kind in ROW_KINDS and _is_number(core):
+                rows.append(Row(core, kind))
+            case _:
+                raise _refuse(path, f"rows: expected a list of [core, kind, index], kind one of {', '.join(ROW_KINDS)}")
+    if len(set(rows)) < len(rows):
+        raise _refuse(path, "rows: the same row is listed twice")
+    return tuple(rows)
+
+
+def _require(path: str, known: Mapping[str, Any]) -> None:
+    """Refuse facts that no trace of ours has."""
+    if known.get("schema") != SCHEMA:
+        got = f"{known.get('schema')!r:.40}"
+        raise _refuse(path, f"not a trace that lstmsim wrote (expected schema {SCHEMA}, got {got})")
+    jobs, frequency = known.get("jobs"), known.get("frequency_mhz")
+    if not isinstance(known.get("chip"), str):
+        raise _refuse(path, "chip: expected a name")
+    if isinstance(frequency, bool) or not isinstance(frequency, int | float) or not 0 < frequency < math.inf:
+        raise _refuse(path, f"frequency_mhz: expected a number above 0, got {frequency!r:.40}")
+    if not _is_count(known.get("makespan_cycles")):
+        raise _refuse(path, f"makespan_cycles: expected a whole number, got {known.get('makespan_cycles')!r:.40}")
+    if not isinstance(jobs, list) or not all(isinstance(name, str) for name in jobs):
+        raise _refuse(path, "jobs: expected a list of names")
+
+
+def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
+    """The timeline with these facts and spans (in any order); what cannot be is an `InputError` that names `path`."""
+    _require(path, known)
+    rows, jobs, makespan = _rows(path, known.get("rows")), tuple(known["jobs"]), known["makespan_cycles"]
+    column = {name: np.array(getattr(spans, name), dtype=np.int64) for name in Spans.__dataclass_fields__}
+    order = np.lexsort((column["start"], column["row"]))
+    column = {name: values[order] for name, values in column.items()}
+    row, start, end = column["row"], column["start"], column["end"]
+    limits = {
+        "row": (0, len(rows) - 1),
+        "state": (0, len(STATES) - 1),
+        "job": (-1, len(jobs) - 1),
+        "layer": (-1, _LIMIT_32),
+        "step": (-1, _LIMIT_32),
+    }
+    for name, (low, high) in limits.items():
+        wrong = (column[name] < low) | (column[name] > high)
+        if wrong.any():
+            raise _refuse(path, f"a span's {name} is {column[name][wrong][0]}, expected {low} to {high}")
+    outside = (start < 0) | (end <= start) | (end > makespan)
+    if outside.any():
+        at = int(np.argmax(outside))
+        raise _refuse(path, f"a span covers the cycles {start[at]} to {end[at]}, expected a part of 0 to {makespan}")
+    overlap = (row[1:] == row[:-1]) & (start[1:] < end[:-1])
+    if overlap.any():
+        at = int(np.argmax(overlap))
+        raise _refuse(path, f"two spans of {rows[row[at]].name} overlap at cycle {start[at + 1]}")
+    return Timeline(
+        chip=known["chip"],
+        frequency_mhz=float(known["frequency_mhz"]),
+        makespan_cycles=makespan,
+        rows=rows,
+        jobs=jobs,
+        row=row.astype(np.int32),
+        start=start,
+        end=end,
+        state=column["state"].astype(np.int8),
+        job=column["job"].astype(np.int32),
+        layer=column["layer"].astype(np.int32),
+        step=column["step"].astype(np.int32),
+    )

@@ -1,0 +1,90 @@
+"""The trace as a table: one line a span. Lines in front that start with `#` hold what is not a span.
+
+`pandas.read_csv(path, comment="#")` and spreadsheets read it; every text that could hold a comma or a `#` is quoted.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.files import readable_file, whole_file
+from lstmsim.formats.traces.columns import Spans, facts, timeline_of
+from lstmsim.metrics.timeline import STATES, Timeline
+
+__all__ = ["COLUMNS", "read_csv", "write_csv"]
+
+#: `row` is the row's name, `end` the first cycle after the span, `job_index` the job's place in the scenario.
+COLUMNS = ("row", "core", "kind", "index", "start", "end", "cycles", "state", "job", "layer", "step", "job_index")
+
+
+def _quoted(text: str) -> str:
+    """A CSV field on one line; the exact name is in the head of the file."""
+    clean = "".join(char if char.isprintable() else " " for char in text)
+    return '"' + clean.replace('"', '""') + '"'
+
+
+def write_csv(timeline: Timeline, path: str) -> None:
+    """Write the timeline as CSV in UTF-8; numbers that a span lacks are -1, a job that it lacks is empty."""
+    rows = [f'"{row.name}",{row.core},{row.kind},{row.index}' for row in timeline.rows]
+    jobs = [*(_quoted(name) for name in timeline.jobs), ""]
+    columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
+    with whole_file(path) as file:
+        for key, value in facts(timeline).items():
+            file.write(f"# {key}: {json.dumps(value, separators=(',', ':'))}\n")
+        file.write(",".join(COLUMNS) + "\n")
+        for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
+            file.write(f"{rows[row]},{start},{end},{end - start},{STATES[state]},{jobs[job]},{layer},{step},{job}\n")
+
+
+def read_csv(path: str) -> Timeline:
+    """The timeline in a file of `write_csv`; anything else is an `InputError` with the line."""
+    with readable_file(path) as file:
+        lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        try:
+            known, first = _head(path, lines)
+            return timeline_of(path, known, _spans(path, known, csv.reader(chain([first], lines), strict=True)))
+        except UnicodeDecodeError:
+            raise InputError(Mistake(path, "not UTF-8 text")) from None
+        except OSError as error:
+            raise InputError(Mistake(path, f"cannot be read ({error.strerror})")) from None
+
+
+def _head(path: str, lines: io.TextIOWrapper) -> tuple[dict[str, Any], str]:
+    """The facts in the comment lines, and the first line after them."""
+    known: dict[str, Any] = {}
+    while (line := lines.readline(2**26)).startswith("#"):
+        key, _, value = line[1:].strip().rstrip(",").partition(":")
+        try:
+            known[key.strip()] = json.loads(value)
+        except (ValueError, RecursionError):
+            sentence = f"line {len(known) + 1}: expected `# key: value`, got {line[:60]!r}"
+            raise InputError(Mistake(path, sentence)) from None
+    return known, line
+
+
+def _spans(path: str, known: dict[str, Any], reader: Iterator[list[str]]) -> Spans:
+    spans = Spans()
+    states = {state: number for number, state in enumerate(STATES)}
+    listed = known.get("rows")
+    try:
+        rows = {(str(core), kind, str(index)): number for number, (core, kind, index) in enumerate(listed or ())}
+        heading = next(reader, [])
+        if tuple(heading) != COLUMNS:
+            sentence = f"not a trace that lstmsim wrote (expected the columns {', '.join(COLUMNS)})"
+            raise InputError(Mistake(path, sentence))
+        for cells in reader:
+            _, core, kind, index, start, end, _, state, _, layer, step, job = cells
+            row = rows[core, kind, index]
+            spans.add(row, int(start), int(end), states[state], int(job), int(layer), int(step))
+    except InputError:
+        raise
+    except (ValueError, TypeError, KeyError, OverflowError, csv.Error) as error:
+        place = f"line {len(known) + len(spans.row) + 2}"
+        raise InputError(Mistake(path, f"{place}: not a span of this trace, or cut short ({error!s:.60})")) from None
+    return spans

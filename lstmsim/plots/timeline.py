@@ -1,0 +1,194 @@
+"""The timeline picture: who worked when, why nobody did, and how busy the arrays were."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.files import whole_file
+from lstmsim.metrics.binning import busy_windows, window_edges
+from lstmsim.metrics.timeline import STATES, Timeline
+from lstmsim.plots.rows import HEIGHTS, draw_fractions, draw_labels, draw_spans, rows_inches, set_rows
+from lstmsim.plots.styles import STATE_STYLES, Style, job_style, short
+from lstmsim.plots.view import View, view_of
+
+__all__ = ["SPAN_LIMIT", "SUFFIXES", "plot"]
+
+#: Above this many visible spans the picture shows fractions of time instead of single spans.
+SPAN_LIMIT = 20_000
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+_WINDOWS = 200
+_LEGEND_JOBS = 16
+_STATE_WORDS = {
+    "hazard": "data hazard",
+    "input": "waits for input",
+    "ready": "ready, waits its turn",
+    "switch": "thread switch",
+}
+_SETTINGS: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "hatch.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "lstmsim",
+    "pdf.fonttype": 42,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def plot(
+    timeline: Timeline,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    cores: Iterable[int] | None = None,
+) -> Figure:
+    """Draw a timeline from cycle `start` to `end` (default: all of it) for `cores` (default: all of them).
+
+    Colour is the job, hatching on grey the cause of a wait. Above `SPAN_LIMIT` visible spans each row shows fractions
+    of time per column instead, and the picture says so. With `path` the figure is also saved, whole or not at all, as
+    `.png`, `.svg` or `.pdf`: equal timelines give equal bytes. A window, core or suffix that cannot be is an
+    `InputError`.
+    """
+    name = None if path is None else os.fspath(path)
+    if name is not None and not name.lower().endswith(SUFFIXES):
+        raise InputError(Mistake(name, f"not a picture's name: expected it to end in {', '.join(SUFFIXES)}"))
+    view = view_of(timeline, start, end, cores)
+    with _settings():
+        figure = _draw(timeline, view)
+        if name is not None:
+            _save(figure, name)
+    return figure
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """Our looks, whatever the user's matplotlibrc says; a job's name may have letters that the font lacks."""
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def _save(figure: Figure, path: str) -> None:
+    suffix = os.path.splitext(path)[1].lower().lstrip(".")
+    # Dates would make equal pictures differ.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+    content = io.BytesIO()
+    figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
+    with whole_file(path, "wb") as file:
+        file.write(content.getvalue())
+
+
+def _draw(timeline: Timeline, view: View) -> Figure:
+    heights = [HEIGHTS[row.kind] for row in view.rows]
+    upper_inches = rows_inches(heights)
+    figure = Figure(figsize=(12, upper_inches + 2.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[upper_inches, 1.2])
+    centres = set_rows(upper, view, heights)
+    if len(view) > SPAN_LIMIT:
+        draw_fractions(upper, view, centres, heights)
+    else:
+        draw_spans(upper, view, centres, heights)
+        draw_labels(upper, timeline, view, centres)
+    busy = _draw_utilization(lower, timeline, view)
+    _set_time_axes(upper, lower, timeline, view)
+    _set_title(figure, timeline, view, busy)
+    _set_legend(figure, timeline, view)
+    return figure
+
+
+def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
+    """Busy fraction of the shown cores' arrays per window; returns the one of the whole view in percent."""
+    edges = window_edges(view.start_cycle, view.end_cycle, _WINDOWS)
+    by_core = {core: values for core, values in busy_windows(timeline, edges).items() if core in view.cores}
+    mean = 100 * np.mean(list(by_core.values()), axis=0) if by_core else np.zeros(len(edges) - 1)
+    axes.stairs(mean, edges, fill=True, color="#B8C4CC")
+    axes.stairs(mean, edges, color="#33434D", linewidth=0.9)
+    axes.set_ylim(0, 105)
+    axes.set_yticks([0, 50, 100])
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
+    axes.set_axisbelow(True)
+    what = "array busy (%)" if len(by_core) < 2 else f"arrays busy (%),\nmean of {len(by_core)} cores"
+    axes.set_ylabel(what)
+    window = int(edges[1] - edges[0])
+    axes.set_title(f"windows of {window} cycle{'s' * (window > 1)}", loc="right", fontsize=7, color="#555555", pad=2)
+    return float(np.average(mean, weights=np.diff(edges)))
+
+
+def _set_time_axes(upper: Axes, lower: Axes, timeline: Timeline, view: View) -> None:
+    mhz = timeline.frequency_mhz
+    lower.set_xlim(view.start_cycle, view.end_cycle)
+    lower.set_xlabel("time (cycles)")
+    lower.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
+    lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+    def microseconds(cycles: Any) -> Any:
+        return cycles / mhz
+
+    def cycles(microseconds: Any) -> Any:
+        return microseconds * mhz
+
+    micro = upper.secondary_xaxis("top", functions=(microseconds, cycles))
+    micro.set_xlabel(f"time (µs at {mhz:g} MHz)")
+    micro.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10]))
+
+
+def _set_title(figure: Figure, timeline: Timeline, view: View, busy: float) -> None:
+    makespan = timeline.makespan_cycles
+    total = f"{makespan:,} cycles ({makespan / timeline.frequency_mhz:,.4g} µs)"
+    if (view.start_cycle, view.end_cycle) != (0, makespan):
+        total = f"cycles {view.start_cycle:,} to {view.end_cycle:,} of {total}"
+    lines = [f"{short(timeline.chip, 60)}: {total}, array{'s' * (len(view.cores) > 1)} busy {busy:.1f} %"]
+    if len(view) > SPAN_LIMIT:
+        lines.append(f"{len(view):,} spans: each column shows fractions of its time, not single spans")
+    if view.left_out:
+        lines.append(f"not shown: {view.left_out} (choose fewer cores to see them)")
+    figure.suptitle("\n".join(lines), fontsize=10, parse_math=False)
+
+
+def _set_legend(figure: Figure, timeline: Timeline, view: View) -> None:
+    jobs = [int(job) for job in np.unique(view.job) if job >= 0]
+    shown = jobs if len(jobs) <= _LEGEND_JOBS else jobs[:8]
+    entries = [(short(timeline.jobs[job], 30), job_style(job)) for job in shown]
+    if len(jobs) > len(shown):
+        entries.append((f"+ {len(jobs) - len(shown)} more (looks repeat)", Style("#FFFFFF", ink="#FFFFFF")))
+    present = set(np.unique(view.state).tolist())
+    for name, style in STATE_STYLES.items():
+        if STATES.index(name) in present:
+            entries.append((_STATE_WORDS.get(name, name), style))
+    patches = [
+        Patch(
+            facecolor=style.fill,
+            edgecolor=style.ink,
+            hatch=style.hatch or None,
+            linewidth=0.4 * (style in STATE_STYLES.values()),
+        )
+        for _, style in entries
+    ]
+    if not patches:
+        return
+    # Names are set afterwards: a legend swallows labels that begin with an underscore, and reads $ as mathematics.
+    legend = figure.legend(patches, ["-"] * len(patches), loc="outside right upper", frameon=False, handleheight=1.1)
+    for text, (label, _) in zip(legend.get_texts(), entries, strict=True):
+        text.set_parse_math(False)
+        text.set_text(label)
