@@ -1,0 +1,41 @@
+# Needs Python >= 3.11 with pip, and nothing else. PYTHON=python3.12 chooses another one for .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test readme wheel-check clean
+
+help:  ## show this
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("lstmsim needs Python >= 3.11, not %d.%d: make PYTHON=..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(PIP) --editable '.[test,onnx]'
+	@touch $@
+
+demo: $(VENV)/.installed  ## install into .venv and simulate several LSTMs on a dual-threaded NPU
+	@mkdir -p out/demo
+	$(BIN)/lstmsim simulate experiments/scenarios/demo.yaml --timeline out/demo/timeline.png --trace out/demo/trace.json
+	@echo 'Look at out/demo/timeline.png, and open out/demo/trace.json in the Perfetto viewer.'
+
+test: $(VENV)/.installed-test  ## install what tests need and run every check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+readme: $(VENV)/.installed  ## write the help of every command into README.md
+	$(BIN)/python tools/readme.py
+
+wheel-check: $(VENV)/.installed-test  ## test the built wheel with the newest and the lowest versions allowed
+	$(BIN)/python tools/check_wheel.py
+
+clean:  ## remove everything that the above made
+	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

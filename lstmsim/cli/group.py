@@ -1,0 +1,130 @@
+"""The group of all commands: loads a command when it is named, and turns every error into a line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import traceback
+from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import click
+
+from lstmsim import __version__
+from lstmsim.errors import InputError, LstmsimError, Mistake
+
+__all__ = ["COMMANDS", "lstmsim"]
+
+#: The commands in the order of their help, and the module of each; its attribute `command` is the command.
+COMMANDS = {
+    "simulate": "lstmsim.cli.simulate",
+    "timeline": "lstmsim.cli.timeline",
+    "import": "lstmsim.cli.import_model",
+    "list": "lstmsim.cli.list_known",
+}
+
+_MISTAKE_LIMIT = 50
+
+
+class LazyGroup(click.Group):
+    """Commands are imported when they are asked for; what they raise is explained here and nowhere else."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            near = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(COMMANDS)}."
+            raise click.UsageError(f"No such command {name!r}. {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            # A reader that has gone or a full disk must show here, not while the interpreter shuts down.
+            sys.stdout.flush()
+            return result
+        except (click.ClickException, click.exceptions.Exit, click.Abort, SystemExit):
+            raise
+        except BaseException as error:
+            ctx.exit(_explain(error))
+
+
+def _explain(error: BaseException) -> int:
+    """Say on standard error what went wrong; return the exit code."""
+    if isinstance(error, BrokenPipeError):
+        _abandon_stdout()
+        return 1
+    if os.environ.get("LSTMSIM_DEBUG") == "1":
+        traceback.print_exception(error)
+    match error:
+        case InputError():
+            for mistake in error.mistakes[:_MISTAKE_LIMIT]:
+                click.echo(_line(mistake), err=True)
+            if len(error.mistakes) > _MISTAKE_LIMIT:
+                click.echo(f"... and {len(error.mistakes) - _MISTAKE_LIMIT} more mistakes", err=True)
+            return 2
+        case LstmsimError():
+            click.echo(f"Error: {error}", err=True)
+        case KeyboardInterrupt():
+            click.echo("interrupted", err=True)
+            return 130
+        case MemoryError():
+            click.echo("Error: the memory of this machine is not enough for this", err=True)
+        case OSError():
+            _abandon_stdout()
+            where = f"{error.filename}: " if error.filename else ""
+            click.echo(f"Error: {where}{error.strerror or error}", err=True)
+        case _:
+            text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            click.echo(f"internal error: {text}; please report it (LSTMSIM_DEBUG=1 shows where it is)", err=True)
+    return 1
+
+
+def _line(mistake: Mistake) -> str:
+    """A mistake begins with its place, as compilers write it; editors can then jump there."""
+    return str(mistake) if mistake.place else f"Error: {mistake}"
+
+
+def _abandon_stdout() -> None:
+    """Let standard output lead nowhere, so that shutting down cannot fail once more on what is left in it."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.__stdout__.fileno())  # type: ignore[union-attr]
+        os.close(nowhere)
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"lstmsim {__version__} (Python {platform.python_version()}, {sys.platform} {platform.machine()})")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version.",
+)
+def lstmsim() -> None:
+    """Simulate recurrent-network accelerators cycle by cycle.
+
+    Results go to standard output, remarks to standard error. Exit codes: 0 done, 2 the input is at fault, 1 anything
+    else, 130 interrupted.
+    """

@@ -1,0 +1,82 @@
+"""What lstmsim knows by name, each with its source: models, chips, cells, policies, engines, experiments."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import lstmsim
+
+__all__ = ["KINDS", "Known", "experiments"]
+
+#: Name and source of each known thing of one kind.
+Known = list[tuple[str, str]]
+
+_PACKAGE = Path(lstmsim.__file__).parent
+
+
+def _models() -> Known:
+    from lstmsim.formats.catalog import list_models
+
+    return [(entry.name, entry.source) for entry in list_models()]
+
+
+def _chips() -> Known:
+    from lstmsim.formats.catalog import list_chips
+
+    return [(entry.name, entry.source) for entry in list_chips()]
+
+
+def _cells() -> Known:
+    from lstmsim.workload.cell import CELLS
+
+    return [(name, cell.source) for name, cell in CELLS.items()]
+
+
+def _policies() -> Known:
+    from lstmsim.program.policy import POLICIES
+
+    return [
+        (name, _first_sentence(inspect.getdoc(policy), "lstmsim/program/policy.py"))
+        for name, policy in POLICIES.items()
+    ]
+
+
+def _engines() -> Known:
+    from lstmsim.engines import ENGINES
+
+    return [(name, f"{about}; lstmsim/engines/{name}.py") for name, about in ENGINES.items()]
+
+
+def experiments(package: Path = _PACKAGE) -> Known:
+    """The studies in the folder `experiments` of a checkout, none in an installed package; scripts are not run."""
+    checkout = package.parent
+    found = []
+    if (checkout / "pyproject.toml").is_file():
+        for folder in sorted(path for path in (checkout / "experiments").glob("*/") if path.is_dir()):
+            scripts = sorted(folder.glob("*.py"))
+            main = [script for script in scripts if script.stem in ("run", "main", folder.name)] or scripts
+            if main:
+                docstring = ast.get_docstring(ast.parse(main[0].read_text(encoding="utf-8")))
+                found.append((folder.name, _first_sentence(docstring, f"experiments/{folder.name}/{main[0].name}")))
+    return found
+
+
+def _first_sentence(docstring: str | None, home: str) -> str:
+    """The first paragraph of a docstring as one line, and its `Source:` paragraph or else its home."""
+    paragraphs = [" ".join(each.split()) for each in (docstring or "").split("\n\n")]
+    sources = [each.removeprefix("Source:").strip() for each in paragraphs if each.startswith("Source:")]
+    return "; ".join(part.rstrip(".") for part in [paragraphs[0], *(sources or [home])] if part)
+
+
+#: The kinds in the order of the output, and who knows them.
+KINDS: Mapping[str, Callable[[], Known]] = {
+    "models": _models,
+    "chips": _chips,
+    "cells": _cells,
+    "policies": _policies,
+    "engines": _engines,
+    "experiments": experiments,
+}

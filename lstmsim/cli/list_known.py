@@ -1,0 +1,50 @@
+"""`lstmsim list`."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import click
+
+from lstmsim.cli.inventory import KINDS, Known
+from lstmsim.cli.outputs import check_outputs
+
+__all__ = ["command"]
+
+_WIDTH = 100
+
+
+@click.command(name="list", short_help="Show models, chips, cells, policies, engines, experiments.")
+@click.argument("kind", required=False, type=click.Choice(list(KINDS)))
+@click.option("--json", "json_path", metavar="FILE", help="Write the list as JSON; - is standard output.")
+def command(kind: str | None, json_path: str | None) -> None:
+    """Show models, chips, cells, policies, engines and experiments, each with its source; or only one KIND of them."""
+    check_outputs({"--json": json_path})
+    known = {each: KINDS[each]() for each in ([kind] if kind else KINDS)}
+    if json_path is not None:
+        from lstmsim.formats.files import whole_file
+
+        plain = {each: [{"name": name, "source": source} for name, source in rows] for each, rows in known.items()}
+        text = json.dumps({"schema": "lstmsim/list/1", **plain}, indent=2) + "\n"
+        if json_path == "-":
+            click.echo(text, nl=False)
+            return
+        with whole_file(json_path) as file:
+            file.write(text)
+    click.echo("\n\n".join(_section(each, rows) for each, rows in known.items()))
+
+
+def _section(kind: str, rows: Known) -> str:
+    """A heading and one entry a line, its source wrapped beside the name."""
+    if not rows:
+        missing = "none here; they come with the source checkout" if kind == "experiments" else "none"
+        return f"{kind.upper()}\n  {missing}"
+    width = min(34, max(len(name) for name, _ in rows))
+    lines = []
+    for name, source in rows:
+        indent = " " * (width + 4)
+        wrapped = textwrap.wrap(source or "-", _WIDTH - len(indent), break_on_hyphens=False) or ["-"]
+        lines.append(f"  {name.ljust(width)}  {wrapped[0]}")
+        lines.extend(indent + line for line in wrapped[1:])
+    return "\n".join([kind.upper(), *lines])

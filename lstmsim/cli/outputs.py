@@ -1,0 +1,75 @@
+"""Output files: looked at before the work begins, named when it is done."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import click
+
+from lstmsim.errors import InputError, Mistake
+
+__all__ = ["check_outputs", "check_suffix", "remark", "status"]
+
+
+def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
+    """`InputError` unless `path` (None: not asked for) ends in one of `suffixes`."""
+    if path is not None and not path.lower().endswith(tuple(suffixes)):
+        raise InputError(Mistake(f"{option} {path}", f"expected a file name that ends in {', '.join(suffixes)}"))
+
+
+def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ()) -> None:
+    """`InputError` with every output (option -> path) that cannot be written or would replace another file in use."""
+    mistakes = []
+    taken = {os.path.realpath(path): "the input" for path in inputs}
+    for option, path in outputs.items():
+        if path is None or path == "-":
+            continue
+        place, real = f"{option} {path}", os.path.realpath(path)
+        problem = _problem(real)
+        if problem:
+            mistakes.append(Mistake(place, problem))
+        # Devices (/dev/null, /dev/stdout) may take more than one output.
+        if os.path.isfile(real) or not os.path.exists(real):
+            if real in taken:
+                mistakes.append(Mistake(place, f"is also {taken[real]}; expected another file"))
+            taken.setdefault(real, f"the output of {option}")
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _problem(path: str) -> str | None:
+    """Why a file cannot be written under `path`, as far as one can see without writing."""
+    if "\0" in path:
+        return "is not a path"
+    if os.path.isdir(path):
+        return "is a folder, expected a file"
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        return f"there is no folder {folder}"
+    # What exists and is no plain file is written into, everything else is replaced.
+    writable = path if os.path.exists(path) else folder
+    return None if os.access(writable, os.W_OK) else f"no permission to write {writable}"
+
+
+def remark(text: str) -> None:
+    """A line on standard error."""
+    click.echo(text, err=True)
+
+
+@contextmanager
+def status(text: str) -> Iterator[None]:
+    """Show what goes on while the block runs, on a terminal only; gone without a trace at its end."""
+    stream = sys.stderr
+    if not stream.isatty():
+        yield
+        return
+    stream.write(f"{text} ...")
+    stream.flush()
+    try:
+        yield
+    finally:
+        stream.write("\r" + " " * (len(text) + 4) + "\r")
+        stream.flush()

@@ -1,0 +1,158 @@
+"""The program as a whole: start-up, versions, errors and exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from lstmsim import __version__
+from lstmsim.cli.group import COMMANDS, lstmsim
+from lstmsim.errors import InputError, LstmsimError, Mistake
+
+PROGRAM = [sys.executable, "-c", "from lstmsim.cli import main; main()"]
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(lstmsim, list(arguments))
+
+
+def call_that_raises(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Result:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(type(lstmsim), "get_command", lambda *_: click.Command("list", callback=fail))
+    return call("list")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    heavy = ["numpy", "matplotlib", "pydantic", "pydantic_core", "ruamel", "simpy", "onnx", "vcd"]
+    code = f"""
+import sys
+from lstmsim.cli import main
+try:
+    main()
+finally:
+    sys.stderr.write(",".join(set({heavy!r}) & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.startswith("Usage: lstmsim")
+
+
+def test_every_command_is_in_the_help() -> None:
+    shown = call("--help").output
+    assert all(f"\n  {name} " in shown for name in COMMANDS)
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert call("--version").output.startswith(f"lstmsim {__version__} (Python ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["simulat"], "simulate"),
+        (["tineline"], "timeline"),
+        (["simulate", "--jsn"], "--json"),
+        (["list", "modls"], "models"),
+    ],
+)
+def test_near_misses_are_named(arguments: list[str], hint: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert hint in result.stderr
+    assert result.stdout == ""
+
+
+def test_every_mistake_is_a_line_and_the_code_is_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    mistakes = [Mistake("a.yaml:1:2: chip", "missing"), Mistake("", "and nowhere")]
+    result = call_that_raises(InputError(mistakes), monkeypatch)
+    assert result.exit_code == 2
+    assert result.stderr == "a.yaml:1:2: chip: missing\nError: and nowhere\n"
+
+
+def test_a_flood_of_mistakes_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = call_that_raises(InputError([Mistake(f"line {n}", "bad") for n in range(1000)]), monkeypatch)
+    lines = result.stderr.splitlines()
+    assert len(lines) < 100
+    assert lines[-1] == f"... and {1000 - (len(lines) - 1)} more mistakes"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (LstmsimError("the disk is full"), 1, "Error: the disk is full\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (MemoryError(), 1, "memory"),
+        (OSError(5, "Input/output error", "a.png"), 1, "a.png: Input/output error"),
+        (ZeroDivisionError("oh\nno"), 1, "internal error: ZeroDivisionError: oh no; please report"),
+        (BrokenPipeError(), 1, ""),
+    ],
+)
+def test_other_errors_are_a_line_too(
+    error: BaseException, code: int, words: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Standard output is given up after a broken pipe: not that of the test run.
+    monkeypatch.setattr("lstmsim.cli.group._abandon_stdout", lambda: None)
+    result = call_that_raises(error, monkeypatch)
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.splitlines()) == (1 if words else 0)
+
+
+def test_the_traceback_is_there_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LSTMSIM_DEBUG", "1")
+    result = call_that_raises(ZeroDivisionError("oh"), monkeypatch)
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_standard_output_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*PROGRAM, "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["Error: No space left on device"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes as POSIX has them")
+def test_a_reader_that_has_gone_is_no_news() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*PROGRAM, "list"], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert done.returncode == 1
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+def test_an_interrupt_ends_with_a_word_and_without_files(tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text('{"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 2}]}')
+    code = """
+import time
+from lstmsim import engines
+from lstmsim.cli import main
+def run(*_):
+    print("running", flush=True)
+    time.sleep(600)
+engines.run = run
+main()
+"""
+    command = [sys.executable, "-c", code, "simulate", str(scenario), "--trace", str(tmp_path / "trace.csv")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        rest, message = process.communicate()
+    assert (process.returncode, rest, message) == (130, "", "interrupted\n")
+    assert list(tmp_path.iterdir()) == [scenario]

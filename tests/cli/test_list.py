@@ -1,0 +1,64 @@
+"""`lstmsim list`: every kind, every name, a source for each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lstmsim.cli.group import lstmsim
+from lstmsim.cli.inventory import KINDS, experiments
+from lstmsim.engines import ENGINES
+from lstmsim.formats.catalog import list_chips, list_models
+from lstmsim.program.policy import POLICIES
+from lstmsim.workload.cell import CELLS
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(lstmsim, ["list", *arguments])
+
+
+def test_json_has_every_name_and_a_source_for_each() -> None:
+    data = json.loads(call("--json", "-").stdout)
+    assert data.pop("schema") == "lstmsim/list/1"
+    assert list(data) == list(KINDS)
+    names = {kind: {row["name"] for row in rows} for kind, rows in data.items()}
+    assert names["models"] == {entry.name for entry in list_models()} != set()
+    assert names["chips"] == {entry.name for entry in list_chips()} != set()
+    assert (names["cells"], names["policies"], names["engines"]) == (set(CELLS), set(POLICIES), set(ENGINES))
+    assert [row for rows in data.values() for row in rows if not row["source"]] == []
+
+
+def test_text_has_what_json_has() -> None:
+    text = call().stdout
+    for kind, rows in json.loads(call("--json", "-").stdout).items():
+        if kind != "schema":
+            assert kind.upper() in text
+            assert all(f"\n  {row['name']} " in text for row in rows)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_kind_alone(kind: str) -> None:
+    result = call(kind)
+    assert result.exit_code == 0
+    assert result.stdout.startswith(kind.upper())
+    assert not any(other.upper() in result.stdout.splitlines() for other in KINDS if other != kind)
+
+
+def test_json_file_is_written_whole(tmp_path: Path) -> None:
+    target = tmp_path / "list.json"
+    assert call("cells", "--json", str(target)).exit_code == 0
+    assert json.loads(target.read_text()) == json.loads(call("cells", "--json", "-").stdout)
+
+
+def test_experiments_are_read_and_not_run(tmp_path: Path) -> None:
+    package = tmp_path / "lstmsim"
+    script = tmp_path / "experiments" / "study" / "run.py"
+    script.parent.mkdir(parents=True)
+    script.write_text('"""Which ep is best?\n\nSource: a patent.\n"""\nraise SystemExit("was run")\n')
+    assert experiments(package) == []
+    (tmp_path / "pyproject.toml").touch()
+    assert experiments(package) == [("study", "Which ep is best?; a patent")]

@@ -1,0 +1,146 @@
+"""`lstmsim simulate`: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import lstmsim as package
+from lstmsim.cli.group import lstmsim
+from lstmsim.cli.simulate import ENGINES
+from lstmsim.engines import ENGINES as REAL_ENGINES
+from lstmsim.metrics.report import ACCOUNTS, LOSSES
+
+SCENARIO = """
+chip:
+  kind: column-npu
+  frequency_mhz: 260
+  cores: [{npe: 65536, ep: 32, vp: 2048, threads: 2}]
+jobs:
+  - {model: {name: pair, layers: [{cell: lstm, hidden: 512, input: 512}]}, steps: 20, count: 2}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("scenario.yaml").write_text(SCENARIO)
+    return "scenario.yaml"
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(lstmsim, ["simulate", *arguments])
+
+
+def refused(*arguments: str) -> str:
+    """The message of a call that must end with exit code 2 before it writes anything."""
+    before = sorted(Path.cwd().iterdir())
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    assert sorted(Path.cwd().iterdir()) == before
+    return result.stderr
+
+
+def test_engines_are_those_that_there_are() -> None:
+    assert set(ENGINES) == set(REAL_ENGINES)
+
+
+def test_table_has_the_figures_of_the_report(scenario: str) -> None:
+    report = package.simulate(scenario)
+    result = call(scenario)
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    for job in report.jobs:
+        assert any(job.name in line and f"{job.finish:,}" in line for line in result.stdout.splitlines())
+    for name in ACCOUNTS:
+        assert name in result.stdout
+    assert f"makespan {report.makespan_cycles:,} cycles" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_json_on_standard_output_is_alone_there(scenario: str, engine: str) -> None:
+    result = call(scenario, "--json", "-", "--engine", engine)
+    assert result.stderr == ""
+    data = json.loads(result.stdout)
+    assert data["schema"] == "lstmsim/report/1"
+    assert data["engine"] == engine
+    assert [job["latency"] for job in data["jobs"]] == [job["finish"] - job["arrival"] for job in data["jobs"]]
+    for core in data["cores"]:
+        assert list(core["cycles"]) == list(ACCOUNTS)
+        assert list(core["pe_cycles"]) == list(LOSSES)
+        assert sum(core["cycles"].values()) == data["makespan_cycles"]
+        assert sum(core["pe_cycles"].values()) == core["npe"] * data["makespan_cycles"]
+
+
+def test_engines_write_the_same_bytes(scenario: str) -> None:
+    first, second = (call(scenario, "--json", "-", "--engine", engine).stdout for engine in ENGINES)
+    assert first.replace('"engine": "fast"', '"engine": "reference"') == second
+
+
+def test_files_are_written_and_named(scenario: str) -> None:
+    result = call(scenario, "--json", "r.json", "--trace", "t.json.gz", "--timeline", "t.svg")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == ["wrote r.json", "wrote t.json.gz", "wrote t.svg"]
+    assert json.loads(Path("r.json").read_text()) == json.loads(call(scenario, "--json", "-").stdout)
+    assert package.load_trace("t.json.gz").makespan_cycles == package.simulate(scenario).makespan_cycles
+    assert "<svg" in Path("t.svg").read_text()
+
+
+def test_set_changes_the_scenario(scenario: str) -> None:
+    data = json.loads(call(scenario, "--set", "chip.cores.0.ep=16", "--set", "jobs.0.steps=3", "--json", "-").stdout)
+    changed = package.simulate(scenario, overrides=["chip.cores.0.ep=16", "jobs.0.steps=3"])
+    assert data["cores"][0]["ep"] == 16
+    assert data["makespan_cycles"] == changed.makespan_cycles
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--trace", "t.xls"], ["--trace t.xls", ".vcd"]),
+        (["--timeline", "t.gif"], ["--timeline t.gif", ".svg"]),
+        (["--trace", "no/such/t.csv"], ["--trace no/such/t.csv", "no folder"]),
+        (["--json", "."], ["--json .", "folder"]),
+        (["--json", "scenario.yaml"], ["--json scenario.yaml", "the input"]),
+        (["--json", "t.json", "--trace", "./t.json"], ["--trace ./t.json", "--json"]),
+        (["--engine", "quick"], ["quick", "fast"]),
+        (["--set", "chip.cores.0.pe=3"], ["chip.cores.0.pe"]),
+        (["--set", "nonsense"], ["nonsense"]),
+    ],
+)
+def test_refused_before_the_simulation(
+    scenario: str, arguments: list[str], words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> None:
+        raise AssertionError("the simulation began")
+
+    monkeypatch.setattr("lstmsim.engines.run", run)
+    message = refused(scenario, *arguments)
+    assert all(word in message for word in words), message
+
+
+def test_every_mistake_of_a_scenario_is_a_line(scenario: str) -> None:
+    Path(scenario).write_text(SCENARIO.replace("npe: 65536", "npe: 0").replace("steps: 20", "stebs: 20"))
+    lines = refused(scenario).splitlines()
+    assert len(lines) >= 2
+    assert all(line.startswith("scenario.yaml:") for line in lines)
+
+
+def test_a_file_that_is_not_there(scenario: str) -> None:
+    assert "other.yaml" in refused("other.yaml")
+
+
+def test_a_failed_write_is_said_and_leaves_no_file(scenario: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    result = call(scenario, "--json", "r.json")
+    assert result.exit_code == 1
+    assert "no space" in result.stderr.lower()
+    assert not Path("r.json").exists()

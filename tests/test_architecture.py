@@ -1,0 +1,166 @@
+"""The house rules of the package, read off its source: layers, who may import what, sizes, docstrings."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import lstmsim
+
+PACKAGE = Path(lstmsim.__file__).parent
+CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
+
+GROUND = {"errors", "units"}
+#: What each part may import besides itself.
+BELOW: dict[str, set[str]] = {
+    "errors": set(),
+    "units": {"errors"},
+    "workload": GROUND,
+    "program": GROUND,
+    "engines": GROUND | {"program"},
+    "targets": GROUND | {"workload", "program"},
+    "metrics": GROUND | {"workload", "program"},
+    "formats": GROUND | {"workload", "program", "engines", "targets", "metrics"},
+    "plots": GROUND | {"metrics", "formats"},
+    "api": GROUND | {"workload", "program", "engines", "targets", "metrics", "formats", "plots"},
+    "cli": GROUND | {"workload", "program", "engines", "targets", "metrics", "formats", "plots", "api", ""},
+    # The package itself only names the homes of its public names.
+    "": GROUND | {"workload", "targets", "metrics", "api"},
+}
+
+#: The only places that may import a third-party package (prefixes of module names).
+THIRD_PARTY: dict[str, tuple[str, ...]] = {
+    "numpy": (
+        "lstmsim.program",
+        "lstmsim.engines",
+        "lstmsim.targets",
+        "lstmsim.metrics",
+        "lstmsim.formats",
+        "lstmsim.plots",
+    ),
+    "simpy": ("lstmsim.engines.reference",),
+    "matplotlib": ("lstmsim.plots", "lstmsim.api"),
+    "click": ("lstmsim.cli",),
+    "pydantic": ("lstmsim.formats",),
+    "ruamel": ("lstmsim.formats",),
+    "vcd": ("lstmsim.formats",),
+    "onnx": ("lstmsim.formats",),
+    "google": ("lstmsim.formats",),
+}
+
+FILE_LINES, FUNCTION_LINES = 320, 60
+
+
+def module_name(path: Path) -> str:
+    parts = ("lstmsim", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def tree(name: str) -> ast.Module:
+    return ast.parse(FILES[name].read_text(encoding="utf-8"))
+
+
+def part(name: str) -> str:
+    return name.split(".")[1] if "." in name else ""
+
+
+def imported(name: str) -> Iterator[str]:
+    """Every module that the module imports, wherever in it the import stands."""
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}:{node.lineno}: relative import"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in FILES else str(node.module)
+
+
+def own(name: str) -> set[str]:
+    return {each for each in imported(name) if each.split(".")[0] == "lstmsim"}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_imports_go_down_only(name: str) -> None:
+    allowed = BELOW[part(name)] | {part(name)}
+    wrong = sorted(each for each in own(name) if part(each) not in allowed)
+    assert not wrong, f"{name} may import {sorted(allowed)} only"
+
+
+#: A notebook asks a report for its HTML; the text forms need the report's types. The first import happens on demand.
+ON_DEMAND = ("lstmsim.metrics.report", "lstmsim.metrics.report_text")
+
+
+def test_no_import_cycles() -> None:
+    graph = {name: own(name) - {name} for name in FILES if name != "lstmsim"}
+    graph[ON_DEMAND[0]].discard(ON_DEMAND[1])
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_third_party_packages_stay_in_their_places(name: str) -> None:
+    for each in imported(name):
+        top = each.split(".")[0]
+        if top != "lstmsim" and top not in sys.stdlib_module_names:
+            assert top in THIRD_PARTY, f"{name} imports {top}, which nobody may"
+            assert name.startswith(THIRD_PARTY[top]), f"{name} imports {top}"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_star_imports_no_prints_nothing_unpickled_or_evaluated(name: str) -> None:
+    forbidden = {"print", "eval", "exec", "breakpoint", "input"}
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.ImportFrom):
+            assert all(alias.name != "*" for alias in node.names), f"{name}:{node.lineno}: star import"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in forbidden, f"{name}:{node.lineno}: {node.func.id}()"
+    assert not {"pickle", "marshal", "shelve", "subprocess"} & set(imported(name))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_and_functions_are_short(name: str) -> None:
+    assert len(FILES[name].read_text(encoding="utf-8").splitlines()) <= FILE_LINES
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.FunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert lines <= FUNCTION_LINES, f"{name}:{node.lineno}: {node.name} has {lines} lines"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_public_has_a_docstring(name: str) -> None:
+    assert ast.get_docstring(tree(name)), f"{name} has no docstring"
+    for node in tree(name).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), f"{name}:{node.lineno}: {node.name} has no docstring"
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Every text file of the package; in a checkout also everything beside it that people wrote."""
+    folders = [PACKAGE]
+    if CHECKOUT:
+        names = ("docs", "tests", "experiments", "models", "benchmarks", "tools", ".ci")
+        folders += [CHECKOUT / name for name in names]
+        yield from ((path, path.read_text(encoding="utf-8")) for path in CHECKOUT.glob("*.*") if path.is_file())
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and b"\0" not in (content := path.read_bytes()):
+                yield path, content.decode("utf-8", errors="replace")
+
+
+def test_no_file_knows_this_machine() -> None:
+    # Written so that the patterns do not find themselves.
+    homes = "|".join(("home", "root", "work", "Users", "opt", "mnt", "tmp"))
+    path, host = rf"(?<![\w.:/>\-])/(?:{homes})/[\w.]|[A-Z]:\\Users", r"\bpypi\b\.\w|\bpythonhosted\b\."
+    machine = re.compile(f"{path}|{host}")
+    assert not [f"{file}: {hit[0]}" for file, text in texts() for hit in machine.finditer(text)]

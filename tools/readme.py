@@ -1,0 +1,50 @@
+"""Write the `--help` of every command into README.md, between its help markers; `--check` only compares."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lstmsim.cli.group import COMMANDS, lstmsim
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+BEGIN, END = "<!-- help:begin -->", "<!-- help:end -->"
+
+
+def help_section() -> str:
+    """The help of the program and of every command, as Markdown."""
+    program = lstmsim.make_context("lstmsim", [], resilient_parsing=True, terminal_width=100)
+    parts = [_block("lstmsim --help", lstmsim.get_help(program))]
+    for name in COMMANDS:
+        command = lstmsim.get_command(program, name)
+        assert command is not None
+        context = command.make_context(name, [], parent=program, resilient_parsing=True)
+        parts.append(_block(f"lstmsim {name} --help", command.get_help(context)))
+    return "\n\n".join(parts)
+
+
+def _block(line: str, text: str) -> str:
+    return f"```text\n$ {line}\n{text}\n```"
+
+
+def with_help(readme: str) -> str:
+    """The README's text with the present help between its markers."""
+    before, found, rest = readme.partition(BEGIN)
+    _, closed, after = rest.partition(END)
+    if not found or not closed:
+        raise SystemExit(f"README.md lacks {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{help_section()}\n\n{END}{after}"
+
+
+def main() -> int:
+    """Exit code: 1 if `--check` found the README out of date."""
+    old = README.read_text(encoding="utf-8")
+    new = with_help(old)
+    if "--check" in sys.argv[1:]:
+        return int(old != new)
+    README.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
