@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import Any
 
 from lstmsim.errors import InputError
 from lstmsim.formats.chip_entries import Cores, usable, wrong_keys
@@ -32,16 +33,13 @@ def read_model(document: Document, path: DataPath, wrong: list[DataPath]) -> Mod
     entries = data.get("layers") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not entries:
         return None
-    layers, known = [], True
+    known = [_known_cell(document, (*path, "layers", index), each) for index, each in enumerate(entries)]
+    layers = []
     for index, each in enumerate(entries):
         place = (*path, "layers", index)
         entry = usable(LayerEntry, each, wrong_keys(place, wrong))
         if entry is None:
             return None
-        if entry.cell not in CELLS:
-            known = False
-            hint = nearest(entry.cell, CELLS)
-            document.blame((*place, "cell"), f"no cell called {show(entry.cell)}{hint or f'; there are: {_cells()}'}")
         # With a stand-in for an unknown cell the rest of the stack can still be checked.
         layers.append(Layer(CELLS.get(entry.cell, CELLS["rnn"]), entry.hidden, entry.input, entry.bidirectional))
     head = usable(ModelFile, data, keys, _STAND_IN)
@@ -55,11 +53,17 @@ def read_model(document: Document, path: DataPath, wrong: list[DataPath]) -> Mod
             parts = mistake.place.removeprefix(f"model {name}: ").split(".")
             document.blame((*path, *(int(part) if part.isdigit() else part for part in parts)), mistake.sentence)
         return None
-    return model if known else None
+    return model if all(known) else None
 
 
-def _cells() -> str:
-    return listed(CELLS, "and")
+def _known_cell(document: Document, place: DataPath, layer: Any) -> bool:
+    """Whether the layer names a cell that there is; another name is noted in the document."""
+    name = layer.get("cell") if isinstance(layer, dict) else None
+    if isinstance(name, str) and name not in CELLS:
+        hint = nearest(name, CELLS) or f"; there are: {listed(CELLS, 'and')}"
+        document.blame((*place, "cell"), f"no cell called {show(name)}{hint}")
+        return False
+    return True
 
 
 def check_jobs(document: Document, wrong: list[DataPath], cores: Cores) -> list[Model | None]:
