@@ -1,0 +1,141 @@
+"""What do three LSTMs of 2, 3 and 2 steps gain from running together instead of one after another?
+
+The column-wise LSTM patent draws it twice: in its figure 1b the three run one after another, with an idle slot between
+consecutive steps (1, 2 and 1 of them); in figure 1f each has a thread of its own, and the idle slots of one hold steps
+of the others. Size of the LSTMs (256, input 256) and of the array (65536 multipliers, ep 32, vp 2048) are an assumption,
+because the patent gives none with these figures: a small LSTM on a large array waits longest.
+
+Run `python experiments/concurrent_lstms/run.py`; `--write` refreshes expected.md beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Report, Run, Scenario, Timeline, cell, run
+from lstmsim.metrics.timeline import STATES
+
+STEPS = (2, 3, 2)
+NAMES = ("lstm-a", "lstm-b", "lstm-c")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the three share the core."""
+
+    title: str
+    threads: int
+    policy: str = "coarse"
+    switch_cycles: int = 0
+
+
+SETTINGS = (
+    Setting("one after another (figure 1b)", 1),
+    Setting("three threads, coarse (figure 1f)", 3),
+    Setting("three threads, coarse, 4 cycles a switch", 3, switch_cycles=4),
+    Setting("three threads, fine", 3, "fine"),
+    Setting("three threads, fine, 4 cycles a switch", 3, "fine", 4),
+)
+
+
+def simulated(setting: Setting, hidden: int = 256) -> Run:
+    """The three LSTMs, all there at cycle 0, on one core."""
+    model = Model("lstm", (Layer(cell("lstm"), hidden, hidden),))
+    core = ColumnCore(
+        npe=65536,
+        ep=32,
+        vp=2048,
+        threads=setting.threads,
+        thread_policy=setting.policy,
+        switch_cycles=setting.switch_cycles,
+    )
+    jobs = tuple(Job(name, model, steps) for name, steps in zip(NAMES, STEPS, strict=True))
+    return run(Scenario(ColumnNpu("array", 260, (core,)), jobs))
+
+
+def results(small: bool = False) -> dict[Setting, Run]:
+    """All settings; `small`: the first two."""
+    return {setting: simulated(setting) for setting in SETTINGS[: 2 if small else None]}
+
+
+def gaps(timeline: Timeline, job: int) -> list[tuple[int, int]]:
+    """(start, end) of each idle slot of a job: a stretch in which it waits for its own results."""
+    kinds = [row.kind == "thread" for row in timeline.rows]
+    waits = np.array(kinds)[timeline.row] & (timeline.job == job) & (timeline.state == STATES.index("hazard"))
+    return list(zip(timeline.start[waits].tolist(), timeline.end[waits].tolist(), strict=True))
+
+
+def filled(timeline: Timeline, job: int) -> list[set[str]]:
+    """For each idle slot of a job, the other jobs whose tiles the array took in it."""
+    rows = [row.kind == "array" for row in timeline.rows]
+    busy = np.array(rows)[timeline.row] & (timeline.state == STATES.index("busy"))
+    found = []
+    for start, end in gaps(timeline, job):
+        inside = busy & (timeline.start < end) & (timeline.end > start)
+        found.append({timeline.jobs[other] for other in timeline.job[inside].tolist() if other != job})
+    return found
+
+
+def picture(timeline: Timeline, width: int = 96) -> str:
+    """One line a thread: a letter for a job's tiles, `.` for waiting for its results, `-` for waiting for its turn."""
+    marks = {"hazard": ".", "ready": "-", "drain": "~"}
+    lines = []
+    for number, row in enumerate(timeline.rows):
+        if row.kind != "thread":
+            continue
+        cells = [" "] * width
+        for span in np.flatnonzero(timeline.row == number):
+            state = STATES[timeline.state[span]]
+            mark = timeline.jobs[timeline.job[span]][-1].upper() if state == "busy" else marks.get(state, "?")
+            scale = width / timeline.makespan_cycles
+            first, last = int(timeline.start[span] * scale), int(timeline.end[span] * scale)
+            cells[first : max(last, first + 1)] = mark * (max(last, first + 1) - first)
+        lines.append(f"{row.name:>15} |{''.join(cells[:width])}|")
+    return "\n".join(lines)
+
+
+def _row(title: str, report: Report) -> str:
+    cycles = report.cores[0].cycles
+    finish = " / ".join(str(job.finish) for job in report.jobs)
+    shares = f"{cycles['busy']} | {cycles['switch']} | {cycles['hazard']} | {cycles['drain']}"
+    return f"| {title} | {report.makespan_cycles} | {shares} | {100 * report.utilization:.1f} | {finish} |"
+
+
+def summary(found: dict[Setting, Run]) -> str:
+    """Table, idle slots and schedules as Markdown."""
+    lines = [
+        "# Three LSTMs of 2, 3 and 2 steps",
+        "",
+        "LSTM 256, input 256, on 65536 multipliers (ep 32, vp 2048); cycles.",
+        "",
+    ]
+    lines += ["| setting | makespan | busy | switch | hazard | drain | utilization % | finish a / b / c |"]
+    lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
+    lines += [_row(setting.title, each.report) for setting, each in found.items()]
+    for setting, each in found.items():
+        slots = [filled(each.timeline, job) for job in range(3)]
+        lines += ["", f"## {setting.title}", "", "```", picture(each.timeline), "```", ""]
+        counts = ", ".join(str(len(job)) for job in slots)
+        used = sum(bool(slot) for job in slots for slot in job)
+        lines.append(f"Idle slots of a, b, c: {counts}; {used} of {sum(map(len, slots))} hold tiles of another LSTM.")
+    lines += [
+        "",
+        "A letter: tiles of that LSTM; `.` it waits for its own h; `-` for its turn; `~` for its last results.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    text = summary(results("--small" in sys.argv))
+    print(text)
+    if "--write" in sys.argv:
+        Path(__file__).with_name("expected.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""The experiments in a small setting: their claims hold, and what they print is what stands beside them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import lstmsim
+
+FOLDER = Path(lstmsim.__file__).parents[1] / "experiments"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
+
+
+def load(name: str) -> tuple[Any, str]:
+    """The script of an experiment as a module, and its expected summary."""
+    spec = importlib.util.spec_from_file_location(f"experiment_{name}", FOLDER / name / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module, (FOLDER / name / "expected.md").read_text(encoding="utf-8")
+
+
+def numbers(text: str) -> set[str]:
+    """Table rows of a summary that hold figures."""
+    return {line for line in text.splitlines() if line.startswith("| ") and any(each.isdigit() for each in line)}
+
+
+def test_ep_vp_sweep() -> None:
+    script, expected = load("ep_vp_sweep")
+    small = script.results(small=True)
+    assert numbers(script.summary(small)) <= numbers(expected)
+    for (npe, _), points in small.items():
+        low, high = script.STATED[npe]
+        assert low <= script.best(points).ep <= high
+        # below the optimum VP is capped and halving EP costs up to twice the cycles; beyond it they rise slowly
+        cycles = [each.cycles for each in points]
+        top = cycles.index(min(cycles))
+        assert cycles[0] > 5 * cycles[top]
+        assert cycles[top] < cycles[top + 1] < 1.1 * cycles[top]
+    ordered = script.orderings()
+    assert ordered[512][0].cycles < ordered[512][1].cycles
+    assert ordered[1024][1].cycles < ordered[1024][0].cycles
+
+
+def test_every_best_ep_is_in_the_stated_range_or_within_a_thousandth_of_it() -> None:
+    script, expected = load("ep_vp_sweep")
+    for (npe, hidden), points in script.results().items():
+        low, high = script.STATED[npe]
+        inside = min(each.cycles for each in points if low <= each.ep <= high)
+        assert inside <= 1.001 * script.best(points).cycles, (npe, hidden)
+    assert expected == script.summary(script.results())
+
+
+def test_concurrent_lstms() -> None:
+    script, expected = load("concurrent_lstms")
+    found = script.results()
+    assert script.summary(found) == expected
+    alone, together = (found[setting] for setting in script.SETTINGS[:2])
+    for job, steps in enumerate(script.STEPS):
+        assert len(script.gaps(alone.timeline, job)) == steps - 1
+        assert script.filled(alone.timeline, job) == [set()] * (steps - 1)
+        assert all(script.filled(together.timeline, job))
+    assert together.report.makespan_cycles < alone.report.makespan_cycles
+    assert together.report.utilization > 2 * alone.report.utilization
+
+
+def test_threads_and_cores() -> None:
+    script, expected = load("threads_and_cores")
+    small = script.results(small=True)
+    assert numbers(script.summary(small)) <= numbers(expected)
+    for row in small.values():
+        assert script.speedup(row, "1 core, 2 threads") > 1.5
+        assert script.speedup(row, "4 cores, 2 threads") > script.speedup(row, "1 core, 2 threads")
+
+
+def test_mixes_lie_on_both_sides_of_each_published_figure() -> None:
+    script, expected = load("threads_and_cores")
+    found = script.results()
+    assert script.summary(found) == expected
+    for machine in script.PUBLISHED:
+        below, above = script.bracket(found, machine)
+        assert below
+        assert above
