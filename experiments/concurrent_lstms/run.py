@@ -2,8 +2,8 @@
 
 The column-wise LSTM patent draws it twice: in its figure 1b the three run one after another, with an idle slot between
 consecutive steps (1, 2 and 1 of them); in figure 1f each has a thread of its own, and the idle slots of one hold steps
-of the others. Size of the LSTMs (256, input 256) and of the array (65536 multipliers, ep 32, vp 2048) are an assumption,
-because the patent gives none with these figures: a small LSTM on a large array waits longest.
+of the others. Size of the LSTMs (256, input 256) and of the array (65536 multipliers, ep 32, vp 2048) are an
+assumption, because the patent gives none with these figures: a small LSTM on a large array waits longest.
 
 Run `python experiments/concurrent_lstms/run.py`; `--write` refreshes expected.md beside it.
 """
