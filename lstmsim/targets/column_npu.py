@@ -137,10 +137,9 @@ class ColumnCore:
             units = self.units_per_block(layer.cell)
             blocks = -(-layer.hidden // units)
             if self.block_order == "column" and self.accumulator_banks < blocks:
-                return (
-                    f"block_order 'column' needs accumulator_banks >= {blocks}, one for each row block of layer {index} "
-                    f"(hidden {layer.hidden}, {units} units a block), got accumulator_banks {self.accumulator_banks}"
-                )
+                why = f"one for each row block of layer {index} (hidden {layer.hidden}, {units} units a block)"
+                need = f"block_order 'column' needs accumulator_banks >= {blocks}, {why}"
+                return f"{need}, got accumulator_banks {self.accumulator_banks}"
         return None
 
 
