@@ -1,0 +1,103 @@
+"""Model files as text: the layout that `lstmsim.formats.scenario_file.load_model` reads."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+from collections.abc import Iterable
+
+from lstmsim.formats.files import whole_file
+from lstmsim.workload.model import Layer, Model
+
+__all__ = ["model_text", "write_model_file"]
+
+_WIDTH = 118
+#: Words that YAML reads as text without quotes; rare ones get quotes without need.
+_PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+ -]*[A-Za-z0-9_./()+-])?")
+_NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
+
+def model_text(model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = ()) -> str:
+    """A model file's text: a comment on what it is, one per note, then the model.
+
+    >>> from lstmsim.workload.cell import cell
+    >>> print(model_text(Model("m", (Layer(cell("gru"), 8, 4),)), source="an example"), end="")
+    # Recurrent network of 1 layer: gru of 8 units over 4 inputs.
+    name: m
+    source: an example
+    layers:
+      - {cell: gru, hidden: 8, input: 4}
+    layer_order: layer
+    """
+    lines = [line for text in (_summary(model), *notes) for line in _comment(text)]
+    lines += [f"name: {_scalar(model.name)}", f"source: {_scalar(source)}"]
+    if licence is not None:
+        lines.append(f"licence: {_scalar(licence)}")
+    lines += ["layers:", *(f"  - {_entry(layer)}" for layer in model.layers), f"layer_order: {model.layer_order}"]
+    return "\n".join(lines) + "\n"
+
+
+def write_model_file(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    source: str,
+    licence: str | None = None,
+    notes: Iterable[str] = (),
+) -> str:
+    """Writes the model's file, whole or not at all, and returns its text; `InputError` for a path it cannot write.
+
+    >>> import tempfile, pathlib
+    >>> from lstmsim.workload.cell import cell
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "m.yaml")
+    ...     text = write_model_file(Model("m", (Layer(cell("gru"), 8, 4),)), path, source="an example")
+    ...     path.read_text() == text
+    True
+    """
+    text = model_text(model, source=source, licence=licence, notes=notes)
+    with whole_file(path, "w") as stream:
+        stream.write(text)
+    return text
+
+
+def _summary(model: Model) -> str:
+    layers = [
+        f"{layer.cell.name} of {layer.hidden} units{' in each direction' if layer.bidirectional else ''} "
+        f"over {layer.input} inputs"
+        for layer in model.layers[:4]
+    ]
+    count = len(model.layers)
+    rest = ", ..." if count > len(layers) else ""
+    return f"Recurrent network of {count} layer{'s' if count > 1 else ''}: {', '.join(layers)}{rest}."
+
+
+def _entry(layer: Layer) -> str:
+    both = ", bidirectional: true" if layer.bidirectional else ""
+    return f"{{cell: {_scalar(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{both}}}"
+
+
+def _comment(text: str) -> list[str]:
+    """Text as comment lines; what YAML does not allow in a file becomes a question mark."""
+    words = "".join(letter if letter.isprintable() else " " if letter.isspace() else "?" for letter in text)
+    return textwrap.wrap(words, _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False)
+
+
+def _scalar(text: str) -> str:
+    """Text as a YAML scalar on one line, in quotes where YAML could take it for something else."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT:
+        return text
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    if letter.isprintable():
+        return letter
+    code = ord(letter)
+    if 0xD800 <= code < 0xE000:
+        # Half a letter, as in a file's name that is not UTF-8, has no place in a text.
+        return "\N{REPLACEMENT CHARACTER}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

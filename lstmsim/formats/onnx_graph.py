@@ -1,0 +1,199 @@
+"""An ONNX network as nested scopes: main graph, bodies of `If`, `Loop` and `Scan`, calls of local functions.
+
+Nothing is executed and no weight is touched; a name leads to the node or tensor that it stands for. The protobuf
+messages are typed `Any`, so that this module loads where the package onnx is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lstmsim.errors import InputError
+from lstmsim.formats.wording import show
+
+__all__ = ["DEFAULT_DOMAINS", "Scope", "Value", "attributes", "label", "node_input", "open_scopes", "resolve"]
+
+#: Names of the domain of ONNX's own operators.
+DEFAULT_DOMAINS = ("", "ai.onnx")
+#: Far above real networks (some 10,000 nodes); a small file of functions that call each other can ask for any number.
+MAX_NODES = 1_000_000
+MAX_DEPTH = 40
+
+_GRAPH, _GRAPHS = 5, 10
+
+
+@dataclass(eq=False)
+class Scope:
+    """One graph or function body and what its names stand for.
+
+    `branches` are the `If` branches around it as (identity of the `If`, attribute); `outer` is the scope whose names
+    are visible too, `caller` the scope and node of a function call. `inside` says where it is, for messages.
+    """
+
+    nodes: list[Any]
+    tensors: dict[str, Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    declared: dict[str, tuple[int | None, ...]]
+    inside: str = ""
+    branches: tuple[tuple[tuple[int, int], str], ...] = ()
+    loops: tuple[str, ...] = ()
+    outer: Scope | None = None
+    caller: tuple[Scope, Any] | None = None
+    children: dict[int, list[Scope]] = field(default_factory=dict)
+    producers: dict[str, tuple[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.producers = {
+            name: (index, place)
+            for index, node in enumerate(self.nodes)
+            for place, name in enumerate(node.output)
+            if name
+        }
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a name stands for: output `place` of node `index`, or a tensor or an input of the scope (index -1)."""
+
+    scope: Scope
+    name: str
+    index: int = -1
+    place: int = 0
+
+    @property
+    def node(self) -> Any:
+        """The node that makes the value, or None."""
+        return self.scope.nodes[self.index] if self.index >= 0 else None
+
+    @property
+    def tensor(self) -> Any:
+        """The initializer behind the name, or None."""
+        return self.scope.tensors.get(self.name) if self.index < 0 else None
+
+
+def resolve(scope: Scope, name: str) -> Value | None:
+    """What `name` means in `scope`, also in scopes around it and through a function's parameters; None if nothing."""
+    while name:
+        if name in scope.producers:
+            return Value(scope, name, *scope.producers[name])
+        if scope.caller is not None:
+            if name not in scope.inputs:
+                return None
+            place = scope.inputs.index(name)
+            scope, call = scope.caller
+            name = node_input(call, place)
+        elif name in scope.tensors or name in scope.inputs:
+            return Value(scope, name)
+        elif scope.outer is None:
+            return None
+        else:
+            scope = scope.outer
+    return None
+
+
+def node_input(node: Any, place: int) -> str:
+    """Name of a node's input, empty where it is left out."""
+    return str(node.input[place]) if place < len(node.input) else ""
+
+
+def attributes(scope: Scope, node: Any) -> dict[str, Any]:
+    """A node's attributes by name; those that a function body takes from its call come from there."""
+    found = {}
+    for each in node.attribute:
+        value, where, name = each, scope, str(each.name)
+        while value is not None and value.ref_attr_name:
+            while where.caller is None and where.outer is not None:
+                where = where.outer
+            if where.caller is None:
+                value = None
+                break
+            where, call = where.caller
+            value = next((other for other in call.attribute if other.name == value.ref_attr_name), None)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def label(scope: Scope, index: int) -> str:
+    """A node as messages call it: `LSTM '/rnn/LSTM'`, and the body that it is in."""
+    node = scope.nodes[index]
+    outputs = [name for name in node.output if name]
+    name = show(str(node.name)) if node.name else f"with output {show(str(outputs[0]))}" if outputs else "without name"
+    return f"{node.op_type} {name}{scope.inside}"
+
+
+def open_scopes(model: Any) -> list[Scope]:
+    """Every scope of a model, the main graph first; `InputError` if there is no end to them."""
+    functions = {(str(each.domain), str(each.name)): each for each in model.functions}
+    scopes: list[Scope] = []
+    waiting = [(_graph_scope(model.graph), 0)]
+    total = 0
+    while waiting:
+        scope, depth = waiting.pop()
+        total += len(scope.nodes) + 1
+        if total > MAX_NODES or depth > MAX_DEPTH:
+            raise InputError(
+                f"more than {MAX_NODES} nodes, or bodies nested more than {MAX_DEPTH} deep: too large to read"
+            )
+        scopes.append(scope)
+        for index in range(len(scope.nodes)):
+            children = list(_bodies(scope, index, functions))
+            if children:
+                scope.children[index] = children
+                waiting.extend((child, depth + 1) for child in reversed(children))
+    return scopes
+
+
+def _bodies(scope: Scope, index: int, functions: dict[tuple[str, str], Any]) -> Iterator[Scope]:
+    node = scope.nodes[index]
+    function = functions.get((str(node.domain), str(node.op_type)))
+    if function is not None:
+        yield _function_scope(function, scope, index)
+        return
+    # then_branch before else_branch, whatever their order in the file.
+    for each in sorted(node.attribute, key=lambda each: str(each.name), reverse=True):
+        graphs = [each.g] if each.type == _GRAPH else list(each.graphs) if each.type == _GRAPHS else []
+        for graph in graphs:
+            inside = f" in {each.name} of {_short_label(node)}"
+            child = _graph_scope(graph)
+            child.inside, child.outer, child.loops = inside, scope, scope.loops
+            child.branches = scope.branches
+            if node.op_type == "If":
+                child.branches = (*scope.branches, ((id(scope), index), str(each.name)))
+            elif node.op_type in ("Loop", "Scan"):
+                child.loops = (*scope.loops, _short_label(node))
+            yield child
+
+
+def _short_label(node: Any) -> str:
+    return f"{node.op_type} {show(str(node.name))}" if node.name else str(node.op_type)
+
+
+def _graph_scope(graph: Any) -> Scope:
+    tensors = {str(each.name): each for each in graph.initializer}
+    tensors.update({str(each.values.name): each for each in graph.sparse_initializer})
+    declared = _declared([*graph.value_info, *graph.output, *graph.input])
+    inputs = tuple(str(each.name) for each in graph.input)
+    return Scope(list(graph.node), tensors, inputs, tuple(str(each.name) for each in graph.output), declared)
+
+
+def _function_scope(function: Any, caller: Scope, index: int) -> Scope:
+    node = caller.nodes[index]
+    inputs, outputs = tuple(map(str, function.input)), tuple(map(str, function.output))
+    scope = Scope(list(function.node), {}, inputs, outputs, _declared(function.value_info))
+    scope.inside, scope.caller = f" in function {_short_label(node)}", (caller, node)
+    scope.branches, scope.loops = caller.branches, caller.loops
+    return scope
+
+
+def _declared(infos: Any) -> dict[str, tuple[int | None, ...]]:
+    """Shapes that a graph states for its values; None for a dimension that is a symbol."""
+    shapes = {}
+    for info in infos:
+        if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape"):
+            dims = info.type.tensor_type.shape.dim
+            shapes[str(info.name)] = tuple(int(dim.dim_value) if dim.dim_value > 0 else None for dim in dims)
+    return shapes

@@ -1,0 +1,78 @@
+"""Small values inside an ONNX file: attributes, and short constants of whole numbers (axes, bounds, target shapes).
+
+Weights and external data are never decoded.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["MAX_ELEMENTS", "Shape", "checked", "constant_shape", "elements", "integer", "integers", "product", "text"]
+
+#: Sizes of a value's dimensions, None for a size that the file leaves open.
+Shape = tuple[int | None, ...]
+
+MAX_ELEMENTS = 64
+_MAX_SIZE = 2**62
+_INT32, _INT64, _EXTERNAL = 6, 7, 1
+
+
+def checked(shape: Shape | None) -> Shape | None:
+    """The shape, without sizes that no tensor has."""
+    if shape is None:
+        return None
+    return tuple(size if size is not None and 0 <= size < _MAX_SIZE else None for size in shape)
+
+
+def product(sizes: Iterable[int | None]) -> int | None:
+    """Product of the sizes, None if one is unknown."""
+    whole = 1
+    for size in sizes:
+        if size is None:
+            return None
+        whole *= size
+    return whole
+
+
+def integer(given: dict[str, Any], name: str, default: int) -> int:
+    """A whole-number attribute, or `default`."""
+    return int(given[name].i) if name in given else default
+
+
+def integers(given: dict[str, Any], name: str) -> Shape | None:
+    """A list attribute of whole numbers, None if it is left out."""
+    return tuple(int(each) for each in given[name].ints) if name in given else None
+
+
+def constant_shape(given: dict[str, Any]) -> Shape | None:
+    """Shape of what a `Constant` node with these attributes holds."""
+    if "value" in given:
+        return checked(tuple(given["value"].t.dims))
+    if "sparse_value" in given:
+        return checked(tuple(given["sparse_value"].sparse_tensor.dims))
+    for name in ("value_ints", "value_floats"):
+        if name in given:
+            return (len(given[name].ints) or len(given[name].floats),)
+    return () if {"value_int", "value_float"} & set(given) else None
+
+
+def elements(tensor: Any) -> Shape | None:
+    """The numbers of a short whole-number tensor that is inside the file."""
+    kind = getattr(tensor, "data_type", None)
+    if kind not in (_INT32, _INT64) or tensor.data_location == _EXTERNAL:
+        return None
+    count = product(tuple(tensor.dims))
+    if count is None or not 0 <= count <= MAX_ELEMENTS:
+        return None
+    size, letter = (8, "q") if kind == _INT64 else (4, "i")
+    if tensor.raw_data:
+        return struct.unpack(f"<{count}{letter}", tensor.raw_data) if len(tensor.raw_data) == count * size else None
+    stored = tensor.int64_data if kind == _INT64 else tensor.int32_data
+    return tuple(int(each) for each in stored) if len(stored) == count else None
+
+
+def text(given: dict[str, Any], name: str, default: str) -> str:
+    """A text attribute in lower case, or `default`."""
+    return bytes(given[name].s).decode("utf-8", "replace").lower() if name in given else default
