@@ -10,7 +10,7 @@ Run `python experiments/concurrent_lstms/run.py`; `--write` refreshes expected.m
 
 from __future__ import annotations
 
-import sys
+import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,9 +131,14 @@ def summary(found: dict[Setting, Run]) -> str:
 
 
 def main() -> None:
-    text = summary(results("--small" in sys.argv))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--small", action="store_true", help="a part of it, in a moment")
+    size.add_argument("--write", action="store_true", help="refresh expected.md")
+    arguments = parser.parse_args()
+    text = summary(results(arguments.small))
     print(text)
-    if "--write" in sys.argv:
+    if arguments.write:
         Path(__file__).with_name("expected.md").write_text(text, encoding="utf-8")
 
 
