@@ -31,6 +31,7 @@ BELOW: dict[str, set[str]] = {
     "plots": GROUND | {"metrics", "formats"},
     "api": GROUND | {"workload", "program", "engines", "targets", "metrics", "formats", "plots"},
     "cli": GROUND | {"workload", "program", "engines", "targets", "metrics", "formats", "plots", "api", ""},
+    "__main__": {"cli"},
     # The package itself only names the homes of its public names.
     "": GROUND | {"workload", "targets", "metrics", "api"},
 }

@@ -39,11 +39,14 @@ def command(file: str, out: str | None, name: str | None, licence: str | None, f
     check_suffix("FILE", file, [".onnx"])
     target = out if out is not None else os.path.splitext(os.path.basename(file))[0] + ".yaml"
     check_suffix("--out", target, [".yaml", ".yml"])
-    check_outputs({"--out": target}, inputs=[file])
+    if name is not None and not (name.strip() and name.isprintable()):
+        raise InputError(Mistake("--name", f"expected printable letters, got {name!r}"))
     with status(f"reading {file}"):
         models = read_onnx(file).models
     targets = _numbered(target, len(models))
-    there = [each for each in targets if os.path.exists(each)]
+    for each in targets:
+        check_outputs({"--out": each}, inputs=[file])
+    there = [each for each in targets if os.path.lexists(each)]
     if there and not force:
         raise InputError([Mistake(f"--out {each}", "exists already; --force replaces it") for each in there])
     for number, (found, path) in enumerate(zip(models, targets, strict=True), start=1):
@@ -62,11 +65,12 @@ def _numbered(target: str, count: int) -> list[str]:
 
 
 def _describe(found: ImportedModel) -> None:
-    click.echo(f"{found.model.name}: " + "; ".join(_layer(layer) for layer in found.model.layers))
+    layers = (_layer(layer, node) for layer, node in zip(found.model.layers, found.nodes, strict=True))
+    click.echo(f"{found.model.name}: " + "; ".join(layers))
     for note in found.notes:
         remark(f"note: {note}")
 
 
-def _layer(layer: Layer) -> str:
+def _layer(layer: Layer, node: str) -> str:
     both = "bidirectional " if layer.bidirectional else ""
-    return f"{both}{layer.cell.name} of {layer.hidden} units over {layer.input} inputs"
+    return f"{both}{layer.cell.name} of {layer.hidden} units over {layer.input} inputs ({node})"

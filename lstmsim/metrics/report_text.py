@@ -29,7 +29,7 @@ _MEANING = {
     "hazard": "threads wait for their own results",
     "backpressure": "threads wait for an accumulator bank",
     "input": "threads wait for their next input frame",
-    "drain": "all is issued, the last results are on their way",
+    "drain": "the last results are on their way",
     "idle": "no job is on the core",
 }
 #: How a user could get less of it.

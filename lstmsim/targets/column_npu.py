@@ -20,6 +20,11 @@ __all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Latenc
 THREAD_POLICIES = ("coarse", "fine")
 BLOCK_ORDERS = ("row", "column")
 
+_AT_LEAST_ONE = ("npe", "ep", "vp", "threads", "tail_width", "accumulator_banks", "cat")
+
+#: Latencies that may be 0; the others are at least 1.
+_MAY_BE_ZERO = ("read", "convert", "quantize", "writeback")
+
 #: Settings of a core that a report shows beside its array, where they are not zero.
 _SHOWN = ("threads", "thread_policy", "switch_cycles", "tail_width", "accumulator_banks", "block_order", "adders_saved")
 
@@ -42,6 +47,16 @@ class Latency:
     elementwise_add: int = 4
     quantize: int = 4
     writeback: int = 4
+
+    def mistakes(self) -> list[tuple[str, str]]:
+        """Latencies below what the contract allows, as (key, sentence) pairs.
+
+        >>> Latency(add=0, read=0).mistakes()
+        [('add', 'must be at least 1, got 0')]
+        """
+        least = {key: 0 if key in _MAY_BE_ZERO else 1 for key in asdict(self)}
+        values = asdict(self)
+        return [(key, f"must be at least {low}, got {values[key]}") for key, low in least.items() if values[key] < low]
 
     def mvm_cycles(self, ep: int) -> int:
         """Cycles from the issue of a row block's last tile until its sums reach the tail unit."""
@@ -94,8 +109,17 @@ class ColumnCore:
         return 0 if self.tree_inputs is None else (self.cat - 1) * (self.npe // self.tree_inputs)
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """What is wrong with the numbers taken together, as (key, sentence) pairs."""
-        found = []
+        """What is wrong with the numbers, alone and taken together, as (key, sentence) pairs."""
+        least = {key: getattr(self, key) for key in _AT_LEAST_ONE}
+        found = [(key, f"must be at least 1, got {value}") for key, value in least.items() if value < 1]
+        if self.switch_cycles < 0:
+            found.append(("switch_cycles", f"must be at least 0, got {self.switch_cycles}"))
+        for key, known in (("thread_policy", THREAD_POLICIES), ("block_order", BLOCK_ORDERS)):
+            if getattr(self, key) not in known:
+                found.append((key, f"must be {' or '.join(known)}, got {getattr(self, key)!r}"))
+        found += [(f"latency.{key}", text) for key, text in self.latency.mistakes()]
+        if found:
+            return found
         if self.ep * self.vp > self.npe:
             text = f"ep * vp must not exceed npe: {self.ep} * {self.vp} = {self.ep * self.vp} > {self.npe}"
             found.append(("vp", text))

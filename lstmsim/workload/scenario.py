@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.workload.model import Model
 
 __all__ = ["ArrayCore", "Chip", "Job", "Scenario"]
@@ -64,6 +65,15 @@ class Job:
     core: int | None = None
     batch: int = 1
 
+    def __post_init__(self) -> None:
+        least = {"steps": 1, "arrival": 0, "frame_interval": 0, "batch": 1}
+        wrong = [(key, low) for key, low in least.items() if getattr(self, key) < low]
+        if wrong:
+            texts = [
+                (f"job {self.name}: {key}", f"must be at least {low}, got {getattr(self, key)}") for key, low in wrong
+            ]
+            raise InputError([Mistake(place, text) for place, text in texts])
+
     @property
     def macs(self) -> int:
         """Useful multiply-accumulates of the whole job."""
@@ -77,3 +87,7 @@ class Scenario:
     chip: Chip
     jobs: tuple[Job, ...]
     name: str = "scenario"
+
+    def __post_init__(self) -> None:
+        if not self.jobs:
+            raise InputError(Mistake(f"scenario {self.name}: jobs", "must hold at least one job"))

@@ -10,17 +10,14 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from lstmsim import __version__
 from lstmsim.cli.group import COMMANDS, lstmsim
 from lstmsim.errors import InputError, LstmsimError, Mistake
+from tests.cli.runner import call
 
 PROGRAM = [sys.executable, "-c", "from lstmsim.cli import main; main()"]
-
-
-def call(*arguments: str) -> Result:
-    return CliRunner().invoke(lstmsim, list(arguments))
 
 
 def call_that_raises(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Result:

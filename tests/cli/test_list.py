@@ -6,18 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from lstmsim.cli.group import lstmsim
 from lstmsim.cli.inventory import KINDS, experiments
 from lstmsim.engines import ENGINES
 from lstmsim.formats.catalog import list_chips, list_models
 from lstmsim.program.policy import POLICIES
 from lstmsim.workload.cell import CELLS
+from tests.cli import runner
 
 
 def call(*arguments: str) -> Result:
-    return CliRunner().invoke(lstmsim, ["list", *arguments])
+    return runner.call("list", *arguments)
 
 
 def test_json_has_every_name_and_a_source_for_each() -> None:

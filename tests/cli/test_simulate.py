@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import lstmsim as package
-from lstmsim.cli.group import lstmsim
 from lstmsim.cli.simulate import ENGINES
 from lstmsim.engines import ENGINES as REAL_ENGINES
 from lstmsim.metrics.report import ACCOUNTS, LOSSES
+from tests.cli import runner
 
 SCENARIO = """
 chip:
@@ -32,7 +32,7 @@ def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def call(*arguments: str) -> Result:
-    return CliRunner().invoke(lstmsim, ["simulate", *arguments])
+    return runner.call("simulate", *arguments)
 
 
 def refused(*arguments: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from lstmsim.api import save_trace
-from lstmsim.cli.group import lstmsim
+from tests.cli import runner
 from tests.timelines import small
 
 
@@ -19,7 +19,7 @@ def _trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def call(*arguments: str) -> Result:
-    return CliRunner().invoke(lstmsim, ["timeline", *arguments])
+    return runner.call("timeline", *arguments)
 
 
 def test_the_picture_is_beside_the_trace_and_named(tmp_path: Path) -> None:

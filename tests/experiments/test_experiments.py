@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-import lstmsim
-
-FOLDER = Path(lstmsim.__file__).parents[1] / "experiments"
+FOLDER = Path(__file__).parents[2] / "experiments"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-import lstmsim
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import chip_files, find_chip, find_model, is_path, list_chips, list_models, model_files
 from lstmsim.formats.scenario_file import load_chip, load_model, load_scenario
 from lstmsim.formats.yaml_source import read_document
 
-SCENARIOS = Path(lstmsim.__file__).parents[1] / "experiments" / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "experiments" / "scenarios"
 DEEPBENCH = {
     **{("lstm", size): steps for size, steps in ((256, 150), (512, 25), (1024, 25), (1536, 50), (2048, 25))},
     **{

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import lstmsim
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario_file import load_scenario
 from lstmsim.formats.yaml_source import read_document
 
 FILES = 200
-SCENARIOS = Path(lstmsim.__file__).parents[1] / "experiments" / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "experiments" / "scenarios"
+pytestmark = pytest.mark.skipif(not SCENARIOS.is_dir(), reason="the example scenarios are not beside the tests")
 VALUES = (
     *(
         0,
