@@ -10,12 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lstmsim.api import Run, load_scenario, load_trace, plot, run, save_trace, simulate, trace
+    from lstmsim.api import Run, check_numerics, load_scenario, load_trace, plot, run, save_trace, simulate, trace
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
     from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
-    from lstmsim.workload.cell import cell
+    from lstmsim.workload.cells import cell
     from lstmsim.workload.model import Layer, Model
     from lstmsim.workload.scenario import Job, Scenario
 
@@ -34,6 +34,7 @@ __all__ = [
     "Scenario",
     "Timeline",
     "cell",
+    "check_numerics",
     "load_scenario",
     "load_trace",
     "plot",
@@ -46,12 +47,22 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "lstmsim.api": ("Run", "load_scenario", "load_trace", "plot", "run", "save_trace", "simulate", "trace"),
+    "lstmsim.api": (
+        "Run",
+        "check_numerics",
+        "load_scenario",
+        "load_trace",
+        "plot",
+        "run",
+        "save_trace",
+        "simulate",
+        "trace",
+    ),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
     "lstmsim.metrics.report": ("Report",),
     "lstmsim.metrics.timeline": ("Timeline",),
     "lstmsim.targets.column_npu": ("ColumnCore", "ColumnNpu", "Latency"),
-    "lstmsim.workload.cell": ("cell",),
+    "lstmsim.workload.cells": ("cell",),
     "lstmsim.workload.model": ("Layer", "Model"),
     "lstmsim.workload.scenario": ("Job", "Scenario"),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DeadlockError", "InputError", "LstmsimError", "Mistake", "ProgramError"]
+__all__ = ["DeadlockError", "InputError", "LstmsimError", "Mistake", "ProgramError", "ReplayError"]
 
 
 class LstmsimError(Exception):
@@ -52,6 +52,10 @@ class InputError(LstmsimError):
 
 class ProgramError(LstmsimError):
     """A program breaks a rule of `lstmsim.program`: a fault of the target that made it, not of the user."""
+
+
+class ReplayError(LstmsimError):
+    """A schedule cannot have computed the answer: something was used before it was there, twice, or never."""
 
 
 class DeadlockError(LstmsimError):

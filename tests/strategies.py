@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 
 from hypothesis import assume
@@ -20,7 +21,7 @@ from lstmsim.program.program import (
     Unit,
 )
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
-from lstmsim.workload.cell import cell
+from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario
 
@@ -109,9 +110,13 @@ def cores_of_a_chip(draw: st.DrawFn) -> ColumnCore:
     least = {"read": 0, "convert": 0, "quantize": 0, "writeback": 0}
     names = draw(st.sets(st.sampled_from([each.name for each in fields(Latency)])))
     latency = {name: draw(st.integers(least.get(name, 1), 9)) for name in sorted(names)}
+    cat = draw(st.sampled_from([1, 1, 2, 4, 8]))
+    tree = ep * draw(st.sampled_from([each for each in (1, 2, 4, 8) if each <= cat])) if cat > 1 else None
     return ColumnCore(
         npe=ep * vp + draw(SMALL),
         ep=ep,
+        tree_inputs=tree,
+        cat=cat,
         vp=vp,
         threads=draw(st.integers(1, 4)),
         tail_width=draw(st.sampled_from([1, 2, 3, 5, 8, 64])),
@@ -123,25 +128,31 @@ def cores_of_a_chip(draw: st.DrawFn) -> ColumnCore:
     )
 
 
+#: Cells whose timing the contract states and the cycle-stepped model knows.
+CONTRACT_CELLS = ("lstm", "gru", "rnn")
+
+
 @st.composite
-def models(draw: st.DrawFn) -> Model:
+def models(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Model:
     """One to three layers of up to 24 units."""
     order = draw(st.sampled_from(["layer", "step"]))
     layers: list[Layer] = []
     for _ in range(draw(st.integers(1, 3))):
         size = layers[-1].output if layers else draw(st.integers(1, 24))
-        both = order == "layer" and draw(st.booleans())
-        layers.append(Layer(cell(draw(st.sampled_from(["lstm", "gru", "rnn"]))), draw(st.integers(1, 24)), size, both))
+        own = cell(draw(st.sampled_from(cells)))
+        both = order == "layer" and own.recurrent and draw(st.booleans())
+        projection = draw(st.integers(1, 12)) if own.projected else None
+        layers.append(Layer(own, draw(st.integers(1, 24)), size, both, projection))
     return Model("m", tuple(layers), order)
 
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
+def scenarios(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Scenario:
     """A small chip and jobs that it can run."""
     cores = tuple(draw(st.lists(cores_of_a_chip(), min_size=1, max_size=3)))
     jobs = []
     for number in range(draw(st.integers(1, 5))):
-        model = draw(models())
+        model = draw(models(cells))
         able = [index for index, core in enumerate(cores) if core.refusal(model) is None]
         assume(able)
         jobs.append(

@@ -30,7 +30,7 @@ def _chips() -> Known:
 
 
 def _cells() -> Known:
-    from lstmsim.workload.cell import CELLS
+    from lstmsim.workload.cells import CELLS
 
     return [(name, cell.source) for name, cell in CELLS.items()]
 

@@ -5,79 +5,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
 
-from lstmsim.errors import InputError
 from lstmsim.formats.chip_entries import Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
-from lstmsim.formats.schema import MAX_JOBS, JobEntry, LayerEntry, ModelFile
-from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
+from lstmsim.formats.schema import MAX_JOBS, JobEntry
+from lstmsim.formats.wording import show
 from lstmsim.targets.column_lowering import MAX_OPERATIONS, operations_per_step
 from lstmsim.targets.column_npu import ColumnCore
-from lstmsim.workload.cell import CELLS
-from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
-__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "read_model", "unique_names"]
+__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "unique_names"]
 
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
 
-_STAND_IN = {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}
 
+def check_jobs(
+    document: Document, wrong: list[DataPath], cores: Cores, cells: Mapping[str, Cell | None]
+) -> list[Model | None]:
+    """One model per job entry; everything that is wrong between jobs, models and cores is noted in the document.
 
-def read_model(document: Document, path: DataPath, wrong: list[DataPath]) -> Model | None:
-    """The model at `path`, or None; layers that do not chain and unknown cells are noted in the document."""
-    data = document.at(path)
-    keys = wrong_keys(path, wrong) - {"layers"}
-    entries = data.get("layers") if isinstance(data, dict) else None
-    if not isinstance(entries, list) or not entries:
-        return None
-    known = [_known_cell(document, (*path, "layers", index), each) for index, each in enumerate(entries)]
-    layers = []
-    for index, each in enumerate(entries):
-        place = (*path, "layers", index)
-        entry = usable(LayerEntry, each, wrong_keys(place, wrong))
-        if entry is None:
-            return None
-        # With a stand-in for an unknown cell the rest of the stack can still be checked.
-        layers.append(Layer(CELLS.get(entry.cell, CELLS["rnn"]), entry.hidden, entry.input, entry.bidirectional))
-    head = usable(ModelFile, data, keys, _STAND_IN)
-    if head is None:
-        return None
-    name = head.name or f"model-{layers[0].cell.name}-{layers[0].hidden}"
-    try:
-        model = Model(name, tuple(layers), head.layer_order)
-    except InputError as error:
-        for mistake in error.mistakes:
-            parts = mistake.place.removeprefix(f"model {name}: ").split(".")
-            document.blame((*path, *(int(part) if part.isdigit() else part for part in parts)), mistake.sentence)
-        return None
-    return model if all(known) else None
-
-
-def _known_cell(document: Document, place: DataPath, layer: Any) -> bool:
-    """Whether the layer names a cell that there is; another name is noted in the document."""
-    name = layer.get("cell") if isinstance(layer, dict) else None
-    if isinstance(name, str) and name not in CELLS:
-        hint = nearest(name, CELLS) or f"; there are: {listed(CELLS, 'and')}"
-        document.blame((*place, "cell"), f"no cell called {show(name)}{hint}")
-        return False
-    return True
-
-
-def check_jobs(document: Document, wrong: list[DataPath], cores: Cores) -> list[Model | None]:
-    """One model per job entry; everything that is wrong between jobs, models and cores is noted in the document."""
+    `cells` are those of the scenario.
+    """
     jobs = document.data.get("jobs")
     models: list[Model | None] = []
     refusals: dict[tuple[ColumnCore, Model], str | None] = {}
     total_jobs = total = 0
     for index, data in enumerate(jobs if isinstance(jobs, list) else []):
         path: DataPath = ("jobs", index)
-        model = read_model(document, (*path, "model"), wrong) if isinstance(data, dict) and "model" in data else None
+        has_model = isinstance(data, dict) and "model" in data
+        model = read_model(document, (*path, "model"), wrong, cells) if has_model else None
         models.append(model)
         keys = wrong_keys(path, wrong)
-        entry = usable(JobEntry, data, keys, {"model": _STAND_IN})
+        entry = usable(JobEntry, data, keys, {"model": STAND_IN})
         if entry is None:
             continue
         total_jobs += entry.count
@@ -165,17 +128,18 @@ def _check_size(document: Document, path: DataPath, model: Model, step: int, bef
         document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
 
 
-def build_jobs(entries: list[JobEntry], models: list[Model]) -> tuple[Job, ...]:
+def build_jobs(document: Document, entries: list[JobEntry], models: list[Model]) -> tuple[Job, ...]:
     """The jobs of a file without mistakes, `count` expanded in place, with unique names."""
     counts = [entry.count for entry in entries]
     names = [entry.name or model.name for entry, model in zip(entries, models, strict=True)]
     unique = iter(unique_names([name for name, count in zip(names, counts, strict=True) for _ in range(count)]))
     jobs = []
-    for entry, model in zip(entries, models, strict=True):
+    for index, (entry, model) in enumerate(zip(entries, models, strict=True)):
         arrivals = entry.arrival if isinstance(entry.arrival, list) else [entry.arrival] * entry.count
         steps = entry.steps or entry.model.steps or 1
+        inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
         for name, arrival in zip(islice(unique, entry.count), arrivals, strict=True):
-            jobs.append(Job(name, model, steps, arrival, entry.frame_interval, entry.core, entry.batch))
+            jobs.append(Job(name, model, steps, arrival, entry.frame_interval, entry.core, entry.batch, inputs))
     return tuple(jobs)
 
 

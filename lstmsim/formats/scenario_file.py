@@ -15,14 +15,18 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.catalog import find_chip, find_model, is_path
-from lstmsim.formats.chip_entries import Cores, build_chip, read_cores
+from lstmsim.formats.cell_entries import read_cells
+from lstmsim.formats.checks import check
+from lstmsim.formats.chip_entries import Cores, build_chip, read_cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document, document_of
-from lstmsim.formats.job_entries import build_jobs, check_jobs, read_model
+from lstmsim.formats.job_entries import build_jobs, check_jobs
+from lstmsim.formats.model_entries import read_model
 from lstmsim.formats.overrides import apply_overrides
-from lstmsim.formats.schema import ChipFile, ModelFile, ScenarioFile, check
+from lstmsim.formats.schema import ChipFile, ModelFile, PrecisionEntry, ScenarioFile
 from lstmsim.formats.yaml_source import read_document
 from lstmsim.targets.column_npu import ColumnNpu
 from lstmsim.workload.model import Model
+from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["load_chip", "load_model", "load_model_file", "load_scenario", "scenario_from_data"]
@@ -111,11 +115,23 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     references.expand_all()
     entry, wrong = check(ScenarioFile, document, references.failed)
     cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
-    models = check_jobs(document, wrong, cores)
+    cells = read_cells(document, (), wrong)
+    models = check_jobs(document, wrong, cores, cells)
+    precision = _precision(document, wrong)
     if entry is None or document.mistakes:
         raise _error(document)
-    jobs = build_jobs(entry.jobs, [model for model in models if model is not None])
-    return Scenario(build_chip(entry.chip, cores), jobs, entry.name or name)
+    jobs = build_jobs(document, entry.jobs, [model for model in models if model is not None])
+    return Scenario(build_chip(entry.chip, cores), jobs, entry.name or name, precision)
+
+
+def _precision(document: Document, wrong: list[DataPath]) -> Precision:
+    """The widths of a scenario; those out of range are noted in the document."""
+    keys = wrong_keys(("precision",), wrong)
+    entry = usable(PrecisionEntry, document.data.get("precision"), keys) or PrecisionEntry()
+    precision = Precision(**entry.model_dump())
+    for key, text in precision.mistakes():
+        document.blame(("precision", key), text)
+    return precision
 
 
 class _References:

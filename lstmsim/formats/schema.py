@@ -1,20 +1,30 @@
-"""What scenario, chip and model files may hold: keys, types, bounds, and the sentence for each way to miss them.
+"""What scenario, chip and model files may hold: keys, types, bounds.
 
 The pydantic models here are the edge: nothing behind them sees a value that they have not let through. Bounds are far
-above anything built and keep every cycle count that can come out within 64 bits.
+above anything built and keep every cycle count that can come out within 64 bits. `lstmsim.formats.checks` has the
+sentence for each way to miss them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from lstmsim.formats.document import DataPath, Document
-from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.workload.cell_rules import MAX_GATES, MAX_NODES
 
-__all__ = ["ChipFile", "CoreEntry", "JobEntry", "LatencyEntry", "LayerEntry", "ModelFile", "ScenarioFile", "check"]
+__all__ = [
+    "CellEntry",
+    "ChipFile",
+    "CoreEntry",
+    "JobEntry",
+    "LatencyEntry",
+    "LayerEntry",
+    "ModelFile",
+    "PrecisionEntry",
+    "ScenarioFile",
+    "StageEntry",
+]
 
 MAX_SIZE = 1_000_000
 MAX_STEPS = 1_000_000_000
@@ -27,6 +37,7 @@ MAX_THREADS = 1024
 MAX_CORES = 4096
 MAX_CONTEXTS = 65_536
 MAX_JOBS = 1_000_000
+MAX_CELLS = 100
 MIN_FREQUENCY_MHZ = 1e-6
 MAX_FREQUENCY_MHZ = 1_000_000
 
@@ -47,6 +58,20 @@ def _one_or_list(value: Any) -> str:
     return "(list)" if isinstance(value, list) else "(one)"
 
 
+def _parts_or_list(value: Any) -> str:
+    return "(parts)" if isinstance(value, dict) else "(list)"
+
+
+def _ending(*suffixes: str) -> AfterValidator:
+    def check(path: str) -> str:
+        name = path.replace("\\", "/").rpartition("/")[2]
+        if not path.isprintable() or not name.endswith(suffixes) or name in suffixes:
+            raise ValueError(f"must be the path of a file that ends in {' or '.join(suffixes)}")
+        return path
+
+    return AfterValidator(check)
+
+
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_named)]
 Text = Annotated[str, Field(max_length=10_000)]
 Size = Annotated[int, Field(ge=1, le=MAX_SIZE)]
@@ -57,6 +82,13 @@ DepthOrNone = Annotated[int, Field(ge=0, le=MAX_LATENCY_CYCLES)]
 Steps = Annotated[int, Field(ge=1, le=MAX_STEPS)]
 Arrivals = Annotated[list[Cycles], Field(max_length=MAX_JOBS)]
 Arrival = Annotated[Annotated[Cycles, Tag("(one)")] | Annotated[Arrivals, Tag("(list)")], Discriminator(_one_or_list)]
+Width = Annotated[int, Field(ge=-MAX_SIZE, le=MAX_SIZE)]
+Word = Annotated[str, Field(max_length=200)]
+Vectors = Annotated[list[Word], Field(max_length=MAX_GATES)]
+Parts = Annotated[dict[str, Vectors], Field(max_length=MAX_GATES)]
+Sums = Annotated[Annotated[Vectors, Tag("(list)")] | Annotated[Parts, Tag("(parts)")], Discriminator(_parts_or_list)]
+WeightsPath = Annotated[str, Field(max_length=4096), _ending(".safetensors")]
+InputsPath = Annotated[str, Field(max_length=4096), _ending(".safetensors", ".npy", ".csv")]
 
 
 class _Entry(BaseModel):
@@ -76,6 +108,7 @@ class LatencyEntry(_Entry):
     elementwise_add: Depth = 4
     quantize: DepthOrNone = 4
     writeback: DepthOrNone = 4
+    divide: Depth = 16
 
 
 class CoreEntry(_Entry):
@@ -109,17 +142,42 @@ class ChipFile(_Entry):
     sources: dict[str, Text] = {}
 
 
+class StageEntry(_Entry):
+    """A stage of a cell: each gate's vectors, or its sums by name with the vectors of each."""
+
+    gates: Annotated[dict[str, Sums], Field(max_length=MAX_GATES, description="each gate's vectors")]
+    rows: Literal["hidden", "projection"] = "hidden"
+
+
+class CellEntry(_Entry):
+    """A cell of the user's own; `lstmsim.workload.cell_rules` has the rules. A node is its operation and its inputs."""
+
+    source: Text = ""
+    stages: Annotated[list[StageEntry], Field(min_length=1, max_length=MAX_GATES, description="a list of stages")]
+    nodes: Annotated[
+        dict[str, Text], Field(max_length=MAX_NODES, description="each node's operation and inputs, like 'sigmoid r'")
+    ]
+    states: Annotated[
+        dict[str, Word], Field(max_length=MAX_GATES, description="each state and the node of its next value")
+    ]
+    parameters: Annotated[list[Word], Field(max_length=MAX_NODES)] = []
+
+
+Cells = Annotated[dict[str, CellEntry], Field(max_length=MAX_CELLS)]
+
+
 class LayerEntry(_Entry):
-    """One layer: `hidden` units over `input` elements."""
+    """One layer: `hidden` units over `input` elements; `projection` units of h where the cell projects it."""
 
     cell: Annotated[str, Field(description="for example lstm")]
     hidden: Annotated[Size, Field(description="units of the layer")]
     input: Annotated[Size, Field(description="elements of its input")]
     bidirectional: bool = False
+    projection: Size | None = Field(default=None, description="units of h where the cell projects it")
 
 
 class ModelFile(_Entry):
-    """A network, its origin, and the number of steps that a benchmark runs it for."""
+    """A network, its origin, its cells and weights, and the number of steps that a benchmark runs it for."""
 
     name: Name | None = None
     source: Text = ""
@@ -127,6 +185,8 @@ class ModelFile(_Entry):
     layers: Annotated[list[LayerEntry], Field(min_length=1, max_length=10_000, description="a list of layers")]
     layer_order: Literal["layer", "step"] = "layer"
     steps: Steps | None = None
+    weights: WeightsPath | None = None
+    cells: Cells = {}
 
 
 class JobEntry(_Entry):
@@ -140,110 +200,29 @@ class JobEntry(_Entry):
     frame_interval: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
     core: Annotated[int, Field(ge=0, lt=MAX_CORES)] | None = None
     batch: Size = 1
+    inputs: InputsPath | None = None
+
+
+class PrecisionEntry(_Entry):
+    """Widths of numbers; meaning, defaults and ranges as in `lstmsim.workload.precision.Precision`."""
+
+    weight_bits: Width = 8
+    vector_bits: Width = 8
+    weight_scale: Literal["row", "tensor"] = "row"
+    accumulator_bits: Width = 32
+    multiplier_bits: Width = 16
+    tail_bits: Width = 16
+    state_bits: Width = 16
+    activation: Literal["table", "linear"] = "linear"
+    activation_entries: Width = 256
+    activation_range: Width = 8
 
 
 class ScenarioFile(_Entry):
-    """A chip and its jobs, names already replaced by what they stand for."""
+    """A chip and its jobs, names already replaced by what they stand for; cells that their models share."""
 
     name: Name | None = None
     chip: Annotated[ChipFile, Field(description="a preset's name, a path, or the chip itself")]
     jobs: Annotated[list[JobEntry], Field(min_length=1, max_length=MAX_JOBS, description="a list of jobs")]
-
-
-Entry = TypeVar("Entry", bound=BaseModel)
-
-_SENTENCES = {
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "finite_number": "must be a finite number",
-    "string_type": "must be text",
-    "string_unicode": "must be valid Unicode text",
-    "bool_type": "must be true or false",
-    "list_type": "must be a list",
-    "dict_type": "must be a mapping of keys to values",
-    "model_type": "must be a mapping of keys to values",
-    "greater_than": "must be greater than {gt:g}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than": "must be less than {lt}",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be {expected}",
-    "value_error": "{error}",
-    "string_too_short": "must hold at least {min_length} letter",
-    "string_too_long": "must hold at most {max_length} letters",
-}
-
-
-def check(
-    model: type[Entry], document: Document, known: Collection[DataPath] = ()
-) -> tuple[Entry | None, list[DataPath]]:
-    """The document's data as `model`, or None; every mistake is noted in the document, its path returned.
-
-    At the paths `known` a mistake has been noted before: nothing more is said about them.
-    """
-    try:
-        return model.model_validate(document.data), []
-    except ValidationError as error:
-        wrong = []
-        for each in error.errors(include_url=False):
-            path = _data_path(document.data, each["loc"], missing=each["type"] == "missing")
-            wrong.append(path)
-            if path in known:
-                continue
-            _blame(document, model, path, dict(each))
-        return None, wrong
-
-
-def _data_path(data: Any, location: tuple[int | str, ...], *, missing: bool) -> DataPath:
-    """A pydantic location without the tags of unions, which name no key of the data."""
-    path: DataPath = ()
-    for part in location:
-        if isinstance(data, dict) and (part in data or missing):
-            data = data.get(part)
-        elif isinstance(data, list) and isinstance(part, int):
-            data = data[part]
-        else:
-            continue
-        path = (*path, part)
-    return path
-
-
-def _blame(document: Document, model: type[BaseModel], path: DataPath, error: dict[str, Any]) -> None:
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "missing":
-        meaning = _model_at(model, path[:-1]).model_fields[str(path[-1])].description
-        document.blame(path, "required key is missing" + (f" ({meaning})" if meaning else ""))
-    elif kind == "extra_forbidden":
-        known = list(_model_at(model, path[:-1]).model_fields)
-        hint = nearest(str(path[-1]), known) or f"; known keys: {listed(known, 'and')}"
-        document.blame(path, f"unknown key{hint}", key=True)
-    elif kind in ("too_short", "too_long"):
-        bound = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
-        document.blame(path, f"must be a list of {bound}, got {context['actual_length']}")
-    else:
-        value = document.at(path)
-        sentence = _SENTENCES.get(kind, error["msg"]).format(**context)
-        document.blame(path, f"{sentence}, got {show(value, document.raw(path))}{_hint(kind, value, context)}")
-
-
-def _hint(kind: str, value: Any, context: dict[str, Any]) -> str:
-    if kind == "int_type" and isinstance(value, float) and value.is_integer():
-        return f"; write {int(value)}" if abs(value) < 1e15 else "; write it without point and exponent"
-    if kind in ("int_type", "float_type") and isinstance(value, str) and value.replace(".", "", 1).isdigit():
-        return "; leave the quotes out"
-    if kind == "literal_error" and isinstance(value, str):
-        return nearest(value, context["expected"].replace("'", "").replace(" or ", ", ").split(", "))
-    return ""
-
-
-def _model_at(model: type[BaseModel], path: DataPath) -> type[BaseModel]:
-    """The pydantic model of the mapping at `path`, found by the types of the fields on the way."""
-    for part in path:
-        if isinstance(part, str):
-            model = _model_in(model.model_fields[part].annotation) or model
-    return model
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for each in get_args(annotation) if (found := _model_in(each))), None)
+    precision: PrecisionEntry = PrecisionEntry()
+    cells: Cells = {}

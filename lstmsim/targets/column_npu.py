@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.workload.cell import Cell
+from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import ArrayCore, Job
 
@@ -47,6 +47,7 @@ class Latency:
     elementwise_add: int = 4
     quantize: int = 4
     writeback: int = 4
+    divide: int = 16
 
     def mistakes(self) -> list[tuple[str, str]]:
         """Latencies below what the contract allows, as (key, sentence) pairs.
@@ -62,15 +63,6 @@ class Latency:
         """Cycles from the issue of a row block's last tile until its sums reach the tail unit."""
         levels = (ep - 1).bit_length()
         return self.read + self.multiply + self.add * levels + self.accumulate + self.convert
-
-    def tail_cycles(self, cell: Cell) -> int:
-        """Cycles from a hidden unit's start in the tail unit until its h is quantized.
-
-        >>> from lstmsim.workload.cell import cell
-        >>> Latency().tail_cycles(cell("lstm"))
-        32
-        """
-        return cell.tail_cycles(asdict(self))
 
 
 @dataclass(frozen=True)
@@ -142,28 +134,32 @@ class ColumnCore:
         shifts = range(self.cat.bit_length())
         return tuple(self.tree_inputs >> k for k in shifts if self.tree_inputs % (1 << k) == 0)
 
-    def units_per_block(self, cell: Cell) -> int:
-        """Hidden units that one row block holds: whole units only."""
-        return self.vp // len(cell.gates)
+    def units_per_block(self, stage: Stage) -> int:
+        """Units that one row block of a stage holds: whole units only."""
+        return self.vp // len(stage.gates)
 
     def refusal(self, model: Model) -> str | None:
         """Why this core cannot run the model, in a sentence; None if it can.
 
-        >>> from lstmsim.workload.cell import cell
+        >>> from lstmsim.workload.cells import cell
         >>> from lstmsim.workload.model import Layer
         >>> ColumnCore(npe=64, ep=4, vp=2).refusal(Model("m", (Layer(cell("gru"), 8, 8),)))
         "cell 'gru' has 3 gates and needs vp >= 3, got vp 2"
         """
         for index, layer in enumerate(model.layers):
-            gates = len(layer.cell.gates)
-            if self.vp < gates:
-                return f"cell {layer.cell.name!r} has {gates} gates and needs vp >= {gates}, got vp {self.vp}"
-            units = self.units_per_block(layer.cell)
-            blocks = -(-layer.hidden // units)
-            if self.block_order == "column" and self.accumulator_banks < blocks:
-                why = f"one for each row block of layer {index} (hidden {layer.hidden}, {units} units a block)"
-                need = f"block_order 'column' needs accumulator_banks >= {blocks}, {why}"
-                return f"{need}, got accumulator_banks {self.accumulator_banks}"
+            for stage in layer.cell.stages:
+                gates = len(stage.gates)
+                if self.vp < gates:
+                    which = "" if len(layer.cell.stages) == 1 else " in one stage"
+                    return (
+                        f"cell {layer.cell.name!r} has {gates} gates{which} and needs vp >= {gates}, got vp {self.vp}"
+                    )
+                rows, units = layer.units(stage.rows), self.units_per_block(stage)
+                blocks = -(-rows // units)
+                if self.block_order == "column" and self.accumulator_banks < blocks:
+                    why = f"one for each row block of layer {index} ({stage.rows} {rows}, {units} units a block)"
+                    need = f"block_order 'column' needs accumulator_banks >= {blocks}, {why}"
+                    return f"{need}, got accumulator_banks {self.accumulator_banks}"
         return None
 
 

@@ -1,11 +1,8 @@
-"""Recurrent cells as graphs of element-wise operations behind one matrix-vector product.
+"""Recurrent cells as graphs: matrix-vector products in stages, and the element-wise operations behind them.
 
-A cell's `products` are the rows of its interleaved gate matrix, one per gate and hidden unit; everything
-behind them is a small graph of `Node`s, evaluated once per hidden unit. Latency of the tail, later also
-operation counts and numerics, come from this one graph.
-
-Sources: LSTM as in the column-wise LSTM patent, paragraph "gates and tail"; GRU with the reset gate applied
-after the product (cuDNN, ONNX `linear_before_reset=1`); RNN with tanh (Elman).
+A stage is one pass of the weights through the array: its gates' rows, interleaved, times its vectors' columns. What
+arrives at the tail unit are `Sum`s; `Node`s make states and further vectors of them. Latency of the tail, operation
+counts and numerics all come from this one graph. The cells themselves are in `lstmsim.workload.cells`.
 """
 
 from __future__ import annotations
@@ -13,24 +10,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lstmsim.errors import InputError
+__all__ = ["OPERATIONS", "REDUCTIONS", "ROWS", "Cell", "Gate", "Node", "Stage", "Sum", "stage_of"]
 
-__all__ = ["CELLS", "OPERATIONS", "Cell", "Node", "cell"]
-
-#: Latency class of each element-wise operation: the key of the target's latency table.
-OPERATIONS: Mapping[str, str] = {
-    "sigmoid": "activation",
-    "tanh": "activation",
-    "multiply": "elementwise_multiply",
-    "add": "elementwise_add",
-    "subtract": "elementwise_add",
-    "quantize": "quantize",
+#: Element-wise operations: number of inputs, and latency class (a key of the target's table).
+OPERATIONS: Mapping[str, tuple[int, str]] = {
+    "sigmoid": (1, "activation"),
+    "tanh": (1, "activation"),
+    "exp": (1, "activation"),
+    "log_sigmoid": (1, "activation"),
+    "rsqrt": (1, "activation"),
+    "relu": (1, "elementwise_add"),
+    "multiply": (2, "elementwise_multiply"),
+    "divide": (2, "divide"),
+    "add": (2, "elementwise_add"),
+    "subtract": (2, "elementwise_add"),
+    "maximum": (2, "elementwise_add"),
+    "minimum": (2, "elementwise_add"),
+    "quantize": (1, "quantize"),
 }
+
+#: Operations over all units of all their inputs, any number of them; the result is one number, the same for every unit.
+REDUCTIONS = ("mean", "mean_square")
+
+#: How many rows a stage's gates have: one per hidden unit or one per unit of the projection.
+ROWS = ("hidden", "projection")
 
 
 @dataclass(frozen=True)
 class Node:
-    """One element-wise operation: `name = operation(*inputs)`, an operation of `OPERATIONS`.
+    """One operation: `name = operation(*inputs)`; inputs are sums, states, parameters, nodes, or plain numbers.
 
     >>> Node("c", "add", ("fc", "ig")).operation
     'add'
@@ -38,113 +46,128 @@ class Node:
 
     name: str
     operation: str
-    inputs: tuple[str, ...]
+    inputs: tuple[str | float, ...]
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The inputs that are names."""
+        return tuple(each for each in self.inputs if isinstance(each, str))
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What the array hands to the tail: one gate's rows times the columns of some vectors, plus a bias.
+
+    A vector is `x` (the input), `h` (the output of the step before) or a `quantize` node of an earlier stage.
+    """
+
+    name: str
+    vectors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One row of the interleaved matrix per unit; several sums where the parts stay apart (GRU candidate)."""
+
+    name: str
+    sums: tuple[Sum, ...]
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        """The vectors whose columns the gate's row has."""
+        return tuple(dict.fromkeys(vector for each in self.sums for vector in each.vectors))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Gates that share one interleaved matrix, and so the same vectors; `rows` is one of `ROWS`."""
+
+    gates: tuple[Gate, ...]
+    rows: str = "hidden"
+
+    @property
+    def vectors(self) -> tuple[str, ...]:
+        """The matrix's vectors in the order of their columns: x, h, then what earlier stages made."""
+        found = dict.fromkeys(vector for gate in self.gates for vector in gate.vectors)
+        return tuple(sorted(found, key=lambda name: {"x": 0, "h": 1}.get(name, 2)))
+
+    @property
+    def sums(self) -> tuple[Sum, ...]:
+        """The sums of all gates."""
+        return tuple(each for gate in self.gates for each in gate.sums)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A recurrent cell: its gates, what feeds its graph, the graph, and the state it hands to the next step.
+    """A recurrent cell: stages of products, the graph behind them, and the states it hands to the next step.
 
-    `gates` are the G rows per hidden unit of the gate matrix. `products` are the sums that enter the tail: one
-    per gate, except where x and h parts of a gate stay apart (GRU candidate). `states` maps a state's name
-    to the node that gives its next value; the state `h` is the output. `recurrent` is False for a cell
-    without h columns.
+    `states` maps a state's name to the node that gives its next value; the state `h` is the output and a `quantize`
+    node. `parameters` are vectors with one weight per unit that nodes read (peepholes, normalisation). A cell that
+    breaks the rules is found by `lstmsim.workload.cell_rules.mistakes`.
 
-    >>> cell("lstm").gates
-    ('i', 'f', 'g', 'o')
+    >>> from lstmsim.workload.cells import cell
+    >>> [gate.name for gate in cell("lstm").stages[0].gates]
+    ['i', 'f', 'g', 'o']
     """
 
     name: str
-    gates: tuple[str, ...]
-    products: tuple[str, ...]
+    stages: tuple[Stage, ...]
     nodes: tuple[Node, ...]
     states: Mapping[str, str] = field(hash=False)
-    recurrent: bool = True
+    parameters: tuple[str, ...] = ()
     source: str = ""
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The gates of all stages."""
+        return tuple(gate for stage in self.stages for gate in stage.gates)
+
+    @property
+    def sums(self) -> tuple[Sum, ...]:
+        """The sums of all stages."""
+        return tuple(each for stage in self.stages for each in stage.sums)
 
     @property
     def output(self) -> str:
         """Name of the node whose value is written back as h."""
         return self.states["h"]
 
-    def tail_cycles(self, latency: Mapping[str, int]) -> int:
-        """Cycles from the arrival of all sums to the output: the longest path of the graph.
+    @property
+    def projected(self) -> bool:
+        """Whether the cell has rows of a projection, so that its layers state `projection`."""
+        return any(stage.rows == "projection" for stage in self.stages)
 
-        `latency` gives cycles per latency class (`activation`, `elementwise_multiply`, `elementwise_add`,
-        `quantize`).
+    @property
+    def reads_h(self) -> bool:
+        """Whether a product reads the output of the step before."""
+        return any("h" in stage.vectors for stage in self.stages)
 
-        >>> default = {"activation": 8, "elementwise_multiply": 4, "elementwise_add": 4, "quantize": 4}
-        >>> [cell(name).tail_cycles(default) for name in ("lstm", "gru", "rnn")]
-        [32, 40, 12]
-        """
-        arrival: dict[str, int] = dict.fromkeys((*self.products, *self.states), 0)
-        for node in self.nodes:
-            ready = max(arrival[name] for name in node.inputs)
-            arrival[node.name] = ready + latency[OPERATIONS[node.operation]]
-        return arrival[self.output]
+    @property
+    def recurrent(self) -> bool:
+        """Whether a step depends on the one before, by a product or by a state."""
+        return self.reads_h or any(name in node.sources for node in self.nodes for name in self.states)
 
-
-def _graph(text: str) -> tuple[Node, ...]:
-    nodes = []
-    for line in text.split(";"):
-        name, operation, *inputs = line.split()
-        nodes.append(Node(name, operation, tuple(inputs)))
-    return tuple(nodes)
+    def node(self, name: str) -> Node:
+        """The node of that name."""
+        return next(each for each in self.nodes if each.name == name)
 
 
-LSTM = Cell(
-    name="lstm",
-    gates=("i", "f", "g", "o"),
-    products=("i", "f", "g", "o"),
-    nodes=_graph(
-        "it sigmoid i; ft sigmoid f; gt tanh g; ot sigmoid o;"
-        "ig multiply it gt; fc multiply ft c; c' add fc ig; ct tanh c'; hf multiply ot ct; h' quantize hf"
-    ),
-    states={"h": "h'", "c": "c'"},
-    source="column-wise LSTM patent, equations of the LSTM cell; Hochreiter and Schmidhuber 1997",
-)
+def stage_of(text: str, rows: str = "hidden") -> Stage:
+    """A stage from one line: gates with their vectors in brackets; `n{nx[x] nh[h]}` keeps a gate's parts apart.
 
-GRU = Cell(
-    name="gru",
-    gates=("r", "z", "n"),
-    products=("r", "z", "nx", "nh"),
-    nodes=_graph(
-        "rt sigmoid r; zt sigmoid z; rn multiply rt nh; ns add nx rn; nt tanh ns;"
-        "hn subtract h nt; zh multiply zt hn; hf add nt zh; h' quantize hf"
-    ),
-    states={"h": "h'"},
-    source="Cho et al. 2014; reset gate after the product as in cuDNN and ONNX linear_before_reset=1",
-)
-
-RNN = Cell(
-    name="rnn",
-    gates=("a",),
-    products=("a",),
-    nodes=_graph("hf tanh a; h' quantize hf"),
-    states={"h": "h'"},
-    source="Elman 1990, tanh",
-)
-
-DENSE = Cell(
-    name="dense",
-    gates=("y",),
-    products=("y",),
-    nodes=_graph("h' quantize y"),
-    states={"h": "h'"},
-    recurrent=False,
-    source="one matrix-vector product without recurrence: GEMV, a layer of an MLP",
-)
-
-#: Built-in cells by name.
-CELLS: Mapping[str, Cell] = {each.name: each for each in (LSTM, GRU, RNN, DENSE)}
-
-
-def cell(name: str) -> Cell:
-    """The built-in cell of that name; `InputError` if there is none.
-
-    >>> len(cell("gru").gates)
-    3
+    >>> stage_of("r[x h] n{nx[x] nh[h]}").gates[1]
+    Gate(name='n', sums=(Sum(name='nx', vectors=('x',)), Sum(name='nh', vectors=('h',))))
     """
-    if name not in CELLS:
-        raise InputError(f"no cell called {name!r}; there are: {', '.join(CELLS)}")
-    return CELLS[name]
+    gates, rest = [], text.strip()
+    while rest:
+        name, mark = rest, ""
+        for position, letter in enumerate(rest):
+            if letter in "[{":
+                name, mark, rest = rest[:position].strip(), letter, rest[position + 1 :]
+                break
+        inner, _, rest = rest.partition("]" if mark == "[" else "}")
+        parts = [f"{name}[{inner}"] if mark == "[" else [each for each in inner.split("]") if each.strip()]
+        sums = [part.split("[") for part in parts]
+        gates.append(Gate(name, tuple(Sum(each.strip(), tuple(vectors.split())) for each, vectors in sums)))
+        rest = rest.strip()
+    return Stage(tuple(gates), rows)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.workload.cell import Cell
+from lstmsim.workload import cell_rules
+from lstmsim.workload.cell import Cell, Stage
+from lstmsim.workload.segments import kinds
 
 __all__ = ["LAYER_ORDERS", "Layer", "Model"]
 
@@ -18,7 +20,9 @@ LAYER_ORDERS = ("layer", "step")
 class Layer:
     """One recurrent layer: `hidden` (Lh) units over an input of `input` (Lx) elements.
 
-    >>> from lstmsim.workload.cell import cell
+    `projection`: units of h where the cell projects it, else None.
+
+    >>> from lstmsim.workload.cells import cell
     >>> Layer(cell("lstm"), hidden=512, input=256).macs_per_step
     1572864
     """
@@ -27,29 +31,53 @@ class Layer:
     hidden: int
     input: int
     bidirectional: bool = False
+    projection: int | None = None
 
     @property
     def directions(self) -> int:
         """Passes over the sequence: 2 if bidirectional, else 1."""
         return 2 if self.bidirectional else 1
 
+    def units(self, rows: str) -> int:
+        """How many units (rows per gate) `hidden` or `projection` stands for."""
+        return self.projection or 0 if rows == "projection" else self.hidden
+
+    def width(self, name: str) -> int:
+        """Elements of the vector, sum, node, state or parameter of that name.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> layer = Layer(cell("lstm-projection"), hidden=8, input=5, projection=3)
+        >>> [layer.width(name) for name in ("x", "h", "m", "c")]
+        [5, 3, 8, 8]
+        """
+        if name == "x":
+            return self.input
+        rows = kinds(self.cell)[name]
+        return 1 if rows == "scalar" else self.units(rows)
+
+    def columns(self, stage: Stage) -> int:
+        """Columns of a stage's matrix, without padding."""
+        return sum(self.width(vector) for vector in stage.vectors)
+
     @property
     def output(self) -> int:
         """Elements that the layer above reads at each step."""
-        return self.hidden * self.directions
+        return self.width("h") * self.directions
 
     @property
     def macs_per_step(self) -> int:
         """Useful multiply-accumulates of one step, both directions; padding is never useful."""
-        columns = self.input + (self.hidden if self.cell.recurrent else 0)
-        return self.directions * len(self.cell.gates) * self.hidden * columns
+        stages = self.cell.stages
+        return self.directions * sum(len(s.gates) * self.units(s.rows) * self.columns(s) for s in stages)
 
 
 @dataclass(frozen=True)
 class Model:
     """A stack of layers, each reading the output of the one below; `InputError` if the shapes do not chain.
 
-    >>> from lstmsim.workload.cell import cell
+    `weights`: the file with the numbers, or empty; no shape and no cycle depends on it.
+
+    >>> from lstmsim.workload.cells import cell
     >>> lstm = cell("lstm")
     >>> Model("two", (Layer(lstm, 8, 4), Layer(lstm, 8, 8))).macs_per_step
     896
@@ -58,6 +86,7 @@ class Model:
     name: str
     layers: tuple[Layer, ...]
     layer_order: str = "layer"
+    weights: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         mistakes = self.mistakes()
@@ -70,17 +99,15 @@ class Model:
         if self.layer_order not in LAYER_ORDERS:
             found.append(("layer_order", f"must be 'layer' or 'step', got {self.layer_order!r}"))
         for index, layer in enumerate(self.layers):
-            for key in ("hidden", "input"):
-                if getattr(layer, key) < 1:
-                    found.append((f"layers.{index}.{key}", f"must be at least 1, got {getattr(layer, key)}"))
-            if layer.bidirectional and self.layer_order == "step":
-                text = "a bidirectional layer needs layer_order 'layer': its backward pass starts at the last step"
-                found.append((f"layers.{index}.bidirectional", text))
-            if layer.bidirectional and not layer.cell.recurrent:
-                found.append((f"layers.{index}.bidirectional", f"cell '{layer.cell.name}' has no direction"))
+            found += [(f"layers.{index}.{key}", text) for key, text in _layer_mistakes(layer, self.layer_order)]
+        if any(".cell." in place for place, _ in found):
+            return found
         for index, (below, layer) in enumerate(pairwise(self.layers), start=1):
+            if below.cell.projected and below.projection is None:
+                continue
             if layer.input != below.output:
-                how = f"{below.hidden} units{' in both directions' if below.bidirectional else ''}"
+                unit = "projected units" if below.cell.projected else "units"
+                how = f"{below.width('h')} {unit}{' in both directions' if below.bidirectional else ''}"
                 text = f"must be {below.output}, the output of layer {index - 1} ({how}), got {layer.input}"
                 found.append((f"layers.{index}.input", text))
         return found
@@ -89,3 +116,25 @@ class Model:
     def macs_per_step(self) -> int:
         """Useful multiply-accumulates of one step through all layers."""
         return sum(layer.macs_per_step for layer in self.layers)
+
+
+def _layer_mistakes(layer: Layer, layer_order: str) -> list[tuple[str, str]]:
+    found = [(f"cell.{place}", text) for place, text in cell_rules.mistakes(layer.cell)]
+    if found:
+        return found
+    for key in ("hidden", "input"):
+        if getattr(layer, key) < 1:
+            found.append((key, f"must be at least 1, got {getattr(layer, key)}"))
+    name = layer.cell.name
+    if layer.cell.projected and layer.projection is None:
+        found.append(("projection", f"cell '{name}' projects h and needs it: the number of projected units"))
+    elif not layer.cell.projected and layer.projection is not None:
+        found.append(("projection", f"cell '{name}' has no projection; lstm-projection has"))
+    elif layer.projection is not None and layer.projection < 1:
+        found.append(("projection", f"must be at least 1, got {layer.projection}"))
+    if layer.bidirectional and layer_order == "step":
+        text = "a bidirectional layer needs layer_order 'layer': its backward pass starts at the last step"
+        found.append(("bidirectional", text))
+    if layer.bidirectional and not layer.cell.recurrent:
+        found.append(("bidirectional", f"cell '{name}' has no direction"))
+    return found

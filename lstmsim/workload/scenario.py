@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.workload.model import Model
+from lstmsim.workload.precision import Precision
 
 __all__ = ["ArrayCore", "Chip", "Job", "Scenario"]
 
@@ -49,9 +50,10 @@ class Job:
     """One inference: `steps` of `model`, arriving at cycle `arrival`.
 
     Frame t of its input is there from cycle `arrival + t * frame_interval`. `core` binds it to one core.
-    `batch` inferences run together where the target has batching (1 elsewhere).
+    `batch` inferences run together where the target has batching (1 elsewhere). `inputs`: the file with the numbers of
+    its frames, or empty; no cycle depends on it.
 
-    >>> from lstmsim.workload.cell import cell
+    >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3).macs
     96
@@ -64,6 +66,7 @@ class Job:
     frame_interval: int = 0
     core: int | None = None
     batch: int = 1
+    inputs: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         least = {"steps": 1, "arrival": 0, "frame_interval": 0, "batch": 1}
@@ -82,11 +85,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A chip and the jobs it serves, in the order in which the user listed them."""
+    """A chip and the jobs it serves, in the user's order; `precision` is for its numbers only."""
 
     chip: Chip
     jobs: tuple[Job, ...]
     name: str = "scenario"
+    precision: Precision = field(default_factory=Precision)
 
     def __post_init__(self) -> None:
         if not self.jobs:

@@ -12,7 +12,7 @@ from lstmsim.cli.inventory import KINDS, experiments
 from lstmsim.engines import ENGINES
 from lstmsim.formats.catalog import list_chips, list_models
 from lstmsim.program.policy import POLICIES
-from lstmsim.workload.cell import CELLS
+from lstmsim.workload.cells import CELLS
 from tests.cli import runner
 
 

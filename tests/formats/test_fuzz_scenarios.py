@@ -1,4 +1,4 @@
-"""Scenario files broken in 200 ways: each loads or is refused with a sentence, nothing else."""
+"""Scenario files broken in 300 ways: each loads or is refused with a sentence, nothing else."""
 
 import copy
 import json
@@ -9,9 +9,9 @@ import pytest
 
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario_file import load_scenario
-from lstmsim.formats.yaml_source import read_document
+from lstmsim.formats.yaml_source import parse_document
 
-FILES = 200
+FILES = 300
 SCENARIOS = Path(__file__).parents[2] / "experiments" / "scenarios"
 pytestmark = pytest.mark.skipif(not SCENARIOS.is_dir(), reason="the example scenarios are not beside the tests")
 VALUES = (
@@ -50,10 +50,44 @@ VALUES = (
         "column",
         "fine",
         "gru",
+        "add i i",
+        "mean nx c",
+        ["x", "m"],
+        {"n": ["x"]},
         "*a",
         "!!x",
     ),
 )
+#: A file with everything about cells and numbers, besides the example scenarios.
+WITH_CELLS = """\
+chip: column-npu-64k
+precision: {weight_bits: 6, activation: table, activation_entries: 64}
+cells:
+  own:
+    source: peepholes, projection and a reduction
+    stages:
+      - gates: {i: [x, h], n: {nx: [x], nh: [h]}}
+      - gates: {p: [m]}
+        rows: projection
+    nodes:
+      ci: multiply c w
+      is: add i ci
+      it: sigmoid is
+      mu: mean nx nh
+      nc: subtract nx mu
+      ns: add nc nh
+      c': multiply it ns
+      m: quantize c'
+      h': quantize p
+    states: {h: h', c: c'}
+    parameters: [w]
+jobs:
+  - model:
+      weights: own.safetensors
+      layers: [{cell: own, hidden: 8, input: 4, projection: 3}]
+    inputs: frames.npy
+    steps: 2
+"""
 KEYS = (
     "ep",
     "vp",
@@ -65,6 +99,9 @@ KEYS = (
     "name",
     "block_order",
     "latency",
+    "cells",
+    "rows",
+    "h'",
     "Ep",
     "",
     "<<",
@@ -180,11 +217,12 @@ def bomb(chance, text):
 
 def mutated(seed):
     chance = random.Random(seed)
-    path = chance.choice(sorted(SCENARIOS.glob("*.yaml")))
+    texts = [*(path.read_text(encoding="utf-8") for path in sorted(SCENARIOS.glob("*.yaml"))), WITH_CELLS, WITH_CELLS]
+    text = chance.choice(texts)
     how = chance.choice((change_data, change_data, change_text, change_text, change_bytes, bomb))
     if how is change_data:
-        return change_data(chance, read_document(path).data)
-    return how(chance, path.read_text(encoding="utf-8"))
+        return change_data(chance, parse_document(text, "text").data)
+    return how(chance, text)
 
 
 @pytest.fixture(scope="module")
@@ -210,3 +248,8 @@ def test_each_loads_or_is_refused_in_printable_lines(outcomes):
         for mistake in error.mistakes:
             assert str(mistake).isprintable()
             assert mistake.sentence
+
+
+def test_the_file_with_cells_is_right_itself():
+    (job,) = load_scenario(parse_document(WITH_CELLS, "text").data).jobs
+    assert (job.model.layers[0].output, job.inputs) == (3, "frames.npy")

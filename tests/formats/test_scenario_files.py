@@ -11,7 +11,7 @@ from lstmsim.formats.job_entries import unique_names
 from lstmsim.formats.scenario_file import load_chip, load_model, load_model_file, load_scenario, scenario_from_data
 from lstmsim.formats.yaml_source import parse_document, read_document
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
-from lstmsim.workload.cell import cell
+from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario
 
