@@ -12,50 +12,60 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.formats.onnx_file import ImportedModel
+    from lstmsim.formats.imported import ImportedModel
     from lstmsim.workload.model import Layer
 
 __all__ = ["command"]
 
 
-@click.command(name="import", short_help="Turn an ONNX network into a model file.")
+@click.command(name="import", short_help="Turn a network's file into a model file and its weights.")
 @click.argument("file", type=click.Path())
 @click.option("--out", metavar="FILE", help="Model file to write (.yaml); default: FILE's name here, as .yaml.")
 @click.option("--name", metavar="NAME", help="Name of the model; default: FILE's name.")
 @click.option("--licence", metavar="TEXT", help="Licence of the network, kept in the model file.")
-@click.option("--force", is_flag=True, help="Replace model files that are there already.")
-def command(file: str, out: str | None, name: str | None, licence: str | None, force: bool) -> None:
-    """Turn the recurrent layers of a real network, FILE.onnx, into a model file that scenarios can name.
+@click.option("--no-weights", is_flag=True, help="Read and write shapes only.")
+@click.option("--force", is_flag=True, help="Replace model files and weights that are there already.")
+def command(file: str, out: str | None, name: str | None, licence: str | None, no_weights: bool, force: bool) -> None:
+    """Turn the recurrent layers of a real network into a model file that scenarios can name.
 
-    Reads shapes only, never runs anything. A network with several separate recurrent parts gives a file
-    each, numbered. Needs the extra: pip install 'lstmsim[onnx]'.
+    FILE is .onnx, .safetensors with PyTorch's names, .keras (Keras 3) or .pt/.pth (PyTorch). The weights go
+    beside the model file, as .safetensors. Nothing in FILE is ever executed, no other file is opened. A network
+    with several separate recurrent parts gives a file each, numbered. ONNX needs the extra: pip install
+    'lstmsim[onnx]', Keras 'lstmsim[keras]'.
 
     \b
     lstmsim import speech.onnx --out speech.yaml
     """
-    from lstmsim.formats.model_writer import write_model_file
-    from lstmsim.formats.onnx_file import read_onnx
+    from lstmsim.formats.model_writer import weights_path, write_model_file
+    from lstmsim.formats.weights import SUFFIXES, import_weights
 
-    check_suffix("FILE", file, [".onnx"])
+    check_suffix("FILE", file, SUFFIXES)
     target = out if out is not None else os.path.splitext(os.path.basename(file))[0] + ".yaml"
     check_suffix("--out", target, [".yaml", ".yml"])
     if name is not None and not (name.strip() and name.isprintable()):
         raise InputError(Mistake("--name", f"expected printable letters, got {name!r}"))
     with status(f"reading {file}"):
-        models = read_onnx(file).models
+        models = import_weights(file, weights=not no_weights)
     targets = _numbered(target, len(models))
-    for each in targets:
-        check_outputs({"--out": each}, inputs=[file])
-    there = [each for each in targets if os.path.lexists(each)]
-    if there and not force:
-        raise InputError([Mistake(f"--out {each}", "exists already; --force replaces it") for each in there])
+    weights = [weights_path(path) if each.network else None for each, path in zip(models, targets, strict=True)]
+    _check(file, list(zip(targets, weights, strict=True)), force)
     for number, (found, path) in enumerate(zip(models, targets, strict=True), start=1):
         _describe(found)
         model = found.model
         if name is not None:
             model = replace(model, name=name if len(models) == 1 else f"{name}-{number}")
-        write_model_file(model, path, source=found.source, licence=licence, notes=found.notes)
-        click.echo(f"wrote {path}")
+        write_model_file(model, path, source=found.source, licence=licence, notes=found.notes, network=found.network)
+        click.echo(f"wrote {path}{f' and {weights_path(path)}' if found.network else ''}")
+
+
+def _check(file: str, pairs: list[tuple[str, str | None]], force: bool) -> None:
+    """`InputError` unless every model file and the weights beside it can be written."""
+    for path, beside in pairs:
+        check_outputs({"--out": path, "weights": beside}, inputs=[file])
+    wanted = [each for pair in pairs for each in pair if each is not None]
+    there = [each for each in wanted if os.path.lexists(each)]
+    if there and not force:
+        raise InputError([Mistake(f"--out {each}", "exists already; --force replaces it") for each in there])
 
 
 def _numbered(target: str, count: int) -> list[str]:

@@ -6,11 +6,17 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lstmsim.formats.files import whole_file
 from lstmsim.workload.model import Layer, Model
 
-__all__ = ["model_text", "write_model_file"]
+if TYPE_CHECKING:
+    from lstmsim.numerics.weights import Network
+
+__all__ = ["model_text", "weights_path", "write_model_file"]
 
 _WIDTH = 118
 #: Words that YAML reads as text without quotes; rare ones get quotes without need.
@@ -21,7 +27,7 @@ _NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 def model_text(model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = ()) -> str:
     """A model file's text: a comment on what it is, one per note, then the model.
 
-    >>> from lstmsim.workload.cell import cell
+    >>> from lstmsim.workload.cells import cell
     >>> print(model_text(Model("m", (Layer(cell("gru"), 8, 4),)), source="an example"), end="")
     # Recurrent network of 1 layer: gru of 8 units over 4 inputs.
     name: m
@@ -35,6 +41,8 @@ def model_text(model: Model, *, source: str, licence: str | None = None, notes: 
     if licence is not None:
         lines.append(f"licence: {_scalar(licence)}")
     lines += ["layers:", *(f"  - {_entry(layer)}" for layer in model.layers), f"layer_order: {model.layer_order}"]
+    if model.weights:
+        lines.append(f"weights: {_scalar(model.weights)}")
     return "\n".join(lines) + "\n"
 
 
@@ -45,21 +53,55 @@ def write_model_file(
     source: str,
     licence: str | None = None,
     notes: Iterable[str] = (),
+    network: Network | None = None,
 ) -> str:
     """Writes the model's file, whole or not at all, and returns its text; `InputError` for a path it cannot write.
 
+    With `network` the numbers go into `weights_path(path)`, which the model's file names: both are written or none.
+
     >>> import tempfile, pathlib
-    >>> from lstmsim.workload.cell import cell
+    >>> from lstmsim.workload.cells import cell
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "m.yaml")
     ...     text = write_model_file(Model("m", (Layer(cell("gru"), 8, 4),)), path, source="an example")
     ...     path.read_text() == text
     True
     """
+    if network is None:
+        text = model_text(model, source=source, licence=licence, notes=notes)
+        with whole_file(path, "w") as stream:
+            stream.write(text)
+        return text
+    from lstmsim.formats.weights import write_weights
+
+    beside = weights_path(path)
+    there = os.path.lexists(beside)
+    model = replace(model, weights=os.path.basename(beside))
     text = model_text(model, source=source, licence=licence, notes=notes)
-    with whole_file(path, "w") as stream:
-        stream.write(text)
+    about = {"source": _encodable(source)} | ({"licence": _encodable(licence)} if licence is not None else {})
+    try:
+        with whole_file(path, "w") as stream:
+            stream.write(text)
+            write_weights(network, beside, about)
+    except BaseException:
+        if not there:
+            with suppress(OSError):
+                os.unlink(beside)
+        raise
     return text
+
+
+def weights_path(path: str | os.PathLike[str]) -> str:
+    """Where the numbers of a model go whose file is `path`.
+
+    >>> weights_path("speech.yaml")
+    'speech.safetensors'
+    """
+    return os.path.splitext(os.fspath(path))[0] + ".safetensors"
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _summary(model: Model) -> str:
@@ -74,8 +116,9 @@ def _summary(model: Model) -> str:
 
 
 def _entry(layer: Layer) -> str:
-    both = ", bidirectional: true" if layer.bidirectional else ""
-    return f"{{cell: {_scalar(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{both}}}"
+    more = "" if layer.projection is None else f", projection: {layer.projection}"
+    more += ", bidirectional: true" if layer.bidirectional else ""
+    return f"{{cell: {_scalar(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{more}}}"
 
 
 def _comment(text: str) -> list[str]:

@@ -1,20 +1,18 @@
-"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes, nothing else.
+"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes, and their weights where these are asked for.
 
-Weights are not looked at, external data is not opened, nothing is executed. What cannot be simulated is refused with
+External data is not opened, nothing is executed. What cannot be simulated is refused with
 a sentence that names the node. Needs the package onnx (extra `onnx`).
 """
 
 from __future__ import annotations
 
 import os
-import re
-import stat
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.files import readable_file
+from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
 from lstmsim.formats.onnx_graph import Scope, label, open_scopes
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
 from lstmsim.formats.onnx_shapes import Shapes
@@ -25,22 +23,7 @@ from lstmsim.workload.model import Layer, Model
 
 __all__ = ["ImportedModel", "ImportedNetwork", "read_onnx"]
 
-#: What protobuf itself can hold.
-MAX_BYTES = 2**31 - 1
 MAX_RECURRENT_NODES = 1000
-MAX_MISTAKES = 20
-_LONGEST_NAME = 150
-_LFS_POINTER = b"version https://git-lfs"
-
-
-@dataclass(frozen=True)
-class ImportedModel:
-    """One stack of recurrent layers found in a network: `nodes` are its ONNX nodes, `notes` what to know about it."""
-
-    model: Model
-    nodes: tuple[str, ...]
-    source: str
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,11 +33,11 @@ class ImportedNetwork:
     models: tuple[ImportedModel, ...]
 
 
-def read_onnx(path: str | os.PathLike[str]) -> ImportedNetwork:
+def read_onnx(path: str | os.PathLike[str], *, weights: bool = False) -> ImportedNetwork:
     """The recurrent models in an ONNX file; `InputError` if there is none or one cannot be simulated.
 
     Nodes that feed each other directly become one model, others one each. Models of equal shape in branches of one
-    `If`, of which only one runs, are given once.
+    `If`, of which only one runs, are given once; with `weights`, only if these are equal too.
 
     >>> read_onnx("no-such-file.onnx")
     Traceback (most recent call last):
@@ -63,34 +46,16 @@ def read_onnx(path: str | os.PathLike[str]) -> ImportedNetwork:
     name = os.fspath(path)
     network = _parse(_content(name), name)
     try:
-        return _models(network, name)
+        return _models(network, name, weights)
     except UnicodeDecodeError:
         raise InputError(Mistake(name, "is damaged: a name in it is not UTF-8")) from None
     except InputError as error:
-        raise InputError([_placed(mistake, name) for mistake in error.mistakes]) from None
-
-
-def _placed(mistake: Mistake, name: str) -> Mistake:
-    if mistake.place.startswith(name):
-        return mistake
-    return Mistake(f"{name}: {mistake.place}" if mistake.place else name, mistake.sentence)
+        raise placed(error, name) from None
 
 
 def _content(name: str) -> bytes:
-    try:
-        regular = not os.path.exists(name) or os.path.isdir(name) or stat.S_ISREG(os.stat(name).st_mode)
-    except (OSError, ValueError):
-        regular = True
-    if not regular:
-        raise InputError(Mistake(name, "is a device or a pipe, expected a file"))
-    with readable_file(name) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > MAX_BYTES:
-            raise InputError(Mistake(name, f"has {size} bytes, more than the 2 GB that an ONNX file can have"))
-        try:
-            return file.read(MAX_BYTES)
-        except OSError as error:
-            raise InputError(Mistake(name, f"cannot be read: {error.strerror}")) from None
+    with bounded_file(name, "an ONNX network") as (file, _):
+        return file.read(MAX_BYTES)
 
 
 def _parse(content: bytes, name: str) -> Any:
@@ -99,10 +64,6 @@ def _parse(content: bytes, name: str) -> Any:
         import onnx
     except ImportError:
         raise InputError("reading ONNX needs the extra: pip install 'lstmsim[onnx]'") from None
-    if not content:
-        raise InputError(Mistake(name, "is empty, expected an ONNX network"))
-    if content.startswith(_LFS_POINTER):
-        raise InputError(Mistake(name, "is a Git LFS pointer, not the network itself: fetch it with git lfs pull"))
     network = onnx.ModelProto()
     try:
         network.ParseFromString(content)
@@ -114,16 +75,18 @@ def _parse(content: bytes, name: str) -> Any:
     return network
 
 
-def _models(network: Any, name: str) -> ImportedNetwork:
+def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
     scopes = open_scopes(network)
-    layers = _layers(scopes, name)
+    shapes = Shapes()
+    layers = _layers(scopes, shapes)
     stacks = find_stacks(layers)
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    merged = _merged(stacks, layers)
-    names = _names(_stem(name), [stack for stack, _ in merged])
+    numbers = _Numbers(layers, shapes, network.ByteSize()) if weights else None
+    merged = _merged(stacks, layers, numbers)
+    names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
     models = []
     for own, (stack, twins) in zip(names, merged, strict=True):
         model = Model(own, tuple(layers[key] for key in stack.keys))
@@ -132,13 +95,39 @@ def _models(network: Any, name: str) -> ImportedNetwork:
             f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
         )
         notes = (*stack.notes, *loops, *(f"stands also for {twin}, of which only one runs" for twin in twins))
-        models.append(ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes))
+        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes)
+        models.append(numbers.added(found, stack) if numbers else found)
     return ImportedNetwork(tuple(models))
 
 
-def _layers(scopes: list[Scope], name: str) -> dict[Key, Layer]:
+class _Numbers:
+    """The weights of all recurrent nodes of a network."""
+
+    def __init__(self, layers: dict[Key, Layer], shapes: Shapes, size: int) -> None:
+        from lstmsim.formats.onnx_constants import Constants
+        from lstmsim.formats.onnx_weights import fingerprint, node_weights, state_notes
+
+        # A few rearrangements of each weight; names repeated endlessly would fill the memory.
+        constants = Constants(shapes, 16 * size + 2**20)
+        self.passes = {key: node_weights(constants, *key, layer) for key, layer in layers.items()}
+        self.notes = {key: state_notes(constants, *key) for key in layers}
+        self.fingerprints = {key: fingerprint(passes) for key, passes in self.passes.items()}
+
+    def added(self, found: ImportedModel, stack: Stack) -> ImportedModel:
+        """The model with its weights, or with a note on why it has none."""
+        from lstmsim.numerics.weights import Network
+
+        passes = [self.passes[key] for key in stack.keys]
+        missing = tuple(each for each in passes if isinstance(each, str))
+        notes = (*found.notes, *missing, *(note for key in stack.keys for note in self.notes[key]))
+        if missing:
+            return replace(found, notes=notes)
+        network = Network(found.model, tuple(each for each in passes if not isinstance(each, str)))
+        return replace(found, notes=notes, network=network)
+
+
+def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
     """Every recurrent node as a layer; one `InputError` for all that cannot be."""
-    shapes = Shapes()
     layers: dict[Key, Layer] = {}
     mistakes = []
     for scope in scopes:
@@ -155,19 +144,18 @@ def _layers(scopes: list[Scope], name: str) -> dict[Key, Layer]:
             if len(layers) > MAX_RECURRENT_NODES:
                 raise InputError(f"holds more than {MAX_RECURRENT_NODES} recurrent nodes")
     if mistakes:
-        more = len(mistakes) - MAX_MISTAKES
-        raise InputError(mistakes[:MAX_MISTAKES] + ([Mistake("", f"and {more} more like these")] if more > 0 else []))
+        raise InputError(mistakes)
     if not layers:
         raise InputError(explain_absence(scopes))
     return layers
 
 
-def _merged(stacks: list[Stack], layers: dict[Key, Layer]) -> list[tuple[Stack, list[str]]]:
+def _merged(stacks: list[Stack], layers: dict[Key, Layer], numbers: _Numbers | None) -> list[tuple[Stack, list[str]]]:
     """The stacks without those that equal an earlier one in another branch of the same `If`, named beside it."""
     kept: list[tuple[Stack, list[str]]] = []
-    by_shape: dict[tuple[Layer, ...], list[int]] = {}
+    by_shape: dict[tuple[tuple[Layer, str], ...], list[int]] = {}
     for stack in stacks:
-        shape = tuple(layers[key] for key in stack.keys)
+        shape = tuple((layers[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
         twin = next((at for at in by_shape.get(shape, []) if _alternatives(kept[at][0], stack)), None)
         if twin is None:
             by_shape.setdefault(shape, []).append(len(kept))
@@ -185,22 +173,9 @@ def _alternatives(first: Stack, second: Stack) -> bool:
     return any(own.get(at, taken) != taken for key in second.keys for at, taken in key[0].branches)
 
 
-def _stem(name: str) -> str:
-    """A model's name from a file's name, as model files allow it."""
-    text = "".join(letter if letter.isprintable() else "-" for letter in PurePath(name).stem).strip()
-    return text[:_LONGEST_NAME].strip() or "network"
-
-
-def _names(stem: str, stacks: list[Stack]) -> list[str]:
-    """The file's name for the only model; otherwise followed by the branch and the node that each begins with."""
-    if len(stacks) == 1:
-        return [stem]
-    names: list[str] = []
-    for number, stack in enumerate(stacks, 1):
-        scope, index = stack.keys[-1]
-        node = scope.nodes[index]
-        parts = [branch.removesuffix("_branch") for _, branch in scope.branches] + [str(node.name or node.op_type)]
-        slug = re.sub(r"[^A-Za-z0-9_.]+", "-", "-".join(parts)).strip("-.")[-40:].strip("-.")
-        own = f"{stem}-{slug}" if slug else stem
-        names.append(own if own not in names and slug else f"{own}-{number}")
-    return names
+def _part(stack: Stack) -> str:
+    """The branch and the node that a stack's last layer is."""
+    scope, index = stack.keys[-1]
+    node = scope.nodes[index]
+    branches = [branch.removesuffix("_branch") for _, branch in scope.branches]
+    return "-".join([*branches, str(node.name or node.op_type)])

@@ -13,7 +13,7 @@ from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_values import Shape, integer, text
 from lstmsim.formats.schema import MAX_SIZE
 from lstmsim.formats.wording import listed, show
-from lstmsim.workload.cell import cell
+from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
 
 __all__ = ["RECURRENT", "foreign_recurrent", "is_recurrent", "read_layer"]
@@ -61,23 +61,23 @@ def read_layer(shapes: Shapes, scope: Scope, index: int) -> Layer | list[str]:
         if not 1 <= size <= MAX_SIZE:
             refused.append(f"{what} is {size}, must be between 1 and {MAX_SIZE}")
     refused = refused or _disagreements(shapes, scope, node, sizes)
-    return refused or Layer(cell(RECURRENT[kind]), sizes.hidden, sizes.input, sizes.directions == 2)
+    return refused or Layer(cell(_cell_name(kind, node, given)), sizes.hidden, sizes.input, sizes.directions == 2)
+
+
+def _cell_name(kind: str, node: Any, given: dict[str, Any]) -> str:
+    if kind == "LSTM" and node_input(node, 7):
+        return "lstm-peephole"
+    before = kind == "GRU" and not integer(given, "linear_before_reset", 0)
+    return "gru-lbr0" if before else RECURRENT[kind]
 
 
 def _unsupported(kind: str, node: Any, given: dict[str, Any]) -> list[str]:
     """Sentences on features that the simulated cells do not have."""
     found = []
-    if node_input(node, 7):
-        found.append("has peepholes (input P): the LSTM cell that is simulated has none")
     if "clip" in given:
         found.append("has the attribute clip: the simulated cells do not clip")
     if integer(given, "input_forget", 0):
         found.append("has input_forget=1 (coupled gates): the simulated LSTM has four gates of its own")
-    if kind == "GRU" and not integer(given, "linear_before_reset", 0):
-        found.append(
-            "has linear_before_reset=0: the simulated GRU applies the reset gate after the product, as cuDNN and "
-            "PyTorch do (linear_before_reset=1)"
-        )
     direction = text(given, "direction", "forward")
     if direction == "reverse":
         found.append("runs in reverse only: frames arrive in forward order; forward and bidirectional can be simulated")
@@ -129,7 +129,7 @@ def _disagreements(shapes: Shapes, scope: Scope, node: Any, sizes: _Sizes) -> li
         ("R", 2, (sizes.directions, rows, sizes.hidden)),
         ("B", 3, (sizes.directions, 2 * rows)),
         ("initial_h", 5, state),
-        *([("initial_c", 6, state)] if sizes.kind == "LSTM" else []),
+        *([("initial_c", 6, state), ("P", 7, (sizes.directions, 3 * sizes.hidden))] if sizes.kind == "LSTM" else []),
         ("X", 0, (None, None, sizes.input)),
     ]
     found, projected = [], False

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
+import safetensors.numpy
 from click.testing import Result
 
 from lstmsim.api import load_scenario
+from lstmsim.formats.weights import read_weights
+from lstmsim.formats.weights.safetensors import read_safetensors
 from lstmsim.workload.model import Model
 from tests.cli import runner
+from tests.formats.weight_files import (
+    cell_at,
+    keras_file,
+    keras_layer,
+    keras_model,
+    keras_variables,
+    safe,
+    torch_stream,
+    torch_tensors,
+    torch_zip,
+)
 
 onnx = pytest.importorskip("onnx")
 
@@ -23,7 +39,7 @@ def save(path: str, *hidden: int) -> None:
         weights = {f"W{number}": (1, 4 * size, 4), f"R{number}": (1, 4 * size, size)}
         for name, shape in weights.items():
             length = shape[1] * shape[2]
-            tensors.append(helper.make_tensor(name, TensorProto.FLOAT, shape, [0.0] * length))
+            tensors.append(helper.make_tensor(name, TensorProto.FLOAT, shape, [0.25] * length))
         inputs = ["x", *weights]
         nodes.append(helper.make_node("LSTM", inputs, [f"y{number}"], f"node{number}", hidden_size=size))
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ("steps", 1, 4))
@@ -37,6 +53,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save("speech.onnx", 8)
 
 
+def nan(begin: int) -> dict[str, Any]:
+    """A square matrix of two by two numbers in a header; the place counts numbers."""
+    return {"dtype": "F32", "shape": [2, 2], "data_offsets": [4 * begin, 4 * begin + 16]}
+
+
 def call(*arguments: str) -> Result:
     return runner.call("import", *arguments)
 
@@ -48,7 +69,7 @@ def written(path: str) -> Model:
 def test_the_file_that_is_named_can_be_simulated() -> None:
     result = call("speech.onnx")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.endswith("wrote speech.yaml\n")
+    assert result.stdout.endswith("wrote speech.yaml and speech.safetensors\n")
     assert "node0" in result.stdout
     model = written("speech.yaml")
     assert (model.name, [(layer.hidden, layer.input) for layer in model.layers]) == ("speech", [(8, 4)])
@@ -70,6 +91,7 @@ def test_several_models_are_several_files() -> None:
     assert result.exit_code == 0, result.stderr
     models = [written(f"part-{number}.yaml") for number in (1, 2)]
     assert [(model.name, model.layers[0].hidden) for model in models] == [("part-1", 8), ("part-2", 16)]
+    assert [read_weights(f"part-{number}.safetensors", model).model for number, model in enumerate(models, 1)] == models
 
 
 def test_an_existing_file_is_kept_unless_forced() -> None:
@@ -78,14 +100,111 @@ def test_an_existing_file_is_kept_unless_forced() -> None:
     assert result.exit_code == 2
     assert "--force" in result.stderr
     assert Path("speech.yaml").read_text() == "mine"
+    assert not Path("speech.safetensors").exists()
     assert call("speech.onnx", "--force").exit_code == 0
     assert written("speech.yaml").name == "speech"
+
+
+def test_existing_weights_are_kept_unless_forced() -> None:
+    Path("speech.safetensors").write_text("mine")
+    result = call("speech.onnx")
+    assert result.exit_code == 2
+    assert "--out speech.safetensors: exists already; --force replaces it" in result.stderr
+    assert not Path("speech.yaml").exists()
+    assert Path("speech.safetensors").read_text() == "mine"
+    assert call("speech.onnx", "--no-weights").exit_code == 0
+    assert Path("speech.safetensors").read_text() == "mine"
+    assert call("speech.onnx", "--force").exit_code == 0
+    assert read_weights("speech.safetensors", written("speech.yaml")).model.name == "speech"
+
+
+def test_the_weights_are_beside_the_model_that_names_them() -> None:
+    Path("sub").mkdir()
+    assert call("speech.onnx", "--out", "sub/other.yml", "--licence", "MIT").exit_code == 0
+    assert "\nweights: other.safetensors\n" in Path("sub/other.yml").read_text()
+    found = read_weights("sub/other.safetensors", written("sub/other.yml"))
+    assert found.passes[0][0].matrices["o", "h"].tolist() == [[0.25] * 8] * 8
+    about = read_safetensors("sub/other.safetensors").metadata
+    assert about == {"licence": "MIT", "source": "speech.onnx: LSTM 'node0'"}
+
+
+def test_shapes_only() -> None:
+    result = call("speech.onnx", "--no-weights")
+    assert result.stdout.endswith("wrote speech.yaml\n")
+    assert "weights" not in Path("speech.yaml").read_text()
+    assert sorted(each.name for each in Path.cwd().iterdir()) == ["speech.onnx", "speech.yaml"]
+
+
+FORMATS = {
+    "net.safetensors": lambda: safetensors.numpy.save(torch_tensors("lstm", 4, 3, projection=2)),
+    "net.pt": lambda: torch_zip(torch_tensors("lstm", 4, 3, projection=2)),
+    "net.pth": lambda: torch_stream(torch_tensors("lstm", 4, 3, projection=2)),
+    "net.keras": lambda: keras_file(
+        keras_model([keras_layer("LSTM", "own", 4)]), cell_at("layers/lstm", keras_variables("LSTM", 4, 3))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_a_model_and_its_weights(name: str) -> None:
+    Path(name).write_bytes(FORMATS[name]())
+    result = call(name, "--out", "m.yaml")
+    assert result.exit_code == 0, result.output
+    model = written("m.yaml")
+    assert [(layer.hidden, layer.input) for layer in model.layers] == [(4, 3)]
+    assert read_weights("m.safetensors", model).model == model
+    assert call(name, "--out", "n.yaml", "--no-weights").exit_code == 0
+    assert written("n.yaml") == model
+    assert not Path("n.safetensors").exists()
+
+
+def test_a_file_is_not_replaced_by_its_own_weights() -> None:
+    Path("net.safetensors").write_bytes(FORMATS["net.safetensors"]())
+    result = call("net.safetensors", "--force")
+    assert result.exit_code == 2
+    assert "net.safetensors: is also the input; expected another file" in result.stderr
+    assert not Path("net.yaml").exists()
+
+
+def test_both_files_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("lstmsim.formats.weights.write_weights", full)
+    assert call("speech.onnx").exit_code == 1
+    assert sorted(each.name for each in Path.cwd().iterdir()) == ["speech.onnx"]
+
+
+HOSTILE = {
+    "empty.pt": (b"", "is empty"),
+    "evil.pt": (b"\x80\x02cos\nsystem\n(X\x04\x00\x00\x00touctR.", "names os.system"),
+    "zip.keras": (b"PK\x03\x04" + bytes(99), "damaged or cut off"),
+    "nan.safetensors": (
+        safe({"weight_ih": nan(0), "weight_hh": nan(4)}, b"\xff" * 32),
+        "weight_ih: holds nan at [0, 0]",
+    ),
+    "long.safetensors": (b"\xff" * 99, "is no safetensors file"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files(name: str) -> None:
+    content, words = HOSTILE[name]
+    Path(name).write_bytes(content)
+    before = sorted(Path.cwd().iterdir())
+    result = call(name, "--out", "m.yaml")
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert name in result.stderr
+    assert words in result.stderr
+    assert sorted(Path.cwd().iterdir()) == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["speech.pt"], ".onnx"),
+        (["speech.txt"], ".onnx, .safetensors, .keras, .pt, .pth"),
+        (["speech.pt"], "speech.pt: no such file"),
         (["missing.onnx"], "missing.onnx"),
         (["speech.onnx", "--out", "speech.txt"], ".yaml"),
         (["speech.onnx", "--out", "no/speech.yaml"], "no folder"),

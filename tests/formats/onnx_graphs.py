@@ -87,3 +87,19 @@ def save(graph: Graph | onnx.GraphProto, path: Path, functions: Sequence[Any] = 
     model = helper.make_model(proto, functions=functions, opset_imports=imports, producer_name="pytest")
     path.write_bytes(model.SerializeToString())
     return path
+
+
+def branches(kind: str, sizes: tuple[int, int], outer: Graph, frames: str, width: int) -> str:
+    """An `If` with a recurrent node of each size in its branches, whose weights are in the outer graph."""
+    made = []
+    for name, hidden in zip(("then", "else"), sizes, strict=True):
+        inner = Graph()
+        # Weights of the outer graph, as exporters write them.
+        inner.recurrent(kind, frames, width, hidden, name=f"{name}/rnn")
+        outer.tensors += inner.tensors
+        inner.tensors = []
+        made.append(inner.proto(f"{name}/rnn_Y"))
+    outer.nodes.append(
+        helper.make_node("If", ["rate"], ["out"], name="by_rate", then_branch=made[0], else_branch=made[1])
+    )
+    return "out"

@@ -12,7 +12,7 @@ from lstmsim.errors import InputError
 from lstmsim.formats.model_writer import model_text, write_model_file
 from lstmsim.formats.scenario_file import load_model_file
 from lstmsim.formats.yaml_source import parse_document
-from lstmsim.workload.cell import cell
+from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 
 MODEL = Model("two", (Layer(cell("lstm"), 8, 4, bidirectional=True), Layer(cell("gru"), 3, 16)))

@@ -13,9 +13,9 @@ from onnx import helper
 from lstmsim.formats.catalog import find_model
 from lstmsim.formats.onnx_file import ImportedNetwork, read_onnx
 from lstmsim.formats.scenario_file import load_model_file
-from lstmsim.workload.cell import cell
+from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
-from tests.formats.onnx_graphs import Graph, save
+from tests.formats.onnx_graphs import Graph, branches, save
 
 LSTM, GRU, RNN = cell("lstm"), cell("gru"), cell("rnn")
 
@@ -36,6 +36,19 @@ def test_one_node(kind: str, directions: int, tmp_path: Path) -> None:
     assert found.nodes == (f"{kind} 'rnn'",)
     assert found.source == f"speech.onnx (written by 'pytest'): {kind} 'rnn'"
     assert found.notes == ()
+
+
+@pytest.mark.parametrize("directions", [1, 2])
+def test_peepholes_and_the_other_gru_are_cells_of_their_own(directions: int, tmp_path: Path) -> None:
+    graph = Graph()
+    frames = graph.input("x", 5, 1, 4)
+    peepholes = {7: graph.weight("p", directions, 18)}
+    graph.recurrent("LSTM", frames, 4, 6, name="l", directions=directions, inputs=peepholes)
+    for name, before in (("unsaid", None), ("said", 0)):
+        graph.recurrent("GRU", frames, 4, 6, name=name, directions=directions, linear_before_reset=before)
+    found = stacks(read_onnx(save(graph, tmp_path / "a.onnx")))
+    both = directions == 2
+    assert found == [(Layer(cell(name), 6, 4, both),) for name in ("lstm-peephole", "gru-lbr0", "gru-lbr0")]
 
 
 @pytest.mark.parametrize("layout", [0, 1])
@@ -126,21 +139,6 @@ def test_two_readers_of_one_layer(tmp_path: Path) -> None:
     network = read_onnx(save(graph, tmp_path / "a.onnx"))
     assert [each.model.name for each in network.models] == ["a-base", "a-left", "a-right"]
     assert "reads GRU 'base', which other layers read too" in network.models[2].notes[0]
-
-
-def branches(kind: str, sizes: tuple[int, int], outer: Graph, frames: str, width: int) -> str:
-    made = []
-    for name, hidden in zip(("then", "else"), sizes, strict=True):
-        inner = Graph()
-        # Weights of the outer graph, as exporters write them.
-        inner.recurrent(kind, frames, width, hidden, name=f"{name}/rnn")
-        outer.tensors += inner.tensors
-        inner.tensors = []
-        made.append(inner.proto(f"{name}/rnn_Y"))
-    outer.nodes.append(
-        helper.make_node("If", ["rate"], ["out"], name="by_rate", then_branch=made[0], else_branch=made[1])
-    )
-    return "out"
 
 
 def test_branches_give_a_model_each(tmp_path: Path) -> None:

@@ -29,13 +29,11 @@ def refusal(path: Path) -> str:
 @pytest.mark.parametrize(
     ("kind", "attributes", "inputs", "sentence"),
     [
-        ("LSTM", {}, {7: "p"}, "has peepholes"),
+        ("LSTM", {}, {7: "flat"}, "contradict hidden_size 6: P is [24], expected [1, 18]"),
         ("LSTM", {"clip": 1.0}, {}, "has the attribute clip"),
         ("LSTM", {"input_forget": 1}, {}, "has input_forget=1"),
         ("LSTM", {"activations": ["Sigmoid", "Tanh", "Relu"]}, {}, "has activations 'sigmoid', 'tanh' and 'relu'"),
         ("RNN", {"activations": ["Relu"]}, {}, "only the default tanh"),
-        ("GRU", {"linear_before_reset": 0}, {}, "has linear_before_reset=0"),
-        ("GRU", {"linear_before_reset": None}, {}, "has linear_before_reset=0"),
         ("LSTM", {"direction": "reverse"}, {}, "runs in reverse only"),
         ("LSTM", {"direction": "sideways"}, {}, "has direction 'sideways'"),
         ("LSTM", {"hidden_size": 7}, {}, "contradict hidden_size 7: W is [1, 24, 4], expected [1, 28, 4]; R is"),

@@ -1,0 +1,122 @@
+"""What an import finds in a file, whatever the file's format, and what the readers of all formats share."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import IO, TYPE_CHECKING
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.files import readable_file
+from lstmsim.workload.model import Model
+
+if TYPE_CHECKING:
+    from lstmsim.numerics.weights import Network
+
+__all__ = ["MAX_BYTES", "ImportedModel", "bounded_file", "capped", "model_names", "model_stem", "placed"]
+
+#: What protobuf itself can hold; the other formats have the same bound here.
+MAX_BYTES = 2**31 - 1
+MAX_MISTAKES = 20
+_LONGEST_NAME = 150
+_LFS_POINTER = b"version https://git-lfs"
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedModel:
+    """One stack of recurrent layers found in a file: `nodes` are their names there, `notes` what to know about it.
+
+    `network` is the model with its weights, None where only shapes were asked for or could be read.
+    """
+
+    model: Model
+    nodes: tuple[str, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+    network: Network | None = None
+
+
+@contextmanager
+def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[IO[bytes], int]]:
+    """An existing file of at most 2 GB and its size in bytes; `what` is the expected content: `an ONNX network`.
+
+    >>> with bounded_file("no-such-file.pt", "a PyTorch file"):
+    ...     pass
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: no-such-file.pt: no such file or folder
+    """
+    name = os.fspath(path)
+    try:
+        regular = not os.path.exists(name) or os.path.isdir(name) or stat.S_ISREG(os.stat(name).st_mode)
+    except (OSError, ValueError):
+        regular = True
+    if not regular:
+        raise InputError(Mistake(name, "is a device or a pipe, expected a file"))
+    with readable_file(name) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MAX_BYTES:
+            raise InputError(Mistake(name, f"has {size} bytes, more than the 2 GB that {what} can have here"))
+        if not size:
+            raise InputError(Mistake(name, f"is empty, expected {what}"))
+        try:
+            if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                text = f"is a Git LFS pointer, not {what} itself: fetch it with git lfs pull"
+                raise InputError(Mistake(name, text))
+            file.seek(0)
+            yield file, size
+        except OSError as error:
+            raise InputError(Mistake(name, f"cannot be read: {error.strerror}")) from None
+
+
+def placed(error: InputError, name: str) -> InputError:
+    """The error with the file's name before every place, of many mistakes only the first 20.
+
+    >>> print(placed(InputError("is damaged"), "a.pt"))
+    a.pt: is damaged
+    """
+    mistakes = [
+        each if each.place.startswith(name) else Mistake(f"{name}: {each.place}" if each.place else name, each.sentence)
+        for each in capped(error.mistakes)
+    ]
+    return InputError(mistakes)
+
+
+def capped(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """The first 20 mistakes, and how many more there are.
+
+    >>> [each.sentence for each in capped([Mistake("", "wrong")] * 22)][-2:]
+    ['wrong', 'and 2 more like these']
+    """
+    more = len(mistakes) - MAX_MISTAKES
+    return [*mistakes[:MAX_MISTAKES], *([Mistake("", f"and {more} more like these")] if more > 0 else [])]
+
+
+def model_stem(name: str) -> str:
+    """A model's name from a file's name, as model files allow it.
+
+    >>> model_stem("some/speech.onnx")
+    'speech'
+    """
+    text = "".join(letter if letter.isprintable() else "-" for letter in PurePath(name).stem).strip()
+    return text[:_LONGEST_NAME].strip() or "network"
+
+
+def model_names(stem: str, parts: Sequence[str]) -> list[str]:
+    """The file's name for the only model; otherwise followed by the part of the file that each comes from.
+
+    >>> model_names("a", ["enc.lstm"]), model_names("a", ["enc.lstm", "dec.lstm", ""])
+    (['a'], ['a-enc.lstm', 'a-dec.lstm', 'a-3'])
+    """
+    if len(parts) == 1:
+        return [stem]
+    names: list[str] = []
+    for number, part in enumerate(parts, 1):
+        slug = re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.")[-40:].strip("-.")
+        own = f"{stem}-{slug}" if slug else stem
+        names.append(own if own not in names and slug else f"{own}-{number}")
+    return names

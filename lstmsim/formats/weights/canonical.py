@@ -1,0 +1,103 @@
+"""lstmsim's own layout of weight files, for any cell: tensors called by layer, direction and the cell's own names.
+
+`layers.{n}.{forward|backward}.matrix.{sum}.{vector}` [units, width], `.bias.{sum}` and `.parameter.{name}` [units].
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.weights.tensors import Stored, floats, shape_text
+from lstmsim.formats.wording import nearest, show
+from lstmsim.numerics.weights import Floats, Network, PassWeights, expected_shapes
+from lstmsim.workload.model import Model
+
+__all__ = ["canonical_network", "canonical_shapes", "canonical_tensors", "is_canonical"]
+
+_DIRECTIONS = ("forward", "backward")
+_NAME = re.compile(r"layers\.\d+\.(forward|backward)\.(matrix|bias|parameter)\.")
+#: (layer, direction, key as in `expected_shapes`)
+_Place = tuple[int, int, tuple[str, ...]]
+
+
+def is_canonical(names: Iterable[str]) -> bool:
+    """Whether any name has the form of this layout.
+
+    >>> is_canonical(["layers.0.forward.bias.i"]), is_canonical(["lstm.weight_ih_l0"])
+    (True, False)
+    """
+    return any(_NAME.match(name) for name in names)
+
+
+def _places(model: Model) -> dict[str, tuple[_Place, tuple[int, ...]]]:
+    return {
+        f"layers.{number}.{_DIRECTIONS[direction]}.{'.'.join(key)}": ((number, direction, key), shape)
+        for number, layer in enumerate(model.layers)
+        for direction in range(layer.directions)
+        for key, shape in expected_shapes(layer).items()
+    }
+
+
+def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    """Name and shape of every tensor that a model's file can hold; biases may be left out, they are 0 then.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> canonical_shapes(Model("m", (Layer(cell("rnn"), 3, 2),)))["layers.0.forward.matrix.a.x"]
+    (3, 2)
+    """
+    return {name: shape for name, (_, shape) in _places(model).items()}
+
+
+def canonical_tensors(network: Network) -> dict[str, Floats]:
+    """A network's numbers under the names of this layout."""
+    found = {}
+    for name, ((layer, direction, (part, *key)), _) in _places(network.model).items():
+        weights = network.passes[layer][direction]
+        given: Mapping[str, Floats] = weights.biases if part == "bias" else weights.parameters
+        array = weights.matrices[key[0], key[1]] if part == "matrix" else given.get(key[0])
+        if array is not None:
+            found[name] = array
+    return found
+
+
+def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
+    """The model with the numbers of a file; one `InputError` for all tensors that are missing, wrong or unknown.
+
+    Tensors whose names do not begin with `layers.` stand beside the network (an embedding, a layer behind it) and
+    are left alone.
+    """
+    places = _places(model)
+    mistakes = [
+        Mistake(name, f"is missing, expected shape {shape_text(shape)}")
+        for name, ((_, _, key), shape) in places.items()
+        if name not in tensors and key[0] != "bias"
+    ]
+    unknown = [name for name in tensors if name not in places and name.startswith("layers.")]
+    for count, name in enumerate(unknown):
+        # Looking for near misses among thousands of names takes long; a few show the pattern.
+        hint = nearest(name, places) if count < 5 else ""
+        mistakes.append(Mistake(show(name), f"belongs to nothing in model {show(model.name)}{hint}"))
+    arrays: dict[str, Floats] = {}
+    try:
+        arrays = floats(tensors, {name: shape for name, (_, shape) in places.items()})
+    except InputError as error:
+        mistakes = [*error.mistakes, *mistakes]
+    if mistakes:
+        raise InputError(mistakes)
+    parts: dict[tuple[int, int], dict[tuple[str, ...], Floats]] = {}
+    for name, ((number, direction, key), _) in places.items():
+        if name in arrays:
+            parts.setdefault((number, direction), {})[key] = arrays[name]
+    sides = [[(number, side) for side in range(layer.directions)] for number, layer in enumerate(model.layers)]
+    return Network(model, tuple(tuple(_pass(parts[side]) for side in both) for both in sides))
+
+
+def _pass(arrays: Mapping[tuple[str, ...], Floats]) -> PassWeights:
+    return PassWeights(
+        {(key[1], key[2]): each for key, each in arrays.items() if key[0] == "matrix"},
+        {key[1]: each for key, each in arrays.items() if key[0] == "bias"},
+        {key[1]: each for key, each in arrays.items() if key[0] == "parameter"},
+    )

@@ -1,0 +1,109 @@
+"""Weights in and out of files: lstmsim's own, and those of other frameworks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.imported import ImportedModel, placed
+from lstmsim.formats.weights.canonical import canonical_network, canonical_shapes, canonical_tensors, is_canonical
+from lstmsim.formats.weights.pytorch_names import Group, groups, import_groups, layers_of, network_of
+from lstmsim.formats.weights.safetensors import read_safetensors, write_safetensors
+from lstmsim.formats.weights.tensors import Stored
+from lstmsim.formats.wording import listed, show
+from lstmsim.numerics.weights import Network
+from lstmsim.workload.model import Model
+
+__all__ = ["SUFFIXES", "import_weights", "read_weights", "write_weights"]
+
+#: Endings of the files that can be imported.
+SUFFIXES = (".onnx", ".safetensors", ".keras", ".pt", ".pth")
+
+
+def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
+    """Writes a network's numbers as safetensors in lstmsim's layout; float32, or float64 where they came so.
+
+    >>> import tempfile, pathlib
+    >>> from lstmsim.numerics.weights import random_network
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> model = Model("m", (Layer(cell("gru"), 4, 3),))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "m.safetensors")
+    ...     write_weights(random_network(model, seed=1), path, {"licence": "MIT"})
+    ...     read_weights(path, model).passes[0][0].matrices["nx", "x"].shape
+    (4, 3)
+    """
+    write_safetensors(path, canonical_tensors(network), metadata)
+
+
+def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
+    """A model's numbers from a safetensors file in lstmsim's layout or with PyTorch's names.
+
+    `InputError` with every tensor that is missing, unknown, of the wrong shape or not finite.
+    """
+    name = os.fspath(path)
+    tensors = read_safetensors(name).tensors
+    try:
+        if is_canonical(tensors):
+            return canonical_network(tensors, model)
+        found = groups(tensors)
+        if found:
+            return network_of(tensors, _fitting(tensors, found, model), model)
+        some = next(iter(canonical_shapes(model)))
+        raise InputError(
+            f"holds no tensor of model {show(model.name)}: expected names like {some} or PyTorch's weight_ih_l0; "
+            f"it has {listed([show(each) for each in list(tensors)[:3]], 'and')}"
+        )
+    except InputError as error:
+        raise placed(error, name) from None
+
+
+def _fitting(tensors: Mapping[str, Stored], found: list[Group], model: Model) -> Group:
+    """The only module of a file, or the only one that is this model."""
+    if len(found) == 1:
+        return found[0]
+    fitting, same = [], show(model.name)
+    for group in found:
+        try:
+            fitting += [group] if layers_of(tensors, group) == model.layers else []
+        except InputError:
+            continue
+    if len(fitting) == 1:
+        return fitting[0]
+    how = f"several of which have the shapes of model {same}" if fitting else f"none of which has those of model {same}"
+    titles = listed([show(group.title) for group in fitting or found][:8], "and")
+    raise InputError(f"holds {len(found)} recurrent modules, {how}: {titles}; lstmsim import writes one file for each")
+
+
+def import_weights(path: str | os.PathLike[str], *, weights: bool = True) -> list[ImportedModel]:
+    """Every recurrent model in a file of another framework, by the file's suffix (one of `SUFFIXES`).
+
+    `weights=False` reads shapes only. `InputError` names what is wrong; nothing in a file is ever executed.
+
+    >>> import_weights("speech.txt")
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: speech.txt: expected a file name that ends in .onnx, .safetensors, .keras, .pt or .pth
+    """
+    name = os.fspath(path)
+    suffix = os.path.splitext(name)[1].lower()
+    if suffix not in SUFFIXES:
+        raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))
+    if suffix == ".onnx":
+        from lstmsim.formats.onnx_file import read_onnx
+
+        return list(read_onnx(name, weights=weights).models)
+    if suffix == ".safetensors":
+        tensors = read_safetensors(name).tensors
+        try:
+            return import_groups(tensors, name, weights=weights)
+        except InputError as error:
+            raise placed(error, name) from None
+    if suffix == ".keras":
+        from lstmsim.formats.weights.keras_file import import_keras
+
+        return import_keras(name, weights=weights)
+    from lstmsim.formats.weights.pytorch_file import import_pytorch
+
+    return import_pytorch(name, weights=weights)

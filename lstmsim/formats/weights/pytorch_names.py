@@ -1,0 +1,222 @@
+"""Recurrent layers by the names that PyTorch gives their tensors, whatever file they are in.
+
+Names, shapes and the order of the gates are those of torch.nn.LSTM, GRU and RNN and their cells (PyTorch's
+documentation): `weight_ih_l0` [gates x hidden, input], `weight_hh_l0`, two biases, `_reverse`, `weight_hr_l0` for a
+projection; i f g o, r z n. The gate count follows from the shapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.imported import ImportedModel, model_names, model_stem
+from lstmsim.formats.schema import MAX_SIZE
+from lstmsim.formats.weights.gates import Stacked, unstacked
+from lstmsim.formats.weights.tensors import Stored, floats, shape_text
+from lstmsim.formats.wording import listed, show
+from lstmsim.numerics.weights import Floats, Network, PassWeights
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer, Model
+
+__all__ = ["PYTORCH_NAMES", "Group", "groups", "import_groups", "is_recurrent_name", "layers_of", "network_of"]
+
+#: What files are searched for, for messages.
+PYTORCH_NAMES = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 (or without _l0 for a cell)"
+MAX_LAYERS = MAX_MODULES = 1000
+_NAME = re.compile(r"(?s)(.*[./])?((?:weight_(?:ih|hh|hr)|bias_(?:ih|hh)))(?:_l(\d{1,6})(_reverse)?)?")
+_ORDERS = {"lstm": "ifgo", "lstm-projection": "ifgo", "gru": "rzn", "rnn": "a"}
+_BY_GATES = {4: "lstm", 3: "gru", 1: "rnn"}
+_RNN_NOTE = "the file does not say which function an RNN has: tanh is taken, PyTorch's default"
+
+#: A tensor's part (`weight_ih` ...), layer and direction.
+_Key = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The tensors of one module: `prefix` of their names, and the name of each part in each layer and direction."""
+
+    prefix: str
+    names: Mapping[_Key, str]
+
+    @property
+    def title(self) -> str:
+        """The module's name without the dot, empty for the whole file."""
+        return self.prefix.rstrip("./")
+
+    @cached_property
+    def _is_cell(self) -> bool:
+        return all(name.removeprefix(self.prefix).count("_") == 1 for name in self.names.values())
+
+    def spelled(self, key: _Key) -> str:
+        """What a part that is not there would be called."""
+        part, number, side = key
+        return f"{self.prefix}{part}" + ("" if self._is_cell else f"_l{number}{'_reverse' * side}")
+
+
+def is_recurrent_name(name: str) -> bool:
+    """Whether a tensor called so belongs to a recurrent layer.
+
+    >>> [is_recurrent_name(name) for name in ("enc.weight_ih_l0_reverse", "weight_hh", "fc.weight")]
+    [True, True, False]
+    """
+    return _NAME.fullmatch(name) is not None
+
+
+def groups(names: Iterable[str]) -> list[Group]:
+    """Recurrent modules among the names of tensors, in the order of their prefixes.
+
+    >>> [group.prefix for group in groups(["a.weight_ih", "b.gru.weight_ih_l0", "b.gru.weight_hh_l0", "fc.bias"])]
+    ['a.', 'b.gru.']
+    """
+    found: dict[str, dict[_Key, str]] = {}
+    for name in sorted(names):
+        match = _NAME.fullmatch(name)
+        if match:
+            prefix, part, layer, reverse = match.groups()
+            own = found.setdefault(prefix or "", {})
+            key = (part, int(layer or 0), int(bool(reverse)))
+            if key in own:
+                raise InputError(Mistake(show(name), f"and {show(own[key])} are both {part} of layer {key[1]}"))
+            own[key] = name
+    if len(found) > MAX_MODULES:
+        raise InputError(f"holds {len(found)} recurrent modules, at most {MAX_MODULES} are read")
+    return [Group(prefix, own) for prefix, own in found.items()]
+
+
+def layers_of(tensors: Mapping[str, Stored], group: Group) -> tuple[Layer, ...]:
+    """The layers that the shapes of a group describe; `InputError` where they describe none."""
+    count = 1 + max(number for _, number, _ in group.names)
+    if count > MAX_LAYERS:
+        raise InputError(Mistake(show(group.prefix), f"states {count} layers, at most {MAX_LAYERS} are read"))
+    layers, mistakes = [], []
+    for number in range(count):
+        found = _layer(tensors, group, number)
+        if isinstance(found, Layer):
+            layers.append(found)
+        else:
+            mistakes.append(found)
+    if mistakes:
+        raise InputError(mistakes)
+    return tuple(layers)
+
+
+def _layer(tensors: Mapping[str, Stored], group: Group, number: int) -> Layer | Mistake:
+    bidirectional = any(key[1:] == (number, 1) for key in group.names)
+    shapes = {}
+    for part in ("weight_ih", "weight_hh", "weight_hr"):
+        name = group.names.get((part, number, 0))
+        if name is not None:
+            shapes[part] = tensors[name].shape
+            if len(shapes[part]) != 2:
+                return Mistake(show(name), f"has shape {shape_text(shapes[part])}, expected rows and columns")
+        elif part != "weight_hr":
+            missing = f"has no tensor {group.prefix}{part}{'' if number == 0 else f'_l{number}'}"
+            return Mistake(f"layer {number} of {show(group.title)}" if group.title else f"layer {number}", missing)
+    (rows, width), recurrent = shapes["weight_ih"], shapes["weight_hh"]
+    place = show(group.names["weight_hh", number, 0])
+    projection, hidden = shapes["weight_hr"] if "weight_hr" in shapes else (None, recurrent[1])
+    for size in (width, hidden, projection):
+        if size is not None and not 1 <= size <= MAX_SIZE:
+            return Mistake(place, f"belongs to a layer with a size of {size}, must be between 1 and {MAX_SIZE}")
+    gates = rows / hidden
+    if gates not in _BY_GATES or (projection is not None and gates != 4):
+        counts = "4 (LSTM)" if projection is not None else "4 (LSTM), 3 (GRU) or 1 (RNN)"
+        text = f"has shape {shape_text(recurrent)}, expected {counts} times as many rows as hidden units: "
+        return Mistake(place, f"{text}the layer has {rows} rows and {hidden} hidden units")
+    kind = "lstm-projection" if projection is not None else _BY_GATES[int(gates)]
+    return Layer(cell(kind), hidden, width, bidirectional, projection)
+
+
+def _expected(layer: Layer, with_bias: bool) -> dict[str, tuple[int, ...]]:
+    """Shape of every part of a layer in one direction."""
+    rows = len(_ORDERS[layer.cell.name]) * layer.hidden
+    shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, layer.input), "weight_hh": (rows, layer.width("h"))}
+    if with_bias:
+        shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+    if layer.projection is not None:
+        shapes["weight_hr"] = (layer.projection, layer.hidden)
+    return shapes
+
+
+def network_of(tensors: Mapping[str, Stored], group: Group, model: Model) -> Network:
+    """The model with the numbers of a group; one `InputError` for all tensors that are missing or do not fit it."""
+    foreign = sorted({layer.cell.name for layer in model.layers} - set(_ORDERS))
+    if foreign:
+        text = f"has no names for cell {listed(foreign)}: those need lstmsim's own (layers.0.forward.matrix...)"
+        raise InputError(f"the layout of PyTorch {text}")
+    wanted: dict[_Key, tuple[int, ...]] = {}
+    for number, layer in enumerate(model.layers):
+        biased = any(("bias_" + half, number, side) in group.names for half in ("ih", "hh") for side in (0, 1))
+        for side in range(layer.directions):
+            wanted |= {(part, number, side): shape for part, shape in _expected(layer, biased).items()}
+    mistakes = [
+        Mistake(group.spelled(key), f"is missing, expected shape {shape_text(shape)}")
+        for key, shape in wanted.items()
+        if key not in group.names
+    ]
+    mistakes += [
+        Mistake(show(name), f"belongs to nothing in model {show(model.name)}")
+        for key, name in group.names.items()
+        if key not in wanted
+    ]
+    try:
+        by_name = floats(tensors, {group.names[key]: shape for key, shape in wanted.items() if key in group.names})
+    except InputError as error:
+        raise InputError([*error.mistakes, *mistakes]) from None
+    if mistakes:
+        raise InputError(mistakes)
+    arrays = {key: by_name[group.names[key]] for key in wanted}
+    passes = tuple(
+        tuple(_pass(layer, arrays, number, side) for side in range(layer.directions))
+        for number, layer in enumerate(model.layers)
+    )
+    return Network(model, passes)
+
+
+def _pass(layer: Layer, arrays: Mapping[_Key, Floats], number: int, side: int) -> PassWeights:
+    projection = arrays.get(("weight_hr", number, side))
+    parts = Stacked(
+        arrays["weight_ih", number, side],
+        arrays["weight_hh", number, side],
+        arrays.get(("bias_ih", number, side)),
+        arrays.get(("bias_hh", number, side)),
+        {} if projection is None else {("p", "m"): projection},
+    )
+    return unstacked(layer.cell, _ORDERS[layer.cell.name], parts)
+
+
+def import_groups(tensors: Mapping[str, Stored], file: str, *, weights: bool = True) -> list[ImportedModel]:
+    """Every recurrent module among a file's tensors as a model; `InputError` if there is none or one is wrong.
+
+    `file` gives the models their names and sources; without `weights` only shapes are read.
+    """
+    found = groups(tensors)
+    if not found:
+        some = [show(name) for name in list(tensors)[:5]]
+        text = f"holds no recurrent layer by PyTorch's names: {PYTORCH_NAMES}; it has {listed(some, 'and')}"
+        raise InputError(text + (f" and {len(tensors) - 5} more" if len(tensors) > 5 else ""))
+    models: list[ImportedModel] = []
+    mistakes: list[Mistake] = []
+    stem = model_stem(file)
+    for name, group in zip(model_names(stem, [group.title for group in found]), found, strict=True):
+        try:
+            model = Model(name, layers_of(tensors, group))
+            network = network_of(tensors, group, model)
+        except InputError as error:
+            mistakes += error.mistakes
+            continue
+        nodes = tuple(group.names["weight_ih", number, 0] for number in range(len(model.layers)))
+        notes = (_RNN_NOTE,) if any(layer.cell.name == "rnn" for layer in model.layers) else ()
+        title = show(group.title) if group.title else "its recurrent layers"
+        models.append(
+            ImportedModel(model, nodes, f"{PurePath(file).name}: {title}", notes, network if weights else None)
+        )
+    if mistakes:
+        raise InputError(mistakes)
+    return models

@@ -1,0 +1,93 @@
+"""Activation functions as a machine holds them: tables of values, or of the ends of straight pieces; integers alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lstmsim.numerics.arithmetic import FUNCTIONS, Array
+from lstmsim.numerics.fixed_point import QFormat, floored, shifted
+from lstmsim.workload.precision import Precision
+
+__all__ = ["TABULATED", "ActivationTable"]
+
+#: Operations that are tables.
+TABULATED = ("sigmoid", "tanh", "exp", "log_sigmoid")
+
+#: Bits of an argument's place within its cell; finer ones are cut off. 2**16 cells of it are the farthest shift.
+_WITHIN = 24
+
+
+@dataclass(frozen=True, eq=False)
+class ActivationTable:
+    """One function over [-range, range], or over [-2 range, 0] if `negative`, in `activation_entries` equal cells.
+
+    `table`: an argument gets the value at the middle of its cell; `linear`: the straight line between the values at
+    its cell's ends. Arguments outside get the value of the nearest end. Entries are in the result's format and
+    saturate there.
+
+    >>> table = ActivationTable("tanh", Precision(activation_entries=16), QFormat(16, 10), QFormat(16, 15))
+    >>> values, saturated = table(np.array([0, 1024, 8191]))
+    >>> table.result.real(values).round(3).tolist(), saturated
+    ([0.0, 0.762, 1.0], 0)
+    """
+
+    function: str
+    precision: Precision
+    source: QFormat
+    result: QFormat
+    negative: bool = False
+
+    @cached_property
+    def _cells_below_zero(self) -> int:
+        return self.precision.activation_entries // (1 if self.negative else 2)
+
+    @cached_property
+    def _cells_per_one(self) -> int:
+        """Logarithm of the number of cells per unit of the argument; negative where a cell is wider than that."""
+        return self.precision.activation_entries.bit_length() - (2 * self.precision.activation_range).bit_length()
+
+    @cached_property
+    def _held(self) -> tuple[Array, Array]:
+        """Entries, and for each cell whether one of its entries saturated by more than one unit.
+
+        One unit is what 1.0 loses in a format that ends just below it, as of sigmoid and tanh.
+        """
+        linear = self.precision.activation == "linear"
+        entries = self.precision.activation_entries
+        cells = np.arange(entries + linear) - self._cells_below_zero
+        exact = FUNCTIONS[self.function](np.ldexp(cells + (0.0 if linear else 0.5), -self._cells_per_one))
+        values, _ = self.result.held(exact)
+        with np.errstate(over="ignore"):
+            beyond = np.abs(np.rint(np.ldexp(exact, self.result.fraction)) - values) > 1
+        return values, (beyond[:-1] | beyond[1:]) if linear else beyond
+
+    @property
+    def entries(self) -> Array:
+        """What the table holds, in the result's format: one number per cell, for `linear` one more."""
+        return self._held[0]
+
+    def __call__(self, raw: Array) -> tuple[Array, int]:
+        """Values of the function in the result's format, and how many of them saturated.
+
+        Those are the ones from saturated entries, and those of arguments a cell or more outside the range where the
+        function goes on beyond it: log_sigmoid below, exp above.
+        """
+        values, beyond = self._held
+        cells = self.precision.activation_entries
+        place = floored(raw, self.source.fraction - self._cells_per_one - _WITHIN)
+        place = place + (self._cells_below_zero << _WITHIN)
+        inside = np.clip(place, 0, cells << _WITHIN)
+        cell = np.minimum(inside >> _WITHIN, cells - 1)
+        lost = beyond[cell]
+        if self.function == "log_sigmoid":
+            lost = lost | (place <= -(1 << _WITHIN))
+        elif self.function == "exp":
+            lost = lost | (place >= (cells + 1) << _WITHIN)
+        found = values[cell]
+        if self.precision.activation == "linear":
+            rise = (values[cell + 1] - found) * (inside - (cell << _WITHIN))
+            found = found + shifted(rise, _WITHIN)
+        return found, int(np.count_nonzero(lost))

@@ -1,0 +1,285 @@
+"""Fixed-point arithmetic of one pass, and its calibration: formats from what a floating-point run reaches.
+
+Vectors (x, h, every `quantize` node) are symmetric integers with one scale each. Their scales are folded into the
+weights, so that all vectors of a sum meet in one integer accumulator; behind the adapter a multiplier per row brings
+the sum into a Q-format. That dequantisation stands behind the adapter as in the column-wise LSTM patent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.numerics.activation_tables import TABULATED, ActivationTable
+from lstmsim.numerics.arithmetic import Array, FloatArithmetic
+from lstmsim.numerics.fixed_point import (
+    Operand,
+    QFormat,
+    VectorFormat,
+    combine,
+    multipliers,
+    saturate,
+    shifted,
+    wrap,
+)
+from lstmsim.numerics.golden import initial_states, run_pass
+from lstmsim.numerics.weights import Floats, Network, PassWeights, Stimulus
+from lstmsim.workload.cell import Node
+from lstmsim.workload.model import Layer
+from lstmsim.workload.precision import Precision
+
+__all__ = ["FixedArithmetic", "Range", "calibrate", "fixed_arithmetic"]
+
+#: Smallest and largest value seen, 0 included.
+Range = tuple[float, float]
+
+#: Biases are held as wide as this in their sum's units: a large one may meet an equally large product.
+_BIAS_BITS = 32
+#: Larger values cannot be calibrated; products of two of them are still floating-point numbers.
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class FixedArithmetic:
+    """Integers throughout; all held arrays are int64 but the weights, which are whole numbers in float64.
+
+    `ranges`: what every sum, node and x reached in floating point; `x`: the format of the input, with a scale per
+    column where it comes from a layer below. `saturated` and `overflowed` count elements from call to call, by name:
+    results that did not fit their format, and finished sums that did not fit the accumulator. Neither depends on how
+    the units are cut into row blocks or on the order of additions.
+
+    >>> from lstmsim.numerics.weights import random_network, random_stimulus
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Model
+    >>> model = Model("m", (Layer(cell("rnn"), hidden=3, input=2),))
+    >>> own = fixed_arithmetic(random_network(model, seed=1), random_stimulus(model, 5, seed=1), Precision())[0][0]
+    >>> own.formats["a"].bits, own.formats["h"].bits
+    (16, 8)
+    """
+
+    layer: Layer
+    weights: PassWeights
+    precision: Precision
+    ranges: Mapping[str, Range]
+    x: VectorFormat
+    saturated: Counter[str] = field(default_factory=Counter)
+    overflowed: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def formats(self) -> Mapping[str, QFormat | VectorFormat]:
+        """The format of x and of every sum, node, state and parameter; a state has that of the node that feeds it."""
+        cell, precision = self.layer.cell, self.precision
+        found: dict[str, QFormat | VectorFormat] = {"x": self.x}
+        for each in cell.sums:
+            found[each.name] = QFormat.of(self._largest(each.name), precision.tail_bits)
+        for node in cell.nodes:
+            largest = self._largest(node.name)
+            if node.operation == "quantize":
+                found[node.name] = VectorFormat.of(largest, precision.vector_bits, precision.tail_bits)
+            else:
+                kept = node.name in cell.states.values()
+                found[node.name] = QFormat.of(largest, precision.state_bits if kept else precision.tail_bits)
+        for name in cell.parameters:
+            largest = float(np.abs(self.weights.parameters[name]).max(initial=0))
+            found[name] = QFormat.of(largest, precision.tail_bits)
+        return found | {state: found[target] for state, target in cell.states.items()}
+
+    def _largest(self, name: str) -> float:
+        low, high = self.ranges[name]
+        return max(-low, high)
+
+    def encode(self, x: Floats) -> Array:
+        """Integers of the input; saturations count under x."""
+        return self._held("x", x)
+
+    def start(self, state: str, values: Floats | None) -> Array:
+        """A state in its own format, or zeros."""
+        return np.zeros(self.layer.width(state), np.int64) if values is None else self._held(state, values)
+
+    def _held(self, name: str, values: Floats) -> Array:
+        raw, lost = self.formats[name].held(values)
+        return self._noted(name, raw, lost)
+
+    def _noted(self, name: str, raw: Array, lost: int) -> Array:
+        if lost:
+            self.saturated[name] += lost
+        return raw
+
+    def _scale(self, vector: str) -> NDArray[np.float64]:
+        own = self.formats[vector]
+        assert isinstance(own, VectorFormat)
+        return own.scale
+
+    @cached_property
+    def _quantized(self) -> Mapping[str, tuple[Mapping[str, Array], Floats]]:
+        """For each sum its weights by vector, as integers, and the real number per row that one unit stands for."""
+        top = (1 << (self.precision.weight_bits - 1)) - 1
+        found = {}
+        for each in self.layer.cell.sums:
+            folded = {name: self.weights.matrices[each.name, name] * self._scale(name) for name in each.vectors}
+            largest = np.max([np.abs(part).max(axis=1) for part in folded.values()], axis=0)
+            if self.precision.weight_scale == "tensor":
+                largest = np.full_like(largest, largest.max())
+            unit = largest / top
+            divisor = np.where(unit > 0, unit, 1)[:, None]
+            found[each.name] = (
+                {name: np.clip(np.rint(part / divisor), -top, top) for name, part in folded.items()},
+                unit,
+            )
+        return found
+
+    def matrix(self, sum_: str, vector: str) -> Array:
+        """Whole numbers in float64, because numpy multiplies matrices of integers slowly: products are below 2**30,
+        so any sum of less than 2**23 of them is exact, in whatever order."""
+        return self._quantized[sum_][0][vector]
+
+    def add(self, total: Array, part: Array) -> Array:
+        """The exact sum, of which the accumulator holds the lower `accumulator_bits`.
+
+        Wrapping commutes with addition, so `adapt` does it once: the bits are those of an accumulator that wraps at
+        every addition, and whether a sum has overflowed does not depend on the order of its parts.
+        """
+        return total.astype(np.int64) + part.astype(np.int64)
+
+    @cached_property
+    def _adapters(self) -> Mapping[str, tuple[Array, Array, Array]]:
+        """For each sum its rows' multipliers, shifts and biases."""
+        found = {}
+        for name, (_, unit) in self._quantized.items():
+            fraction = self._q_format(name).fraction
+            bias = self.weights.biases.get(name, np.zeros_like(unit))
+            raw, _ = QFormat(_BIAS_BITS, fraction).held(bias)
+            found[name] = (*multipliers(unit, fraction, self.precision.multiplier_bits), raw)
+        return found
+
+    def _q_format(self, name: str) -> QFormat:
+        """The Q-format of a name, for a vector that of its single elements."""
+        own = self.formats[name]
+        return own.element if isinstance(own, VectorFormat) else own
+
+    def adapt(self, sum_: str, total: Array, units: slice) -> Array:
+        """The accumulator (two's complement, so that a sum outside its range wraps and is counted) times the row's
+        multiplier, shifted and rounded into the sum's format, plus bias, saturated."""
+        held = wrap(total, self.precision.accumulator_bits)
+        if lost := int(np.count_nonzero(held != total)):
+            self.overflowed[sum_] += lost
+        factor, shift, bias = (each[units] for each in self._adapters[sum_])
+        return self._fit(sum_, shifted(held * factor, shift) + bias)
+
+    def _fit(self, name: str, exact: Array) -> Array:
+        return self._noted(name, *saturate(exact, self.formats[name]))
+
+    def compute(self, node: Node, values: Mapping[str, Array], units: slice) -> Array:
+        """The operation on aligned integers, rounded once to the node's format and saturated; activation functions
+        by their tables."""
+        operands = [self._operand(each, values, units) for each in node.inputs]
+        if node.operation in TABULATED:
+            return self._noted(node.name, *self._tables[node.name](operands[0][0]))
+        if node.operation == "quantize":
+            factor, shift = multipliers(1 / self._scale(node.name), -operands[0][1], self.precision.multiplier_bits)
+            return self._fit(node.name, shifted(operands[0][0] * factor, shift))
+        return self._fit(node.name, combine(node.operation, operands, self._q_format(node.name).fraction))
+
+    def _operand(self, name: str | float, values: Mapping[str, Array], units: slice) -> Operand:
+        """An input's integers and fraction; elements of a vector are brought into its element format first."""
+        if not isinstance(name, str):
+            return self._constants[name]
+        own = self.formats[name]
+        if name in self._parameters:
+            return self._parameters[name][units], self._q_format(name).fraction
+        if isinstance(own, QFormat):
+            return values[name], own.fraction
+        factor, shift = multipliers(own.scale, own.element.fraction, self.precision.multiplier_bits)
+        # Not counted: the element format holds the vector's range, up to the rounding of the multiplier.
+        return saturate(shifted(values[name] * factor, shift), own.element)[0], own.element.fraction
+
+    @cached_property
+    def _parameters(self) -> Mapping[str, Array]:
+        return {name: self.formats[name].held(self.weights.parameters[name])[0] for name in self.layer.cell.parameters}
+
+    @cached_property
+    def _constants(self) -> Mapping[float, Operand]:
+        """Plain numbers, each in the finest format that holds it."""
+        numbers = {each for node in self.layer.cell.nodes for each in node.inputs if not isinstance(each, str)}
+        formats = {each: QFormat.of(abs(each), self.precision.tail_bits) for each in numbers}
+        return {each: (own.held([each])[0], own.fraction) for each, own in formats.items()}
+
+    @cached_property
+    def _tables(self) -> Mapping[str, ActivationTable]:
+        """The table of each node that has one; that of exp lies below 0 if calibration saw no argument above.
+
+        So the exponential gates of a stabilised cell, whose arguments are never positive, use all of their table.
+        """
+        states, found = self.layer.cell.states, {}
+        for node in self.layer.cell.nodes:
+            if node.operation in TABULATED:
+                source = next(iter(node.sources))
+                negative = node.operation == "exp" and self.ranges[states.get(source, source)][1] <= 0
+                result = self._q_format(node.name)
+                arguments = self._q_format(source)
+                found[node.name] = ActivationTable(node.operation, self.precision, arguments, result, negative)
+        return found
+
+    def decode(self, name: str, values: Array) -> NDArray[np.float64]:
+        """The real numbers that a name's integers stand for."""
+        return self.formats[name].real(values)
+
+
+def _widen(ranges: dict[str, Range], name: str, values: Array) -> None:
+    low, high = ranges.get(name, (0.0, 0.0))
+    low, high = min(low, float(np.min(values, initial=0))), max(high, float(np.max(values, initial=0)))
+    if not max(-low, high) <= _LARGEST or not np.all(np.isfinite(values)):
+        raise InputError(f"{name} has no finite range in floating point: no fixed-point format holds it")
+    ranges[name] = low, high
+
+
+def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapping[str, Range], ...], ...]:
+    """What x and every sum and node reach in float64 runs of all stimuli, `[layer][direction]`; initial states count
+    for the nodes that feed them. `InputError` where a value is not finite."""
+    if not stimuli:
+        raise InputError("calibration needs at least one stimulus")
+    found: list[list[dict[str, Range]]] = [[{} for _ in both] for both in network.passes]
+    with np.errstate(all="ignore"):
+        for stimulus in stimuli:
+            x = stimulus.x.astype(np.float64)
+            for number, layer in enumerate(network.model.layers):
+                outputs = []
+                for direction, ranges in enumerate(found[number]):
+                    note = partial(_widen, ranges)
+                    note("x", x)
+                    own = FloatArithmetic(layer, network.passes[number][direction])
+                    states = initial_states(own, stimulus, number, direction)
+                    for name, values in states.items():
+                        note(layer.cell.states[name], values)
+                    outputs.append(run_pass(own, x, states, direction == 1, note).h)
+                x = np.concatenate(outputs, axis=1)
+    return tuple(tuple(both) for both in found)
+
+
+def fixed_arithmetic(
+    network: Network, stimulus: Stimulus | Sequence[Stimulus], precision: Precision
+) -> tuple[tuple[FixedArithmetic, ...], ...]:
+    """Fixed point for every pass of a network, with formats that hold all that the stimuli reach in floating point.
+
+    `InputError` if a width is not possible or a value of the floating-point run is not finite.
+    """
+    if found := precision.mistakes():
+        raise InputError([Mistake(f"precision.{key}", text) for key, text in found])
+    ranges = calibrate(network, [stimulus] if isinstance(stimulus, Stimulus) else stimulus)
+    low, high = ranges[0][0]["x"]
+    x = VectorFormat.of(max(-low, high), precision.vector_bits, precision.tail_bits)
+    layers = []
+    for layer, weights, reached in zip(network.model.layers, network.passes, ranges, strict=True):
+        both = tuple(
+            FixedArithmetic(layer, own, precision, each, x) for own, each in zip(weights, reached, strict=True)
+        )
+        layers.append(both)
+        scales = [np.broadcast_to(each._scale("h"), layer.width("h")) for each in both]
+        x = VectorFormat(precision.vector_bits, np.concatenate(scales), x.element)
+    return tuple(layers)

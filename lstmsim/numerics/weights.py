@@ -1,0 +1,152 @@
+"""The numbers of a network: weights, biases and parameters of each layer and direction, in the cell's own terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.model import Layer, Model
+
+__all__ = ["Floats", "Network", "PassWeights", "Stimulus", "expected_shapes", "random_network", "random_stimulus"]
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class PassWeights:
+    """One layer in one direction. `matrices`: (sum, vector) to [units, width]; `biases`: sum to [units], those left
+    out are 0; `parameters`: name to [units]."""
+
+    matrices: Mapping[tuple[str, str], Floats]
+    biases: Mapping[str, Floats] = field(default_factory=dict)
+    parameters: Mapping[str, Floats] = field(default_factory=dict)
+
+
+def expected_shapes(layer: Layer) -> Mapping[tuple[str, ...], tuple[int, ...]]:
+    """Shape of every tensor of a layer in one direction: keys ("matrix", sum, vector), ("bias", sum),
+    ("parameter", name).
+
+    >>> from lstmsim.workload.cells import cell
+    >>> expected_shapes(Layer(cell("rnn"), hidden=3, input=2))
+    {('matrix', 'a', 'x'): (3, 2), ('matrix', 'a', 'h'): (3, 3), ('bias', 'a'): (3,)}
+    """
+    shapes: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for stage in layer.cell.stages:
+        for each in stage.sums:
+            units = layer.units(stage.rows)
+            for vector in each.vectors:
+                shapes["matrix", each.name, vector] = (units, layer.width(vector))
+            shapes["bias", each.name] = (units,)
+    for name in layer.cell.parameters:
+        shapes["parameter", name] = (layer.width(name),)
+    return shapes
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A model and its numbers: `passes[layer][direction]`; `InputError` where a shape or a value is wrong."""
+
+    model: Model
+    passes: tuple[tuple[PassWeights, ...], ...]
+
+    def __post_init__(self) -> None:
+        mistakes = []
+        for number, (layer, both) in enumerate(zip(self.model.layers, self.passes, strict=True)):
+            for direction, each in zip(("forward", "backward"), both, strict=False):
+                place = f"model {self.model.name}: layer {number} {direction}"
+                mistakes += [Mistake(place, text) for text in _mistakes(layer, each)]
+            if len(both) != layer.directions:
+                text = f"needs weights for {layer.directions} directions, got {len(both)}"
+                mistakes.append(Mistake(f"model {self.model.name}: layer {number}", text))
+        if mistakes:
+            raise InputError(mistakes)
+
+
+def _mistakes(layer: Layer, weights: PassWeights) -> list[str]:
+    given: dict[tuple[str, ...], Floats] = {("matrix", *key): each for key, each in weights.matrices.items()}
+    given |= {("bias", key): each for key, each in weights.biases.items()}
+    given |= {("parameter", key): each for key, each in weights.parameters.items()}
+    expected = expected_shapes(layer)
+    found = []
+    for key, shape in expected.items():
+        name = f"{key[0]} {' of '.join(reversed(key[1:]))}"
+        if key not in given:
+            if key[0] != "bias":
+                found.append(f"{name} is missing, expected shape {list(shape)}")
+        elif given[key].shape != shape:
+            found.append(f"{name} has shape {list(given[key].shape)}, expected {list(shape)}")
+        elif not np.all(np.isfinite(given[key])):
+            found.append(f"{name} holds a number that is not finite")
+        elif np.abs(given[key]).max(initial=0) > 1e12:
+            found.append(f"{name} holds numbers above 1e12")
+    found += [
+        f"{key[0]} {key[1]} belongs to nothing in cell {layer.cell.name!r}" for key in given.keys() - expected.keys()
+    ]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Stimulus:
+    """What a job is run on: `x` of shape [steps, input]; `initial`: (layer, direction) to states to [units], or 0."""
+
+    x: Floats
+    initial: Mapping[tuple[int, int], Mapping[str, Floats]] = field(default_factory=dict)
+
+
+def _random(seed: int, *key: object) -> np.random.Generator:
+    """A generator of its own per key, so that no number depends on which others were drawn before."""
+    return np.random.default_rng([seed, *(crc32(str(each).encode()) for each in key)])
+
+
+def random_network(model: Model, seed: int) -> Network:
+    """Weights uniform in +-1/sqrt(hidden), as PyTorch starts its recurrent layers; scales near 1, shifts near 0.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> network = random_network(Model("m", (Layer(cell("gru"), 4, 3),)), seed=7)
+    >>> network.passes[0][0].matrices["nx", "x"].shape
+    (4, 3)
+    """
+    passes = []
+    for number, layer in enumerate(model.layers):
+        both = []
+        for direction in range(layer.directions):
+            drawn = {
+                key: _random(seed, number, direction, *key).uniform(-1, 1, shape) / np.sqrt(layer.hidden)
+                for key, shape in expected_shapes(layer).items()
+            }
+            both.append(
+                PassWeights(
+                    {(key[1], key[2]): each for key, each in drawn.items() if key[0] == "matrix"},
+                    {key[1]: each for key, each in drawn.items() if key[0] == "bias"},
+                    {
+                        key[1]: _scales(layer.cell, key[1]) + each
+                        for key, each in drawn.items()
+                        if key[0] == "parameter"
+                    },
+                )
+            )
+        passes.append(tuple(both))
+    return Network(model, tuple(passes))
+
+
+def _scales(cell: Cell, name: str) -> float:
+    """1 for a parameter that only multiplies normalised values (it would otherwise wipe them out), else 0."""
+    readers = [node for node in cell.nodes if name in node.sources]
+    states = set(cell.states) | set(cell.states.values())
+    return float(all(node.operation == "multiply" and not states & set(node.sources) for node in readers))
+
+
+def random_stimulus(model: Model, steps: int, seed: int) -> Stimulus:
+    """Standard normal input.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> random_stimulus(Model("m", (Layer(cell("gru"), 4, 3),)), steps=5, seed=7).x.shape
+    (5, 3)
+    """
+    return Stimulus(_random(seed, "x").standard_normal((steps, model.layers[0].input)))

@@ -1,0 +1,148 @@
+"""PyTorch's names and gate orders, against the formulas of its documentation computed on the stacked matrices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy as library
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lstmsim.errors import InputError
+from lstmsim.formats.imported import ImportedModel
+from lstmsim.formats.weights import import_weights
+from lstmsim.numerics.golden import float_arithmetic, run_network
+from lstmsim.numerics.weights import Stimulus
+from tests.formats.weight_files import sigmoid, torch_tensors
+
+
+def torch_pass(tensors: dict[str, np.ndarray], kind: str, suffix: str, x: np.ndarray) -> np.ndarray:
+    """One layer in one direction: the equations on the pages of torch.nn.LSTM, GRU and RNN."""
+    part = {
+        name: tensors.get(f"{name}_{suffix}", np.zeros(1)) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    }
+    projection = tensors.get(f"weight_hr_{suffix}")
+    h = np.zeros(part["weight_hh"].shape[1])
+    c = np.zeros(len(part["weight_hh"]) // 4)
+    out = []
+    for frame in x:
+        own = part["weight_ih"] @ frame + part["bias_ih"]
+        other = part["weight_hh"] @ h + part["bias_hh"]
+        if kind == "lstm":
+            i, f, g, o = np.split(own + other, 4)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+            h = h if projection is None else projection @ h
+        elif kind == "gru":
+            (r, z, n), (hr, hz, hn) = np.split(own, 3), np.split(other, 3)
+            z = sigmoid(z + hz)
+            h = (1 - z) * np.tanh(n + sigmoid(r + hr) * hn) + z * h
+        else:
+            h = np.tanh(own + other)
+        out.append(h)
+    return np.array(out)
+
+
+def torch_run(tensors: dict[str, np.ndarray], kind: str, layers: int, both: bool, x: np.ndarray) -> np.ndarray:
+    for layer in range(layers):
+        parts = [torch_pass(tensors, kind, f"l{layer}", x)]
+        if both:
+            parts.append(torch_pass(tensors, kind, f"l{layer}_reverse", x[::-1])[::-1])
+        x = np.concatenate(parts, axis=1)
+    return x
+
+
+def output(found: ImportedModel, x: np.ndarray) -> np.ndarray:
+    assert found.network is not None
+    return run_network(float_arithmetic(found.network), Stimulus(x)).output()
+
+
+@given(
+    st.sampled_from(["lstm", "gru", "rnn", "projection"]),
+    st.integers(1, 7),
+    st.integers(1, 5),
+    st.integers(1, 3),
+    st.booleans(),
+    st.booleans(),
+)
+def test_the_numbers_are_those_of_pytorch(
+    tmp_path_factory: Any, kind: str, hidden: int, width: int, layers: int, both: bool, bias: bool
+) -> None:
+    projection = max(1, hidden - 1) if kind == "projection" else None
+    kind = "lstm" if projection else kind
+    tensors = torch_tensors(kind, hidden, width, layers, both=both, bias=bias, projection=projection)
+    path = tmp_path_factory.mktemp("w") / "a.safetensors"
+    library.save_file({f"net.rnn.{name}": array for name, array in tensors.items()}, path)
+    (found,) = import_weights(path)
+    x = np.random.default_rng(5).normal(size=(4, width))
+    wide = {name: array.astype(np.float64) for name, array in tensors.items()}
+    np.testing.assert_allclose(output(found, x), torch_run(wide, kind, layers, both, x), rtol=0, atol=2e-6)
+    shapes = import_weights(path, weights=False)[0]
+    assert (shapes.network, shapes.model) == (None, found.model)
+
+
+def test_several_modules_and_cells(tmp_path: Path) -> None:
+    path = tmp_path / "speech.safetensors"
+    cell = {name.removesuffix("_l0"): array for name, array in torch_tensors("lstm", 4, 3).items()}
+    tensors = {"fc.weight": np.ones((2, 2)), **{f"dec.cell.{name}": array for name, array in cell.items()}}
+    library.save_file(tensors | {f"enc.{name}": array for name, array in torch_tensors("gru", 2, 5).items()}, path)
+    found = import_weights(path)
+    assert [each.model.name for each in found] == ["speech-dec.cell", "speech-enc"]
+    assert [[layer.cell.name for layer in each.model.layers] for each in found] == [["lstm"], ["gru"]]
+    assert found[0].nodes == ("dec.cell.weight_ih",)
+    assert found[1].source == "speech.safetensors: 'enc'"
+
+
+def test_an_rnn_says_that_tanh_is_taken(tmp_path: Path) -> None:
+    library.save_file(torch_tensors("rnn", 2, 5), tmp_path / "a.safetensors")
+    assert "tanh is taken" in import_weights(tmp_path / "a.safetensors")[0].notes[0]
+
+
+def shape(*sizes: int) -> np.ndarray:
+    return np.ones(sizes, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentences"),
+    [
+        ({"weight_hh_l0": None}, ["layer 0: has no tensor weight_hh"]),
+        ({"weight_ih_l0": shape(9)}, ["'weight_ih_l0': has shape [9], expected rows and columns"]),
+        ({"weight_ih_l0": shape(10, 4)}, ["4 (LSTM), 3 (GRU) or 1 (RNN) times as many rows", "10 rows and 3 hidden"]),
+        ({"weight_ih_l0": shape(6, 4)}, ["the layer has 6 rows and 3 hidden units"]),
+        ({"weight_hh_l0": shape(12, 0)}, ["a size of 0, must be between 1 and"]),
+        ({"weight_hh_l0": shape(11, 3)}, ["weight_hh_l0: has shape [11, 3], expected [12, 3]"]),
+        ({"bias_hh_l0": shape(13)}, ["bias_hh_l0: has shape [13], expected [12]"]),
+        ({"bias_hh_l0": None}, ["bias_hh_l0: is missing, expected shape [12]"]),
+        ({"weight_hr_l0": shape(2, 3)}, ["weight_hh_l0: has shape [12, 3], expected [12, 2]"]),
+        (
+            {"weight_ih_l0_reverse": shape(12, 4)},
+            ["weight_hh_l0_reverse: is missing", "bias_ih_l0_reverse: is missing"],
+        ),
+        (
+            {"weight_ih_l2": shape(12, 4)},
+            ["layer 1: has no tensor weight_ih_l1", "layer 2: has no tensor weight_hh_l2"],
+        ),
+        ({"weight_ih_l1": shape(12, 4), "weight_hh_l1": shape(12, 3)}, ["layers.1.input: must be 3"]),
+        ({"weight_ih": shape(12, 4)}, ["are both weight_ih of layer 0"]),
+        ({"weight_ih_l999999": shape(12, 4)}, ["states 1000000 layers"]),
+        ({"bias_ih_l0": np.full(12, np.nan)}, ["bias_ih_l0: holds nan at [0], expected finite numbers"]),
+    ],
+)
+def test_refused(changes: dict[str, Any], sentences: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    tensors = {**torch_tensors("lstm", 3, 4), **changes}
+    library.save_file({name: array for name, array in tensors.items() if array is not None}, path)
+    with pytest.raises(InputError) as caught:
+        import_weights(path)
+    for sentence in sentences:
+        assert sentence in str(caught.value)
+
+
+def test_nothing_recurrent(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    library.save_file({f"fc{number}.weight": shape(1) for number in range(8)}, path)
+    with pytest.raises(InputError, match=r"holds no recurrent layer by PyTorch's names: .* and 3 more"):
+        import_weights(path)
