@@ -18,6 +18,7 @@ PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
 GROUND = {"errors", "units"}
+SIMULATION = {"workload", "program", "engines", "numerics", "targets", "metrics", "replay"}
 #: What each part may import besides itself.
 BELOW: dict[str, set[str]] = {
     "errors": set(),
@@ -25,12 +26,15 @@ BELOW: dict[str, set[str]] = {
     "workload": GROUND,
     "program": GROUND,
     "engines": GROUND | {"program"},
+    "numerics": GROUND | {"workload"},
+    "applications": GROUND | {"workload", "numerics"},
     "targets": GROUND | {"workload", "program"},
     "metrics": GROUND | {"workload", "program"},
-    "formats": GROUND | {"workload", "program", "engines", "targets", "metrics"},
+    "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
+    "formats": GROUND | SIMULATION | {"applications"},
     "plots": GROUND | {"metrics", "formats"},
-    "api": GROUND | {"workload", "program", "engines", "targets", "metrics", "formats", "plots"},
-    "cli": GROUND | {"workload", "program", "engines", "targets", "metrics", "formats", "plots", "api", ""},
+    "api": GROUND | SIMULATION | {"applications", "formats", "plots"},
+    "cli": GROUND | SIMULATION | {"applications", "formats", "plots", "api", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
     "": GROUND | {"workload", "targets", "metrics", "api"},
@@ -41,6 +45,9 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "numpy": (
         "lstmsim.program",
         "lstmsim.engines",
+        "lstmsim.numerics",
+        "lstmsim.applications",
+        "lstmsim.replay",
         "lstmsim.targets",
         "lstmsim.metrics",
         "lstmsim.formats",
@@ -54,6 +61,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "vcd": ("lstmsim.formats",),
     "onnx": ("lstmsim.formats",),
     "google": ("lstmsim.formats",),
+    "h5py": ("lstmsim.formats",),
 }
 
 FILE_LINES, FUNCTION_LINES = 320, 60

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, Report
+from lstmsim.metrics.tables import table
 from lstmsim.units import cycles_to_ms
 
 __all__ = ["SCHEMA", "report_html", "report_json", "report_text"]
@@ -105,20 +105,6 @@ def report_text(report: Report) -> str:
     return "\n\n".join(parts)
 
 
-def _table(rows: Sequence[Sequence[str]], left: Iterable[int] = ()) -> list[str]:
-    """Aligned lines: the columns in `left` to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    aligned = set(left)
-    lines = []
-    for row in rows:
-        cells = (
-            cell.ljust(width) if index in aligned else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join(cells).rstrip())
-    return lines
-
-
 def _percent(part: float, whole: float) -> str:
     if not part or not whole:
         return "-"
@@ -133,7 +119,7 @@ def _cores_text(report: Report) -> str:
         rows.append([*shape, *(f"{core.cycles[name]:,}" for name in ACCOUNTS)])
         shares = (_percent(core.cycles[name], report.makespan_cycles) for name in ACCOUNTS)
         rows.append(["", "", "", "", "", *shares])
-    return "\n".join(["CORES: where the cycles went", *_table(rows)])
+    return "\n".join(["CORES: where the cycles went", *table(rows)])
 
 
 def _chip_losses(report: Report) -> dict[str, int]:
@@ -149,7 +135,7 @@ def _losses_text(report: Report) -> str:
             bar = "#" * round(_BAR * count / total)
             rows.append([name, f"{count:,}", _percent(count, total), bar, _MEANING[name]])
     where = "all cores" if len(report.cores) > 1 else "the core"
-    return "\n".join([f"MULTIPLIERS: where the PE-cycles of {where} went", *_table(rows, left=(0, 3, 4))])
+    return "\n".join([f"MULTIPLIERS: where the PE-cycles of {where} went", *table(rows, left=(0, 3, 4))])
 
 
 def _shown_jobs(report: Report) -> tuple[list[JobReport], str]:
@@ -171,7 +157,7 @@ def _jobs_text(report: Report) -> str:
         times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
         latency_ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
         rows.append([_short(job.name), str(job.core), str(job.thread), *times, latency_ms])
-    return "\n".join(["JOBS: times in cycles", *_table(rows, left=(0,)), *([note] if note else [])])
+    return "\n".join(["JOBS: times in cycles", *table(rows, left=(0,)), *([note] if note else [])])
 
 
 def _short(name: str, length: int = 36) -> str:

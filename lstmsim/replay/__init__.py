@@ -1,0 +1,51 @@
+"""Executes a trace on real numbers: every tile and every row block of it, in its order, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from lstmsim.errors import InputError
+from lstmsim.numerics.golden import NetworkRun
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.replay.numbers import JobNumbers
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["REPLAYS", "JobNumbers", "replay"]
+
+#: Module that executes the traces of each kind of chip.
+REPLAYS = {"column-npu": "lstmsim.replay.column"}
+
+
+def replay(
+    scenario: Scenario,
+    program: Program,
+    trace: Trace,
+    numbers: Mapping[int, JobNumbers],
+    progress: Callable[[int, int], None] | None = None,
+) -> Mapping[int, NetworkRun]:
+    """What the jobs in `numbers` (by their index) computed, by the trace alone.
+
+    `ReplayError` if the trace uses anything before it is there, twice or never, or more than the machine has;
+    `InputError` for chips without a structural model. `progress` is called with rows done and rows in all.
+
+    >>> from lstmsim.api import run
+    >>> from lstmsim.numerics.golden import float_arithmetic, run_network
+    >>> from lstmsim.numerics.weights import random_network, random_stimulus
+    >>> core = {"npe": 64, "ep": 4, "vp": 16}
+    >>> layer = {"cell": "lstm", "hidden": 6, "input": 5}
+    >>> result = run({"chip": {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]},
+    ...               "jobs": [{"model": {"layers": [layer]}, "steps": 3}]})
+    >>> model = result.scenario.jobs[0].model
+    >>> numbers = JobNumbers(float_arithmetic(random_network(model, seed=1)), random_stimulus(model, 3, seed=1))
+    >>> done = replay(result.scenario, result.program, result.trace, {0: numbers})
+    >>> golden = run_network(numbers.arithmetic, numbers.stimulus)
+    >>> bool(abs(done[0].output() - golden.output()).max() < 1e-12)
+    True
+    """
+    kind = scenario.chip.kind
+    if kind not in REPLAYS:
+        raise InputError(f"a chip of kind {kind!r} has no structural model, its numbers cannot be checked")
+    runs: Mapping[int, NetworkRun] = import_module(REPLAYS[kind]).replay(scenario, program, trace, numbers, progress)
+    return runs

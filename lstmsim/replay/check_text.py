@@ -1,0 +1,51 @@
+"""What a replay showed, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from lstmsim.metrics.tables import table
+from lstmsim.replay.check import Checked
+from lstmsim.workload.precision import Precision
+
+__all__ = ["checks_json", "checks_text"]
+
+_LIMIT = 40
+
+
+def checks_text(checks: Sequence[Checked], precision: Precision) -> str:
+    """A table of the jobs that were executed, without a final newline."""
+    rows = [["job", "weights", "inputs", "outputs", "fixed point", "float64", "SQNR", "saturated", "overflowed"]]
+    for each in checks[:_LIMIT]:
+        names = [each.job, each.weights, each.inputs, f"{each.values:,}"]
+        sqnr = f"{each.accuracy.sqnr_db:.1f} dB" if isfinite(each.accuracy.sqnr_db) else "-"
+        error = f"{each.float_error:.0e}" if each.float_error else "0"
+        rows.append([*names, "equal", error, sqnr, f"{each.saturated:,}", f"{each.overflowed:,}"])
+    widths = f"{precision.weight_bits}-bit weights, {precision.vector_bits}-bit vectors, {precision.tail_bits}-bit tail"
+    lines = ["NUMBERS: every tile and row block of the trace, executed and compared with the golden model"]
+    lines += table(rows, left=(0, 1, 2))
+    if len(checks) > _LIMIT:
+        lines.append(f"... and {len(checks) - _LIMIT} more jobs, all equal")
+    lines.append(f"Fixed point ({widths}) is equal bit for bit; float64 differs by that part of the largest output,")
+    lines.append("from the order of additions. SQNR compares fixed point with float64: `lstmsim accuracy` shows more.")
+    return "\n".join(lines)
+
+
+def checks_json(checks: Sequence[Checked]) -> list[dict[str, Any]]:
+    """The same as plain data; a ratio without error is null."""
+    return [
+        {
+            "job": each.job,
+            "weights": each.weights,
+            "inputs": each.inputs,
+            "outputs": each.values,
+            "fixed_point_equal": True,
+            "float_error": each.float_error,
+            "saturated": each.saturated,
+            "overflowed": each.overflowed,
+            "sqnr_db": each.accuracy.sqnr_db if isfinite(each.accuracy.sqnr_db) else None,
+        }
+        for each in checks
+    ]

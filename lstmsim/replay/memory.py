@@ -1,0 +1,66 @@
+"""Values that appear over time: reading one before it is there is an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.errors import ReplayError
+from lstmsim.numerics.arithmetic import Array
+
+__all__ = ["ALWAYS", "NEVER", "Memory", "Timed"]
+
+ALWAYS, NEVER = 0, 2**62
+
+
+@dataclass(eq=False)
+class Timed:
+    """One vector: `values` of all units and from which cycle each is there (`since`)."""
+
+    values: Array
+    since: NDArray[np.int64]
+
+    @staticmethod
+    def known(values: Array, since: int = ALWAYS) -> Timed:
+        """All of it there from one cycle on."""
+        return Timed(values, np.full(len(values), since, dtype=np.int64))
+
+
+@dataclass(eq=False)
+class Memory:
+    """Vectors by key; a key that was never written is not there yet.
+
+    >>> memory = Memory()
+    >>> memory.write("h", slice(0, 2), np.array([5, 6]), np.array([10, 11]), width=4)
+    >>> memory.read("h", slice(0, 2), np.array([11, 11]), "tile").tolist()
+    [5, 6]
+    >>> memory.read("h", slice(0, 2), np.array([10, 10]), "tile")
+    Traceback (most recent call last):
+    lstmsim.errors.ReplayError: tile reads element 1 of 'h' at cycle 10, but it is there only from cycle 11
+    """
+
+    held: dict[object, Timed] = field(default_factory=dict)
+
+    def write(self, key: object, units: slice, values: Array, since: NDArray[np.int64], width: int) -> None:
+        """Some units of a vector; twice is an error."""
+        if key not in self.held:
+            self.held[key] = Timed(np.zeros(width, values.dtype), np.full(width, NEVER, dtype=np.int64))
+        timed = self.held[key]
+        if np.any(timed.since[units] != NEVER):
+            raise ReplayError(f"{key!r} is computed twice (units {units.start} to {units.stop - 1})")
+        timed.values[units] = values
+        timed.since[units] = since
+
+    def read(self, key: object, units: slice, cycles: NDArray[np.int64], who: str) -> Array:
+        """The values of those units for use at those cycles, one for each unit."""
+        timed = self.held.get(key)
+        since = NEVER if timed is None else timed.since[units]
+        late = np.flatnonzero(np.broadcast_to(since > cycles, cycles.shape))
+        if timed is None or len(late):
+            element = units.start + int(late[0])
+            when = NEVER if timed is None else int(timed.since[element])
+            there = "it has not been computed by then" if when == NEVER else f"it is there only from cycle {when}"
+            raise ReplayError(f"{who} reads element {element} of {key!r} at cycle {int(cycles[late[0]])}, but {there}")
+        return timed.values[units]

@@ -1,0 +1,204 @@
+"""The trace alone computes the right answer, and a wrong trace does not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lstmsim import engines, targets
+from lstmsim.engines import ENGINES
+from lstmsim.errors import ReplayError
+from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.golden import float_arithmetic, run_network
+from lstmsim.numerics.weights import random_network, random_stimulus
+from lstmsim.program.program import Program
+from lstmsim.program.trace import ISSUE_COLUMNS, Trace
+from lstmsim.replay import JobNumbers, replay
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column_passes import ARRAY, TAIL
+from lstmsim.workload.cells import CELLS, cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Job, Scenario
+from tests.strategies import scenarios
+
+#: 200 and more by LSTMSIM_EXAMPLES=200; each example is several jobs of several layers.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "200"))
+
+PRECISIONS = st.builds(
+    Precision,
+    weight_bits=st.sampled_from([2, 4, 8, 8, 16]),
+    vector_bits=st.sampled_from([2, 5, 8, 8, 16]),
+    weight_scale=st.sampled_from(["row", "tensor"]),
+    accumulator_bits=st.sampled_from([8, 16, 32, 40]),
+    multiplier_bits=st.sampled_from([4, 16, 20]),
+    tail_bits=st.sampled_from([6, 16, 24]),
+    state_bits=st.sampled_from([8, 16, 24]),
+    activation=st.sampled_from(["table", "linear"]),
+    activation_entries=st.sampled_from([2, 64, 1024]),
+    activation_range=st.sampled_from([2, 8]),
+)
+
+
+def floats(scenario: Scenario) -> dict[int, JobNumbers]:
+    """Random weights and input, other ones for each job."""
+    return {
+        index: JobNumbers(
+            float_arithmetic(random_network(job.model, index)), random_stimulus(job.model, job.steps, index)
+        )
+        for index, job in enumerate(scenario.jobs)
+    }
+
+
+@settings(max_examples=EXAMPLES)
+@given(scenarios(tuple(CELLS)), st.sampled_from(sorted(ENGINES)), PRECISIONS)
+def test_in_fixed_point_every_schedule_gives_the_bits_of_the_golden_model(
+    scenario: Scenario, engine: str, precision: Precision
+) -> None:
+    program = targets.lower(scenario.chip, scenario.jobs)
+    numbers = {}
+    for index, job in enumerate(scenario.jobs):
+        stimulus = random_stimulus(job.model, job.steps, index)
+        numbers[index] = JobNumbers(fixed_arithmetic(random_network(job.model, index), stimulus, precision), stimulus)
+    golden = {index: run_network(own.arithmetic, own.stimulus) for index, own in numbers.items()}
+    done = replay(scenario, program, engines.run(program, engine), numbers)
+    for index in numbers:
+        for found, wanted in zip(chain(*done[index].passes), chain(*golden[index].passes), strict=True):
+            assert found.h.dtype == np.int64
+            assert np.array_equal(found.h, wanted.h)
+            assert set(found.states) == set(wanted.states)
+            assert all(np.array_equal(found.states[name], values) for name, values in wanted.states.items())
+
+
+@settings(max_examples=max(10, EXAMPLES // 4))
+@given(scenarios(tuple(CELLS)), st.sampled_from(sorted(ENGINES)))
+def test_every_schedule_computes_what_the_golden_model_does(scenario: Scenario, engine: str) -> None:
+    program = targets.lower(scenario.chip, scenario.jobs)
+    numbers = floats(scenario)
+    done = replay(scenario, program, engines.run(program, engine), numbers)
+    for index, own in numbers.items():
+        golden = run_network(own.arithmetic, own.stimulus)
+        for passes, expected in zip(done[index].passes, golden.passes, strict=True):
+            for found, wanted in zip(passes, expected, strict=True):
+                np.testing.assert_allclose(found.h, wanted.h, rtol=1e-9, atol=1e-9)
+                for state, values in wanted.states.items():
+                    np.testing.assert_allclose(found.states[state], values, rtol=1e-9, atol=1e-9)
+
+
+def a_run(cell_name: str = "lstm", block_order: str = "row") -> tuple[Scenario, Program, Trace, dict[int, JobNumbers]]:
+    """Two jobs on two threads, several row blocks and column groups each."""
+    own = cell(cell_name)
+    model = Model("m", (Layer(own, 11, 7, projection=6 if own.projected else None),))
+    core = ColumnCore(npe=64, ep=2, vp=16, threads=2, tail_width=2, block_order=block_order, accumulator_banks=8)
+    scenario = Scenario(ColumnNpu("chip", 260, (core,)), (Job("a", model, 3), Job("b", model, 3, arrival=20)))
+    program = targets.lower(scenario.chip, scenario.jobs)
+    return scenario, program, engines.run(program, "fast"), floats(scenario)
+
+
+def column(name: str) -> int:
+    return ISSUE_COLUMNS.index(name)
+
+
+def changed(trace: Trace, change: Callable[[np.ndarray], np.ndarray]) -> Trace:
+    """The trace with other issues, in order again."""
+    issues = change(trace.issues.copy())
+    order = np.lexsort((issues[:, column("unit")], issues[:, column("core")], issues[:, column("start")]))
+    return Trace(issues[order], trace.switches, trace.tasks)
+
+
+def rows(trace: Trace, unit: int) -> np.ndarray:
+    return np.flatnonzero(trace.issue("unit") == unit)
+
+
+@pytest.mark.parametrize("name", sorted(set(CELLS) - {"dense"}))
+@pytest.mark.parametrize("block_order", ["row", "column"])
+def test_a_dropped_tile_is_found(name: str, block_order: str) -> None:
+    scenario, program, trace, numbers = a_run(name, block_order)
+    for row in rows(trace, ARRAY)[::7]:
+        fewer = changed(trace, lambda issues, row=row: np.delete(issues, row, axis=0))
+        with pytest.raises(ReplayError, match=r"of \d+ column groups added up|lies outside|no free|been computed"):
+            replay(scenario, program, fewer, numbers)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru-lbr0", "lstm-layernorm"])
+def test_a_doubled_tile_is_found(name: str) -> None:
+    scenario, program, trace, numbers = a_run(name)
+
+    def twice(issues: np.ndarray, row: int) -> np.ndarray:
+        # at a time when the array is free, so that nothing else is wrong
+        again = issues[row].copy()
+        again[column("start")] = trace.makespan_cycles + 1
+        return np.vstack([issues, again])
+
+    for row in rows(trace, ARRAY)[::7]:
+        with pytest.raises(ReplayError):
+            replay(scenario, program, changed(trace, lambda issues, row=row: twice(issues, row)), numbers)
+
+    # in the same place, before its row block is finished: counted twice
+    first = rows(trace, ARRAY)[0]
+
+    def stretched(issues: np.ndarray) -> np.ndarray:
+        own = issues[first].copy()
+        own[column("start")] += own[column("count")]
+        later = issues[:, column("start")] >= own[column("start")]
+        issues[later, column("start")] += own[column("count")]
+        return np.vstack([issues, own])
+
+    with pytest.raises(ReplayError, match=r"counted twice|lies outside"):
+        replay(scenario, program, changed(trace, stretched), numbers)
+
+
+@pytest.mark.parametrize("name", sorted(CELLS))
+def test_moving_anything_one_cycle_forward_is_found_where_it_waited(name: str) -> None:
+    scenario, program, trace, numbers = a_run(name)
+    until = trace.issue("hazard_until")
+    held = [row for row in range(len(until)) if until[row] == trace.issue("start")[row] > 0]
+    assert held
+    for row in held:
+
+        def earlier(issues: np.ndarray, row: int = row) -> np.ndarray:
+            issues[row, column("start")] -= 1
+            return issues
+
+        with pytest.raises(ReplayError, match=r"reads element|arrive at cycle|is busy"):
+            replay(scenario, program, changed(trace, earlier), numbers)
+
+
+def test_a_dropped_row_block_and_a_foreign_thread_are_found() -> None:
+    scenario, program, trace, numbers = a_run()
+    last = rows(trace, TAIL)[-1]
+    with pytest.raises(ReplayError, match="has not been computed"):
+        replay(scenario, program, changed(trace, lambda issues: np.delete(issues, last, axis=0)), numbers)
+
+    def other_thread(issues: np.ndarray) -> np.ndarray:
+        issues[0, column("context")] = 1
+        return issues
+
+    with pytest.raises(ReplayError, match="not on its own"):
+        replay(scenario, program, changed(trace, other_thread), numbers)
+
+
+def test_two_things_at_once_in_one_unit_are_found() -> None:
+    scenario, program, trace, numbers = a_run()
+
+    def together(issues: np.ndarray) -> np.ndarray:
+        first, second = rows(trace, ARRAY)[:2]
+        issues[second, column("start")] = issues[first, column("start")]
+        return issues
+
+    with pytest.raises(ReplayError, match="is busy until"):
+        replay(scenario, program, changed(trace, together), numbers)
+
+
+def test_more_row_blocks_than_banks_are_found() -> None:
+    scenario, program, trace, numbers = a_run(block_order="column")
+    core = ColumnCore(npe=64, ep=2, vp=16, threads=2, tail_width=2, accumulator_banks=1, block_order="column")
+    poorer = Scenario(ColumnNpu("chip", 260, (core,)), scenario.jobs)
+    with pytest.raises(ReplayError, match="no free accumulator bank"):
+        replay(poorer, program, trace, numbers)
