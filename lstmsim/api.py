@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -20,7 +20,9 @@ from lstmsim.workload.scenario import Scenario
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Run", "load_scenario", "load_trace", "plot", "run", "save_trace", "simulate", "trace"]
+    from lstmsim.replay.check import Checked
+
+__all__ = ["Run", "check_numerics", "load_scenario", "load_trace", "plot", "run", "save_trace", "simulate", "trace"]
 
 Path = str | PathLike[str]
 Source = Scenario | Path | Mapping[str, Any]
@@ -93,6 +95,25 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
     1423
     """
     return run(scenario, engine=engine, overrides=overrides).report
+
+
+def check_numerics(
+    result: Run, *, random_weights: int | None = None, progress: Callable[[int, int], None] | None = None
+) -> tuple[Checked, ...]:
+    """Execute the trace of a run on the real weights of its jobs and compare with the golden model.
+
+    Fixed point must be equal bit for bit, float64 to rounding; `ReplayError` otherwise, `InputError` for a model
+    without weights unless `random_weights` gives a seed to draw some. `progress` is called with rows done and in all.
+
+    >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "silero-vad-16k", "steps": 3}]})
+    >>> check_numerics(result)[0].values
+    384
+    """
+    from lstmsim.formats.numbers import job_data
+    from lstmsim.replay.check import check_numerics as check
+
+    data = job_data(result.scenario, random_weights)
+    return check(result.scenario, result.program, result.trace, data, progress)
 
 
 def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:

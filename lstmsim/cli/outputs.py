@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import click
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["check_outputs", "check_suffix", "remark", "status"]
+__all__ = ["check_outputs", "check_suffix", "progress", "remark", "status"]
 
 
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
@@ -72,4 +72,28 @@ def status(text: str) -> Iterator[None]:
         yield
     finally:
         stream.write("\r" + " " * (len(text) + 4) + "\r")
+        stream.flush()
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Something to call with (done, total) while the block runs, shown as percent; None where nobody watches."""
+    stream = sys.stderr
+    if not stream.isatty():
+        yield None
+        return
+    shown = -1
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        percent = 100 * done // max(total, 1)
+        if percent != shown:
+            shown = percent
+            stream.write(f"\r{text} {percent:3d} %")
+            stream.flush()
+
+    try:
+        yield show
+    finally:
+        stream.write("\r" + " " * (len(text) + 6) + "\r")
         stream.flush()

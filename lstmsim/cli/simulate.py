@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
+from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status
+from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     from lstmsim.api import Run
+    from lstmsim.replay.check import Checked
 
 __all__ = ["ENGINES", "command"]
 
@@ -36,6 +38,13 @@ ENGINES = ("fast", "reference")
     "--trace", "trace_path", metavar="FILE", help="Write what happened: .json, .json.gz (Perfetto), .vcd or .csv."
 )
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
+@click.option("--check-numerics", is_flag=True, help="Execute what was simulated on the models' weights and compare.")
+@click.option(
+    "--random-weights",
+    metavar="SEED",
+    type=click.IntRange(0, 2**32 - 1),
+    help="With --check-numerics: draw weights for models that have none.",
+)
 def command(
     scenario: str,
     engine: str,
@@ -43,24 +52,39 @@ def command(
     json_path: str | None,
     trace_path: str | None,
     timeline_path: str | None,
+    check_numerics: bool,
+    random_weights: int | None,
 ) -> None:
     """Simulate the file SCENARIO and show how busy the chip was, why not busier, and when each job finished.
 
     \b
     lstmsim simulate scenario.yaml --timeline timeline.png
     lstmsim simulate scenario.yaml --set chip.cores.0.ep=16 --set jobs.0.steps=50
+    lstmsim simulate scenario.yaml --check-numerics --random-weights 0
     """
     _check(scenario, json_path, trace_path, timeline_path)
+    if random_weights is not None and not check_numerics:
+        raise InputError(Mistake("--random-weights", "only with --check-numerics: no other number depends on weights"))
     with status(f"simulating {os.path.basename(scenario)}"):
         from lstmsim.api import run
 
         result = run(scenario, engine=engine, overrides=overrides)
         report = result.report
-    written = _write(result, json_path, trace_path, timeline_path)
+    checks = None
+    if check_numerics:
+        with progress("executing the trace") as show:
+            from lstmsim.api import check_numerics as check
+
+            checks = check(result, random_weights=random_weights, progress=show)
+    written = _write(result, checks, json_path, trace_path, timeline_path)
     if json_path != "-":
         from lstmsim.metrics.report_text import report_text
 
         click.echo(report_text(report))
+        if checks is not None:
+            from lstmsim.replay.check_text import checks_text
+
+            click.echo("\n" + checks_text(checks, result.scenario.precision))
     for path in written:
         remark(f"wrote {path}")
 
@@ -79,7 +103,13 @@ def _check(scenario: str, json_path: str | None, trace_path: str | None, timelin
     check_outputs(outputs, inputs=[scenario])
 
 
-def _write(result: Run, json_path: str | None, trace_path: str | None, timeline_path: str | None) -> list[str]:
+def _write(
+    result: Run,
+    checks: tuple[Checked, ...] | None,
+    json_path: str | None,
+    trace_path: str | None,
+    timeline_path: str | None,
+) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
     from lstmsim import api
     from lstmsim.formats.files import whole_file
@@ -92,7 +122,12 @@ def _write(result: Run, json_path: str | None, trace_path: str | None, timeline_
         with status(f"drawing {timeline_path}"):
             api.plot(result.timeline, timeline_path)
     if json_path is not None:
-        text = json.dumps(report_json(result.report), indent=2, allow_nan=False) + "\n"
+        content = report_json(result.report)
+        if checks is not None:
+            from lstmsim.replay.check_text import checks_json
+
+            content["numerics"] = checks_json(checks)
+        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
         if json_path == "-":
             click.echo(text, nl=False)
         else:
