@@ -10,7 +10,17 @@ from lstmsim.errors import InputError
 from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml_source import read_document
 
-__all__ = ["Entry", "chip_files", "find_chip", "find_model", "is_path", "list_chips", "list_models", "model_files"]
+__all__ = [
+    "Entry",
+    "chip_files",
+    "find_chip",
+    "find_model",
+    "input_files",
+    "is_path",
+    "list_chips",
+    "list_models",
+    "model_files",
+]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -40,8 +50,12 @@ def model_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
     >>> "lstm-512" in model_files()
     True
     """
+    return _files(_models(package))
+
+
+def _models(package: Path) -> Path:
     inside = package / "_models"
-    return _files(inside if inside.is_dir() else package.parent / "models")
+    return inside if inside.is_dir() else package.parent / "models"
 
 
 def chip_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
@@ -51,6 +65,15 @@ def chip_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
     True
     """
     return _files(package / "presets")
+
+
+def input_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
+    """Files with real input frames that come with lstmsim, by their file names.
+
+    >>> "silero-speech.safetensors" in input_files()
+    True
+    """
+    return {each.name: each for each in sorted((_models(package) / "inputs").glob("*.safetensors"))}
 
 
 def find_model(name: str) -> Path:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from lstmsim.formats.catalog import input_files
 from lstmsim.formats.chip_entries import Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
@@ -138,6 +140,8 @@ def build_jobs(document: Document, entries: list[JobEntry], models: list[Model])
         arrivals = entry.arrival if isinstance(entry.arrival, list) else [entry.arrival] * entry.count
         steps = entry.steps or entry.model.steps or 1
         inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
+        if entry.inputs in input_files() and not os.path.lexists(inputs):
+            inputs = str(input_files()[entry.inputs])
         for name, arrival in zip(islice(unique, entry.count), arrivals, strict=True):
             jobs.append(Job(name, model, steps, arrival, entry.frame_interval, entry.core, entry.batch, inputs))
     return tuple(jobs)

@@ -28,8 +28,11 @@ def checks_text(checks: Sequence[Checked], precision: Precision) -> str:
     lines += table(rows, left=(0, 1, 2))
     if len(checks) > _LIMIT:
         lines.append(f"... and {len(checks) - _LIMIT} more jobs, all equal")
-    lines.append(f"Fixed point ({widths}) is equal bit for bit; float64 differs by that part of the largest output,")
-    lines.append("from the order of additions. SQNR compares fixed point with float64: `lstmsim accuracy` shows more.")
+    lines += [
+        f"fixed point ({widths}) is equal bit for bit; float64",
+        "differs by that part of the largest output, from the order of additions; SQNR compares fixed point",
+        "with float64, `lstmsim accuracy` shows more",
+    ]
     return "\n".join(lines)
 
 

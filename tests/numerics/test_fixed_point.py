@@ -121,6 +121,13 @@ def test_vectors_use_their_whole_range_symmetrically(values: list[float], bits: 
     assert (beyond.tolist(), lost) == ([own.highest, 0], 1)
 
 
+@pytest.mark.parametrize("largest", [0.0, 2.0**-1074, 1e-300])
+def test_a_vector_too_small_for_a_reciprocal_counts_as_zero(largest: float) -> None:
+    own = VectorFormat.of(largest, 8, 16)
+    assert float(own.scale) == 1
+    assert own.held([largest])[0].tolist() == [0]
+
+
 def test_saturation_counts_what_lies_outside() -> None:
     raw, lost = saturate(array(-9, -8, 0, 7, 8), QFormat(4, 0))
     assert (raw.tolist(), lost) == ([-8, -8, 0, 7, 7], 2)
