@@ -113,7 +113,7 @@ def cores_of_a_chip(draw: st.DrawFn) -> ColumnCore:
     cat = draw(st.sampled_from([1, 1, 2, 4, 8]))
     tree = ep * draw(st.sampled_from([each for each in (1, 2, 4, 8) if each <= cat])) if cat > 1 else None
     return ColumnCore(
-        npe=ep * vp + draw(SMALL),
+        npe=max(ep * vp, tree or 1) + draw(SMALL),
         ep=ep,
         tree_inputs=tree,
         cat=cat,

@@ -98,7 +98,7 @@ NAMES = st.text(max_size=12)
 
 @st.composite
 def timelines(draw: st.DrawFn) -> Timeline:
-    """Any legal timeline: gaps, empty rows, odd and equal names, long times."""
+    """Any legal timeline: gaps and empty rows (but for arrays), odd and equal names, long times."""
     makespan = draw(st.sampled_from([1, 7, 100, 10**6, 2**50]))
     keys = st.tuples(st.integers(0, 3), st.sampled_from(ROW_KINDS), st.integers(0, 2))
     # Only threads have several rows of their kind on a core.
@@ -109,9 +109,10 @@ def timelines(draw: st.DrawFn) -> Timeline:
     jobs = tuple(draw(st.lists(NAMES, max_size=4)))
     spans: list[Span] = []
     for row in range(len(rows)):
-        cuts = sorted(draw(st.sets(st.integers(0, makespan), max_size=8)))
-        for start, end in pairwise(cuts):
-            if draw(st.booleans()):
+        cuts = draw(st.sets(st.integers(0, makespan), max_size=8))
+        whole = rows[row].kind == "array"
+        for start, end in pairwise(sorted(cuts | {0, makespan} if whole else cuts)):
+            if whole or draw(st.booleans()):
                 state = draw(st.integers(0, len(STATES) - 1))
                 numbers = [draw(st.integers(-1, limit)) for limit in (len(jobs) - 1, 5, 2000)]
                 spans.append((row, start, end, state, numbers[0], numbers[1], numbers[2]))

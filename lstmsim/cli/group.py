@@ -6,7 +6,8 @@ import os
 import platform
 import sys
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -51,16 +52,29 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"No such command {name!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        # `--help` and `--version` of the group do their work here.
+        with _guarded():
+            return super().make_context(*args, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _guarded():
             result = super().invoke(ctx)
             # A reader that has gone or a full disk must show here, not while the interpreter shuts down.
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
             return result
-        except (click.ClickException, click.exceptions.Exit, click.Abort, SystemExit):
-            raise
-        except BaseException as error:
-            ctx.exit(_explain(error))
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """Whatever the block raises becomes a line and an exit code, except what click itself explains."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort, SystemExit):
+        raise
+    except BaseException as error:
+        raise click.exceptions.Exit(_explain(error)) from None
 
 
 def _explain(error: BaseException) -> int:

@@ -17,18 +17,26 @@ __all__ = ["check_outputs", "check_suffix", "progress", "remark", "status"]
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
     """`InputError` unless `path` (None: not asked for) ends in one of `suffixes`."""
     if path is not None and not path.lower().endswith(tuple(suffixes)):
-        raise InputError(Mistake(f"{option} {path}", f"expected a file name that ends in {', '.join(suffixes)}"))
+        raise InputError(Mistake(_place(option, path), f"expected a file name that ends in {', '.join(suffixes)}"))
 
 
-def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ()) -> None:
-    """`InputError` with every output (option -> path) that cannot be written or would replace another file in use."""
+def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = (), kept: Sequence[str] = ()) -> None:
+    """`InputError` with every output (option -> path) that cannot be written or would replace another file in use.
+
+    Outputs in `kept` are there already and will not be written: they only must be no other file in use.
+    """
     mistakes = []
     taken = {os.path.realpath(path): "the input" for path in inputs}
     for option, path in outputs.items():
-        if path is None or path == "-":
+        if path is None:
             continue
-        place, real = f"{option} {path}", os.path.realpath(path)
-        problem = _problem(real)
+        place = _place(option, path)
+        if path == "-" or not path:
+            if not path or sys.stdout is None:
+                mistakes.append(Mistake(place, "standard output is closed" if path else "the name is empty"))
+            continue
+        real = os.path.realpath(path)
+        problem = None if path in kept else _problem(real)
         if problem:
             mistakes.append(Mistake(place, problem))
         # Devices (/dev/null, /dev/stdout) may take more than one output.
@@ -38,6 +46,10 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = ())
             taken.setdefault(real, f"the output of {option}")
     if mistakes:
         raise InputError(mistakes)
+
+
+def _place(option: str, path: str) -> str:
+    return f"{option} {path or repr(path)}"
 
 
 def _problem(path: str) -> str | None:
@@ -63,7 +75,7 @@ def remark(text: str) -> None:
 def status(text: str) -> Iterator[None]:
     """Show what goes on while the block runs, on a terminal only; gone without a trace at its end."""
     stream = sys.stderr
-    if not stream.isatty():
+    if stream is None or not stream.isatty():
         yield
         return
     stream.write(f"{text} ...")
@@ -79,7 +91,7 @@ def status(text: str) -> Iterator[None]:
 def progress(text: str) -> Iterator[Callable[[int, int], None] | None]:
     """Something to call with (done, total) while the block runs, shown as percent; None where nobody watches."""
     stream = sys.stderr
-    if not stream.isatty():
+    if stream is None or not stream.isatty():
         yield None
         return
     shown = -1

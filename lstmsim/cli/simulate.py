@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -35,7 +36,11 @@ ENGINES = ("fast", "reference")
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the report as JSON; - is standard output.")
 @click.option(
-    "--trace", "trace_path", metavar="FILE", help="Write what happened: .json, .json.gz (Perfetto), .vcd or .csv."
+    "--trace",
+    "trace_path",
+    metavar="FILE",
+    help="Write what happened: .json, .json.gz (Perfetto), .csv or .vcd (and, unless there is one, a GTKWave view of "
+    "it beside it, as .gtkw).",
 )
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
 @click.option("--check-numerics", is_flag=True, help="Execute what was simulated on the models' weights and compare.")
@@ -62,7 +67,7 @@ def command(
     lstmsim simulate scenario.yaml --set chip.cores.0.ep=16 --set jobs.0.steps=50
     lstmsim simulate scenario.yaml --check-numerics --random-weights 0
     """
-    _check(scenario, json_path, trace_path, timeline_path)
+    views = _check(scenario, json_path, trace_path, timeline_path)
     if random_weights is not None and not check_numerics:
         raise InputError(Mistake("--random-weights", "only with --check-numerics: no other number depends on weights"))
     with status(f"simulating {os.path.basename(scenario)}"):
@@ -87,20 +92,28 @@ def command(
             click.echo("\n" + checks_text(checks, result.scenario.precision))
     for path in written:
         remark(f"wrote {path}")
+    for path, kept in views.items():
+        remark(f"{'kept' if kept else 'wrote'} {path}")
 
 
-def _check(scenario: str, json_path: str | None, trace_path: str | None, timeline_path: str | None) -> None:
-    """Refuse outputs that cannot be written before any time is spent."""
+def _check(
+    scenario: str, json_path: str | None, trace_path: str | None, timeline_path: str | None
+) -> Mapping[str, bool]:
+    """Refuse outputs that cannot be written before any time is spent; the views beside them, and whether they stay."""
+    view = None
     if trace_path is not None:
         from lstmsim.formats import traces
 
         check_suffix("--trace", trace_path, traces.SUFFIXES)
+        view = traces.view_beside(trace_path)
     if timeline_path is not None:
         from lstmsim.plots.timeline import SUFFIXES
 
         check_suffix("--timeline", timeline_path, SUFFIXES)
-    outputs = {"--json": json_path, "--trace": trace_path, "--timeline": timeline_path}
-    check_outputs(outputs, inputs=[scenario])
+    outputs = {"--json": json_path, "--trace": trace_path, "--timeline": timeline_path, "--trace's view": view}
+    views = {} if view is None else {view: os.path.isfile(view)}
+    check_outputs(outputs, inputs=[scenario], kept=[path for path, kept in views.items() if kept])
+    return views
 
 
 def _write(

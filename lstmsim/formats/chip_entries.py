@@ -18,6 +18,12 @@ __all__ = ["Cores", "build_chip", "read_cores", "usable", "wrong_keys"]
 _Entry = TypeVar("_Entry", bound=BaseModel)
 #: Keys that are judged together: with one of them wrong, nothing can be said about the others.
 _TOGETHER = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
+#: Keys that a mistake may be due to, the one that names it first.
+_JUDGED_WITH = {
+    "vp": ("vp", "ep", "npe"),
+    "ep": ("ep", "tree_inputs", "cat"),
+    "tree_inputs": ("tree_inputs", "npe"),
+}
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def _core(document: Document, place: DataPath, entry: CoreEntry) -> ColumnCore |
     core = ColumnCore(**values, vp=vp, latency=Latency(**entry.latency.model_dump()))
     mistakes = core.mistakes()
     for key, text in mistakes:
-        others = {"vp": ("vp", "ep", "npe"), "ep": ("ep", "tree_inputs", "cat")}.get(key, (key,))
+        others = _JUDGED_WITH.get(key, (key,))
         document.blame((*place, _changed(document, place, others)), text)
     return None if mistakes else core
 

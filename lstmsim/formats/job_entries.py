@@ -121,11 +121,14 @@ def _reasons(by_core: dict[int, str]) -> str:
 def _check_size(document: Document, path: DataPath, model: Model, step: int, before: int, total: int) -> None:
     if step > MAX_STEP_OPERATIONS:
         text = (
-            f"one step of {show(model.name)} takes {step:,} operations on this chip, more than {MAX_STEP_OPERATIONS:,}"
+            f"one step of {show(model.name)} takes up to {step:,} operations on this chip, "
+            f"more than {MAX_STEP_OPERATIONS:,}"
         )
         document.blame(path, f"{text}: too many to simulate")
     elif before <= MAX_OPERATIONS < total:
-        text = f"the jobs up to this one take {total:,} operations on this chip, more than {MAX_OPERATIONS:,}"
+        text = (
+            f"this job and those before it take up to {total:,} operations on this chip, more than {MAX_OPERATIONS:,}"
+        )
         key = next((key for key in ("steps", "count") if key in document.at(path)), "model")
         document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
 
@@ -140,8 +143,9 @@ def build_jobs(document: Document, entries: list[JobEntry], models: list[Model])
         arrivals = entry.arrival if isinstance(entry.arrival, list) else [entry.arrival] * entry.count
         steps = entry.steps or entry.model.steps or 1
         inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
-        if entry.inputs in input_files() and not os.path.lexists(inputs):
-            inputs = str(input_files()[entry.inputs])
+        came_along = input_files().get(entry.inputs or "")
+        if came_along is not None and not os.path.lexists(inputs):
+            inputs = str(came_along)
         for name, arrival in zip(islice(unique, entry.count), arrivals, strict=True):
             jobs.append(Job(name, model, steps, arrival, entry.frame_interval, entry.core, entry.batch, inputs))
     return tuple(jobs)

@@ -161,8 +161,9 @@ class _References:
         found = self._find(kind, name)
         if isinstance(found, InputError):
             for mistake in found.mistakes:
-                place = mistake.place or self.document.place(path)
-                self.document.mistakes.append(Mistake(place, mistake.sentence))
+                # What concerns a file as a whole is said where it is named, for there it can be mended.
+                inside = mistake.place not in ("", self._file(name))
+                self.document.mistakes.append(mistake if inside else Mistake(self.document.place(path), str(mistake)))
             holder[path[-1]] = None
             self.failed.add(path)
             return False
@@ -173,11 +174,14 @@ class _References:
             self.document.keys[path + below] = key_place
         return True
 
+    def _file(self, name: str) -> str:
+        return str(self.document.folder / name)
+
     def _find(self, kind: str, name: str) -> Document | InputError:
         if (kind, name) not in self.read:
             find = find_chip if kind == "chip" else find_model
             try:
-                found = _named_document(str(self.document.folder / name) if is_path(name) else name, find)
+                found = _named_document(self._file(name) if is_path(name) else name, find)
                 self.document.mistakes.extend(found.mistakes)
                 self.read[kind, name] = found
             except InputError as error:

@@ -51,6 +51,8 @@ def read_document(path: str | os.PathLike[str]) -> Document:
 
 def _read_text(path: Path, name: str) -> str:
     try:
+        if not name:
+            raise InputError("the name of a file is expected, got an empty one")
         if path.is_dir():
             raise InputError(Mistake(name, "is a folder, expected a file"))
         with path.open("rb") as file:

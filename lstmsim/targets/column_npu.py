@@ -120,6 +120,9 @@ class ColumnCore:
         elif self.tree_inputs is None:
             if self.cat > 1:
                 found.append(("cat", "needs tree_inputs, the number of leaves of each adder tree"))
+        elif self.tree_inputs > self.npe:
+            text = f"an adder tree of {self.tree_inputs} inputs needs as many multipliers; npe is {self.npe}"
+            found.append(("tree_inputs", text))
         elif self.ep not in self.reachable_ep:
             choices = ", ".join(map(str, self.reachable_ep))
             text = f"an adder tree of {self.tree_inputs} inputs with CAT-{self.cat} gives ep {choices}; got {self.ep}"

@@ -14,6 +14,7 @@ from click.testing import Result
 
 from lstmsim import __version__
 from lstmsim.cli.group import COMMANDS, lstmsim
+from lstmsim.cli.outputs import progress, status
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from tests.cli.runner import call
 
@@ -114,9 +115,10 @@ def test_the_traceback_is_there_on_demand(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_standard_output_is_one_line() -> None:
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["--version"], ["list", "--help"]])
+def test_a_full_standard_output_is_one_line(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*PROGRAM, "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([*PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines() == ["Error: No space left on device"]
 
@@ -129,6 +131,32 @@ def test_a_reader_that_has_gone_is_no_news() -> None:
     os.close(write)
     assert done.returncode == 1
     assert done.stderr == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors as POSIX has them")
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["list", "cells"], 0, ""),
+        (["--version"], 0, ""),
+        (["list", "cells", "--json", "list.json"], 0, ""),
+        (["list", "cells", "--json", "-"], 2, "--json -: standard output is closed\n"),
+    ],
+)
+def test_a_closed_standard_output_is_no_error_of_ours(
+    arguments: list[str], code: int, message: str, tmp_path: Path
+) -> None:
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, *arguments]
+    path = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(shell, cwd=tmp_path, env=os.environ | path, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, message)
+    assert (tmp_path / "list.json").exists() == ("list.json" in arguments)
+
+
+def test_without_a_standard_error_the_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    with status("working"), progress("working") as show:
+        assert show is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")

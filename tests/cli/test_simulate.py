@@ -107,6 +107,9 @@ def test_set_changes_the_scenario(scenario: str) -> None:
         (["--trace", "no/such/t.csv"], ["--trace no/such/t.csv", "no folder"]),
         (["--json", "."], ["--json .", "folder"]),
         (["--json", "scenario.yaml"], ["--json scenario.yaml", "the input"]),
+        (["--json", ""], ["--json '': the name is empty"]),
+        (["--json", "t.gtkw", "--trace", "t.vcd"], ["--trace's view t.gtkw: is also the output of --json"]),
+        (["--trace", "folder.vcd"], ["--trace's view folder.gtkw: is a folder"]),
         (["--json", "t.json", "--trace", "./t.json"], ["--trace ./t.json", "--json"]),
         (["--engine", "quick"], ["quick", "fast"]),
         (["--set", "chip.cores.0.pe=3"], ["chip.cores.0.pe"]),
@@ -120,8 +123,24 @@ def test_refused_before_the_simulation(
         raise AssertionError("the simulation began")
 
     monkeypatch.setattr("lstmsim.engines.run", run)
+    Path("folder.gtkw").mkdir()
     message = refused(scenario, *arguments)
     assert all(word in message for word in words), message
+
+
+def test_the_view_beside_a_vcd_is_named_and_never_replaced(scenario: str) -> None:
+    assert call(scenario, "--trace", "t.vcd").stderr.splitlines() == ["wrote t.vcd", "wrote t.gtkw"]
+    assert '[dumpfile] "t.vcd"' in Path("t.gtkw").read_text()
+    Path("t.gtkw").write_text("my view")
+    Path("t.gtkw").chmod(0o444)
+    assert call(scenario, "--trace", "t.vcd").stderr.splitlines() == ["wrote t.vcd", "kept t.gtkw"]
+    assert Path("t.gtkw").read_text() == "my view"
+    assert "the output of --json" in refused(scenario, "--trace", "t.vcd", "--json", "t.gtkw")
+
+
+def test_the_view_beside_a_vcd_cannot_be_the_scenario(scenario: str) -> None:
+    Path("s.gtkw").write_text(SCENARIO)
+    assert "--trace's view s.gtkw: is also the input" in refused("s.gtkw", "--trace", "s.vcd")
 
 
 def test_every_mistake_of_a_scenario_is_a_line(scenario: str) -> None:

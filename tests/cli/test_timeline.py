@@ -52,3 +52,13 @@ def test_refused(arguments: list[str], words: str) -> None:
     assert result.exit_code == 2, result.output
     assert words in result.stderr
     assert [path.name for path in Path.cwd().iterdir()] == ["trace.json.gz"]
+
+
+def test_a_table_cut_at_a_line_end_is_refused() -> None:
+    save_trace(small(), "trace.csv")
+    lines = Path("trace.csv").read_text().splitlines(keepends=True)
+    Path("trace.csv").write_text("".join(lines[:-1]))
+    result = call("trace.csv")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "trace.csv: holds 16 of 17 spans, perhaps cut short\n"
+    assert not Path("trace.png").exists()

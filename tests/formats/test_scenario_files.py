@@ -7,6 +7,8 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from lstmsim.api import simulate
+from lstmsim.errors import InputError
 from lstmsim.formats.job_entries import unique_names
 from lstmsim.formats.scenario_file import load_chip, load_model, load_model_file, load_scenario, scenario_from_data
 from lstmsim.formats.yaml_source import parse_document, read_document
@@ -133,3 +135,39 @@ def test_an_override_keeps_the_file_as_it_is(tmp_path):
 @pytest.mark.parametrize("steps", ["+3", "3", "0x3", "003"])
 def test_whole_numbers_in_all_spellings(steps):
     assert scenario_from_data({"chip": CHIP, "jobs": [JOB]}, [f"jobs.0.steps={steps}"]).jobs[0].steps == 3
+
+
+@pytest.mark.parametrize("overrides", ["jobs.0.steps=3", ["jobs.0.steps=3", 4], [b"jobs.0.steps=3"]])
+def test_overrides_that_are_no_list_of_texts_are_a_mistake_of_the_program(overrides):
+    with pytest.raises(TypeError, match="overrides is a list of texts like"):
+        simulate({"chip": CHIP, "jobs": [JOB]}, overrides=overrides)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "is a folder, expected a file"),
+        (b"\x89PNG\0\0", "is a binary file (or UTF-16), expected YAML or JSON text in UTF-8"),
+        (b"", "is empty, expected a mapping of keys to values"),
+        (b"[" * 5000, "is nested too deeply"),
+    ],
+)
+@pytest.mark.parametrize("name", ["sub/other.yaml", "sub/nowhere/../other.yaml"])
+def test_a_file_that_is_none_is_told_where_it_is_named(tmp_path, monkeypatch, content, reason, name):
+    monkeypatch.chdir(tmp_path)
+    other = tmp_path / "sub/other.yaml"
+    (tmp_path / "sub/nowhere").mkdir(parents=True)
+    if content is None:
+        other.mkdir()
+    else:
+        other.write_bytes(content)
+    (tmp_path / "s.yaml").write_text(f"chip: {name}\njobs:\n  - {{model: {name}, steps: 1}}\n")
+    with pytest.raises(InputError) as caught:
+        load_scenario("s.yaml")
+    assert str(caught.value).splitlines() == [
+        f"s.yaml:1:7: chip: {name}: {reason}",
+        f"s.yaml:3:13: jobs.0.model: {name}: {reason}",
+    ]
+    with pytest.raises(InputError) as caught:
+        load_scenario({"chip": CHIP, "jobs": [JOB]}, [f"jobs.0.model={name}"])
+    assert str(caught.value) == f"--set jobs.0.model={name}: {name}: {reason}"

@@ -135,6 +135,8 @@ FACTS = [
     ("makespan_cycles", -1, "makespan_cycles"),
     ("makespan_cycles", 1.5, "makespan_cycles"),
     ("makespan_cycles", 100, "expected a part of 0 to 100"),
+    ("makespan_cycles", 141, "core 0 array has spans for 140 of 141 cycles, perhaps cut short"),
+    ("spans", 18, "holds 17 of 18 spans, perhaps cut short"),
     ("rows", [[0, "array", 0]], "row is"),
     ("rows", [[0, "lane", 0]] * 4, "rows"),
     ("rows", [[0, "array", 0]] * 4, "twice"),
@@ -162,6 +164,40 @@ def test_overlapping_spans_are_refused(tmp_path):
     path.write_text(json.dumps(whole))
     with pytest.raises(InputError, match="two spans of core 0 array overlap at cycle 40"):
         load_trace(path)
+
+
+def test_a_table_cut_at_any_line_end_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    save_trace(small(), path)
+    lines = path.read_text().splitlines(keepends=True)
+    for kept in range(len(lines)):
+        path.write_text("".join(lines[:kept]))
+        with pytest.raises(InputError, match=r"cut short|not a trace that lstmsim wrote"):
+            load_trace(path)
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz"])
+@pytest.mark.parametrize("lost", ["core 0 array", "core 0 tail"])
+def test_a_trace_that_lacks_a_span_is_refused(tmp_path, suffix, lost):
+    timeline = small()
+    path = tmp_path / ("a" + suffix)
+    save_trace(timeline, path)
+    pack, unpack = (gzip.compress, gzip.decompress) if suffix == ".json.gz" else (bytes, bytes)
+    whole = json.loads(unpack(path.read_bytes()))
+    events = whole["traceEvents"]
+    track = 1000 + [row.name for row in timeline.rows].index(lost)
+    events.remove(next(each for each in events if each["ph"] == "X" and each["tid"] == track))
+    path.write_bytes(pack(json.dumps(whole).encode()))
+    with pytest.raises(InputError, match="holds 16 of 17 spans, perhaps cut short"):
+        load_trace(path)
+    # A program between us and the user may drop facts that it does not know.
+    del whole["otherData"]["spans"]
+    path.write_bytes(pack(json.dumps(whole).encode()))
+    if lost == "core 0 tail":
+        assert len(load_trace(path)) == 16
+    else:
+        with pytest.raises(InputError, match="core 0 array has spans for 100 of 140 cycles, perhaps cut short"):
+            load_trace(path)
 
 
 def test_the_order_of_events_in_a_file_does_not_matter(tmp_path):

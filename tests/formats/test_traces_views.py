@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from vcd.reader import TokenKind, tokenize
 
-from lstmsim.errors import LstmsimError
+from lstmsim.errors import InputError, LstmsimError
 from lstmsim.formats.traces import save_trace
 from lstmsim.formats.traces.perfetto import slice_names
 from lstmsim.metrics.timeline import Timeline
@@ -166,6 +166,20 @@ def test_the_save_file_shows_every_row_in_its_cores_group(tmp_path):
     assert text.count("-core 0\n") == text.count("-core 1\n") == 2
     for variable in ("state", "job", "busy"):
         assert text.count(f".{variable}\n") == len(timeline.rows)
+
+
+def test_a_save_file_that_is_there_stays(tmp_path):
+    (tmp_path / "run.gtkw").write_text("my view")
+    save_trace(small(), tmp_path / "run.vcd")
+    assert (tmp_path / "run.gtkw").read_text() == "my view"
+    assert (tmp_path / "run.vcd").read_bytes() == saved(small(), ".vcd")
+
+
+def test_a_folder_in_the_place_of_the_save_file_is_refused_before_anything_is_written(tmp_path):
+    (tmp_path / "run.gtkw").mkdir()
+    with pytest.raises(InputError, match=r"run\.gtkw: is a folder"):
+        save_trace(small(), tmp_path / "run.vcd")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.gtkw"]
 
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz", ".csv", ".vcd"])

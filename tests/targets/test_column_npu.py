@@ -24,6 +24,10 @@ MODEL = Model("m", (Layer(cell("lstm"), 8, 4),))
         ({"cat": 3}, "cores.0.cat: must be a power of two"),
         ({"cat": 2}, "cores.0.cat: needs tree_inputs"),
         ({"tree_inputs": 16, "cat": 2}, "an adder tree of 16 inputs with CAT-2 gives ep 16, 8; got 4"),
+        (
+            {"tree_inputs": 128, "cat": 32},
+            "cores.0.tree_inputs: an adder tree of 128 inputs needs as many multipliers; npe is 64",
+        ),
     ],
 )
 def test_a_core_that_cannot_be_built_is_refused(changes: dict[str, object], sentence: str) -> None:

@@ -7,7 +7,7 @@ import os
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.timeline import Timeline
 
-__all__ = ["SUFFIXES", "load_trace", "save_trace"]
+__all__ = ["SUFFIXES", "load_trace", "save_trace", "view_beside"]
 
 #: What can be written; all but `.vcd` can also be read back.
 SUFFIXES = (".json", ".json.gz", ".csv", ".vcd")
@@ -21,10 +21,20 @@ def _suffix(path: str) -> str:
     raise InputError(Mistake(path, f"not a trace's name: expected it to end in {', '.join(SUFFIXES)}"))
 
 
+def view_beside(path: str) -> str | None:
+    """The GTKWave save file that belongs to the trace `path`; None if it is no `.vcd`.
+
+    >>> view_beside("run/a.vcd"), view_beside("a.csv")
+    ('run/a.gtkw', None)
+    """
+    return os.path.splitext(path)[0] + ".gtkw" if _suffix(path) == ".vcd" else None
+
+
 def save_trace(timeline: Timeline, path: str | os.PathLike[str]) -> None:
     """Write a timeline, whole or not at all: `.json`, `.json.gz` (Perfetto), `.vcd` (and a `.gtkw` beside it), `.csv`.
 
-    An unknown suffix or a path that cannot be written is an `InputError`, a full disk an `LstmsimError`.
+    A `.gtkw` that is there already stays as it is: users save their own views under that name. An unknown suffix
+    or a path that cannot be written is an `InputError`, a full disk an `LstmsimError`.
 
     >>> save_trace(None, "trace.xls")
     Traceback (most recent call last):
@@ -39,7 +49,8 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str]) -> None:
         case ".vcd":
             from lstmsim.formats.traces.vcd import write_vcd
 
-            write_vcd(timeline, name)
+            view = view_beside(name)
+            write_vcd(timeline, name, None if view is None or os.path.isfile(view) else view)
         case _:
             from lstmsim.formats.traces.perfetto import write_perfetto
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.timeline import ROW_KINDS, STATES, Row, Timeline
@@ -20,6 +21,7 @@ __all__ = ["SCHEMA", "Spans", "as_json", "facts", "timeline_of"]
 SCHEMA = "lstmsim/trace/1"
 
 _LIMIT_32 = 2**31 - 1
+Column = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ def facts(timeline: Timeline) -> dict[str, object]:
         "makespan_cycles": int(timeline.makespan_cycles),
         "rows": [[row.core, row.kind, row.index] for row in timeline.rows],
         "jobs": list(timeline.jobs),
+        "spans": len(timeline),
     }
 
 
@@ -112,6 +115,18 @@ def _require(path: str, known: Mapping[str, Any]) -> None:
         raise _refuse(path, "jobs: expected a list of names")
 
 
+def _require_whole(path: str, known: Mapping[str, Any], rows: tuple[Row, ...], row: Column, cycles: Column) -> None:
+    """Refuse a file that lacks spans: fewer than it says, or an array row (no spans overlap) with cycles unnamed."""
+    if known.get("spans", len(row)) != len(row):
+        raise _refuse(path, f"holds {len(row)} of {known['spans']!r:.40} spans, perhaps cut short")
+    named = np.zeros(len(rows), dtype=np.int64)
+    np.add.at(named, row, cycles)
+    makespan = known["makespan_cycles"]
+    for each, count in zip(rows, named.tolist(), strict=True):
+        if each.kind == "array" and count != makespan:
+            raise _refuse(path, f"{each.name} has spans for {count} of {makespan} cycles, perhaps cut short")
+
+
 def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
     """The timeline with these facts and spans (in any order); what cannot be is an `InputError` that names `path`."""
     _require(path, known)
@@ -139,6 +154,7 @@ def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
     if overlap.any():
         at = int(np.argmax(overlap))
         raise _refuse(path, f"two spans of {rows[row[at]].name} overlap at cycle {start[at + 1]}")
+    _require_whole(path, known, rows, row, end - start)
     return Timeline(
         chip=known["chip"],
         frequency_mhz=float(known["frequency_mhz"]),

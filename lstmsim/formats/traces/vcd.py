@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import nullcontext
 
 import numpy as np
 from vcd.gtkw import GTKWSave
@@ -37,15 +38,15 @@ def _scope(row: Row) -> str:
     return f"lstmsim.core{row.core}.{unit}"
 
 
-def write_vcd(timeline: Timeline, path: str) -> None:
-    """Write `path` and, with the suffix .gtkw, the save file that shows its rows in groups, one a core."""
-    with whole_file(path) as file:
+def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
+    """Write `path` and the save file `view` that shows its rows in groups, one a core; without `view` only `path`."""
+    with nullcontext() if view is None else whole_file(view) as save, whole_file(path) as file:
+        if save is not None:
+            save.write(_save_file(timeline, os.path.basename(path)))
         size = f"{timeline.frequency_mhz:g} MHz, {timeline.makespan_cycles} cycles"
         comment = f"1 ns = 1 cycle; chip {_plain(timeline.chip)}, {size}"
         with VCDWriter(file, timescale="1 ns", date="", version="lstmsim", comment=comment) as writer:
             _changes(timeline, writer)
-    with whole_file(os.path.splitext(path)[0] + ".gtkw") as file:
-        file.write(_save_file(timeline, os.path.basename(path)))
 
 
 def _changes(timeline: Timeline, writer: VCDWriter) -> None:
