@@ -40,7 +40,7 @@ def command(file: str, out: str | None, name: str | None, licence: str | None, n
     from lstmsim.formats.weights import SUFFIXES, import_weights
 
     check_suffix("FILE", file, SUFFIXES)
-    target = out if out is not None else os.path.splitext(os.path.basename(file))[0] + ".yaml"
+    target = out if out is not None else _default_target(file)
     check_suffix("--out", target, [".yaml", ".yml"])
     if name is not None and not (name.strip() and name.isprintable()):
         raise InputError(Mistake("--name", f"expected printable letters, got {name!r}"))
@@ -56,6 +56,15 @@ def command(file: str, out: str | None, name: str | None, licence: str | None, n
             model = replace(model, name=name if len(models) == 1 else f"{name}-{number}")
         write_model_file(model, path, source=found.source, licence=licence, notes=found.notes, network=found.network)
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if found.network else ''}")
+
+
+def _default_target(file: str) -> str:
+    """The model file for FILE; called `-model` where its weights would otherwise take FILE's own place."""
+    from lstmsim.formats.model_writer import weights_path
+
+    stem = os.path.splitext(os.path.basename(file))[0]
+    taken = os.path.realpath(weights_path(f"{stem}.yaml")) == os.path.realpath(file)
+    return f"{stem}-model.yaml" if taken else f"{stem}.yaml"
 
 
 def _check(file: str, pairs: list[tuple[str, str | None]], force: bool) -> None:

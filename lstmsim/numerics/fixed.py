@@ -116,6 +116,9 @@ class FixedArithmetic:
         assert isinstance(own, VectorFormat)
         return own.scale
 
+    def _largest_of_vector(self, name: str) -> float:
+        return self._largest(self.layer.cell.states.get(name, name))
+
     @cached_property
     def _quantized(self) -> Mapping[str, tuple[Mapping[str, Array], Floats]]:
         """For each sum its weights by vector, as integers, and the real number per row that one unit stands for."""
@@ -123,7 +126,9 @@ class FixedArithmetic:
         found = {}
         for each in self.layer.cell.sums:
             folded = {name: self.weights.matrices[each.name, name] * self._scale(name) for name in each.vectors}
-            largest = np.max([np.abs(part).max(axis=1) for part in folded.values()], axis=0)
+            # A vector that is always 0 has no scale of its own and must not set that of the others.
+            counted = [part for name, part in folded.items() if self._largest_of_vector(name) > 0]
+            largest = np.max([np.abs(part).max(axis=1) for part in counted or folded.values()], axis=0)
             if self.precision.weight_scale == "tensor":
                 largest = np.full_like(largest, largest.max())
             unit = largest / top

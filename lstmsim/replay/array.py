@@ -7,10 +7,12 @@ LSTM patent, configurable adder-tree tail (CAT).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.arithmetic import Array
@@ -74,6 +76,17 @@ class PeArray:
         plain = tuple(self.plain_trees * each for each in tree_levels(self.leaves // self.plain_trees))
         return plain + tree_levels(self.plain_trees)
 
+    @property
+    def registers(self) -> int:
+        """Registers of one tree that a running sum can sit in: one per adder, and the accumulator at the root."""
+        return sum(self.levels) + 1
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """For each row of a tree the register of its running sum, levels one after another."""
+        first = np.concatenate([[0], np.cumsum(self.levels)]).astype(np.int64)
+        return np.array([first[level] + adder for level, adder in self.accumulators], dtype=np.int64)
+
     @cached_property
     def accumulators(self) -> tuple[tuple[int, int], ...]:
         """Where each row of a tree keeps its running sum, as (level, adder): the root's accumulator, then adders of the
@@ -93,14 +106,18 @@ class PeArray:
         return rows.reshape(self.trees, self.leaves)
 
     def partial_sums(self, products: Array) -> Array:
-        """What leaves the trees: [vp], each row's sum after the levels that belong to it, pair by pair.
-
-        The places of the running sums are checked on the way, so that no adder is asked to do both.
-        """
-        assert len(self.accumulators) == self.rows_per_tree
+        """What leaves the trees: [trees, rows of a tree], each row's sum after its own levels, pair by pair."""
         plain = self.leaves // self.plain_trees
         values = _summed(products.reshape(self.trees, self.plain_trees, plain))
-        return _summed(values.reshape(self.trees, self.rows_per_tree, -1)).reshape(-1)[: self.vp]
+        return _summed(values.reshape(self.trees, self.rows_per_tree, -1))
+
+    def accumulate(self, held: Array, sums: Array, add: Callable[[Array, Array], Array]) -> None:
+        """Add what leaves the trees to the running sums `held` [trees, registers], each in its own register."""
+        held[:, self.places] = add(held[:, self.places], sums)
+
+    def rows(self, held: Array) -> Array:
+        """The running sums by row, [vp]."""
+        return held[:, self.places].reshape(-1)[: self.vp]
 
 
 def _summed(values: Array) -> Array:

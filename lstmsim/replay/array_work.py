@@ -17,7 +17,8 @@ __all__ = ["ArrayWork", "Bank"]
 
 @dataclass(eq=False)
 class Bank:
-    """Running sums of one row block: per part of the gates [rows], the column groups so far, the last tile's cycle.
+    """Running sums of one row block: per part of the gates the trees' registers [trees, registers]; the column groups
+    added so far; the last tile's cycle.
 
     Where a gate keeps two sums apart (the GRU's candidate), the block has two of each.
     """
@@ -53,7 +54,7 @@ class ArrayWork:
         arithmetic = self.work.arithmetic(place.layer, place.direction)
         for part, weights in self._weights(place, group, vector, columns, units):
             sums = self.array.partial_sums(self.array.products(weights, elements))
-            bank.sums[part] = arithmetic.add(bank.sums[part], sums)
+            self.array.accumulate(bank.sums[part], sums, arithmetic.add)
         bank.groups.add(group)
         bank.last_cycle = cycle
 
@@ -66,7 +67,8 @@ class ArrayWork:
             arithmetic = self.work.arithmetic(place.layer, place.direction)
             zero = arithmetic.matrix(*_any(self.work.shape(place)))[:0].sum(axis=1)
             parts = max(len(gate.sums) for gate in self.work.shape(place).stage.gates)
-            empty = [np.zeros(self.work.core.vp, arithmetic.add(zero, zero).dtype) for _ in range(parts)]
+            size = (self.array.trees, self.array.registers)
+            empty = [np.zeros(size, arithmetic.add(zero, zero).dtype) for _ in range(parts)]
             self.banks[place] = Bank(empty)
         return self.banks[place]
 

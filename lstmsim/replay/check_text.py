@@ -13,6 +13,8 @@ from lstmsim.workload.precision import Precision
 __all__ = ["checks_json", "checks_text"]
 
 _LIMIT = 40
+#: Noise of a third of the signal.
+_WEAK_DB = 10
 
 
 def checks_text(checks: Sequence[Checked], precision: Precision) -> str:
@@ -26,6 +28,9 @@ def checks_text(checks: Sequence[Checked], precision: Precision) -> str:
     widths = f"{precision.weight_bits}-bit weights, {precision.vector_bits}-bit vectors, {precision.tail_bits}-bit tail"
     lines = ["NUMBERS: every tile and row block of the trace, executed and compared with the golden model"]
     lines += table(rows, left=(0, 1, 2))
+    weak = [each.job for each in checks if each.accuracy.sqnr_db < _WEAK_DB]
+    if weak:
+        lines.append(f"below {_WEAK_DB} dB the widths are too small for the answer: {', '.join(weak[:5])}")
     if len(checks) > _LIMIT:
         lines.append(f"... and {len(checks) - _LIMIT} more jobs, all equal")
     lines += [

@@ -25,15 +25,26 @@ _COLUMNS = ("start", "core", "unit", "context", "task", "phase", "iteration", "o
 
 @dataclass(eq=False)
 class _Units:
-    """Until when each unit of each core is busy; two things at once are an error."""
+    """Until when each unit of each core is busy, and with which thread; two things at once are an error, and so is a
+    change of the array's thread without the cycles that it takes."""
 
     until: dict[tuple[int, int], int] = field(default_factory=dict)
+    thread: dict[int, int] = field(default_factory=dict)
 
     def take(self, core: int, unit: int, start: int, cycles: int) -> None:
         free = self.until.get((core, unit), 0)
         if start < free:
             raise ReplayError(f"unit {unit} of core {core} starts something at cycle {start}, but is busy until {free}")
         self.until[core, unit] = start + cycles
+
+    def turn(self, core: int, context: int, start: int, switch_cycles: int) -> None:
+        """The array of a core goes on with a thread; the active one at cycle 0 is thread 0."""
+        if self.thread.get(core, 0) != context:
+            free = self.until.get((core, ARRAY), 0) + switch_cycles
+            if start < free:
+                text = f"the array of core {core} turns to thread {context} at cycle {start}"
+                raise ReplayError(f"{text}, but the switch takes until {free}")
+        self.thread[core] = context
 
 
 def replay(
@@ -60,25 +71,31 @@ def replay(
     for number, (start, core, unit, context, task, phase, iteration, index, count, cycles) in enumerate(rows):
         if progress and number % 1000 == 0:
             progress(number, len(trace.issues))
-        units.take(core, unit, start, count * cycles)
+        if unit == ARRAY:
+            units.turn(core, context, start, chip.cores[core].switch_cycles)
+        body = program.tasks[task].phases(program.cores[core].kind)[phase]
+        operation = body.body.operations[index]
+        step = body.repeat - 1 - iteration if body.mirrored else iteration
         if task not in works:
+            units.take(core, unit, start, count * cycles)
             continue
         if (core, context) != (int(trace.task("core")[task]), int(trace.task("context")[task])):
             raise ReplayError(f"job {scenario.jobs[task].name} issues on core {core}, thread {context}, not on its own")
-        body = program.tasks[task].phases(program.cores[core].kind)[phase]
-        step = body.repeat - 1 - iteration if body.mirrored else iteration
-        operation = body.body.operations[index]
         before = issued.get((task, phase, iteration, index), 0)
         issued[task, phase, iteration, index] = before + count
         work, tiles, tail = works[task]
         if unit != ARRAY:
             layer, direction, block, _, stage, segment = operation.place
-            tail.finish(Place(layer, direction, step, stage, block), segment, start)
+            block_place = Place(layer, direction, step, stage, block)
+            units.take(core, unit, start, work.turns(block_place))
+            tail.finish(block_place, segment, start)
             continue
+        units.take(core, unit, start, count)
         for turn in range(count):
             place, group = _tile(operation, step, before + turn, work.core.block_order)
-            tiles.tile(place, group, start + turn * cycles)
-    return {index: work.result() for index, (work, _, _) in works.items()}
+            tiles.tile(place, group, start + turn)
+    ends = trace.task("finish").tolist()
+    return {index: work.result(ends[index]) for index, (work, _, _) in works.items()}
 
 
 def _tile(operation: Operation, step: int, turn: int, block_order: str) -> tuple[Place, int]:

@@ -53,7 +53,8 @@ class TailWork:
         arithmetic, gates = self.work.arithmetic(place.layer, place.direction), shape.stage.gates
         for number, gate in enumerate(gates):
             for part, each in enumerate(gate.sums):
-                rows = bank.sums[part][number : number + count * len(gates) : len(gates)]
+                held = self.array.array.rows(bank.sums[part])
+                rows = held[number : number + count * len(gates) : len(gates)]
                 name = (place.layer, place.direction, place.step, each.name)
                 since = np.full(count, cycle, np.int64)
                 adapted = arithmetic.adapt(each.name, rows, units)

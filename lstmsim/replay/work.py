@@ -72,6 +72,12 @@ class Work:
     def _shapes(self) -> tuple[tuple[StageShape, ...], ...]:
         return tuple(pass_shapes(layer, self.core) for layer in self.job.model.layers)
 
+    def turns(self, place: Place) -> int:
+        """Cycles that a segment of the place's row block takes in the tail unit."""
+        units = self.units(place)
+        taken: int = -(-(units.stop - units.start) // self.core.tail_width)
+        return taken
+
     def before(self, place: Place) -> int:
         """The step whose h and states the place's step reads; -1: the initial ones."""
         step = place.step + 1 if place.direction else place.step - 1
@@ -95,16 +101,16 @@ class Work:
             if name != "h":
                 self.vectors.held.pop((*key, name), None)
 
-    def result(self) -> NetworkRun:
-        """All h of the job; `ReplayError` if one was never computed."""
+    def result(self, finish: int) -> NetworkRun:
+        """All h of the job; `ReplayError` if one was never computed or is not visible at `finish`."""
         passes = []
         for number, layer in enumerate(self.job.model.layers):
             both = []
             for direction in range(layer.directions):
                 width, who = layer.width("h"), f"job {self.job.name}: the result"
-                never = np.full(width, 2**61, dtype=np.int64)
+                end = np.full(width, finish, dtype=np.int64)
                 h = [
-                    self.vectors.read((number, direction, step, "h"), slice(0, width), never, who)
+                    self.vectors.read((number, direction, step, "h"), slice(0, width), end, who)
                     for step in range(self.job.steps)
                 ]
                 last = 0 if direction else self.job.steps - 1

@@ -160,10 +160,19 @@ def test_every_format_gives_a_model_and_its_weights(name: str) -> None:
 
 def test_a_file_is_not_replaced_by_its_own_weights() -> None:
     Path("net.safetensors").write_bytes(FORMATS["net.safetensors"]())
-    result = call("net.safetensors", "--force")
+    before = Path("net.safetensors").read_bytes()
+    result = call("net.safetensors", "--out", "net.yaml", "--force")
     assert result.exit_code == 2
     assert "net.safetensors: is also the input; expected another file" in result.stderr
     assert not Path("net.yaml").exists()
+    # without --out another name is found
+    assert call("net.safetensors").exit_code == 0
+    assert sorted(each.name for each in Path().glob("net*")) == [
+        "net-model.safetensors",
+        "net-model.yaml",
+        "net.safetensors",
+    ]
+    assert Path("net.safetensors").read_bytes() == before
 
 
 def test_both_files_or_none(monkeypatch: pytest.MonkeyPatch) -> None:

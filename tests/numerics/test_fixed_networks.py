@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lstmsim.numerics.accuracy import accuracy
 from lstmsim.numerics.fixed import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus, random_network, random_stimulus
@@ -134,3 +135,15 @@ def test_narrow_accumulators_overflow_and_wide_ones_do_not() -> None:
         run_network(arithmetic, stimulus)
         lost[bits] = sum(arithmetic[0][0].overflowed.values())
     assert lost[12] > lost[32] == 0
+
+
+def test_a_vector_that_is_always_zero_does_not_cost_the_others_their_bits() -> None:
+    model = Model("m", (Layer(cell("lstm"), 32, 16),))
+    network = random_network(model, seed=2)
+    initial = {(0, 0): {"h": np.linspace(-1, 1, 32)}}
+    quality = []
+    for x in (np.zeros((1, 16)), np.full((1, 16), 1e-4)):
+        stimulus = Stimulus(x, initial)
+        fixed = run_network(fixed_arithmetic(network, stimulus, Precision()), stimulus)
+        quality.append(accuracy(fixed.output(), run_network(float_arithmetic(network), stimulus).output()).sqnr_db)
+    assert abs(quality[0] - quality[1]) < 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -16,10 +17,11 @@ from lstmsim.engines import ENGINES
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.fixed import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
-from lstmsim.numerics.weights import random_network, random_stimulus
+from lstmsim.numerics.weights import Network, random_network, random_stimulus
 from lstmsim.program.program import Program
-from lstmsim.program.trace import ISSUE_COLUMNS, Trace
+from lstmsim.program.trace import ISSUE_COLUMNS, TASK_COLUMNS, Trace
 from lstmsim.replay import JobNumbers, replay
+from lstmsim.replay.check import FLOAT_TOLERANCE, JobData, check_numerics
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column_passes import ARRAY, TAIL
 from lstmsim.workload.cells import CELLS, cell
@@ -166,7 +168,7 @@ def test_moving_anything_one_cycle_forward_is_found_where_it_waited(name: str) -
             issues[row, column("start")] -= 1
             return issues
 
-        with pytest.raises(ReplayError, match=r"reads element|arrive at cycle|is busy"):
+        with pytest.raises(ReplayError, match=r"reads element|arrive at cycle|is busy|the switch takes"):
             replay(scenario, program, changed(trace, earlier), numbers)
 
 
@@ -202,3 +204,54 @@ def test_more_row_blocks_than_banks_are_found() -> None:
     poorer = Scenario(ColumnNpu("chip", 260, (core,)), scenario.jobs)
     with pytest.raises(ReplayError, match="no free accumulator bank"):
         replay(poorer, program, trace, numbers)
+
+
+def test_a_tail_that_takes_less_than_its_turns_is_found() -> None:
+    core = ColumnCore(npe=256, ep=8, vp=16, tail_width=1)
+    scenario = Scenario(ColumnNpu("chip", 260, (core,)), (Job("a", Model("m", (Layer(cell("lstm"), 11, 7),)), 3),))
+    program = targets.lower(scenario.chip, scenario.jobs)
+    trace, numbers = engines.run(program, "fast"), floats(scenario)
+
+    def faster(issues: np.ndarray) -> np.ndarray:
+        # one row block after another without a gap, each said to take one cycle only
+        tails = rows(trace, TAIL)
+        gaps = np.flatnonzero(np.diff(issues[tails, column("start")]) == issues[tails[:-1], column("cycles")])
+        row = tails[gaps[0] + 1]
+        assert issues[tails[gaps[0]], column("cycles")] > 1
+        issues[tails, column("cycles")] = 1
+        issues[row, column("start")] -= 1
+        return issues
+
+    with pytest.raises(ReplayError, match=r"is busy until|arrive at cycle"):
+        replay(scenario, program, changed(trace, faster), numbers)
+
+
+def test_a_job_that_finishes_before_its_results_is_found() -> None:
+    scenario, program, trace, numbers = a_run()
+    tasks = trace.tasks.copy()
+    tasks[1, TASK_COLUMNS.index("finish")] -= 1
+    with pytest.raises(ReplayError, match="the result reads element"):
+        replay(scenario, program, Trace(trace.issues, trace.switches, tasks), numbers)
+
+
+def test_a_thread_switch_takes_its_cycles() -> None:
+    scenario, program, trace, numbers = a_run()
+    core = replace(scenario.chip.cores[0], switch_cycles=2)  # type: ignore[attr-defined]
+    slower = Scenario(ColumnNpu("chip", 260, (core,)), scenario.jobs)
+    with pytest.raises(ReplayError, match="the switch takes until"):
+        replay(slower, program, trace, numbers)
+    program = targets.lower(slower.chip, slower.jobs)
+    replay(slower, program, engines.run(program, "fast"), numbers)
+
+
+def test_networks_that_amplify_rounding_are_not_called_wrong() -> None:
+    model = Model("m", (Layer(cell("rnn"), 24, 4),))
+    small = random_network(model, seed=3)
+    weights = small.passes[0][0]
+    loud = replace(weights, matrices={key: 12 * each for key, each in weights.matrices.items()})
+    core = ColumnCore(npe=64, ep=4, vp=16)
+    scenario = Scenario(ColumnNpu("chip", 260, (core,)), (Job("a", model, 120),))
+    program = targets.lower(scenario.chip, scenario.jobs)
+    data = JobData(Network(model, ((loud,),)), random_stimulus(model, 120, seed=5), "w", "x")
+    (found,) = check_numerics(scenario, program, engines.run(program, "fast"), {0: data})
+    assert found.float_error > FLOAT_TOLERANCE
