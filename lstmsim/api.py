@@ -1,4 +1,4 @@
-"""What the commands do, as functions: load, simulate, trace, plot."""
+"""What the commands do, as functions: load, simulate, trace, compare, plot."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines, targets
+from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.metrics.spans import build_timeline
 from lstmsim.metrics.timeline import Timeline
 from lstmsim.program.program import Program
+from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from lstmsim.applications.accuracy_study import AccuracyReport
     from lstmsim.replay.check import Checked
 
-__all__ = ["Run", "check_numerics", "load_scenario", "load_trace", "plot", "run", "save_trace", "simulate", "trace"]
+__all__ = ["Run", "accuracy", "check_numerics", "load_scenario", "load_trace", "plot", "plot_accuracy", "run"]
+__all__ += ["save_trace", "simulate", "trace"]
 
 Path = str | PathLike[str]
 Source = Scenario | Path | Mapping[str, Any]
@@ -30,17 +34,28 @@ Source = Scenario | Path | Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One simulation: what was asked, the lowered program, the trace, and what is read off it on demand."""
+    """One simulation: what was asked and the lowered program; trace, report and timeline are made when asked for."""
 
     scenario: Scenario
     engine: str
     program: Program
-    trace: Trace
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What every unit did, event for event."""
+        return engines.run(self.program, self.engine)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """Cycles by name, work and finishes; without a trace where none was asked for before."""
+        if self.engine == "fast" and "trace" not in self.__dict__:
+            return engines.totals(self.program)
+        return totals_of(self.program, self.trace)
 
     @cached_property
     def report(self) -> Report:
         """The numbers."""
-        return measure(self.scenario, self.program, self.trace, self.engine)
+        return measure(self.scenario, self.totals, self.engine)
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -80,7 +95,7 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
     """
     loaded = load_scenario(scenario, overrides)
     program = targets.lower(loaded.chip, loaded.jobs)
-    return Run(loaded, engine, program, engines.run(program, engine))
+    return Run(loaded, engine, program)
 
 
 def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:
@@ -114,6 +129,54 @@ def check_numerics(
 
     data = job_data(result.scenario, random_weights)
     return check(result.scenario, result.program, result.trace, data, progress)
+
+
+def accuracy(
+    scenario: Source,
+    *,
+    overrides: Sequence[str] = (),
+    random_weights: int | None = None,
+    bits: Sequence[int] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> AccuracyReport:
+    """Compare fixed point at the scenario's precision with float64, per job; and at each width of `bits` (2 to 16) of
+    weights and vectors.
+
+    A network of g2p-en among the jobs adds the words whose phonemes change. `InputError` for a model without weights
+    unless `random_weights` gives a seed to draw some. `progress` is called with steps done and in all.
+
+    >>> job = {"model": "silero-vad-16k", "steps": 30, "inputs": "silero-speech.safetensors"}
+    >>> report = accuracy({"chip": "column-npu-64k", "jobs": [job]}, bits=[12])
+    >>> report.by_bits[12].jobs[0].accuracy.sqnr_db > report.given.jobs[0].accuracy.sqnr_db
+    True
+    """
+    from lstmsim.applications.accuracy_study import AccuracyReport, studies, with_bits
+    from lstmsim.formats.accuracy_cases import accuracy_cases, words_of
+
+    loaded = load_scenario(scenario, overrides)
+    precisions = [loaded.precision, *(with_bits(loaded.precision, each) for each in bits)]
+    cases = accuracy_cases(loaded, random_weights)
+    given, *others = studies(cases, precisions, words_of(loaded), progress)
+    return AccuracyReport(loaded.name, given, dict(zip(bits, others, strict=True)))
+
+
+def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Figure:
+    """Draw the widths of an accuracy report (at least one), written to `path` (.png .svg .pdf, and its numbers as .csv
+    beside it) if given."""
+    from lstmsim.formats.accuracy_text import job_title
+    from lstmsim.plots import accuracy as plots
+
+    if not report.by_bits:
+        raise ValueError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
+    bits = sorted(report.by_bits)
+    every = [report.by_bits[each] for each in bits]
+    curves = [
+        (job_title(job), [study.jobs[number].accuracy.sqnr_db for study in every])
+        for number, job in enumerate(every[0].jobs)
+    ]
+    words = [study.words.unchanged for study in every if study.words is not None]
+    title = f"{report.scenario}: fixed point against float64"
+    return plots.plot(bits, curves, words or None, path, title=title)
 
 
 def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:

@@ -62,6 +62,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "onnx": ("lstmsim.formats",),
     "google": ("lstmsim.formats",),
     "h5py": ("lstmsim.formats",),
+    "numba": ("lstmsim.engines.compiled",),
 }
 
 FILE_LINES, FUNCTION_LINES = 320, 60

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from lstmsim.metrics.issued import issued_operations
 from lstmsim.metrics.waits import CoreSpans, Intervals, core_spans
 from lstmsim.program.program import Program
+from lstmsim.program.totals import CYCLE_NAMES, Totals
 from lstmsim.program.trace import Trace
 
-__all__ = ["PRIORITY", "NamedCycles", "named_cycles", "useful_work"]
+__all__ = ["PRIORITY", "NamedCycles", "named_cycles", "totals_of", "useful_work"]
 
 #: The order in which a core looks for the name of a cycle.
 PRIORITY = ("busy", "switch", "hazard", "backpressure", "input", "drain")
@@ -76,3 +77,20 @@ def useful_work(program: Program, trace: Trace) -> list[int]:
     work = np.array([operation.work for operation in operations], dtype=np.int64)
     done = work[index] * trace.issue("count")
     return [int(done[trace.issue("core") == core].sum()) for core in range(len(program.cores))]
+
+
+def totals_of(program: Program, trace: Trace) -> Totals:
+    """The totals of a run, read off its trace.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3, work=8),))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
+    >>> totals_of(program, run(program)).cycles.tolist()
+    [[6, 0, 0, 0, 0, 0, 0]]
+    """
+    named = [named_cycles(program, trace, core).totals() for core in range(len(program.cores))]
+    cycles = np.array([[each[name] for name in CYCLE_NAMES] for each in named], dtype=np.int64)
+    issues = np.bincount(trace.issue("core"), weights=trace.issue("count"), minlength=len(program.cores))
+    work = np.array(useful_work(program, trace), dtype=np.int64)
+    return Totals(cycles.reshape(-1, len(CYCLE_NAMES)), work, issues.astype(np.int64), trace.tasks)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import fsum
 
-from lstmsim.metrics.accounts import named_cycles, useful_work
 from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, Report
-from lstmsim.program.program import Program
-from lstmsim.program.trace import Trace
+from lstmsim.program.totals import CYCLE_NAMES, Totals
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import ArrayCore, Scenario
 
@@ -45,19 +43,18 @@ def _percentile(ordered: Sequence[float], percent: int) -> float:
     return ordered[rank] + (above - ordered[rank]) * rest / 100
 
 
-def measure(scenario: Scenario, program: Program, trace: Trace, engine: str) -> Report:
+def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
     """The report of a run; the program's cores and tasks are the scenario's, in the same order."""
-    chip, makespan = scenario.chip, trace.makespan_cycles
-    macs = useful_work(program, trace)
+    chip, makespan, macs = scenario.chip, totals.makespan_cycles, totals.work.tolist()
     cores = []
     for index, core in enumerate(chip.array_cores):
-        totals = named_cycles(program, trace, index).totals()
-        cycles = {name: totals[name] for name in ACCOUNTS}
+        counted = dict(zip(CYCLE_NAMES, totals.cycles[index].tolist(), strict=True))
+        cycles = {name: counted[name] for name in ACCOUNTS}
         losses = pe_cycles(core, macs[index], cycles)
         cores.append(CoreReport(index, core.npe, core.ep, core.vp, macs[index], cycles, losses, core.settings))
     jobs = tuple(
         JobReport(job.name, core, context, job.arrival, admitted, finish, job.macs)
-        for job, (core, context, admitted, finish) in zip(scenario.jobs, trace.tasks.tolist(), strict=True)
+        for job, (core, context, admitted, finish) in zip(scenario.jobs, totals.tasks.tolist(), strict=True)
     )
     total, peak = sum(macs), sum(core.npe for core in chip.array_cores) * makespan
     return Report(

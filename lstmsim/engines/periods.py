@@ -1,0 +1,315 @@
+"""Exact skipping: when a core's state relative to now repeats, whole periods are skipped at once.
+
+The state at the anchor's change of iteration is compared with a marked one, which moves on after 1, 2, 4 ... changes
+(Brent 1980), so a period of any length and of several interleaved threads is found. Equal states behave equally as
+long as nothing from outside interferes: no task comes or leaves, no phase ends, and frames either hold nothing back or
+come with the period. A skip moves the core's clock, its counters, and how many iterations are left; nothing else
+changes, because all other times are relative to the clock.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lstmsim.engines.layout import (
+    ACCOUNTED,
+    ACTIVE,
+    ANCHOR,
+    CONTEXT0,
+    CONTEXTS,
+    COUNTED,
+    CROSS,
+    EPOCH,
+    FIFO,
+    FINISH,
+    FRAME_BOUND,
+    FRAMED,
+    FREE_AT,
+    FREE_CYCLES,
+    FREED,
+    FRESH,
+    INTERVAL,
+    ISSUED,
+    ITERATION,
+    LAG,
+    LAG_LIMIT,
+    LEFT,
+    MARK,
+    MARK_COUNTED,
+    MARK_ISSUED,
+    MARK_ITERATION,
+    MARK_LENGTH,
+    MARK_NOW,
+    MARK_POWER,
+    MARK_ROOM,
+    MARK_STEPS,
+    MARK_VALID,
+    MARK_WORKED,
+    MIRRORED,
+    N_BUFFERS,
+    N_PHASES,
+    N_UNITS,
+    NAMED,
+    NAMES,
+    NEVER,
+    NOW,
+    OFFSET,
+    PHASE,
+    PHASE0,
+    PHASES,
+    POLICY,
+    POSITION,
+    REACH,
+    READY,
+    REPEAT,
+    S_BUFFER,
+    S_BUFFER_SIZE,
+    S_CONTEXT,
+    S_CONTEXT_SIZE,
+    S_CORE,
+    S_CORE_SIZE,
+    S_PHASE,
+    S_PHASE_SIZE,
+    S_STREAM,
+    S_STREAM_SIZE,
+    S_UNIT,
+    S_UNIT_SIZE,
+    SETTLED,
+    SKIPPED,
+    SKIPPED_FROM,
+    SKIPPED_TO,
+    STARTS,
+    STRIDE,
+    T_CORE,
+    T_CORE_SIZE,
+    T_PHASE,
+    T_PHASE_SIZE,
+    T_TASK,
+    T_TASK_SIZE,
+    T_UNIT,
+    T_UNIT_SIZE,
+    TAKEN,
+    TASK,
+    UNITS,
+    UNTIL,
+    VARIANT,
+    WORKED,
+    WRAPPED,
+)
+
+__all__ = ["forget_mark", "look_for_period"]
+
+
+def forget_mark(T: Any, S: Any, core: int) -> None:
+    """Begin anew: the set of tasks or phases has changed. The anchor is the first thread with work for the array."""
+    k = S[S_CORE] + core * S_CORE_SIZE
+    S[k + MARK_VALID], S[k + MARK_POWER], S[k + MARK_STEPS], S[k + WRAPPED], S[k + ANCHOR] = 0, 1, 0, 0, -1
+    f = T[T_CORE] + core * T_CORE_SIZE
+    for back in range(T[f + CONTEXTS]):
+        c = T[f + CONTEXT0] + T[f + CONTEXTS] - 1 - back
+        s = S[S_STREAM] + (c * T[N_UNITS] + T[f + ACCOUNTED]) * S_STREAM_SIZE
+        if S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0 and S[s + LEFT] > 0:
+            S[k + ANCHOR] = c
+
+
+def describe_units(T: Any, S: Any, core: int, at: int) -> int:
+    """Write from address `at` what the core's units are doing, relative to now; returns where it ends."""
+    k = S[S_CORE] + core * S_CORE_SIZE
+    for u in range(T[T[T_CORE] + core * T_CORE_SIZE + UNITS]):
+        v = S[S_UNIT] + (core * T[N_UNITS] + u) * S_UNIT_SIZE
+        S[at] = S[v + ACTIVE]
+        S[at + 1] = S[v + FRESH]
+        S[at + 2] = max(S[v + FREE_AT] - S[k + NOW], 0)
+        at += 3
+    S[at] = S[k + NAMED] - S[k + NOW]
+    return at + 1
+
+
+def describe_thread(T: Any, S: Any, core: int, c: int, at: int) -> int:
+    """Write where a thread's streams stand and what still holds them back, relative to now."""
+    f = T[T_CORE] + core * T_CORE_SIZE
+    now = S[S[S_CORE] + core * S_CORE_SIZE + NOW]
+    x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
+    first = S[S_STREAM] + c * T[N_UNITS] * S_STREAM_SIZE
+    own = S[first + T[f + ACCOUNTED] * S_STREAM_SIZE + ITERATION]
+    S[at] = S[x + TASK]
+    S[at + 1] = S[x + FINISH] if S[x + FINISH] >= NEVER else S[x + FINISH] - now
+    at += 2
+    for u in range(T[f + UNITS]):
+        s = first + u * S_STREAM_SIZE
+        ready = S[s + READY]
+        if ready < NEVER:
+            ready -= now
+            # how long a thread has been ready matters only where the first come is the first served
+            if T[T[T_UNIT] + (core * T[N_UNITS] + u) * T_UNIT_SIZE + POLICY] != FIFO:
+                ready = max(ready, 0)
+        S[at] = S[s + PHASE]
+        S[at + 1] = S[s + POSITION]
+        S[at + 2] = S[s + LEFT]
+        S[at + 3] = S[s + ITERATION] - own
+        S[at + 4] = ready
+        at += 5
+        for cause in range(3):
+            until = S[s + UNTIL + cause]
+            S[at] = until if until >= NEVER else max(until - now, 0)
+            at += 1
+    return at
+
+
+def describe_results(T: Any, S: Any, core: int, c: int, at: int) -> int:
+    """Write which starts the thread remembers that somebody may still wait for, and its buffers, relative to now."""
+    now = S[S[S_CORE] + core * S_CORE_SIZE + NOW]
+    x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
+    s = S[S_STREAM] + (c * T[N_UNITS] + T[T[T_CORE] + core * T_CORE_SIZE + ACCOUNTED]) * S_STREAM_SIZE
+    phase = S[s + PHASE]
+    if phase < T[S[x + VARIANT] + PHASES]:
+        g = T[T_PHASE] + (T[S[x + VARIANT] + PHASE0] + phase) * T_PHASE_SIZE
+        p = S[S_PHASE] + (c * T[N_PHASES] + phase) * S_PHASE_SIZE
+        # streams of the thread may be ahead of its array as well as behind it
+        for back in range(LAG_LIMIT + T[g + LAG] + LAG_LIMIT + 1):
+            iteration = S[s + ITERATION] + LAG_LIMIT - back
+            for slot in range(T[g + STRIDE]):
+                S[at] = NEVER
+                if 0 <= iteration < T[g + REPEAT]:
+                    place = S[p + STARTS] + 2 * (iteration * T[g + STRIDE] + slot)
+                    if S[place] == S[x + EPOCH] + iteration:
+                        S[at] = max(S[place + 1] - now, -T[g + REACH])
+                at += 1
+    for index in range(T[N_BUFFERS]):
+        b = S[S_BUFFER] + (c * T[N_BUFFERS] + index) * S_BUFFER_SIZE
+        S[at] = S[b + TAKEN] - S[b + FREED]
+        at += 1
+        # a slot that is free by now does not matter any more, and only operations under way free one later
+        for back in range(min(S[b + FREED], T[N_UNITS])):
+            S[at] = max(S[S[b + FREE_CYCLES] + S[b + FREED] - 1 - back] - now, 0)
+            at += 1
+    return at
+
+
+def describe(T: Any, S: Any, core: int, at: int) -> int:
+    """Write the core's whole state relative to now from address `at` on; returns where it ends."""
+    f = T[T_CORE] + core * T_CORE_SIZE
+    at = describe_units(T, S, core, at)
+    for c in range(T[f + CONTEXT0], T[f + CONTEXT0] + T[f + CONTEXTS]):
+        if S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0:
+            at = describe_thread(T, S, core, c, at)
+            at = describe_results(T, S, core, c, at)
+    return at
+
+
+def too_far_apart(T: Any, S: Any, core: int) -> bool:
+    """Whether a stream of a thread is further from its array than the description reaches, or still looks back to
+    before the first iteration."""
+    f = T[T_CORE] + core * T_CORE_SIZE
+    for c in range(T[f + CONTEXT0], T[f + CONTEXT0] + T[f + CONTEXTS]):
+        x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
+        if S[x + TASK] >= 0:
+            first = S[S_STREAM] + c * T[N_UNITS] * S_STREAM_SIZE
+            own = S[first + T[f + ACCOUNTED] * S_STREAM_SIZE + ITERATION]
+            for u in range(T[f + UNITS]):
+                s = first + u * S_STREAM_SIZE
+                if S[s + LEFT] > 0:
+                    g = T[T_PHASE] + (T[S[x + VARIANT] + PHASE0] + S[s + PHASE]) * T_PHASE_SIZE
+                    if abs(S[s + ITERATION] - own) > LAG_LIMIT or S[s + ITERATION] < T[g + LAG]:
+                        return True
+    return False
+
+
+def look_for_period(T: Any, S: Any, core: int, stop: int) -> None:
+    """At a change of iteration: skip periods if the state is the marked one, else perhaps mark it."""
+    if too_far_apart(T, S, core):
+        return
+    k = S[S_CORE] + core * S_CORE_SIZE
+    reference = S[k + MARK]
+    current = reference + S[k + MARK_ROOM]
+    length = describe(T, S, core, current) - current
+    same = S[k + MARK_VALID] > 0 and S[k + MARK_LENGTH] == length
+    place = 0
+    while same and place < length:
+        same = S[reference + place] == S[current + place]
+        place += 1
+    if same:
+        skip(T, S, core, stop)
+        return
+    S[k + MARK_STEPS] += 1
+    if S[k + MARK_STEPS] >= S[k + MARK_POWER]:
+        S[k + MARK_POWER] *= 2
+        S[k + MARK_STEPS] = 0
+        S[k + MARK_VALID] = 1
+        S[k + MARK_LENGTH] = length
+        for place in range(length):
+            S[reference + place] = S[current + place]
+        remember(T, S, core)
+
+
+def remember(T: Any, S: Any, core: int) -> None:
+    """Note what is counted from the marked state on."""
+    k, f = S[S_CORE] + core * S_CORE_SIZE, T[T_CORE] + core * T_CORE_SIZE
+    S[k + MARK_NOW] = S[k + NOW]
+    S[k + FRAME_BOUND] = 0
+    for name in range(NAMES):
+        S[k + MARK_COUNTED + name] = S[k + COUNTED + name]
+    S[k + MARK_WORKED] = S[k + WORKED]
+    S[k + MARK_ISSUED] = S[k + ISSUED]
+    for c in range(T[f + CONTEXT0], T[f + CONTEXT0] + T[f + CONTEXTS]):
+        s = S[S_STREAM] + (c * T[N_UNITS] + T[f + ACCOUNTED]) * S_STREAM_SIZE
+        S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + MARK_ITERATION] = S[s + ITERATION]
+
+
+def periods_for(T: Any, S: Any, core: int, c: int, period: int) -> int:
+    """How many periods a thread can repeat what it did since the mark."""
+    k, f = S[S_CORE] + core * S_CORE_SIZE, T[T_CORE] + core * T_CORE_SIZE
+    x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
+    first = S[S_STREAM] + c * T[N_UNITS] * S_STREAM_SIZE
+    s = first + T[f + ACCOUNTED] * S_STREAM_SIZE
+    turns = S[s + ITERATION] - S[x + MARK_ITERATION]
+    phase = S[s + PHASE]
+    if turns <= 0:
+        return NEVER if turns == 0 else 0
+    for u in range(T[f + UNITS]):
+        if S[first + u * S_STREAM_SIZE + LEFT] > 0 and S[first + u * S_STREAM_SIZE + PHASE] != phase:
+            return 0
+    p = S[S_PHASE] + c * T[N_PHASES] * S_PHASE_SIZE
+    for earlier in range(phase):
+        if S[p + earlier * S_PHASE_SIZE + SETTLED] > S[k + NOW]:
+            return 0
+    g = T[T_PHASE] + (T[S[x + VARIANT] + PHASE0] + phase) * T_PHASE_SIZE
+    if T[g + FRAMED] > 0:
+        # frames that hold something back must come with the period, others must not come more slowly
+        ahead = turns * T[T[T_TASK] + S[x + TASK] * T_TASK_SIZE + INTERVAL] - period
+        if S[k + FRAME_BOUND] > 0 and (ahead != 0 or T[g + MIRRORED] > 0):
+            return 0
+        if ahead > 0 and T[g + MIRRORED] == 0:
+            return 0
+    # what later phases wait for must be long over when this one ends
+    margin = 2 + LAG_LIMIT + T[g + LAG] + (T[g + CROSS] * turns + period - 1) // period
+    left = T[g + REPEAT] - S[p + phase * S_PHASE_SIZE + SKIPPED] - S[s + ITERATION]
+    fits: int = max((left - margin) // turns, 0)
+    return fits
+
+
+def skip(T: Any, S: Any, core: int, stop: int) -> None:
+    """Skip as many periods as every thread can repeat before `stop` on the core's clock."""
+    k, f = S[S_CORE] + core * S_CORE_SIZE, T[T_CORE] + core * T_CORE_SIZE
+    period = S[k + NOW] - S[k + MARK_NOW]
+    times = (stop - S[k + NOW] - 1) // period
+    contexts = range(T[f + CONTEXT0], T[f + CONTEXT0] + T[f + CONTEXTS])
+    for c in contexts:
+        if S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0:
+            times = min(times, periods_for(T, S, core, c, period))
+    if 0 < times < NEVER // period:
+        S[k + OFFSET] += times * period
+        for name in range(NAMES):
+            S[k + COUNTED + name] += times * (S[k + COUNTED + name] - S[k + MARK_COUNTED + name])
+        S[k + WORKED] += times * (S[k + WORKED] - S[k + MARK_WORKED])
+        S[k + ISSUED] += times * (S[k + ISSUED] - S[k + MARK_ISSUED])
+        for c in contexts:
+            x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
+            s = S[S_STREAM] + (c * T[N_UNITS] + T[f + ACCOUNTED]) * S_STREAM_SIZE
+            turns = S[s + ITERATION] - S[x + MARK_ITERATION]
+            if S[x + TASK] >= 0 and turns > 0:
+                p = S[S_PHASE] + (c * T[N_PHASES] + S[s + PHASE]) * S_PHASE_SIZE
+                S[p + SKIPPED_FROM] = min(S[p + SKIPPED_FROM], S[s + ITERATION] + S[p + SKIPPED])
+                S[p + SKIPPED] += times * turns
+                S[p + SKIPPED_TO] = S[s + ITERATION] + S[p + SKIPPED]
+    forget_mark(T, S, core)

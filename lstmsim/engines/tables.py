@@ -1,0 +1,222 @@
+"""A program as one flat sequence of whole numbers, and the state of a run as another (see `lstmsim.engines.layout`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from lstmsim.engines import layout as at
+from lstmsim.program.program import CAUSES, Operation, Phase, Program
+
+__all__ = ["state_of", "tables_of"]
+
+_POLICIES = ("coarse", "fine", "fifo")
+
+
+def _watched(phases: tuple[Phase, ...]) -> list[dict[int, int]]:
+    """Per phase the operations whose starts somebody waits for, and their slots."""
+    found: list[dict[int, int]] = [{} for _ in phases]
+    for number, phase in enumerate(phases):
+        for operation in phase.body.operations:
+            for need in operation.needs:
+                own = found[number if need.phase is None else need.phase]
+                own.setdefault(need.operation, len(own))
+    return found
+
+
+def _crossing(phases: tuple[Phase, ...]) -> list[int]:
+    """Per phase the longest delay with which later phases wait for it."""
+    found = [0] * len(phases)
+    for phase in phases:
+        for operation in phase.body.operations:
+            for need in operation.needs:
+                if need.phase is not None:
+                    found[need.phase] = max(found[need.phase], need.delay)
+    return found
+
+
+class _Builder:
+    """Collects records of each kind; what a record refers to by address is known at the end (`tables_of`)."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.units = max((len(core.units) for core in program.cores), default=1)
+        self.kinds = 1 + max((core.kind for core in program.cores), default=0)
+        self.buffers = max((len(each) for task in program.tasks for _, each in task.buffers), default=0)
+        self.parts: defaultdict[str, list[int]] = defaultdict(list)
+        self.pools: list[tuple[int, int]] = []
+        self.most_phases = 1
+
+    def variants(self) -> None:
+        """Tasks and their variants; bodies, phases and buffers that tasks share are laid down once."""
+        used = {core.kind for core in self.program.cores}
+        known: dict[tuple[int, int], int] = {}
+        parts = self.parts
+        for task in self.program.tasks:
+            parts["task"] += [task.release, task.frame_interval]
+            own = [-1] * self.kinds
+            for kind, phases in task.variants:
+                slots = task.slots(kind)
+                if kind not in used:
+                    continue
+                key = (id(phases), id(slots))
+                if key not in known:
+                    known[key] = len(known)
+                    self.most_phases = max(self.most_phases, len(phases))
+                    parts["variant"] += [len(parts["phase"]) // at.T_PHASE_SIZE, len(phases), len(parts["buffer"])]
+                    for index in range(self.buffers):
+                        buffer = slots[index] if index < len(slots) else None
+                        parts["buffer"] += [buffer.slots, CAUSES.index(buffer.cause)] if buffer else [0, 0]
+                    self.phases(phases)
+                own[kind] = known[key]
+            parts["variant_of"] += own
+
+    def phases(self, phases: tuple[Phase, ...]) -> None:
+        """All phases of a variant, and how much a thread has to remember for it."""
+        slots, crossing, parts = _watched(phases), _crossing(phases), self.parts
+        starts = frees = 0
+        for number, phase in enumerate(phases):
+            operations = phase.body.operations
+            own = [need for each in operations for need in each.needs if need.phase is None]
+            stride = len(slots[number])
+            parts["phase"] += [phase.repeat, int(phase.mirrored), stride, max((need.lag for need in own), default=0)]
+            parts["phase"] += [max((need.delay for need in own), default=0), crossing[number]]
+            parts["phase"].append(int(any(each.frame for each in operations)))
+            starts += 2 * stride * phase.repeat
+            frees += phase.repeat * sum(each.frees is not None for each in operations)
+            first = len(parts["operation"])
+            for unit in range(self.units):
+                stream = [first + i * at.T_OP_SIZE for i, each in enumerate(operations) if each.unit == unit]
+                parts["stream"] += [len(parts["address"]), len(stream)]
+                parts["address"] += stream
+            for index, each in enumerate(operations):
+                self.operation(each, index, number, slots)
+        self.pools.append((starts, frees))
+
+    def operation(self, each: Operation, index: int, number: int, slots: list[dict[int, int]]) -> None:
+        """One operation and its needs."""
+        takes = -1 if each.takes is None else each.takes
+        frees = -1 if each.frees is None else each.frees
+        needs = self.parts["need"]
+        self.parts["operation"] += [each.cycles, each.count, int(each.frame), takes, frees, each.result_cycles]
+        self.parts["operation"] += [slots[number].get(index, -1), each.work, len(needs), len(each.needs), index]
+        for need in each.needs:
+            source = number if need.phase is None else need.phase
+            mode = 0 if need.phase is None else 2 if need.mirrored else 1
+            needs += [source, slots[source][need.operation], need.lag, mode, need.delay, CAUSES.index(need.cause)]
+
+    def cores(self) -> None:
+        """Cores and their units."""
+        contexts = 0
+        for core in self.program.cores:
+            self.parts["core"] += [core.kind, contexts, core.contexts, len(core.units), core.accounted]
+            contexts += core.contexts
+            for unit in core.units:
+                self.parts["unit"] += [_POLICIES.index(unit.policy), unit.switch_cycles]
+            self.parts["unit"] += [0, 0] * (self.units - len(core.units))
+
+    def groups(self) -> int:
+        """Tasks by the cores that they may use, each group in the order of arrival; returns how many groups."""
+        tasks = self.program.tasks
+        order = sorted(range(len(tasks)), key=lambda task: (tasks[task].release, task))
+        groups: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+        for rank, task in enumerate(order):
+            groups[tasks[task].cores] += [rank, task]
+        parts = self.parts
+        for cores, pairs in groups.items():
+            first, pair = len(parts["group_core"]), len(parts["pair"])
+            parts["group_core"] += sorted(cores)
+            parts["pair"] += pairs
+            parts["group"] += [first, first + len(cores), pair, pair + len(pairs)]
+        return len(groups)
+
+
+def tables_of(program: Program) -> tuple[list[int], list[tuple[int, int]]]:
+    """The tables of a program; and per variant how many numbers a thread needs for its starts and its frees."""
+    builder = _Builder(program)
+    builder.variants()
+    builder.cores()
+    groups = builder.groups()
+    parts = builder.parts
+    order = [*("core", "unit", "task", "variant_of", "group", "variant", "phase", "stream", "buffer")]
+    order += ["address", "operation", "need", "group_core", "pair"]
+    base, end = {}, at.T_HEAD
+    for name in order:
+        base[name] = end
+        end += len(parts[name])
+    _relocate(
+        parts["group"],
+        at.T_GROUP_SIZE,
+        {0: base["group_core"], 1: base["group_core"], 2: base["pair"], 3: base["pair"]},
+    )
+    _relocate(parts["variant"], at.T_VARIANT_SIZE, {at.BUFFER0: base["buffer"]})
+    _relocate(parts["stream"], at.T_STREAM_SIZE, {at.FIRST: base["address"]})
+    _relocate(parts["address"], 1, {0: base["operation"]})
+    _relocate(parts["operation"], at.T_OP_SIZE, {at.NEED0: base["need"]})
+    longest = max(parts["phase"][:: at.T_PHASE_SIZE], default=1)
+    head = [len(program.cores), builder.units, builder.most_phases, builder.buffers, builder.kinds]
+    head += [len(program.tasks), groups, longest, *(base[name] for name in order[:9])]
+    return head + [number for name in order for number in parts[name]], builder.pools
+
+
+def _relocate(part: list[int], size: int, fields: dict[int, int]) -> None:
+    """Turn places within a part into addresses."""
+    for field, base in fields.items():
+        part[field::size] = [base + each for each in part[field::size]]
+
+
+def state_of(tables: list[int], pools: list[tuple[int, int]], *, keep: bool, skipping: bool, room: int) -> list[int]:
+    """The state before the first cycle; `keep`: record a trace, `room` rows at first; `skipping`: skip periods."""
+    cores, units, phases, buffers = tables[: at.N_BUFFERS + 1]
+    contexts = sum(tables[tables[at.T_CORE] + at.CONTEXTS :: at.T_CORE_SIZE][:cores])
+    starts, frees = (max((pool[which] for pool in pools), default=0) for which in (0, 1))
+    mark_rooms = _mark_rooms(tables)
+    sizes = {
+        at.S_GROUP: tables[at.N_GROUPS] * at.S_GROUP_SIZE,
+        at.S_CORE: cores * at.S_CORE_SIZE,
+        at.S_UNIT: cores * units * at.S_UNIT_SIZE,
+        at.S_CONTEXT: contexts * at.S_CONTEXT_SIZE,
+        at.S_STREAM: contexts * units * at.S_STREAM_SIZE,
+        at.S_PHASE: contexts * phases * at.S_PHASE_SIZE,
+        at.S_BUFFER: contexts * buffers * at.S_BUFFER_SIZE,
+        at.S_TASKS: tables[at.N_TASKS] * at.TASK_SIZE,
+    }
+    base, end = {}, at.S_HEAD
+    for name, size in sizes.items():
+        base[name] = end
+        end += size
+    marks, pool = end, end + 2 * sum(mark_rooms)
+    state = [0] * (pool + contexts * (starts + frees * buffers))
+    state[at.KEEP], state[at.SKIPPING], state[at.ROOM] = int(keep), int(skipping), room
+    for name, address in base.items():
+        state[name] = address
+    for group in range(tables[at.N_GROUPS]):
+        pair = tables[tables[at.T_GROUP] + group * at.T_GROUP_SIZE + at.PAIR0]
+        state[base[at.S_GROUP] + group * at.S_GROUP_SIZE] = pair
+        state[base[at.S_GROUP] + group * at.S_GROUP_SIZE + at.ARRIVED] = pair
+    for core in range(cores):
+        k = base[at.S_CORE] + core * at.S_CORE_SIZE
+        state[k + at.MARK], state[k + at.MARK_ROOM], state[k + at.ANCHOR] = marks, mark_rooms[core], -1
+        marks += 2 * mark_rooms[core]
+        for unit in range(units):
+            state[base[at.S_UNIT] + (core * units + unit) * at.S_UNIT_SIZE + at.ROW] = -1
+    for context in range(contexts):
+        x = base[at.S_CONTEXT] + context * at.S_CONTEXT_SIZE
+        state[x + at.TASK], state[x + at.FINISH] = -1, at.NEVER
+        state[x + at.POOL] = pool + context * (starts + frees * buffers)
+        for index in range(buffers):
+            b = base[at.S_BUFFER] + (context * buffers + index) * at.S_BUFFER_SIZE
+            state[b + at.FREE_CYCLES] = state[x + at.POOL] + starts + frees * index
+        for unit in range(units):
+            state[base[at.S_STREAM] + (context * units + unit) * at.S_STREAM_SIZE + at.READY] = at.NEVER
+    return state
+
+
+def _mark_rooms(tables: list[int]) -> list[int]:
+    """Numbers that the description of each core's state needs at most."""
+    cores, units, _, buffers = tables[: at.N_BUFFERS + 1]
+    first, last = tables[at.T_PHASE], tables[at.T_STREAM]
+    strides = max(tables[first + at.STRIDE : last : at.T_PHASE_SIZE], default=0)
+    lags = max(tables[first + at.LAG : last : at.T_PHASE_SIZE], default=0)
+    thread = 2 + 8 * units + (2 * at.LAG_LIMIT + lags + 1) * strides + buffers * (1 + units)
+    counts = tables[tables[at.T_CORE] + at.CONTEXTS :: at.T_CORE_SIZE][:cores]
+    return [3 * units + 1 + count * thread for count in counts]

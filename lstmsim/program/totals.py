@@ -1,0 +1,41 @@
+"""What is left of a run without its trace: how many cycles bear which name, what was done, and when tasks ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CYCLE_NAMES", "Totals"]
+
+#: The names that a core's cycles can have, in the order in which a core looks for the name of a cycle.
+CYCLE_NAMES = ("busy", "switch", "hazard", "backpressure", "input", "drain", "idle")
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """`cycles` [cores, names in the order of `CYCLE_NAMES`], `work` [cores] useful multiply-accumulates, `issues`
+    [cores] of all units, `tasks` as in `Trace.tasks`.
+
+    >>> Totals(np.array([[3, 0, 0, 0, 0, 1, 0]]), np.array([8]), np.array([3]), np.array([[0, 0, 0, 4]])).makespan_cycles
+    4
+    """
+
+    cycles: NDArray[np.int64]
+    work: NDArray[np.int64]
+    issues: NDArray[np.int64]
+    tasks: NDArray[np.int64]
+
+    @property
+    def makespan_cycles(self) -> int:
+        """The cycle from which every task is finished."""
+        return int(self.tasks[:, 3].max(initial=0))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Totals):
+            return NotImplemented
+        names = ("cycles", "work", "issues", "tasks")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]
