@@ -10,7 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lstmsim.api import Run, check_numerics, load_scenario, load_trace, plot, run, save_trace, simulate, trace
+    from lstmsim.api import (
+        Run,
+        accuracy,
+        check_numerics,
+        load_scenario,
+        load_trace,
+        plot,
+        plot_accuracy,
+        run,
+        save_trace,
+        simulate,
+        trace,
+    )
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
@@ -33,11 +45,13 @@ __all__ = [
     "Run",
     "Scenario",
     "Timeline",
+    "accuracy",
     "cell",
     "check_numerics",
     "load_scenario",
     "load_trace",
     "plot",
+    "plot_accuracy",
     "run",
     "save_trace",
     "simulate",
@@ -49,10 +63,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "lstmsim.api": (
         "Run",
+        "accuracy",
         "check_numerics",
         "load_scenario",
         "load_trace",
         "plot",
+        "plot_accuracy",
         "run",
         "save_trace",
         "simulate",

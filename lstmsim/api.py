@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines, targets
+from lstmsim.errors import InputError
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Run", "accuracy", "check_numerics", "load_scenario", "load_trace", "plot", "plot_accuracy", "run"]
 __all__ += ["save_trace", "simulate", "trace"]
 
+#: Most operations whose trace is kept: a row has about 100 bytes.
+MAX_TRACE_OPERATIONS = 10_000_000
+
 Path = str | PathLike[str]
 Source = Scenario | Path | Mapping[str, Any]
 
@@ -43,6 +47,13 @@ class Run:
     @cached_property
     def trace(self) -> Trace:
         """What every unit did, event for event."""
+        rows = sum(
+            sum(len(phase.body.operations) * phase.repeat for phase in task.variants[0][1])
+            for task in self.program.tasks
+        )
+        if rows > MAX_TRACE_OPERATIONS:
+            text = f"a trace of {rows:,} operations is too long to keep, at most {MAX_TRACE_OPERATIONS:,} are recorded"
+            raise InputError(f"{text}; the report alone has no such limit on the engine 'fast'")
         return engines.run(self.program, self.engine)
 
     @cached_property

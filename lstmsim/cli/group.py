@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "lstmsim"]
 #: The commands in the order of their help, and the module of each; its attribute `command` is the command.
 COMMANDS = {
     "simulate": "lstmsim.cli.simulate",
+    "accuracy": "lstmsim.cli.accuracy",
     "timeline": "lstmsim.cli.timeline",
     "import": "lstmsim.cli.import_model",
     "list": "lstmsim.cli.list_known",

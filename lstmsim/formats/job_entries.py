@@ -13,7 +13,7 @@ from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
 from lstmsim.formats.schema import MAX_JOBS, JobEntry
 from lstmsim.formats.wording import show
-from lstmsim.targets.column_lowering import MAX_OPERATIONS, operations_per_step
+from lstmsim.targets.column_lowering import MAX_JOB_OPERATIONS, MAX_OPERATIONS, operations_per_step
 from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
@@ -55,6 +55,11 @@ def check_jobs(
             continue
         step = max(operations_per_step(model, core) for core in runnable)
         before, total = total, total + step * steps * entry.count
+        if step * steps > MAX_JOB_OPERATIONS:
+            text = f"takes up to {step * steps:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
+            key = "steps" if "steps" in data else "model"
+            document.blame((*path, key), f"{text}; fewer steps show the same rhythm")
+            continue
         _check_size(document, path, model, step, before, total)
     return models
 

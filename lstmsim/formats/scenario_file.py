@@ -29,7 +29,7 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Scenario
 
-__all__ = ["load_chip", "load_model", "load_model_file", "load_scenario", "scenario_from_data"]
+__all__ = ["load_chip", "load_model", "load_model_file", "load_scenario", "scenario_from_data", "scenario_from_document"]
 
 
 def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
@@ -56,6 +56,11 @@ def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), n
     lstmsim.errors.InputError: jobs: must be a list of at least 1, got 0
     """
     return _scenario(document_of(data), overrides, name)
+
+
+def scenario_from_document(document: Document, overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
+    """The scenario of a document that has been read, which is changed: names are replaced, overrides made."""
+    return _scenario(document, overrides, name)
 
 
 def load_chip(name_or_path: str | os.PathLike[str]) -> ColumnNpu:

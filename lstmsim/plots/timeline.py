@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
-import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -17,10 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.files import whole_file
 from lstmsim.metrics.binning import busy_windows, window_edges
 from lstmsim.metrics.timeline import STATES, Timeline
+from lstmsim.plots.figures import SUFFIXES, check_name, save, settings
 from lstmsim.plots.rows import HEIGHTS, draw_fractions, draw_labels, draw_spans, rows_inches, set_rows
 from lstmsim.plots.styles import STATE_STYLES, Style, job_style, short
 from lstmsim.plots.view import View, view_of
@@ -30,8 +25,6 @@ __all__ = ["SPAN_LIMIT", "SUFFIXES", "plot"]
 #: Above this many visible spans the picture shows fractions of time instead of single spans.
 SPAN_LIMIT = 20_000
 
-SUFFIXES = (".png", ".svg", ".pdf")
-
 _WINDOWS = 200
 _LEGEND_JOBS = 16
 _STATE_WORDS = {
@@ -39,16 +32,6 @@ _STATE_WORDS = {
     "input": "waits for input",
     "ready": "ready, waits its turn",
     "switch": "thread switch",
-}
-_SETTINGS: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "hatch.linewidth": 0.6,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "lstmsim",
-    "pdf.fonttype": 42,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
 }
 
 
@@ -68,34 +51,14 @@ def plot(
     `InputError`.
     """
     name = None if path is None else os.fspath(path)
-    if name is not None and not name.lower().endswith(SUFFIXES):
-        raise InputError(Mistake(name, f"not a picture's name: expected it to end in {', '.join(SUFFIXES)}"))
+    if name is not None:
+        check_name(name)
     view = view_of(timeline, start, end, cores)
-    with _settings():
+    with settings():
         figure = _draw(timeline, view)
         if name is not None:
-            _save(figure, name)
+            save(figure, name)
     return figure
-
-
-@contextmanager
-def _settings() -> Iterator[None]:
-    """Our looks, whatever the user's matplotlibrc says; a job's name may have letters that the font lacks."""
-    with matplotlib.rc_context(), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
-        yield
-
-
-def _save(figure: Figure, path: str) -> None:
-    suffix = os.path.splitext(path)[1].lower().lstrip(".")
-    # Dates would make equal pictures differ.
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
-    content = io.BytesIO()
-    figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
-    with whole_file(path, "wb") as file:
-        file.write(content.getvalue())
 
 
 def _draw(timeline: Timeline, view: View) -> Figure:

@@ -17,10 +17,15 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
 
-__all__ = ["ARRAY", "MAX_OPERATIONS", "lower", "operations_per_step"]
+__all__ = ["ARRAY", "MAX_JOB_OPERATIONS", "MAX_OPERATIONS", "lower", "operations_per_step"]
 
-#: Most operations that a scenario may lower to; at about 250 bytes each a run of this size needs over 1 GB.
-MAX_OPERATIONS = 5_000_000
+#: Phases of a task by kind of core.
+Variants = tuple[tuple[int, tuple[Phase, ...]], ...]
+
+#: Most operations of one job: a thread remembers up to 16 bytes of each, whichever of them are skipped.
+MAX_JOB_OPERATIONS = 20_000_000
+#: Most operations of a scenario: minutes for the compiled loop, where nothing repeats and nothing is skipped.
+MAX_OPERATIONS = 2_000_000_000
 
 
 def _layer_phases(model: Model, core: ColumnCore, steps: int) -> tuple[Phase, ...]:
@@ -66,14 +71,21 @@ def operations_per_step(model: Model, core: ColumnCore) -> int:
 
 def _check_size(chip: ColumnNpu, jobs: Sequence[Job]) -> None:
     total = 0
+    known: dict[tuple[int, int | None], int] = {}
     for index, job in enumerate(jobs):
-        cores = chip.cores if job.core is None else (chip.cores[job.core],)
-        most = max(operations_per_step(job.model, core) for core in cores if core.refusal(job.model) is None)
+        # by identity: jobs are many, their models few, and comparing models takes longer than all the rest
+        key = (id(job.model), job.core)
+        if key not in known:
+            chip.check(job)
+            cores = chip.cores if job.core is None else (chip.cores[job.core],)
+            able = [core for core in dict.fromkeys(cores) if core.refusal(job.model) is None]
+            known[key] = max(operations_per_step(job.model, core) for core in able)
+        most = known[key]
         total += most * job.steps
-        if total > MAX_OPERATIONS:
+        if most * job.steps > MAX_JOB_OPERATIONS or total > MAX_OPERATIONS:
             text = (
-                f"too large: {job.steps:,} steps of up to {most:,} operations each bring the scenario to {total:,}; "
-                f"at most {MAX_OPERATIONS:,} are simulated at once, so that a typo does not fill the memory"
+                f"too large: {job.steps:,} steps of up to {most:,} operations each bring the scenario to {total:,}; at "
+                f"most {MAX_JOB_OPERATIONS:,} of a job and {MAX_OPERATIONS:,} in all are simulated"
             )
             raise InputError(Mistake(f"jobs.{index}.steps (job {job.name})", text))
 
@@ -91,25 +103,31 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job]) -> Program:
     """
     kinds = {core: kind for kind, core in enumerate(dict.fromkeys(chip.cores))}
     for job in jobs:
-        chip.check(job)
+        if job.batch != 1:
+            chip.check(job)
     _check_size(chip, jobs)
-    cache: dict[tuple[Model, int, ColumnCore], tuple[Phase, ...]] = {}
+    known: dict[tuple[int, int, int | None], tuple[Variants, tuple[int, ...]]] = {}
     buffers = tuple((kind, (Buffer("accumulator bank", core.accumulator_banks),)) for core, kind in kinds.items())
     tasks = []
     for job in jobs:
-        variants = []
-        for core, kind in kinds.items():
-            if core.refusal(job.model) is None:
-                key = (job.model, job.steps, core)
-                if key not in cache:
-                    order = _layer_phases if job.model.layer_order == "layer" else _step_phases
-                    cache[key] = order(job.model, core, job.steps)
-                variants.append((kind, cache[key]))
-        allowed = range(len(chip.cores)) if job.core is None else (job.core,)
-        able = tuple(index for index in allowed if chip.cores[index].refusal(job.model) is None)
-        tasks.append(Task(job.name, tuple(variants), buffers, able, job.arrival, job.frame_interval))
+        key = (id(job.model), job.steps, job.core)
+        if key not in known:
+            known[key] = _variants(job, kinds), _able(chip, job)
+        variants, able = known[key]
+        tasks.append(Task(job.name, variants, buffers, able, job.arrival, job.frame_interval))
     cores = tuple(Core(kinds[each], _units(each), each.threads, ARRAY) for each in chip.cores)
     return Program(cores, tuple(tasks))
+
+
+def _variants(job: Job, kinds: dict[ColumnCore, int]) -> Variants:
+    order = _layer_phases if job.model.layer_order == "layer" else _step_phases
+    able = [(kind, core) for core, kind in kinds.items() if core.refusal(job.model) is None]
+    return tuple((kind, order(job.model, core, job.steps)) for kind, core in able)
+
+
+def _able(chip: ColumnNpu, job: Job) -> tuple[int, ...]:
+    allowed = range(len(chip.cores)) if job.core is None else (job.core,)
+    return tuple(index for index in allowed if chip.cores[index].refusal(job.model) is None)
 
 
 def _units(core: ColumnCore) -> tuple[Unit, Unit]:

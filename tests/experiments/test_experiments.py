@@ -86,3 +86,35 @@ def test_mixes_lie_on_both_sides_of_each_published_figure() -> None:
         below, above = script.bracket(found, machine)
         assert below
         assert above
+
+
+def test_precision() -> None:
+    script, expected = load("precision")
+    small = script.results(small=True)
+    assert numbers(script.summary(small)) <= numbers(expected)
+    ((coarse, fine),) = small.values()
+    assert fine.heard.sqnr_db > coarse.heard.sqnr_db + 20
+    assert coarse.heard.changed > fine.heard.changed == 0
+    words = len(script.spelled().phonemes)
+    assert coarse.unchanged < 0.9 * words
+    assert fine.unchanged > 0.99 * words
+    assert fine.voices.kept < 0.6, "the vectors of 8 bits are other ones, whatever their cosines among themselves"
+
+
+def test_the_answer_on_precision_is_what_its_tables_say() -> None:
+    script, expected = load("precision")
+    assert "\n".join(script.ANSWER) in expected
+    rows = {cells[0]: cells[1:] for line in numbers(expected) for cells in [line.strip("| ").split(" | ")]}
+
+    def words(setting: str) -> int:
+        return int(rows[setting][3].split()[0])
+
+    for bits in (7, 8, 9, 10):
+        # One frame is nearer to the border than any error.
+        assert rows[f"{bits} bits, per row"][1] in ("0", "1")
+        assert words(f"{bits} bits, per row") >= 0.985 * 365
+        assert words(f"{bits} bits, per tensor") <= words(f"{bits} bits, per row")
+        assert float(rows[f"{bits} bits, per tensor"][0]) < float(rows[f"{bits - 1} bits, per row"][0]) + 1
+    assert float(rows["linear, 64 entries"][0]) >= float(rows["table, 1024 entries"][0]) - 0.5
+    assert float(rows["12-bit state"][0]) < float(rows["7 bits, per row"][0]) < float(rows["16-bit state"][0])
+    assert float(rows["16-bit weights, 16-bit vectors"][2]) > 0.95 > float(rows["16-bit weights, 12-bit vectors"][2])

@@ -1,0 +1,319 @@
+"""Which widths keep real networks' answers?
+
+Three published networks on real inputs, in fixed point against float64. Silero VAD: on how many of 174 frames of
+speech, silence and noise does the decision (probability above 0.5) change? g2p-en: how many of 365 English words keep
+their phonemes? Resemblyzer: are two sentences of one voice still nearer to each other (cosine) than to another voice?
+Axes: weights and vectors of 4 to 10 bits with a scale per row or per tensor, tables or straight pieces of 16 to 1024
+entries, a state of 8 to 24 bits; everything else as the default precision.
+
+Run `python experiments/precision/run.py`; numbers and picture go to out/precision; `--write` refreshes expected.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cache
+from pathlib import Path
+from textwrap import wrap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.applications.accuracy_study import Spelling, spelling, with_bits, words_accuracy
+from lstmsim.formats.accuracy_cases import read_words
+from lstmsim.formats.catalog import input_files
+from lstmsim.formats.frames import read_frames
+from lstmsim.formats.g2p_files import read_g2p
+from lstmsim.formats.scenario_file import load_model
+from lstmsim.formats.weights import read_weights
+from lstmsim.formats.weights.safetensors import read_safetensors
+from lstmsim.numerics.accuracy import accuracy
+from lstmsim.numerics.arithmetic import Arithmetic
+from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.golden import float_arithmetic, run_network
+from lstmsim.numerics.weights import Network, Stimulus
+from lstmsim.plots.accuracy import plot
+from lstmsim.workload.precision import ACTIVATIONS, Precision
+
+Floats = NDArray[np.float64]
+
+#: Frames, and the files with them.
+INPUTS = {
+    "silero-vad-16k": (174, ("silero-speech",)),
+    "resemblyzer": (160, ("resemblyzer-speech", "resemblyzer-same-voice", "resemblyzer-other-voice")),
+}
+BITS = range(4, 11)
+ENTRIES = (16, 64, 256, 1024)
+STATE_BITS = (8, 12, 16, 20, 24)
+#: Bits of Resemblyzer's weights and vectors, beyond what the others need.
+WIDE = ((8, 8), (8, 16), (16, 8), (16, 12), (16, 16))
+#: Said of the tables as a whole; the test of this experiment holds it to be true.
+ANSWER = [
+    "",
+    "**Answer.** With a scale per row, 7 bits keep Silero VAD's decisions (but for that one frame) and 99 % of the",
+    "words of g2p-en; with a scale per tensor it takes about one bit more. 64 straight pieces are as good as a table",
+    "of 1024 entries. A state of 12 bits costs Silero VAD more than 7-bit weights and vectors. Resemblyzer needs 16.",
+]
+OUT = Path(__file__).parents[2] / "out" / "precision"
+
+
+@dataclass(frozen=True)
+class Heard:
+    """Silero VAD: SQNR of h, frames whose decision changed, and the largest change of a probability."""
+
+    sqnr_db: float
+    changed: int
+    largest: float
+
+
+@dataclass(frozen=True)
+class Voices:
+    """Resemblyzer: SQNR of h, cosines of one voice's two sentences and, the larger of two, with the other voice; least
+    cosine of a sentence's vector with that of float64."""
+
+    sqnr_db: float
+    same: float
+    other: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured with one setting; words of g2p-en as a number."""
+
+    title: str
+    heard: Heard
+    unchanged: int
+    voices: Voices | None = None
+
+
+#: The points of every axis by its heading.
+Points = dict[str, list[Point]]
+
+
+@cache
+def network(name: str) -> Network:
+    model = load_model(name)
+    return read_weights(model.weights, model)
+
+
+@cache
+def stimuli(name: str) -> tuple[Stimulus, ...]:
+    width = network(name).model.layers[0].input
+    frames, files = INPUTS[name]
+    return tuple(Stimulus(read_frames(input_files()[f"{each}.safetensors"], frames, width)) for each in files)
+
+
+@cache
+def around(name: str) -> tuple[Floats, Floats]:
+    """Weight and bias of the layer behind the recurrent ones."""
+    tensors = read_safetensors(network(name).model.weights).tensors
+    weight, bias = tensors["output.weight"], tensors["output.bias"]
+    return weight.read().reshape(weight.shape).astype(np.float64), bias.read().astype(np.float64)
+
+
+def outputs(name: str, arithmetic: Sequence[Sequence[Arithmetic]]) -> list[Floats]:
+    return [run_network(arithmetic, each).output() for each in stimuli(name)]
+
+
+@cache
+def exact(name: str) -> list[Floats]:
+    return outputs(name, float_arithmetic(network(name)))
+
+
+@cache
+def spelled() -> Spelling:
+    return spelling(read_g2p(), read_words())
+
+
+def speech(h: Floats) -> Floats:
+    """Probability of speech at each frame."""
+    weight, bias = around("silero-vad-16k")
+    found: Floats = 1 / (1 + np.exp(-(np.maximum(h, 0) @ weight.T + bias)[:, 0]))
+    return found
+
+
+@cache
+def heard(precision: Precision) -> Heard:
+    name = "silero-vad-16k"
+    (found,) = outputs(name, fixed_arithmetic(network(name), stimuli(name), precision))
+    (reference,) = exact(name)
+    ours, theirs = speech(found), speech(reference)
+    changed = int(np.count_nonzero((ours > 0.5) != (theirs > 0.5)))
+    return Heard(accuracy(found, reference).sqnr_db, changed, float(np.abs(ours - theirs).max()))
+
+
+def embedded(h: Floats) -> Floats:
+    """The voice's vector, of length 1."""
+    weight, bias = around("resemblyzer")
+    vector: Floats = np.maximum(weight @ h[-1] + bias, 0)
+    return vector / np.linalg.norm(vector)
+
+
+def compared(found: list[Floats]) -> Voices:
+    """What these outputs of Resemblyzer say of the voices."""
+    reference = exact("resemblyzer")
+    speech, same, other = (embedded(each) for each in found)
+    kept = min(float(embedded(ours) @ embedded(theirs)) for ours, theirs in zip(found, reference, strict=True))
+    sqnr = accuracy(np.concatenate(found), np.concatenate(reference)).sqnr_db
+    return Voices(sqnr, float(speech @ same), float(max(speech @ other, same @ other)), kept)
+
+
+@cache
+def voices(precision: Precision) -> Voices:
+    name = "resemblyzer"
+    return compared(outputs(name, fixed_arithmetic(network(name), stimuli(name), precision)))
+
+
+def rounded_input(bits: int) -> Voices:
+    """Resemblyzer in float64, but for its input, which has one scale and `bits` bits."""
+    top = (1 << (bits - 1)) - 1
+    scale = max(float(each.x.max()) for each in stimuli("resemblyzer")) / top
+    inputs = (Stimulus(np.rint(each.x / scale) * scale) for each in stimuli("resemblyzer"))
+    arithmetic = float_arithmetic(network("resemblyzer"))
+    return compared([run_network(arithmetic, each).output() for each in inputs])
+
+
+@cache
+def unchanged(precision: Precision) -> int:
+    words = words_accuracy(spelled(), precision)
+    return words.words - len(words.changed)
+
+
+def point(title: str, precision: Precision, with_voices: bool = False) -> Point:
+    own = voices(precision) if with_voices else None
+    return Point(title, heard(precision), unchanged(precision), own)
+
+
+def results(small: bool = False) -> Points:
+    """The points of every axis by its heading; `small`: two widths."""
+    bits = (4, 8) if small else BITS
+    rows = [point(f"{each} bits, per row", with_bits(Precision(), each), with_voices=True) for each in bits]
+    found = {"Width of weights and vectors": rows}
+    if small:
+        return found
+    tensor = Precision(weight_scale="tensor")
+    return found | {
+        "One scale for all rows of a sum": [
+            point(f"{each} bits, per tensor", with_bits(tensor, each)) for each in bits
+        ],
+        "Activation functions": [
+            point(f"{kind}, {entries} entries", Precision(activation=kind, activation_entries=entries))
+            for kind in ACTIVATIONS
+            for entries in ENTRIES
+        ],
+        "State that only the tail reads": [
+            point(f"{bits}-bit state", Precision(state_bits=bits)) for bits in STATE_BITS
+        ],
+    }
+
+
+def wide() -> dict[str, Voices]:
+    """Resemblyzer with more bits."""
+    found = {}
+    for weight, vector in WIDE:
+        precision = Precision(weight_bits=weight, vector_bits=vector, accumulator_bits=40)
+        found[f"{weight}-bit weights, {vector}-bit vectors"] = voices(precision)
+    return found | {f"float64, input of {bits} bits": rounded_input(bits) for bits in (8, 12, 16)}
+
+
+def row(each: Point) -> str:
+    own = each.heard
+    words = len(spelled().phonemes)
+    share = f"{each.unchanged} ({100 * each.unchanged / words:.1f} %)"
+    line = f"| {each.title} | {own.sqnr_db:.1f} | {own.changed} | {own.largest:.3f} | {share} |"
+    return line if each.voices is None else f"{line} {voices_cells(each.voices)} |"
+
+
+def voices_cells(own: Voices) -> str:
+    return f"{own.sqnr_db:.1f} | {own.same:.2f} / {own.other:.2f} | {own.kept:.2f}"
+
+
+def summary(found: Points, more: dict[str, Voices] | None = None) -> str:
+    """The tables as Markdown."""
+    border = np.abs(speech(exact("silero-vad-16k")[0]) - 0.5).min()
+    lines = [
+        "# Precision and answers",
+        "",
+        "Fixed point against float64; 8-bit weights and vectors, a scale per row, 256 straight pieces, 16-bit tail and",
+        "state unless said otherwise. Formats are calibrated on the data that is then measured: other data may fare",
+        "worse. The reference of the words is how float64 spells them, right or wrong, not a dictionary.",
+        "",
+        "`dB`: signal to quantisation noise of h. `sides`: frames of 174 on the other side of 0.5; one of them is only",
+        f"{border:.4f} away from it in float64. `most`: largest change of a probability. `words`: of 365. `voices`:",
+        "cosine of one voice's two sentences / with another voice. `kept`: least cosine of a sentence's vector with",
+        "float64's own.",
+    ]
+    lines += ANSWER if more is not None else []
+    for title, points in found.items():
+        head = ["setting", "Silero dB", "sides", "most", "words"]
+        head += ["Resemblyzer dB", "voices", "kept"] if points[0].voices is not None else []
+        lines += ["", f"## {title}", "", f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
+        lines += [row(each) for each in points]
+    if more is not None:
+        lines += ["", "## What Resemblyzer asks for", "", *resemblyzer_lines(), ""]
+        lines += ["| setting | Resemblyzer dB | voices | kept |", "| --- | ---: | ---: | ---: |"]
+        lines += [f"| {title} | {voices_cells(each)} |" for title, each in more.items()]
+        lines.append(f"| float64 | | {voices_cells(compared(exact('resemblyzer'))).split(' | ')[1]} | 1.00 |")
+    return "\n".join([*lines, ""])
+
+
+def resemblyzer_lines() -> list[str]:
+    """Why it needs so many bits."""
+    x = np.concatenate([each.x for each in stimuli("resemblyzer")])
+    lost = np.mean(np.abs(x) < x.max() / 127 / 2)
+    first = fixed_arithmetic(network("resemblyzer"), stimuli("resemblyzer"), Precision())[0][0]
+    largest = {name: [np.abs(first.matrix(gate, name)).max(axis=1) for gate in "ifgo"] for name in ("x", "h")}
+    middle = {name: int(np.median(rows)) for name, rows in largest.items()}
+    text = (
+        f"It reads powers, not their logarithms: the largest is {x.max():.1f}, half are below {np.median(x):.4f}. "
+        f"With one scale of 8 bits {100 * lost:.0f} % of them become 0, which alone costs the answer. And x and h meet "
+        "in one accumulator, their scales folded into one scale per row of weights. In the first layer x sets it: of "
+        f"127 the largest weight of h gets {middle['h']}, that of x {middle['x']} (medians over rows). That 8 bits put "
+        "the cosines in the right order is luck: `kept` says that they are cosines of other vectors. Accumulators have "
+        "40 bits here."
+    )
+    return wrap(text, 110)
+
+
+def write_numbers(found: Points) -> None:
+    """All points as CSV, and the picture of the widths."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    with open(OUT / "points.csv", "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        names = [f"silero_{each.name}" for each in fields(Heard)]
+        names += ["words_unchanged", *(f"resemblyzer_{each.name}" for each in fields(Voices))]
+        rows.writerow(["axis", "setting", *names])
+        for axis, points in found.items():
+            for each in points:
+                last = [] if each.voices is None else astuple(each.voices)
+                rows.writerow([axis, each.title, *astuple(each.heard), each.unchanged, *last])
+    points = found["Width of weights and vectors"]
+    curves = [
+        ("silero-vad-16k", [each.heard.sqnr_db for each in points]),
+        ("resemblyzer", [each.voices.sqnr_db for each in points if each.voices]),
+    ]
+    words = [each.unchanged / len(spelled().phonemes) for each in points]
+    bits = [int(each.title.split()[0]) for each in points]
+    plot(bits, curves, words, OUT / "precision.png", title="Real networks in fixed point against float64")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--small", action="store_true", help="a part of it, in a moment")
+    size.add_argument("--write", action="store_true", help="refresh expected.md")
+    arguments = parser.parse_args()
+    found = results(arguments.small)
+    text = summary(found, None if arguments.small else wide())
+    print(text)
+    write_numbers(found)
+    if arguments.write:
+        Path(__file__).with_name("expected.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

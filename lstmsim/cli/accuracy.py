@@ -1,0 +1,132 @@
+"""`lstmsim accuracy`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status
+from lstmsim.errors import InputError, Mistake
+
+if TYPE_CHECKING:
+    from lstmsim.applications.accuracy_study import AccuracyReport
+
+__all__ = ["command"]
+
+_PLOTTED_BITS = "4:12"
+
+
+@click.command(name="accuracy", short_help="Compare fixed point with floating point: what do 8 bits cost?")
+@click.argument("scenario", type=click.Path())
+@click.option(
+    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
+)
+@click.option(
+    "--random-weights",
+    metavar="SEED",
+    type=click.IntRange(0, 2**32 - 1),
+    help="Draw weights for models that have none.",
+)
+@click.option("--steps", is_flag=True, help="Show every step too.")
+@click.option(
+    "--bits",
+    "bits_text",
+    metavar="LOW:HIGH",
+    help=f"Repeat with weights and vectors of each width in this range; with --plot {_PLOTTED_BITS} unless given.",
+)
+@click.option("--json", "json_path", metavar="FILE", help="Write the report as JSON; - is standard output.")
+@click.option(
+    "--plot",
+    "plot_path",
+    metavar="FILE",
+    help="Draw the accuracy of each width: .png, .svg or .pdf; the numbers go beside it, as .csv.",
+)
+def command(
+    scenario: str,
+    overrides: tuple[str, ...],
+    random_weights: int | None,
+    steps: bool,
+    bits_text: str | None,
+    json_path: str | None,
+    plot_path: str | None,
+) -> None:
+    """Compare fixed point, as the `precision` of the file SCENARIO says, with float64, for each of its jobs.
+
+    Formats are calibrated on the same runs. Of a scenario with a network of g2p-en also the share of words is shown
+    whose phonemes do not change. Nothing is simulated for this: `lstmsim simulate --check-numerics` shows that what is
+    simulated computes the same fixed-point numbers, bit for bit.
+
+    \b
+    lstmsim accuracy scenario.yaml --steps
+    lstmsim accuracy scenario.yaml --set precision.weight_scale=tensor
+    lstmsim accuracy scenario.yaml --bits 4:12 --plot accuracy.png
+    """
+    bits = _bits(bits_text if plot_path is None else bits_text or _PLOTTED_BITS)
+    _check(scenario, json_path, plot_path)
+    with progress("comparing with float64") as show:
+        from lstmsim.api import accuracy
+
+        report = accuracy(scenario, overrides=overrides, random_weights=random_weights, bits=bits, progress=show)
+    written = _write(report, json_path, plot_path)
+    if json_path != "-":
+        from lstmsim.formats.accuracy_text import accuracy_text
+
+        click.echo(accuracy_text(report, steps))
+    for path in written:
+        remark(f"wrote {path}")
+
+
+def _bits(text: str | None) -> range:
+    """The widths of LOW:HIGH, none without a text."""
+    if text is None:
+        return range(0)
+    from lstmsim.workload.precision import WIDTHS
+
+    least, most = WIDTHS["weight_bits"]
+    found = re.fullmatch(r"(\d{1,4}):(\d{1,4})", text, re.ASCII)
+    low, high = (int(each) for each in found.groups()) if found else (0, 0)
+    if not least <= low <= high <= most:
+        raise InputError(
+            Mistake(f"--bits {text}", f"expected LOW:HIGH with {least} <= LOW <= HIGH <= {most}, like 4:12")
+        )
+    return range(low, high + 1)
+
+
+def _check(scenario: str, json_path: str | None, plot_path: str | None) -> None:
+    """Refuse outputs that cannot be written before any time is spent."""
+    outputs = {"--json": json_path, "--plot": plot_path}
+    if plot_path is not None:
+        from lstmsim.plots.accuracy import numbers_path
+        from lstmsim.plots.figures import SUFFIXES
+
+        check_suffix("--plot", plot_path, SUFFIXES)
+        outputs["--plot's numbers"] = numbers_path(plot_path)
+    check_outputs(outputs, inputs=[scenario])
+
+
+def _write(report: AccuracyReport, json_path: str | None, plot_path: str | None) -> list[str]:
+    """Write the files that were asked for; return their names, standard output left out."""
+    from lstmsim.formats.accuracy_text import accuracy_json
+    from lstmsim.formats.files import whole_file
+
+    written = []
+    if plot_path is not None:
+        from lstmsim.api import plot_accuracy
+        from lstmsim.plots.accuracy import numbers_path
+
+        with status(f"drawing {os.path.basename(plot_path)}"):
+            plot_accuracy(report, plot_path)
+        written += [plot_path, numbers_path(plot_path)]
+    if json_path is not None:
+        text = json.dumps(accuracy_json(report), indent=2, allow_nan=False) + "\n"
+        if json_path == "-":
+            click.echo(text, nl=False)
+        else:
+            with whole_file(json_path) as file:
+                file.write(text)
+            written.append(json_path)
+    return written

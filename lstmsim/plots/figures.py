@@ -1,0 +1,63 @@
+"""What all pictures have in common: looks that do not depend on the user's settings, and files that appear whole."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.files import whole_file
+
+__all__ = ["SUFFIXES", "check_name", "save", "settings"]
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+_SETTINGS: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "hatch.linewidth": 0.6,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "lstmsim",
+    "pdf.fonttype": 42,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Our looks, whatever the user's matplotlibrc says; a job's name may have letters that the font lacks."""
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def check_name(name: str) -> None:
+    """`InputError` unless the name ends like a picture's.
+
+    >>> check_name("a.bmp")
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: a.bmp: not a picture's name: expected it to end in .png, .svg, .pdf
+    """
+    if not name.lower().endswith(SUFFIXES):
+        raise InputError(Mistake(name, f"not a picture's name: expected it to end in {', '.join(SUFFIXES)}"))
+
+
+def save(figure: Figure, path: str) -> None:
+    """Write the picture, whole or not at all; equal pictures give equal bytes."""
+    suffix = os.path.splitext(path)[1].lower().lstrip(".")
+    # Dates would make equal pictures differ.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
+    content = io.BytesIO()
+    figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
+    with whole_file(path, "wb") as file:
+        file.write(content.getvalue())
