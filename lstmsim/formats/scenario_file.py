@@ -29,7 +29,14 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Scenario
 
-__all__ = ["load_chip", "load_model", "load_model_file", "load_scenario", "scenario_from_data", "scenario_from_document"]
+__all__ = [
+    "load_chip",
+    "load_model",
+    "load_model_file",
+    "load_scenario",
+    "scenario_from_data",
+    "scenario_from_document",
+]
 
 
 def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:

@@ -18,7 +18,8 @@ class Totals:
     """`cycles` [cores, names in the order of `CYCLE_NAMES`], `work` [cores] useful multiply-accumulates, `issues`
     [cores] of all units, `tasks` as in `Trace.tasks`.
 
-    >>> Totals(np.array([[3, 0, 0, 0, 0, 1, 0]]), np.array([8]), np.array([3]), np.array([[0, 0, 0, 4]])).makespan_cycles
+    >>> cycles = np.array([[3, 0, 0, 0, 0, 1, 0]])
+    >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4]])).makespan_cycles
     4
     """
 
