@@ -68,15 +68,14 @@ def _joined(groups: Sequence[_Group]) -> list[_Group]:
     """Equal neighbours in the matrix as one."""
     joined: list[_Group] = []
     for group in groups:
-        before = joined[-1] if joined else None
-        if (
-            before
-            and replace(group, index=before.index, count=before.count) == before
-            and before.index + before.count == group.index
-        ):
-            joined[-1] = replace(before, count=before.count + group.count)
-        else:
-            joined.append(group)
+        if joined:
+            before = joined[-1]
+            same = (before.columns, before.needs, before.frame) == (group.columns, group.needs, group.frame)
+            if same and before.index + before.count == group.index:
+                count = before.count + group.count
+                joined[-1] = _Group(before.columns, before.needs, before.frame, before.index, count)
+                continue
+        joined.append(group)
     return joined
 
 
@@ -87,15 +86,22 @@ def _groups(shape: StageShape, vector: str, sources: Sequence[Source], frame: bo
         full, rest = divmod(length, ep)
         plain = [_Group(ep, (), frame, index, full)] if full else []
         return plain + ([_Group(rest, (), frame, index + full)] if rest else [])
+    widths = [source.width for source in sources]
     groups: list[_Group] = []
-    for first in range(0, length, ep):
+    first = 0
+    while first < length:
         last = min(first + ep, length) - 1
-        needs, offset = [], 0
-        for source in sources:
-            if first < offset + source.width and last >= offset:
-                needs.append(source.need(min(last - offset, source.width - 1)))
-            offset += source.width
-        groups.append(_Group(last + 1 - first, tuple(needs), False, index + first // ep))
+        needs, offset, same = [], 0, length
+        for source, width in zip(sources, widths, strict=True):
+            if first < offset + width and last >= offset:
+                unit = min(last - offset, width - 1)
+                needs.append(source.need(unit))
+                # a group that ends in the same turn of the same source waits for the same
+                same = min(same, offset + source.shape.last_of_turn(unit) if first >= offset else last)
+            offset += width
+        count = max(1, (min(same, length - 1) + 1 - first) // ep) if last + 1 - first == ep else 1
+        groups.append(_Group(last + 1 - first, tuple(needs), False, index + first // ep, count))
+        first += count * ep
     return _joined(groups)
 
 
@@ -111,8 +117,7 @@ class _Tiles:
         shape = self.shape
         work = len(shape.stage.gates) * shape.blocks[block] * group.columns
         place = (*self.place, block, group.index, shape.number)
-        operation = Operation(ARRAY, count=group.count, work=work, label="mvm", place=place)
-        return replace(operation, **changes)  # type: ignore[arg-type]
+        return Operation(ARRAY, count=group.count, work=work, label="mvm", place=place, **changes)  # type: ignore[arg-type]
 
     def by_row(self) -> tuple[list[Operation], list[int]]:
         """Row block outer, column group inner; and for each block the place of its last tile in the list."""
@@ -146,6 +151,17 @@ class _Tiles:
 
 
 @dataclass(frozen=True)
+class _Want:
+    """A value that a segment reads: the segment that gives it, from when on relative to equal turns, lag, whether it is
+    one for all units."""
+
+    home: tuple[int, int]
+    cycles: int
+    lag: int
+    reduced: bool
+
+
+@dataclass(frozen=True)
 class _Pass:
     """One step of a pass: its stages, where it stands, what x is made of, and where its tails are in the body."""
 
@@ -175,7 +191,9 @@ class _Pass:
             for segment in segments(self.layer.cell):
                 if segment.stage == shape.number:
                     homes[segment.stage, segment.index] = base + len(operations)
-                    operations += [self._tail(shape, segment, block, ends) for block in range(len(shape.blocks))]
+                    wanted = self._wanted(shape, segment)
+                    blocks = range(len(shape.blocks))
+                    operations += [self._tail(shape, segment, wanted, block, ends) for block in blocks]
         return operations, homes
 
     def _waits(self, shape: StageShape, vector: str, waited: set[str]) -> list[_Group]:
@@ -190,7 +208,9 @@ class _Pass:
         source = Source(self.shapes[home[0]], node, self.homes[home], lag=int(vector == "h"))
         return _groups(shape, vector, (source,), frame=False)
 
-    def _tail(self, shape: StageShape, segment: Segment, block: int, ends: Sequence[int]) -> Operation:
+    def _tail(
+        self, shape: StageShape, segment: Segment, wanted: Sequence[_Want], block: int, ends: Sequence[int]
+    ) -> Operation:
         core, units = shape.core, shape.blocks[block]
         taken = -(-units // core.tail_width)
         output = any(node.name == self.layer.cell.output for node in segment.nodes)
@@ -199,30 +219,39 @@ class _Pass:
         return Operation(
             TAIL,
             cycles=taken,
-            needs=(*arrived, *self._reads(shape, segment, block)),
+            needs=(*arrived, *self._reads(shape, wanted, block)),
             frees=0 if segment.index == 0 else None,
             result_cycles=result,
             label="tail",
             place=(*self.place, block, 0, segment.stage, segment.index),
         )
 
-    def _reads(self, shape: StageShape, segment: Segment, block: int) -> list[Dependence]:
-        """What a row block reads of earlier segments of the step, and of the states of the step before."""
+    def _wanted(self, shape: StageShape, segment: Segment) -> list[_Want]:
+        """What a segment reads of earlier ones of the step, and of the states of the step before."""
         cell = self.layer.cell
         names = {each.name for each in cell.nodes}
-        found: dict[tuple[int, int], int] = {}
+        found = []
         for name in segment.inputs:
             node = cell.states.get(name, name)
-            home = segment_of(cell, node) if node in names else None
+            if node not in names:
+                continue
+            home = segment_of(cell, node)
             users = [each for each in (*segment.nodes, *segment.reductions) if name in each.sources]
-            if home is None or not users or (name in cell.states and self._implied(shape, segment, node, home)):
+            if not users or (name in cell.states and self._implied(shape, segment, node, home)):
                 continue
             needed = min(begins(each, shape.depth, segment) for each in users)
-            other = self.shapes[home[0]]
             reduced = kinds(cell)[node] == "scalar"
-            for number, turns in [_last_turn(other)] if reduced else _overlaps(shape, block, other):
-                key = (self.homes[home] + number, int(name in cell.states))
-                found[key] = max(found.get(key, 0), turns + shape.depth[node] - needed)
+            found.append(_Want(home, shape.depth[node] - needed, int(name in cell.states), reduced))
+        return found
+
+    def _reads(self, shape: StageShape, wanted: Sequence[_Want], block: int) -> list[Dependence]:
+        """The dependences of one row block on what its segment reads."""
+        found: dict[tuple[int, int], int] = {}
+        for want in wanted:
+            other = self.shapes[want.home[0]]
+            for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
+                key = (self.homes[want.home] + number, want.lag)
+                found[key] = max(found.get(key, 0), turns + want.cycles)
         return [Dependence(each, delay, lag=lag) for (each, lag), delay in sorted(found.items()) if delay > 0]
 
     def _implied(self, shape: StageShape, segment: Segment, node: str, home: tuple[int, int]) -> bool:

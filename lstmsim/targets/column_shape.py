@@ -54,6 +54,12 @@ class StageShape:
         block, place = divmod(unit, self.units_per_block)
         return block, place // self.core.tail_width
 
+    def last_of_turn(self, unit: int) -> int:
+        """The last unit that has its turn in the same cycle of the same row block."""
+        block, cycles = self.turn(unit)
+        start = block * self.units_per_block
+        return start + min((cycles + 1) * self.core.tail_width, self.blocks[block]) - 1
+
     def visible_cycles(self, node: str) -> int:
         """From a unit's turn until the node's value can be streamed; at least 1, nothing is visible as it starts."""
         return max(1, self.depth[node] + self.core.latency.writeback)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 __all__ = ["OPERATIONS", "REDUCTIONS", "ROWS", "Cell", "Gate", "Node", "Stage", "Sum", "stage_of"]
 
@@ -48,7 +49,7 @@ class Node:
     operation: str
     inputs: tuple[str | float, ...]
 
-    @property
+    @cached_property
     def sources(self) -> tuple[str, ...]:
         """The inputs that are names."""
         return tuple(each for each in self.inputs if isinstance(each, str))
@@ -72,7 +73,7 @@ class Gate:
     name: str
     sums: tuple[Sum, ...]
 
-    @property
+    @cached_property
     def vectors(self) -> tuple[str, ...]:
         """The vectors whose columns the gate's row has."""
         return tuple(dict.fromkeys(vector for each in self.sums for vector in each.vectors))
@@ -85,13 +86,13 @@ class Stage:
     gates: tuple[Gate, ...]
     rows: str = "hidden"
 
-    @property
+    @cached_property
     def vectors(self) -> tuple[str, ...]:
         """The matrix's vectors in the order of their columns: x, h, then what earlier stages made."""
         found = dict.fromkeys(vector for gate in self.gates for vector in gate.vectors)
         return tuple(sorted(found, key=lambda name: {"x": 0, "h": 1}.get(name, 2)))
 
-    @property
+    @cached_property
     def sums(self) -> tuple[Sum, ...]:
         """The sums of all gates."""
         return tuple(each for gate in self.gates for each in gate.sums)
@@ -117,12 +118,24 @@ class Cell:
     parameters: tuple[str, ...] = ()
     source: str = ""
 
-    @property
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.stages, self.nodes, self.parameters))
+
+    def __hash__(self) -> int:
+        """Computed once: cells are keys of everything that is derived from their graphs."""
+        return self._hash
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the hash, which another process would compute differently."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    @cached_property
     def gates(self) -> tuple[Gate, ...]:
         """The gates of all stages."""
         return tuple(gate for stage in self.stages for gate in stage.gates)
 
-    @property
+    @cached_property
     def sums(self) -> tuple[Sum, ...]:
         """The sums of all stages."""
         return tuple(each for stage in self.stages for each in stage.sums)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import TopologicalSorter
+from types import MappingProxyType
 
 from lstmsim.workload.cell import REDUCTIONS, Cell, Node
 
@@ -47,11 +48,11 @@ def kinds(cell: Cell) -> Mapping[str, str]:
     >>> kinds(cell("lstm-projection"))["p"], kinds(cell("lstm-layernorm"))["muc"]
     ('projection', 'scalar')
     """
-    return dict(_kinds(cell))
+    return _kinds(cell)
 
 
 @lru_cache(maxsize=256)
-def _kinds(cell: Cell) -> tuple[tuple[str, str], ...]:
+def _kinds(cell: Cell) -> Mapping[str, str]:
     found = {each.name: stage.rows for stage in cell.stages for each in stage.sums}
     found |= {name: "scalar" for node in cell.nodes if node.operation in REDUCTIONS for name in (node.name,)}
     nodes = ordered(cell)
@@ -63,7 +64,7 @@ def _kinds(cell: Cell) -> tuple[tuple[str, str], ...]:
         unknown = [name for name in cell.states if name not in found]
         if unknown and before == len(found):
             found[unknown[0]] = "hidden"
-    return tuple(found.items())
+    return MappingProxyType(found)
 
 
 def _spread(cell: Cell, node: Node, found: dict[str, str]) -> None:
