@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test readme wheel-check clean
+.PHONY: help demo test readme bench wheel-check clean
 
 help:  ## show this
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -33,6 +33,10 @@ test: $(VENV)/.installed-test  ## install what tests need and run every check
 
 readme: $(VENV)/.installed  ## write the help of every command into README.md
 	$(BIN)/python tools/readme.py
+
+bench: $(VENV)/.installed-test  ## measure the speed on an idle machine and write BENCHMARKS.md
+	$(PIP) 'pytest-benchmark>=5,<6'
+	$(BIN)/python benchmarks/table.py
 
 wheel-check: $(VENV)/.installed-test  ## test the built wheel with the newest and the lowest versions allowed
 	$(BIN)/python tools/check_wheel.py

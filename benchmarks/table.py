@@ -1,0 +1,186 @@
+"""Measures lstmsim's speed and writes BENCHMARKS.md: everything in one run, so that the ratios carry over.
+
+Run as `make bench`; it takes about two minutes and wants an idle machine. Seconds belong to the machine, ratios do not.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+
+import simpy
+
+from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, load_scenario, simulate, targets
+from lstmsim.engines import compiled, fast, reference
+from lstmsim.formats.catalog import list_models
+from lstmsim.metrics.measure import measure
+from lstmsim.program.program import Program
+
+HOME = Path(__file__).resolve().parents[1]
+UNCOMPILED = 1 << 60
+TASKS = ("deepbench-gru-1024-1500", "deepbench-gru-2816-750", "deepbench-lstm-2048-25")
+
+
+def seconds(work: Callable[[], object], times: int = 3) -> float:
+    """The shortest of a few runs."""
+    best = float("inf")
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def timeouts_per_second(count: int = 200_000) -> float:
+    """Bare SimPy: one process that waits `count` times."""
+
+    def run() -> None:
+        environment = simpy.Environment()
+
+        def clock() -> simpy.events.ProcessGenerator:
+            for _ in range(count):
+                yield environment.timeout(1)
+
+        environment.process(clock())
+        environment.run()
+
+    return count / seconds(run)
+
+
+def program_of(model: str, **core: object) -> Program:
+    """A DeepBench task on the 64k preset."""
+    overrides = [f"chip.cores.0.{key}={value}" for key, value in core.items()]
+    scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": model}]}, overrides)
+    return targets.lower(scenario.chip, scenario.jobs)
+
+
+def engine_rows() -> list[list[str]]:
+    """Issues a second of every engine, nothing skipped."""
+    rows = []
+    for model in TASKS:
+        program = program_of(model)
+        issues = int(engines.totals(program).issues.sum())
+        operations = sum(len(phase.body.operations) * phase.repeat for phase in program.tasks[0].phases(0))
+        slow = seconds(partial(reference.run, program), times=1)
+        runs = {
+            "reference, trace": slow,
+            "fast as it stands, totals": seconds(partial(fast.totals, program, skipping=False, budget=UNCOMPILED)),
+            "fast compiled, trace": seconds(partial(fast.run, program)),
+            "fast compiled, totals": seconds(partial(fast.totals, program, skipping=False)),
+            "fast compiled, totals, skipping": seconds(partial(fast.totals, program)),
+        }
+        for name, taken in runs.items():
+            rate = f"{issues / taken / 1e6:,.2f}"
+            rows.append(
+                [model, name, f"{1e3 * taken:,.1f}", rate, f"{operations / taken / 1e6:,.2f}", f"{slow / taken:,.0f}"]
+            )
+    return rows
+
+
+def cold_process(model: str) -> tuple[float, float]:
+    """Seconds and MB of a whole `lstmsim simulate` in a new process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "s.json")
+        path.write_text(f'{{"chip": "column-npu-64k", "jobs": [{{"model": "{model}"}}]}}')
+        command = [sys.executable, "-m", "lstmsim", "simulate", str(path), "--json", os.devnull]
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, _, usage = os.wait4(process.pid, 0)
+        return time.perf_counter() - begin, usage.ru_maxrss / 1024
+
+
+def all_deepbench(steps: int | None = None) -> float:
+    """Seconds for all eleven DeepBench tasks from name to report, in one process."""
+    names = [each.name for each in list_models() if each.name.startswith("deepbench-")]
+    overrides = [f"jobs.0.steps={steps}"] if steps else []
+    return seconds(
+        lambda: [simulate({"chip": "column-npu-64k", "jobs": [{"model": each}]}, overrides=overrides) for each in names]
+    )
+
+
+def points_per_second() -> float:
+    """Points of a design space, lowered, simulated and measured, in one process: LSTM 256 to 2048, 25 steps."""
+    points = []
+    for hidden in range(256, 2049, 128):
+        model = Model("m", (Layer(cell("lstm"), hidden, hidden),))
+        for ep in (4, 8, 16, 32, 64, 128):
+            for threads in (1, 2):
+                core = ColumnCore(npe=65536, ep=ep, vp=65536 // ep, threads=threads)
+                jobs = tuple(Job(f"j{each}", model, 25) for each in range(threads))
+                points.append(Scenario(ColumnNpu("c", 260, (core,)), jobs))
+
+    def run() -> None:
+        for each in points:
+            measure(each, engines.totals(targets.lower(each.chip, each.jobs)), "fast")
+
+    return len(points) / seconds(run)
+
+
+def many_jobs(count: int = 100_000) -> float:
+    """Seconds for that many LSTM-512 jobs of 25 steps, Poisson arrivals at 90 % load, 4 cores with 2 threads."""
+    draw = random.Random(1)
+    arrivals = [int(each) for each in accumulate(draw.expovariate(1 / 900) for _ in range(count))]
+    jobs = [{"model": "lstm-512", "steps": 25, "count": count, "arrival": arrivals}]
+    return seconds(lambda: simulate({"chip": "column-npu-4x16k", "jobs": jobs}), times=1)
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * 2 + ["---:"] * (len(head) - 2), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main() -> None:
+    compiled.compiled()
+    fast.totals(program_of("deepbench-lstm-256-150"))
+    raw = timeouts_per_second()
+    rows = engine_rows()
+    cold, memory = cold_process("deepbench-lstm-2048-25")
+    eleven = all_deepbench()
+    short, long = (seconds(partial(fast.totals, _gru(steps)), times=20) for steps in (150, 1500))
+    single = points_per_second()
+    many = many_jobs()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    whole = [
+        ["LSTM-2048, 25 steps, a new process, file to report", "seconds", f"{cold:.2f}"],
+        ["the same", "MB", f"{memory:.0f}"],
+        ["all 11 DeepBench tasks in one process, name to report", "seconds", f"{eleven:.2f}"],
+        ["GRU-1024: 1,500 steps against 150", "times", f"{long / short:.2f}"],
+        ["design points, lowered, simulated, measured, one process", "points/s", f"{single:,.0f}"],
+        ["100,000 LSTM-512 jobs on 4 cores x 2 threads, data to report", "seconds", f"{many:.1f}"],
+        ["peak memory of all of this", "MB", f"{peak:.0f}"],
+    ]
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    text = f"""# Benchmarks
+
+Written by `make bench` (benchmarks/table.py) on {machine}.
+Ratios carry over to other machines, seconds do not.
+SimPy alone: {raw / 1e6:.2f} million timeouts a second in the same run.
+
+An *issue* is one tile or one row block in the tail; an *operation* is a run of issues that wait for the same.
+Programs are lowered before the clock starts; validation and the building of tables count.
+
+{table(["task", "engine", "ms", "million issues/s", "million operations/s", "times reference"], rows)}
+
+{table(["what", "unit", "measured"], whole)}
+"""
+    (HOME / "BENCHMARKS.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def _gru(steps: int) -> Program:
+    scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "gru-1024", "steps": steps}]})
+    return targets.lower(scenario.chip, scenario.jobs)
+
+
+if __name__ == "__main__":
+    main()
