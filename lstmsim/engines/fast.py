@@ -39,20 +39,24 @@ class _Run:
         self.tables: Any
         self.tables, pools = tables_of(program)
         self.room = _ROOM if keep else 0
-        self.state: Any = state_of(self.tables, pools, keep=keep, skipping=skipping, room=self.room)
+        state, zeros = state_of(self.tables, pools, keep=keep, skipping=skipping, room=self.room)
+        state[layout.BUDGET] = budget
         self.rows: Any = [0] * (self.room * len(ISSUE_COLUMNS))
         self.switches: Any = [0] * (self.room * len(SWITCH_COLUMNS))
         self.drive: Callable[..., int] = loop.drive
         self.account: Callable[..., None] = naming.account
-        self.state[layout.BUDGET] = budget
         if compiled.loaded() and budget < _NO_END:
+            self.state: Any = np.zeros(len(state) + zeros, np.int64)
+            self.state[: len(state)] = state
             self.compile()
+        else:
+            self.state = state + [0] * zeros
 
     def compile(self) -> None:
         """Go on with the compiled loop."""
         self.drive, self.account = compiled.compiled()
         self.tables, self.state, self.rows, self.switches = (
-            np.array(each, dtype=np.int64) for each in (self.tables, self.state, self.rows, self.switches)
+            np.asarray(each, dtype=np.int64) for each in (self.tables, self.state, self.rows, self.switches)
         )
         self.state[layout.BUDGET] = _NO_END
 

@@ -164,8 +164,13 @@ def _relocate(part: list[int], size: int, fields: dict[int, int]) -> None:
         part[field::size] = [base + each for each in part[field::size]]
 
 
-def state_of(tables: list[int], pools: list[tuple[int, int]], *, keep: bool, skipping: bool, room: int) -> list[int]:
-    """The state before the first cycle; `keep`: record a trace, `room` rows at first; `skipping`: skip periods."""
+def state_of(
+    tables: list[int], pools: list[tuple[int, int]], *, keep: bool, skipping: bool, room: int
+) -> tuple[list[int], int]:
+    """The state before the first cycle, and how many zeros follow it (what threads remember and marked states).
+
+    `keep`: record a trace, `room` rows at first; `skipping`: skip periods.
+    """
     cores, units, phases, buffers = tables[: at.N_BUFFERS + 1]
     contexts = sum(tables[tables[at.T_CORE] + at.CONTEXTS :: at.T_CORE_SIZE][:cores])
     starts, frees = (max((pool[which] for pool in pools), default=0) for which in (0, 1))
@@ -184,8 +189,9 @@ def state_of(tables: list[int], pools: list[tuple[int, int]], *, keep: bool, ski
     for name, size in sizes.items():
         base[name] = end
         end += size
-    marks, pool = end, end + 2 * sum(mark_rooms)
-    state = [0] * (pool + contexts * (starts + frees * buffers))
+    marks = end
+    pool = end + 2 * sum(mark_rooms)
+    state = [0] * end
     state[at.KEEP], state[at.SKIPPING], state[at.ROOM] = int(keep), int(skipping), room
     for name, address in base.items():
         state[name] = address
@@ -208,7 +214,7 @@ def state_of(tables: list[int], pools: list[tuple[int, int]], *, keep: bool, ski
             state[b + at.FREE_CYCLES] = state[x + at.POOL] + starts + frees * index
         for unit in range(units):
             state[base[at.S_STREAM] + (context * units + unit) * at.S_STREAM_SIZE + at.READY] = at.NEVER
-    return state
+    return state, pool - end + contexts * (starts + frees * buffers)
 
 
 def _mark_rooms(tables: list[int]) -> list[int]:
