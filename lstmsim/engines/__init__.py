@@ -12,7 +12,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 
-__all__ = ["ENGINES", "run", "totals"]
+__all__ = ["ENGINES", "run", "totals", "warm_up"]
 
 #: Engines by name, with a line for people.
 ENGINES = {
@@ -49,3 +49,15 @@ def totals(program: Program) -> Totals:
     from lstmsim.engines import fast
 
     return fast.totals(program)
+
+
+def warm_up() -> bool:
+    """Load the compiled loop of the fast engine for many small runs to come; False where numba is not installed.
+
+    Takes about a second, on the first use on a machine some more for the compiler.
+    """
+    from lstmsim.engines import compiled
+
+    if compiled.available():
+        compiled.compiled()
+    return compiled.loaded()

@@ -1,153 +1,29 @@
 """One step of one pass (a layer in one direction) as operations of the column-wise NPU's array and tail.
 
-An array operation is a run of tiles that wait for the same things (one cycle a tile); a tail operation is one segment
-of one row block. A group's elements are waited for once, by the first row block that reads them: the array is in order,
-so when a later block or stage reads the same group it has been visible for long. Results become visible in unit
-order, so the last unit of a group speaks for the whole group.
+Tiles are in `lstmsim.targets.column_tiles`; a tail operation is one segment of one row block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from lstmsim.program.program import Dependence, Operation
 from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.targets.column_shape import StageShape, issue_order, pass_shapes
 from lstmsim.targets.column_tail import begins
+from lstmsim.targets.column_tiles import ARRAY, Group, Source, Tiles, column_groups
 from lstmsim.workload.model import Layer
 from lstmsim.workload.segments import Segment, kinds, segment_of, segments
 
 __all__ = ["ARRAY", "TAIL", "Source", "pass_operations"]
 
-ARRAY, TAIL = 0, 1
+#: Number of the tail unit among the units of a core.
+TAIL = 1
 
 #: Index in the body of the first tail operation of each segment (stage, index).
 Homes = Mapping[tuple[int, int], int]
-
-
-@dataclass(frozen=True)
-class Source:
-    """A vector's elements: results `node` of a stage, whose tail operations begin at `first_tail` in their body.
-
-    `lag`, `phase` and `mirrored` are those of the dependence.
-    """
-
-    shape: StageShape
-    node: str
-    first_tail: int
-    lag: int = 0
-    phase: int | None = None
-    mirrored: bool = False
-
-    @property
-    def width(self) -> int:
-        """Elements that this source gives."""
-        return self.shape.layer.width(self.node)
-
-    def need(self, unit: int) -> Dependence:
-        """The dependence of a tile that reads the result of that unit."""
-        block, cycles = self.shape.turn(unit)
-        delay = cycles + self.shape.visible_cycles(self.node)
-        return Dependence(self.first_tail + block, delay, "hazard", self.lag, self.phase, self.mirrored)
-
-
-@dataclass(frozen=True)
-class _Group:
-    """`count` column groups in a row that wait for the same: useful columns of each, dependences, frame, index."""
-
-    columns: int
-    needs: tuple[Dependence, ...]
-    frame: bool
-    index: int
-    count: int = 1
-
-
-def _joined(groups: Sequence[_Group]) -> list[_Group]:
-    """Equal neighbours in the matrix as one."""
-    joined: list[_Group] = []
-    for group in groups:
-        if joined:
-            before = joined[-1]
-            same = (before.columns, before.needs, before.frame) == (group.columns, group.needs, group.frame)
-            if same and before.index + before.count == group.index:
-                count = before.count + group.count
-                joined[-1] = _Group(before.columns, before.needs, before.frame, before.index, count)
-                continue
-        joined.append(group)
-    return joined
-
-
-def _groups(shape: StageShape, vector: str, sources: Sequence[Source], frame: bool) -> list[_Group]:
-    """The column groups of a vector, each waiting for the last unit that it reads of each source."""
-    length, ep, index = shape.layer.width(vector), shape.core.ep, shape.first_group(vector)
-    if not sources:
-        full, rest = divmod(length, ep)
-        plain = [_Group(ep, (), frame, index, full)] if full else []
-        return plain + ([_Group(rest, (), frame, index + full)] if rest else [])
-    widths = [source.width for source in sources]
-    groups: list[_Group] = []
-    first = 0
-    while first < length:
-        last = min(first + ep, length) - 1
-        needs, offset, same = [], 0, length
-        for source, width in zip(sources, widths, strict=True):
-            if first < offset + width and last >= offset:
-                unit = min(last - offset, width - 1)
-                needs.append(source.need(unit))
-                # a group that ends in the same turn of the same source waits for the same
-                same = min(same, offset + source.shape.last_of_turn(unit) if first >= offset else last)
-            offset += width
-        count = max(1, (min(same, length - 1) + 1 - first) // ep) if last + 1 - first == ep else 1
-        groups.append(_Group(last + 1 - first, tuple(needs), False, index + first // ep, count))
-        first += count * ep
-    return _joined(groups)
-
-
-@dataclass(frozen=True)
-class _Tiles:
-    """The tiles of a stage: its shape, where the pass stands, and its column groups in issue order."""
-
-    shape: StageShape
-    place: tuple[int, int]
-    groups: tuple[_Group, ...]
-
-    def tile(self, block: int, group: _Group, **changes: object) -> Operation:
-        shape = self.shape
-        work = len(shape.stage.gates) * shape.blocks[block] * group.columns
-        place = (*self.place, block, group.index, shape.number)
-        return Operation(ARRAY, count=group.count, work=work, label="mvm", place=place, **changes)  # type: ignore[arg-type]
-
-    def by_row(self) -> tuple[list[Operation], list[int]]:
-        """Row block outer, column group inner; and for each block the place of its last tile in the list."""
-        tiles: list[Operation] = []
-        last = []
-        later = _joined([replace(group, needs=(), frame=False) for group in self.groups])
-        for block in range(len(self.shape.blocks)):
-            for number, group in enumerate(later if block else self.groups):
-                takes = 0 if number == 0 else None
-                tiles.append(self.tile(block, group, needs=group.needs, frame=group.frame, takes=takes))
-            last.append(len(tiles) - 1)
-        return tiles, last
-
-    def by_column(self) -> tuple[list[Operation], list[int]]:
-        """Column group outer, row block inner; and for each block the place of its last tile in the list."""
-        tiles: list[Operation] = []
-        blocks = range(len(self.shape.blocks))
-        singles = [replace(g, count=1, index=g.index + i) for g in self.groups for i in range(g.count)]
-        for number, group in enumerate(singles):
-            takes = 0 if number == 0 else None
-            tiles.append(self.tile(0, group, needs=group.needs, frame=group.frame, takes=takes))
-            bare = replace(group, needs=(), frame=False)
-            if number in (0, len(singles) - 1):
-                tiles.extend(self.tile(block, bare, takes=takes) for block in blocks[1:])
-                continue
-            equal = [block for block in blocks[1:] if self.shape.blocks[block] == self.shape.blocks[0]]
-            if equal:
-                tiles.append(self.tile(equal[0], replace(bare, count=len(equal))))
-            tiles.extend(self.tile(block, bare) for block in blocks[1 + len(equal) :])
-        return tiles, list(range(len(tiles) - len(blocks), len(tiles)))
 
 
 @dataclass(frozen=True)
@@ -175,38 +51,52 @@ class _Pass:
     def layer(self) -> Layer:
         return self.shapes[0].layer
 
-    def operations(self, base: int) -> tuple[list[Operation], Homes]:
-        """Stage after stage, tiles before tails; and where in the body, which they enter at `base`, the tails begin."""
-        operations: list[Operation] = []
+    def homes_from(self, base: int) -> Homes:
+        """Where in the body, which the operations enter at `base`, the tails begin; `homes` may still be a guess."""
         homes: dict[tuple[int, int], int] = {}
-        waited: set[str] = set()
-        for shape in self.shapes:
-            groups = [
-                each for vector in issue_order(shape.stage, self.x_last) for each in self._waits(shape, vector, waited)
-            ]
-            tiles = _Tiles(shape, self.place, tuple(groups))
+        for shape, tiles in zip(self.shapes, self._tiles(), strict=True):
+            base += tiles.total
+            for segment in segments(self.layer.cell):
+                if segment.stage == shape.number:
+                    homes[segment.stage, segment.index] = base
+                    base += len(shape.blocks)
+        return homes
+
+    def operations(self, base: int) -> list[Operation]:
+        """Stage after stage, tiles before tails."""
+        operations: list[Operation] = []
+        for shape, tiles in zip(self.shapes, self._tiles(), strict=True):
             issued, last = tiles.by_row() if shape.core.block_order == "row" else tiles.by_column()
             ends = [base + len(operations) + each for each in last]
             operations += issued
             for segment in segments(self.layer.cell):
                 if segment.stage == shape.number:
-                    homes[segment.stage, segment.index] = base + len(operations)
                     wanted = self._wanted(shape, segment)
                     blocks = range(len(shape.blocks))
                     operations += [self._tail(shape, segment, wanted, block, ends) for block in blocks]
-        return operations, homes
+        return operations
 
-    def _waits(self, shape: StageShape, vector: str, waited: set[str]) -> list[_Group]:
+    def _tiles(self) -> list[Tiles]:
+        """The tiles of each stage."""
+        waited: set[str] = set()
+        found = []
+        for shape in self.shapes:
+            vectors = issue_order(shape.stage, self.x_last)
+            groups = [each for vector in vectors for each in self._waits(shape, vector, waited)]
+            found.append(Tiles(shape, self.place, tuple(groups)))
+        return found
+
+    def _waits(self, shape: StageShape, vector: str, waited: set[str]) -> list[Group]:
         """The groups of a vector; they wait only where its elements are read for the first time in the step."""
         if vector in waited:
-            return _groups(shape, vector, (), frame=False)
+            return column_groups(shape, vector, (), frame=False)
         waited.add(vector)
         if vector == "x":
-            return _groups(shape, vector, self.x, frame=not self.x)
+            return column_groups(shape, vector, self.x, frame=not self.x)
         node = shape.homes(vector)
         home = segment_of(self.layer.cell, node)
         source = Source(self.shapes[home[0]], node, self.homes[home], lag=int(vector == "h"))
-        return _groups(shape, vector, (source,), frame=False)
+        return column_groups(shape, vector, (source,), frame=False)
 
     def _tail(
         self, shape: StageShape, segment: Segment, wanted: Sequence[_Want], block: int, ends: Sequence[int]
@@ -285,11 +175,11 @@ def pass_operations(
 ) -> tuple[list[Operation], Source]:
     """The operations of one step of a pass, and its h as a source. `place` is (layer, direction).
 
-    Where its own tails stand in the body depends on how many tiles it has, so it is built twice.
+    Where its own tails stand in the body depends on how many tiles it has, so these are counted first.
     """
     shapes = pass_shapes(layer, core)
-    homes: Homes = {(each.stage, each.index): base for each in segments(layer.cell)}
-    for _ in range(2):
-        operations, homes = _Pass(shapes, place, tuple(x), x_last, homes).operations(base)
+    guess: Homes = {(each.stage, each.index): base for each in segments(layer.cell)}
+    homes = _Pass(shapes, place, tuple(x), x_last, guess).homes_from(base)
+    operations = _Pass(shapes, place, tuple(x), x_last, homes).operations(base)
     home = segment_of(layer.cell, layer.cell.output)
     return operations, Source(shapes[home[0]], layer.cell.output, homes[home])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 from lstmsim.targets.column_npu import ColumnCore
@@ -47,7 +47,7 @@ class StageShape:
     @cached_property
     def depth(self) -> dict[str, int]:
         """Cycles from a unit's turn until each node's value is there."""
-        return dict(depths(self.layer.cell, asdict(self.core.latency), self.core.tail_width))
+        return dict(depths(self.layer.cell, vars(self.core.latency), self.core.tail_width))
 
     def turn(self, unit: int) -> tuple[int, int]:
         """(row block, cycles from the block's start in the tail) at which the unit's turn comes."""
