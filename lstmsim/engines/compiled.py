@@ -53,7 +53,7 @@ def compiled() -> tuple[Callable[..., int], Callable[..., None]]:
     """`drive` and `account` of the loop, compiled when they are first called."""
     from numba import njit
 
-    jit = njit(cache=True)
+    jit = njit(cache=True, error_model="numpy")
     modules = {name: import_module(f"lstmsim.engines.{name}") for name in _ORDER}
     # numba looks only at a function's own file to see whether its kept code is still right, not at what it calls
     sources = [Path(str(import_module(f"lstmsim.engines.{name}").__file__)) for name in (*_ORDER, "layout")]

@@ -166,8 +166,13 @@ def describe_results(T: Any, S: Any, core: int, c: int, at: int) -> int:
         g = T[T_PHASE] + (T[S[x + VARIANT] + PHASE0] + phase) * T_PHASE_SIZE
         p = S[S_PHASE] + (c * T[N_PHASES] + phase) * S_PHASE_SIZE
         # streams of the thread may be ahead of its array as well as behind it
-        for back in range(LAG_LIMIT + T[g + LAG] + LAG_LIMIT + 1):
-            iteration = S[s + ITERATION] + LAG_LIMIT - back
+        lowest = highest = S[s + ITERATION]
+        for u in range(T[T[T_CORE] + core * T_CORE_SIZE + UNITS]):
+            d = S[S_STREAM] + (c * T[N_UNITS] + u) * S_STREAM_SIZE
+            if S[d + LEFT] > 0:
+                lowest = min(lowest, S[d + ITERATION])
+                highest = max(highest, S[d + ITERATION])
+        for iteration in range(lowest - T[g + LAG], highest + 1):
             for slot in range(T[g + STRIDE]):
                 S[at] = NEVER
                 if 0 <= iteration < T[g + REPEAT]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Body, Buffer, Core, Operation, Phase, Program, Task, Unit
@@ -120,9 +121,26 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job]) -> Program:
 
 
 def _variants(job: Job, kinds: dict[ColumnCore, int]) -> Variants:
-    order = _layer_phases if job.model.layer_order == "layer" else _step_phases
     able = [(kind, core) for core, kind in kinds.items() if core.refusal(job.model) is None]
-    return tuple((kind, order(job.model, core, job.steps)) for kind, core in able)
+    return tuple((kind, _phases(job.model, _bare(core), job.steps)) for kind, core in able)
+
+
+def _bare(core: ColumnCore) -> ColumnCore:
+    """The core without what no phase depends on, so that equal phases are made once."""
+    return ColumnCore(
+        npe=core.ep * core.vp,
+        ep=core.ep,
+        vp=core.vp,
+        tail_width=core.tail_width,
+        block_order=core.block_order,
+        latency=core.latency,
+    )
+
+
+@lru_cache(maxsize=64)
+def _phases(model: Model, core: ColumnCore, steps: int) -> tuple[Phase, ...]:
+    order = _layer_phases if model.layer_order == "layer" else _step_phases
+    return order(model, core, steps)
 
 
 def _able(chip: ColumnNpu, job: Job) -> tuple[int, ...]:
