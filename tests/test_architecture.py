@@ -18,6 +18,7 @@ PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
 GROUND = {"errors", "units"}
+STUDIES = {"applications", "formats", "search", "sweep"}
 SIMULATION = {"workload", "program", "engines", "numerics", "targets", "metrics", "replay"}
 #: What each part may import besides itself.
 BELOW: dict[str, set[str]] = {
@@ -32,9 +33,11 @@ BELOW: dict[str, set[str]] = {
     "metrics": GROUND | {"workload", "program"},
     "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
     "formats": GROUND | SIMULATION | {"applications"},
-    "plots": GROUND | {"metrics", "formats"},
-    "api": GROUND | SIMULATION | {"applications", "formats", "plots"},
-    "cli": GROUND | SIMULATION | {"applications", "formats", "plots", "api", ""},
+    "search": GROUND | SIMULATION | {"formats"},
+    "sweep": GROUND | SIMULATION | {"formats", ""},
+    "plots": GROUND | {"metrics", "formats", "applications", "numerics", "sweep"},
+    "api": GROUND | SIMULATION | STUDIES | {"plots"},
+    "cli": GROUND | SIMULATION | STUDIES | {"plots", "api", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
     "": GROUND | {"workload", "targets", "metrics", "api"},
@@ -52,6 +55,8 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
         "lstmsim.metrics",
         "lstmsim.formats",
         "lstmsim.plots",
+        "lstmsim.search",
+        "lstmsim.sweep",
     ),
     "simpy": ("lstmsim.engines.reference",),
     "matplotlib": ("lstmsim.plots", "lstmsim.api"),
@@ -63,6 +68,8 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "google": ("lstmsim.formats",),
     "h5py": ("lstmsim.formats",),
     "numba": ("lstmsim.engines.compiled",),
+    "pyarrow": ("lstmsim.sweep",),
+    "distributed": ("lstmsim.sweep",),
 }
 
 FILE_LINES, FUNCTION_LINES = 320, 60

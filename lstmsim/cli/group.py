@@ -23,6 +23,9 @@ __all__ = ["COMMANDS", "lstmsim"]
 COMMANDS = {
     "simulate": "lstmsim.cli.simulate",
     "accuracy": "lstmsim.cli.accuracy",
+    "search": "lstmsim.cli.search",
+    "sweep": "lstmsim.cli.sweep",
+    "merge": "lstmsim.cli.merge",
     "timeline": "lstmsim.cli.timeline",
     "import": "lstmsim.cli.import_model",
     "list": "lstmsim.cli.list_known",

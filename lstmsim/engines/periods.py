@@ -271,9 +271,12 @@ def periods_for(T: Any, S: Any, core: int, c: int, period: int) -> int:
     phase = S[s + PHASE]
     if turns <= 0:
         return NEVER if turns == 0 else 0
+    lead = S[s + ITERATION]
     for u in range(T[f + UNITS]):
-        if S[first + u * S_STREAM_SIZE + LEFT] > 0 and S[first + u * S_STREAM_SIZE + PHASE] != phase:
-            return 0
+        if S[first + u * S_STREAM_SIZE + LEFT] > 0:
+            if S[first + u * S_STREAM_SIZE + PHASE] != phase:
+                return 0
+            lead = max(lead, S[first + u * S_STREAM_SIZE + ITERATION])
     p = S[S_PHASE] + c * T[N_PHASES] * S_PHASE_SIZE
     for earlier in range(phase):
         if S[p + earlier * S_PHASE_SIZE + SETTLED] > S[k + NOW]:
@@ -287,8 +290,8 @@ def periods_for(T: Any, S: Any, core: int, c: int, period: int) -> int:
         if ahead > 0 and T[g + MIRRORED] == 0:
             return 0
     # what later phases wait for must be long over when this one ends
-    margin = 2 + LAG_LIMIT + T[g + LAG] + (T[g + CROSS] * turns + period - 1) // period
-    left = T[g + REPEAT] - S[p + phase * S_PHASE_SIZE + SKIPPED] - S[s + ITERATION]
+    margin = 2 + T[g + LAG] + (T[g + CROSS] * turns + period - 1) // period
+    left = T[g + REPEAT] - S[p + phase * S_PHASE_SIZE + SKIPPED] - lead
     fits: int = max((left - margin) // turns, 0)
     return fits
 

@@ -83,6 +83,8 @@ def column_groups(shape: StageShape, vector: str, sources: Sequence[Source], fra
         full, rest = divmod(length, ep)
         plain = [Group(ep, (), frame, index, full)] if full else []
         return plain + ([Group(rest, (), frame, index + full)] if rest else [])
+    if len(sources) == 1:
+        return _groups_of_one(shape, sources[0], length, index)
     widths = [source.width for source in sources]
     groups: list[Group] = []
     first = 0
@@ -100,6 +102,26 @@ def column_groups(shape: StageShape, vector: str, sources: Sequence[Source], fra
         groups.append(Group(last + 1 - first, tuple(needs), False, index + first // ep, count))
         first += count * ep
     return _joined(groups)
+
+
+def _groups_of_one(shape: StageShape, source: Source, length: int, index: int) -> list[Group]:
+    """The column groups of a vector that comes from one source: those that end in the same turn are one run."""
+    ep, per_block, width = shape.core.ep, source.shape.units_per_block, source.shape.core.tail_width
+    visible, blocks = source.shape.visible_cycles(source.node), source.shape.blocks
+    groups: list[Group] = []
+    first = 0
+    while first < length:
+        last = min(first + ep, length) - 1
+        block, place = divmod(last, per_block)
+        turn = place // width
+        need = Dependence(
+            source.first_tail + block, turn + visible, "hazard", source.lag, source.phase, source.mirrored
+        )
+        end_of_turn = block * per_block + min((turn + 1) * width, blocks[block])
+        count = max(1, (end_of_turn - first) // ep) if last + 1 - first == ep else 1
+        groups.append(Group(last + 1 - first, (need,), False, index + first // ep, count))
+        first += count * ep
+    return groups
 
 
 @dataclass(frozen=True)

@@ -118,3 +118,16 @@ def test_the_answer_on_precision_is_what_its_tables_say() -> None:
     assert float(rows["linear, 64 entries"][0]) >= float(rows["table, 1024 entries"][0]) - 0.5
     assert float(rows["12-bit state"][0]) < float(rows["7 bits, per row"][0]) < float(rows["16-bit state"][0])
     assert float(rows["16-bit weights, 16-bit vectors"][2]) > 0.95 > float(rows["16-bit weights, 12-bit vectors"][2])
+
+
+def test_design_space() -> None:
+    script, expected = load("design_space")
+    small = script.results(small=True)
+    assert len(small) == 2 * 2 * 9 * 4
+    assert numbers(script.summary(small)) <= numbers(expected)
+    chosen = script.best(small)
+    for (npe, hidden, threads), point in chosen.items():
+        # more threads never lower the best utilization, and no EP beats the chosen one
+        assert threads == 1 or point.utilization >= chosen[npe, hidden, threads - 1].utilization
+        rivals = [each for each in small if (each.npe, each.hidden, each.threads) == (npe, hidden, threads)]
+        assert point.cycles == min(each.cycles for each in rivals)

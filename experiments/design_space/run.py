@@ -1,0 +1,134 @@
+"""How do array size, parallelism, model size and threads play together, over a whole design space?
+
+LSTMs of six sizes (input = hidden, 25 steps), as many of them as there are threads, on arrays of NPE = 4096 to 131072
+multipliers, for EP = 1 to 256 and VP = min(4 * hidden, NPE // EP), with default latencies: 1,296 points, each
+simulated exactly. `lstmsim sweep` runs it; the table, the SQLite file and the picture go to out/design_space.
+
+Run `python experiments/design_space/run.py`; `--write` refreshes expected.md beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lstmsim.sweep.run import run_sweep
+
+STEPS = 25
+ARRAYS = tuple(4096 * 2**k for k in range(6))
+HIDDEN = (256, 512, 768, 1024, 1536, 2048)
+THREADS = (1, 2, 3, 4)
+
+
+def spec(arrays: Sequence[int] = ARRAYS, hidden: Sequence[int] = HIDDEN) -> dict[str, Any]:
+    """The sweep, laid out like its file."""
+    core = "chip.cores.0"
+    layer = "jobs.0.model.layers.0"
+    return {
+        "name": "design_space",
+        "scenario": {
+            "chip": {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 65536, "ep": 32, "vp": 2048}]},
+            "jobs": [{"model": {"layers": [{"cell": "lstm", "hidden": 512, "input": 512}]}, "steps": STEPS}],
+        },
+        "axes": {
+            "npe": {"path": f"{core}.npe", "values": list(arrays)},
+            "hidden": {"path": [f"{layer}.hidden", f"{layer}.input"], "values": list(hidden)},
+            "ep": {"path": f"{core}.ep", "from": 1, "to": 256, "factor": 2},
+            "threads": {"path": [f"{core}.threads", "jobs.0.count"], "values": list(THREADS)},
+            "vp": {"path": f"{core}.vp", "expression": "min(4 * hidden, npe // ep)"},
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Point:
+    """One simulated point."""
+
+    npe: int
+    hidden: int
+    ep: int
+    threads: int
+    cycles: int
+    utilization: float
+
+
+def points(table: Path) -> list[Point]:
+    """The points of a sweep's table that could be simulated."""
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["status"] == "done"]
+    return [
+        Point(
+            *(int(row[name]) for name in ("npe", "hidden", "ep", "threads", "makespan_cycles")),
+            float(row["utilization"]),
+        )
+        for row in rows
+    ]
+
+
+def results(folder: Path | None = None, small: bool = False) -> list[Point]:
+    """All points; `small`: two arrays and two models. Without a folder nothing is kept."""
+    wanted = spec(ARRAYS[2:5:2], HIDDEN[1:4:2]) if small else spec()
+    if folder is not None:
+        run_sweep(wanted, folder)
+        return points(folder / "sweep.csv")
+    with tempfile.TemporaryDirectory() as place:
+        run_sweep(wanted, place, jobs=1)
+        return points(Path(place, "sweep.csv"))
+
+
+def best(found: Iterable[Point]) -> Mapping[tuple[int, int, int], Point]:
+    """The fastest EP of each (npe, hidden, threads); the smallest of equals."""
+    chosen: dict[tuple[int, int, int], Point] = {}
+    for each in sorted(found, key=lambda point: (point.cycles, point.ep)):
+        chosen.setdefault((each.npe, each.hidden, each.threads), each)
+    return chosen
+
+
+def summary(found: Sequence[Point]) -> str:
+    """The best EP of every array, model and number of threads, and its utilization."""
+    chosen = best(found)
+    lines = [
+        "# Design space of the column-wise NPU",
+        "",
+        "Best EP (power of two; VP = min(4 * hidden, NPE // EP)) and the utilization there; as many LSTMs as threads.",
+        "",
+        "| NPE | hidden | 1 thread | 2 threads | 3 threads | 4 threads |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for npe, hidden in sorted({(each.npe, each.hidden) for each in found}):
+        row = [chosen[npe, hidden, threads] for threads in THREADS]
+        cells = " | ".join(f"EP {each.ep}: {100 * each.utilization:.1f} %" for each in row)
+        lines.append(f"| {npe:,} | {hidden:,} | {cells} |")
+    gains = {key: chosen[key].utilization / chosen[*key[:2], 1].utilization for key in chosen}
+    second = [(gain, key) for key, gain in gains.items() if key[2] == 2]
+    most, least = max(second), min(second)
+    lines += [
+        "",
+        f"A second thread buys most at NPE {most[1][0]:,} for hidden {most[1][1]:,} ({most[0]:.2f} times the",
+        f"utilization) and least at NPE {least[1][0]:,} for hidden {least[1][1]:,} ({least[0]:.2f} times).",
+        f"Points simulated: {len(found):,}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="refresh expected.md")
+    arguments = parser.parse_args()
+    home = Path(__file__).resolve().parent
+    folder = home.parents[1] / "out" / "design_space"
+    found = results(folder)
+    text = summary(found)
+    print(text)
+    if arguments.write:
+        (home / "expected.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""`lstmsim merge`."""
+
+from __future__ import annotations
+
+import click
+
+from lstmsim.cli.outputs import check_outputs, remark, status
+from lstmsim.cli.sweep import draw, plot_outputs
+
+__all__ = ["command"]
+
+
+@click.command(name="merge", short_help="Join the shards of a sweep.")
+@click.argument("out", type=click.Path(), metavar="OUT.sqlite")
+@click.argument("inputs", type=click.Path(), metavar="IN.sqlite...", nargs=-1, required=True)
+@click.option(
+    "--plot", "plot_path", metavar="FILE", help="Draw the results: .png, .svg or .pdf; numbers beside it, .csv."
+)
+def command(out: str, inputs: tuple[str, ...], plot_path: str | None) -> None:
+    """Join files that `lstmsim sweep --shard` wrote into OUT.sqlite, and write the table beside it, as .csv.
+
+    All must come from the same sweep file, scenario and version. The table is that of a sweep without shards.
+
+    \b
+    lstmsim merge results/sweep.sqlite results/sweep-*-of-20.sqlite
+    """
+    from lstmsim.sweep.merge import merge
+
+    check_outputs({"OUT.sqlite": out} | plot_outputs(plot_path), inputs=inputs)
+    with status(f"merging {len(inputs)} files"):
+        merged = merge(out, inputs)
+    missing = merged.total - merged.points
+    click.echo(f"{merged.points:,} of {merged.total:,} points" + (f"; {missing:,} are missing" if missing else ""))
+    for path in [merged.path, *merged.tables, *draw(merged.path, plot_path)]:
+        remark(f"wrote {path}")

@@ -1,0 +1,150 @@
+"""`lstmsim sweep`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
+from lstmsim.errors import InputError, Mistake
+
+if TYPE_CHECKING:
+    from lstmsim.sweep.run import Progress
+
+__all__ = ["command"]
+
+_BAR_CELLS = 24
+
+
+def _shard(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    """`3/20` as (3, 20)."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
+    index, count = (int(each) for each in found.groups()) if found else (0, 0)
+    if not 1 <= index <= count:
+        raise click.BadParameter(f"{text!r} is not a shard like 3/20, counted from 1")
+    return index, count
+
+
+@click.command(name="sweep", short_help="Simulate a whole design space: in parallel, and resumed where it stopped.")
+@click.argument("spec", type=click.Path())
+@click.option("--out", "folder", metavar="DIR", required=True, help="Folder for the results; made if it is not there.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1, 1024), help="Processes; default: one for each processor.")
+@click.option("--dask", metavar="ADDRESS", help="Compute on a dask cluster, like tcp://host:8786.")
+@click.option("--shard", metavar="I/N", callback=_shard, help="Only every N-th point, from the I-th; then merge.")
+@click.option("--retry-failed", is_flag=True, help="Compute points again that have failed.")
+@click.option("--no-resume", is_flag=True, help="Forget the results in DIR and begin anew.")
+@click.option(
+    "--plot", "plot_path", metavar="FILE", help="Draw the results: .png, .svg or .pdf; numbers beside it, .csv."
+)
+@click.option(
+    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
+)
+def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **options: Any) -> None:
+    """Simulate every point of the design space that the file SPEC describes, and write DIR/sweep.csv.
+
+    SPEC names a scenario, axes (a path in the scenario and its values), and constraints. Points that break a constraint
+    or cannot be built are kept with their reason. Everything is kept in DIR/sweep.sqlite: whatever stops a sweep, the
+    same command goes on where it was. The table does not depend on the number of processes.
+
+    \b
+    lstmsim sweep spec.yaml --out results --plot results/map.png
+    lstmsim sweep spec.yaml --out results --shard 3/20
+    """
+    from lstmsim.sweep.run import make_folder, run_sweep, table_stem
+
+    if options["dask"] is not None and options["jobs"] is not None:
+        raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
+    outputs = plot_outputs(plot_path)
+    make_folder(folder)
+    outputs |= {"--out": f"{table_stem(folder, options['shard'])}.csv"}
+    check_outputs(outputs, inputs=[spec])
+    with _bar(os.path.basename(spec)) as show:
+        result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
+    counts = result.progress
+    done = counts.done - counts.infeasible - counts.failed
+    parts = [f"{counts.done:,} points: {done:,} simulated", f"{counts.infeasible:,} infeasible"]
+    click.echo(", ".join([*parts, f"{counts.failed:,} failed"]))
+    if counts.reused:
+        remark(f"{counts.reused:,} of them had a result already")
+    if counts.failed:
+        remark("points that failed are in the table with their error; --retry-failed computes them again")
+    for path in [result.path, *result.tables, *draw(result.path, plot_path)]:
+        remark(f"wrote {path}")
+
+
+def plot_outputs(plot_path: str | None) -> dict[str, str | None]:
+    """The files that `--plot` writes, by what they are; `InputError` for another suffix than a picture's."""
+    if plot_path is None:
+        return {}
+    from lstmsim.plots.figures import SUFFIXES
+
+    check_suffix("--plot", plot_path, SUFFIXES)
+    return {"--plot": plot_path, "--plot's numbers": os.path.splitext(plot_path)[0] + ".csv"}
+
+
+def draw(store_path: str, plot_path: str | None) -> list[str]:
+    """Draw what is in the SQLite file, if a picture is asked for; the names of the files written."""
+    if plot_path is None:
+        return []
+    from lstmsim.plots.sweep import plot
+    from lstmsim.sweep.store import Store
+
+    with status(f"drawing {os.path.basename(plot_path)}"), Store(store_path, create=False) as store:
+        plot(store, plot_path)
+    return [str(each) for each in plot_outputs(plot_path).values()]
+
+
+@contextmanager
+def _bar(text: str) -> Iterator[Any]:
+    """Something to call with each `Progress`: a bar with rate and remaining time, on a terminal only."""
+    stream = sys.stderr
+    if stream is None or not stream.isatty():
+        yield None
+        return
+    width, began, first = 0, time.monotonic(), None
+
+    def show(counts: Progress) -> None:
+        nonlocal width, began, first
+        if first is None:
+            began, first = time.monotonic(), counts.done
+        line = bar_line(text, counts, counts.done - first, time.monotonic() - began)
+        stream.write("\r" + line.ljust(width))
+        stream.flush()
+        width = len(line)
+
+    try:
+        yield show
+    finally:
+        stream.write("\r" + " " * width + "\r")
+        stream.flush()
+
+
+def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
+    """The line of the bar: `computed` points took `seconds`.
+
+    >>> from lstmsim.sweep.run import Progress
+    >>> bar_line("a.yaml", Progress(done=50, total=200, failed=1), 40, 20.0)
+    'a.yaml [######..................] 50/200  2.0/s  1:15 left  1 failed'
+    """
+    filled = _BAR_CELLS * counts.done // max(counts.total, 1)
+    parts = [f"{text} [{'#' * filled}{'.' * (_BAR_CELLS - filled)}] {counts.done:,}/{counts.total:,}"]
+    if computed and seconds > 0:
+        rate = computed / seconds
+        parts.append(f"{rate:,.1f}/s" if rate < 100 else f"{rate:,.0f}/s")
+        left = round((counts.total - counts.done) / rate)
+        clock = (
+            f"{left // 60}:{left % 60:02d}" if left < 3600 else f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d}"
+        )
+        parts.append(f"{clock} left")
+    if counts.failed:
+        parts.append(f"{counts.failed:,} failed")
+    return "  ".join(parts)

@@ -1,0 +1,204 @@
+"""The one file of a sweep: SQLite, written by one process, complete up to the last commit whatever ends it.
+
+`results` holds what was computed, by key; it outlives a change of the sweep file. `points` links each point of the
+present sweep to its result and has its values. `sweep` is both, in the order of the points. `timings` keeps the wall
+times apart, so that equal sweeps have equal tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.sweep.evaluate import NUMBERS, Outcome
+from lstmsim.sweep.spec import Value
+
+__all__ = ["FORMAT", "Store", "quoted"]
+
+FORMAT = "lstmsim sweep 1"
+_WRITES = "another process writes to it"
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL.
+
+    >>> quoted("ep")
+    '"ep"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Store:
+    """An open file; `with` closes it. `InputError` for a file that is no sweep's, or that another process holds."""
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool) -> None:
+        self.path = os.fspath(path)
+        if not create and not os.path.isfile(self.path):
+            raise InputError(f"no file called {self.path!r}; `lstmsim sweep` writes one")
+        try:
+            self.sql = sqlite3.connect(self.path, timeout=1, isolation_level=None)
+        except sqlite3.Error as error:
+            raise InputError(Mistake(self.path, f"cannot be opened ({error})")) from None
+        try:
+            self._open(create)
+        except BaseException:
+            self.sql.close()
+            raise
+
+    def _open(self, create: bool) -> None:
+        try:
+            self.sql.execute("PRAGMA locking_mode = EXCLUSIVE" if create else "PRAGMA query_only = ON")
+            self.sql.execute("PRAGMA synchronous = NORMAL")
+            tables = {name for (name,) in self.sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if create:
+                # Taking the lock now, not at the first result.
+                self.sql.execute("BEGIN EXCLUSIVE")
+                if not tables:
+                    self._create()
+                self.sql.execute("COMMIT")
+        except sqlite3.Error as error:
+            locked = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+            text = _WRITES if locked else f"is no table of a sweep ({error})"
+            raise InputError(Mistake(self.path, text)) from None
+        if tables and ("meta" not in tables or self.meta("format") != FORMAT):
+            raise InputError(Mistake(self.path, "is no table of a sweep that this version of lstmsim can read"))
+
+    def _create(self) -> None:
+        numbers = ", ".join(quoted(each) for each in NUMBERS)
+        self.sql.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID")
+        self.sql.execute(
+            f"CREATE TABLE results (key TEXT PRIMARY KEY, status TEXT NOT NULL, {numbers}, reason TEXT) WITHOUT ROWID"
+        )
+        self.sql.execute("CREATE TABLE timings (point INTEGER PRIMARY KEY, seconds REAL NOT NULL)")
+        self.sql.execute("INSERT INTO meta VALUES ('format', ?)", [FORMAT])
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sql.close()
+
+    def meta(self, name: str) -> str | None:
+        """A text about the whole file, None if there is none of that name."""
+        try:
+            row = self.sql.execute("SELECT content FROM meta WHERE name = ?", [name]).fetchone()
+        except sqlite3.Error as error:
+            raise InputError(Mistake(self.path, f"is damaged ({error})")) from None
+        return None if row is None else str(row[0])
+
+    def begin(
+        self, identity: str, axes: Sequence[tuple[str, Sequence[str]]], total: int, derived: Sequence[str] = ()
+    ) -> bool:
+        """Make the file one of this sweep, with columns for its axes (name, paths); whether it was another's before.
+
+        `derived`: those of the axes that are computed from others. What was simulated for another sweep stays, for
+        points with equal keys.
+        """
+        if self.meta("identity") == identity:
+            return False
+        columns = "".join(f", {quoted(name)}" for name, _ in axes)
+        shown = ["p.point", *(f"p.{quoted(name)}" for name, _ in axes), "r.status"]
+        shown += [*(f"r.{quoted(each)}" for each in NUMBERS), "r.reason", "p.key"]
+        described = json.dumps([[name, list(paths)] for name, paths in axes])
+        before = self.meta("identity") is not None
+        with self.transaction():
+            self.sql.execute("DROP VIEW IF EXISTS sweep")
+            self.sql.execute("DROP TABLE IF EXISTS points")
+            self.sql.execute("DELETE FROM timings")
+            self.sql.execute("DELETE FROM results WHERE status != 'done'")
+            self.sql.execute(f"CREATE TABLE points (point INTEGER PRIMARY KEY, key TEXT NOT NULL{columns})")
+            self.sql.execute(
+                f"CREATE VIEW sweep AS SELECT {', '.join(shown)} "
+                "FROM points p JOIN results r ON r.key = p.key ORDER BY p.point"
+            )
+            pairs = [("identity", identity), ("axes", described), ("total", str(total))]
+            pairs += [("derived", json.dumps(list(derived)))]
+            self.sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+        return before
+
+    def forget(self) -> None:
+        """Drop every point and result."""
+        with self.transaction():
+            self.sql.execute("DELETE FROM meta WHERE name = 'identity'")
+            self.sql.execute("DELETE FROM results")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of the block or nothing of it; a full disk is a `LstmsimError`."""
+        try:
+            self.sql.execute("BEGIN IMMEDIATE")
+            yield
+            self.sql.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise LstmsimError(f"{self.path}: {error}; results up to the last commit are kept") from None
+        finally:
+            if self.sql.in_transaction:
+                self.sql.execute("ROLLBACK")
+
+    def record(self, rows: Iterable[tuple[Outcome, Sequence[Value]]]) -> None:
+        """Write outcomes with the values of their points, all in one commit; what is done is never replaced."""
+        pairs = list(rows)
+        if not pairs:
+            return
+        empty = (None,) * len(NUMBERS)
+        results = [(each.key, each.status, *(each.numbers or empty), each.reason) for each, _ in pairs]
+        points = [(each.point, each.key, *values) for each, values in pairs]
+        timings = [(each.point, each.seconds) for each, _ in pairs]
+        with self.transaction():
+            self.put(results, points)
+            self.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", timings)
+
+    def put(self, results: Sequence[Sequence[Any]], points: Sequence[Sequence[Any]]) -> None:
+        """Insert rows of the two tables; a failed result makes room for another one."""
+        changed = ", ".join(f"{quoted(each)} = excluded.{quoted(each)}" for each in ("status", *NUMBERS, "reason"))
+        again = f"ON CONFLICT (key) DO UPDATE SET {changed} WHERE results.status = 'failed'"
+        if results:
+            self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", results)
+        if points:
+            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", points)
+
+    def tidy(self) -> None:
+        """Forget failures that no point has any more."""
+        with self.transaction():
+            self.sql.execute("DELETE FROM results WHERE status = 'failed' AND key NOT IN (SELECT key FROM points)")
+
+    def has(self, key: str) -> bool:
+        """Whether that scenario has been simulated."""
+        found = self.sql.execute("SELECT 1 FROM results WHERE key = ? AND status = 'done'", [key])
+        return found.fetchone() is not None
+
+    def has_any(self) -> bool:
+        """Whether anything has been simulated that no point has."""
+        text = "SELECT 1 FROM results WHERE status = 'done' AND key NOT IN (SELECT key FROM points) LIMIT 1"
+        return self.sql.execute(text).fetchone() is not None
+
+    def link(self, points: Sequence[Sequence[Any]]) -> None:
+        """Give points (number, key, values) the results that are there already."""
+        with self.transaction():
+            self.put([], points)
+
+    def statuses(self) -> Iterator[tuple[int, str]]:
+        """Every point that has a result, and its status."""
+        return self.sql.execute("SELECT p.point, r.status FROM points p JOIN results r ON r.key = p.key")
+
+    def axes(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Names and paths of the axes, then of derived values."""
+        return [(str(name), tuple(paths)) for name, paths in json.loads(self.meta("axes") or "[]")]
+
+    def derived(self) -> list[str]:
+        """Names among the axes that are computed from others."""
+        return [str(name) for name in json.loads(self.meta("derived") or "[]")]
+
+    def rows(self, columns: Sequence[str], where: str = "") -> Iterator[tuple[Any, ...]]:
+        """Those columns of the table, in the order of the points; `where` is an SQL condition of ours."""
+        text = f"SELECT {', '.join(quoted(each) for each in columns)} FROM sweep {where}"
+        return self.sql.execute(text)
+
+
+def _marks(rows: Sequence[Sequence[Any]]) -> str:
+    return ", ".join("?" * len(rows[0]))

@@ -1,0 +1,93 @@
+"""Pictures of sweeps: which one, what is in it, and its numbers beside it."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from lstmsim.errors import InputError
+from lstmsim.plots.sweep import MAX_PANELS, plot
+from lstmsim.sweep.run import run_sweep
+from lstmsim.sweep.store import Store
+from tests.sweep.specs import HIDDEN, spec
+
+EP = {"path": "chip.cores.0.ep", "from": 2, "to": 16, "factor": 2}
+VP = {"path": "chip.cores.0.vp", "values": [8, 16, 32]}
+
+
+def drawn(
+    folder: Path, axes: dict[str, Any], name: str = "a.svg", **others: Any
+) -> tuple[Figure, list[dict[str, str]]]:
+    run_sweep(spec(axes=axes, constraints=[], **others), folder, jobs=1)
+    with Store(folder / "sweep.sqlite", create=False) as store:
+        figure = plot(store, folder / name)
+    with open((folder / name).with_suffix(".csv"), encoding="utf-8", newline="") as file:
+        return figure, list(csv.DictReader(file))
+
+
+def test_a_heat_map_has_a_number_a_hatch_or_nothing_in_each_cell_and_outlines_the_best(tmp_path: Path) -> None:
+    # The zip covers only a part of the grid.
+    axes = {"e": {**EP, "from": 4}, "v": {**VP, "values": [64, 16, 32]}}
+    figure, numbers = drawn(tmp_path, axes, combine="zip")
+    (panel,) = figure.axes
+    done = [row for row in numbers if row["status"] == "done"]
+    assert sorted(text.get_text() for text in panel.texts) == sorted(row["makespan_cycles"] for row in done)
+    boxes = [each for each in panel.patches if isinstance(each, Rectangle)]
+    hatched = [each for each in boxes if each.get_hatch()]
+    assert len(hatched) == len(numbers) - len(done) == 1
+    (best,) = [each for each in boxes if not each.get_hatch()]
+    (row,) = [row for row in done if row["best"] == "1"]
+    assert int(row["makespan_cycles"]) == min(int(each["makespan_cycles"]) for each in done)
+    eps, vps = ([tick.get_text() for tick in ticks] for ticks in (panel.get_xticklabels(), panel.get_yticklabels()))
+    assert (eps, vps) == (["4", "8", "16"], ["16", "32", "64"])
+    assert (eps[round(best.get_x() + 0.5)], vps[round(best.get_y() + 0.5)]) == (row["ep"], row["vp"])
+
+
+def test_other_axes_make_a_map_each_up_to_a_page(tmp_path: Path) -> None:
+    hidden = {"path": HIDDEN, "from": 8, "to": 8 + MAX_PANELS}
+    axes = {"h": hidden, "ep": {**EP, "values": [4, 8]}, "vp": VP}
+    for key in ("from", "to", "factor"):
+        del axes["ep"][key]
+    figure, numbers = drawn(tmp_path, axes)
+    assert len([panel for panel in figure.axes if panel.get_visible()]) == MAX_PANELS
+    assert "1 more maps are not drawn" in figure.get_suptitle()
+    assert len(numbers) == MAX_PANELS * 6
+
+
+def test_an_axis_of_array_sizes_gives_utilization_curves(tmp_path: Path) -> None:
+    axes = {
+        "npe": {"path": "chip.cores.0.npe", "from": 256, "to": 1024, "factor": 2},
+        "h": {"path": HIDDEN, "values": [16, 32]},
+    }
+    figure, numbers = drawn(tmp_path, axes)
+    lines = figure.axes[0].get_lines()
+    assert [list(line.get_xdata()) for line in lines] == [[256, 512, 1024]] * 2
+    shown = [float(value) for line in lines for value in line.get_ydata()]
+    assert shown == pytest.approx([100 * float(row["utilization"]) for row in numbers])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["h 16", "h 32"]
+
+
+def test_anything_else_gives_the_front(tmp_path: Path) -> None:
+    # A VP that follows from EP spans no map.
+    vp = {"path": "chip.cores.0.vp", "expression": "min(32, 256 // ep)"}
+    figure, numbers = drawn(tmp_path, {"ep": {**EP, "from": 1}, "h": {"path": HIDDEN, "values": [16, 32]}, "vp": vp})
+    fronts = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "-"]
+    joined = {(x, y) for line in fronts for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
+    on_front = {(int(row["pes_used"]), int(row["makespan_cycles"])) for row in numbers if row["pareto"] == "1"}
+    assert joined == on_front != set()
+
+
+def test_equal_tables_give_equal_pictures_and_nothing_to_draw_is_said(tmp_path: Path) -> None:
+    axes = {"ep": EP, "vp": VP}
+    drawn(tmp_path / "a", axes)
+    drawn(tmp_path / "b", axes)
+    assert (tmp_path / "a" / "a.svg").read_bytes() == (tmp_path / "b" / "a.svg").read_bytes()
+    with pytest.raises(InputError, match="no point could be simulated"):
+        drawn(tmp_path / "c", {"ep": {**EP, "from": 100, "to": 200}})
+    with pytest.raises(InputError, match="not a picture's name"):
+        drawn(tmp_path / "a", axes, "a.gif")

@@ -1,0 +1,23 @@
+"""Sweeps small enough to be run many times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CORE = {"npe": 256, "ep": 8, "vp": 32, "threads": 2, "tail_width": 16}
+LAYER = {"cell": "lstm", "hidden": 24, "input": 24}
+SCENARIO = {
+    "chip": {"kind": "column-npu", "frequency_mhz": 100, "cores": [CORE]},
+    "jobs": [{"model": {"name": "m", "layers": [LAYER]}, "steps": 3, "count": 2}],
+}
+HIDDEN = ["jobs.0.model.layers.0.hidden", "jobs.0.model.layers.0.input"]
+
+
+def spec(**changes: Any) -> dict[str, Any]:
+    """EP x VP x hidden: 60 points, some infeasible by a constraint, some because the chip cannot be built."""
+    axes = {
+        "ep": {"path": "chip.cores.0.ep", "from": 1, "to": 16, "factor": 2},
+        "vp": {"path": "chip.cores.0.vp", "values": [2, 16, 32, 64]},
+        "hidden": {"path": HIDDEN, "from": 16, "to": 32, "step": 8},
+    }
+    return {"scenario": SCENARIO, "axes": axes, "constraints": ["vp <= 2 * hidden"], **changes}
