@@ -25,9 +25,24 @@ if TYPE_CHECKING:
 
     from lstmsim.applications.accuracy_study import AccuracyReport
     from lstmsim.replay.check import Checked
+    from lstmsim.search.result import SearchResult
+    from lstmsim.sweep.run import SweepResult
 
-__all__ = ["Run", "accuracy", "check_numerics", "load_scenario", "load_trace", "plot", "plot_accuracy", "run"]
-__all__ += ["save_trace", "simulate", "trace"]
+__all__ = [
+    "Run",
+    "accuracy",
+    "check_numerics",
+    "load_scenario",
+    "load_trace",
+    "plot",
+    "plot_accuracy",
+    "run",
+    "save_trace",
+    "search",
+    "simulate",
+    "sweep",
+    "trace",
+]
 
 #: Most operations whose trace is kept: a row has about 100 bytes.
 MAX_TRACE_OPERATIONS = 10_000_000
@@ -226,3 +241,39 @@ def plot(
 
     drawn = timeline.timeline if isinstance(timeline, Run) else timeline
     return plots.plot(drawn, path, start=start, end=end, cores=cores)
+
+
+def search(
+    scenario: Source,
+    npe: int,
+    *,
+    exhaustive: bool = False,
+    any_ep: bool = False,
+    core: int | None = None,
+    overrides: Sequence[str] = (),
+) -> SearchResult:
+    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs; see `lstmsim.search.search`.
+
+    >>> jobs = [{"model": "lstm-512", "steps": 25}]
+    >>> search({"chip": "column-npu-64k", "jobs": jobs}, 65536).common.walk.chosen.ep
+    32
+    """
+    from lstmsim.search import search as searching
+
+    loaded = load_scenario(scenario, overrides)
+    return searching.search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core)
+
+
+def sweep(spec: Path | Mapping[str, Any], folder: Path, *, jobs: int | None = None) -> SweepResult:
+    """Simulate every point of a design space and write its tables into `folder`; see `lstmsim.sweep.run`.
+
+    >>> import tempfile
+    >>> axes = {"ep": {"path": "chip.cores.0.ep", "values": [16, 32]}}
+    >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sweep({"scenario": scenario, "axes": axes}, folder, jobs=1).progress.done
+    2
+    """
+    from lstmsim.sweep.run import run_sweep
+
+    return run_sweep(spec, folder, jobs=jobs)

@@ -19,10 +19,8 @@ __all__ = ["available", "compiled", "loaded"]
 
 #: Modules and their functions, each after those that it calls.
 _ORDER = {
-    "periods": (
-        *("forget_mark", "describe_units", "describe_thread", "describe_results", "describe", "too_far_apart"),
-        *("remember", "periods_for", "skip", "look_for_period"),
-    ),
+    "snapshot": ("describe_units", "describe_thread", "describe_results", "describe", "too_far_apart"),
+    "periods": ("forget_mark", "remember", "periods_for", "skip", "look_for_period"),
     "streams": (
         *("phase_table", "stream_table", "operation_of", "start_of", "earlier_start", "end_of_need", "end_of_frame"),
         *("resolve", "settle", "move_on", "note_start", "complete"),

@@ -44,7 +44,7 @@ def walk(limits: Limits, npe: int, score: Score, any_ep: bool = False, tolerance
     stopped = f"EP {2 * doublings(limits, npe)[-1]} would leave fewer than {limits.gates} rows, which one unit needs"
     for ep in doublings(limits, npe):
         if path and ep >= 2 * limits.width:
-            stopped = f"EP {ep // 2} holds the longest vector ({limits.width}); a wider one only has fewer rows"
+            stopped = f"EP {ep // 2} holds the longest vector ({limits.width}); a wider one saves no column group"
             break
         found = score(ep, widest_vp(limits, npe, ep)[0])
         if isinstance(found, Point):

@@ -44,7 +44,8 @@ def _found_text(found: Found) -> str:
     for point in sorted([*walk.path, *walk.refined], key=lambda each: (each.ep, each.vp)):
         rows.append(["*" if point == walk.chosen else "", *_point_cells(point)])
     lines = table(rows, left=(0, 3))
-    lines += [f"EP {each.ep}, VP {each.vp} cannot be simulated: {each.reason}" for each in walk.refused]
+    for each in walk.refused:
+        lines += textwrap.wrap(f"EP {each.ep}, VP {each.vp} cannot be simulated: {each.reason}", _WIDTH)
     chosen = walk.chosen
     rule = (
         f"An EP that ties or takes up to {100 * TOLERANCE:.0f} % more cycles than the best does not end the walk, "

@@ -1,0 +1,167 @@
+"""`lstmsim search`: what it prints and writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.runner import call
+
+CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
+JOB = {"model": {"name": "tiny", "layers": [{"cell": "lstm", "hidden": 24, "input": 20}]}, "steps": 4}
+OTHER = {"model": {"name": "wide", "layers": [{"cell": "gru", "hidden": 150, "input": 60}]}, "steps": 3}
+
+
+def scenario(folder: Path, *jobs: object, **chip: object) -> str:
+    path = folder / "s.json"
+    path.write_text(json.dumps({"chip": {**CHIP, **chip}, "jobs": list(jobs) or [JOB]}))
+    return str(path)
+
+
+def result(*arguments: str) -> dict[str, Any]:
+    done = call("search", *arguments, "--json", "-")
+    assert done.exit_code == 0, done.output
+    assert not done.stderr
+    found: dict[str, Any] = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
+    return found
+
+
+def refused(*arguments: str) -> str:
+    done = call("search", *arguments)
+    assert done.exit_code == 2
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+    return done.stderr
+
+
+def test_the_path_is_shown_and_the_choice_marked(tmp_path: Path) -> None:
+    path = scenario(tmp_path)
+    found = result(path, "--npe", "1024")
+    assert found["schema"] == "lstmsim/search/1"
+    assert (found["hw"], found["npe"], found["mix"], found["exhaustive"]) == (96, 1024, None, None)
+    shown = call("search", path, "--npe", "1024")
+    assert shown.exit_code == 0
+    assert not shown.stderr
+    rows = [line.split() for line in shown.stdout.splitlines() if line.endswith("%") and line[0] in " *"]
+    assert len(rows) == len(found["path"]) > 3
+    marked = [row for row in rows if row[0] == "*"]
+    assert [row[1:3] for row in marked] == [[str(found["chosen"]["ep"]), str(found["chosen"]["vp"])]]
+    for row, point in zip(rows, found["path"], strict=True):
+        own = row[1:] if row[0] == "*" else row
+        assert [int(own[0]), int(own[1]), own[2]] == [point["ep"], point["vp"], point["bound"]]
+        assert int(own[3].replace(",", "")) == point["cycles"]
+        assert float(own[4]) == pytest.approx(100 * point["utilization"], abs=0.06)
+        assert float(own[6]) == pytest.approx(100 * point["hazard"], abs=0.06)
+    assert "stopped: EP " in shown.stdout
+    assert "up to 20 % more" in " ".join(shown.stdout.split())
+    assert "optimum" not in shown.stdout
+    assert "MIX" not in shown.stdout
+
+
+def test_exhaustive_tells_the_regret(tmp_path: Path) -> None:
+    path = scenario(tmp_path)
+    brute = result(path, "--npe", "1000", "--exhaustive")["exhaustive"]
+    shown = call("search", path, "--npe", "1000", "--exhaustive").stdout
+    assert f"optimum of all {brute['simulated']} useful pairs: EP {brute['optimum']['ep']}, " in shown
+    assert f"regret of the greedy choice: {brute['regret_percent']:.2f} %" in shown
+
+
+def test_any_ep_and_overrides(tmp_path: Path) -> None:
+    path = scenario(tmp_path)
+    found = result(path, "--npe", "1000", "--any-ep", "--set", "jobs.0.steps=9")
+    assert found["any_ep"]
+    assert {point["ep"] & (point["ep"] - 1) for point in found["path"]} == {0}
+    assert all(point["ep"] & (point["ep"] - 1) for point in found["refined"])
+    assert found["chosen"] in found["path"] + found["refined"]
+    assert found["chosen"]["cycles"] > result(path, "--npe", "1000", "--any-ep")["chosen"]["cycles"]
+    shown = call("search", path, "--npe", "1000", "--any-ep").stdout
+    assert "any EP" in shown
+    eps = [int(line.lstrip("* ").split()[0]) for line in shown.splitlines() if line.endswith("%") and line[0] in " *"]
+    assert eps == sorted(eps)
+    assert 3 in eps or any(ep & (ep - 1) for ep in eps)
+
+
+def test_a_mix_names_its_cat(tmp_path: Path) -> None:
+    path = scenario(tmp_path, JOB, OTHER)
+    found = result(path, "--npe", "2048", "--exhaustive")
+    models = found["mix"]["models"]
+    assert [each["model"] for each in models] == ["tiny", "wide"]
+    assert found["mix"]["cat"] == max(e["chosen"]["ep"] for e in models) // min(e["chosen"]["ep"] for e in models) > 1
+    shown = call("search", path, "--npe", "2048", "--exhaustive").stdout
+    assert f"CAT-{found['mix']['cat']} suffices: trees of {found['mix']['tree_inputs']} inputs give EP " in shown
+    text = " ".join(shown.split())
+    assert f"take {found['chosen']['cycles']:,} cycles: that is a simulated run of the whole scenario" in text
+    assert "runs of one model's jobs alone" in text
+    total = next(line for line in shown.splitlines() if line.startswith("sum ")).split()
+    assert total[1:] == [
+        f"{sum(each['chosen']['cycles'] for each in models):,}",
+        f"{sum(each['cycles_at_common_ep'] for each in models):,}",
+    ]
+
+
+def test_without_a_common_tree_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lstmsim.search.search.cat_choices", lambda eps, models: (None, ()))
+    path = scenario(tmp_path, JOB, OTHER)
+    assert result(path, "--npe", "2048")["mix"]["cat"] is None
+    assert "CAT: no adder tree has all of EP " in call("search", path, "--npe", "2048").stdout
+
+
+def test_equal_choices_need_no_cat(tmp_path: Path) -> None:
+    renamed = {**JOB, "model": {**JOB["model"], "name": "same"}}  # type: ignore[dict-item]
+    shown = call("search", scenario(tmp_path, JOB, renamed), "--npe", "1024").stdout
+    assert "CAT: none is needed, every model takes EP " in shown
+
+
+def test_cores(tmp_path: Path) -> None:
+    cores = [{"count": 2, "npe": 64, "ep": 4}, {"npe": 32, "ep": 2}]
+    path = scenario(tmp_path, cores=cores)
+    assert refused(path, "--npe", "512").startswith("--core: the 3 cores of chip column-npu are not equal; say which")
+    assert refused(path, "--npe", "512", "--core", "3").startswith(
+        "--core: there is no core 3; the chip has 3 (0 to 2)"
+    )
+    assert result(path, "--npe", "512", "--core", "2")["cores"] == [2]
+    equal = scenario(tmp_path, cores=cores[:1])
+    assert result(equal, "--npe", "512")["cores"] == [0, 1]
+    assert "cores 0 to 1, each with NPE 512" in call("search", equal, "--npe", "512").stdout
+
+
+def test_written_whole_beside_the_text(tmp_path: Path) -> None:
+    path, out = scenario(tmp_path), tmp_path / "out.json"
+    done = call("search", path, "--npe", "256", "--json", str(out))
+    assert done.exit_code == 0
+    assert done.stderr == f"wrote {out}\n"
+    assert json.loads(out.read_text()) == result(path, "--npe", "256")
+    assert done.stdout == call("search", path, "--npe", "256").stdout
+
+
+@pytest.mark.parametrize(
+    ("npe", "line"),
+    [
+        ("0", "--npe: must be at least 1, got 0\n"),
+        ("-8", "--npe: must be at least 1, got -8\n"),
+        ("3", "--npe: must be at least 4, the gates of one unit of the largest cell, got 3\n"),
+    ],
+)
+def test_wrong_npe_gets_one_line(tmp_path: Path, npe: str, line: str) -> None:
+    assert refused(scenario(tmp_path), f"--npe={npe}") == line
+
+
+def test_other_mistakes(tmp_path: Path) -> None:
+    path = scenario(tmp_path)
+    assert "Missing option '--npe'" in refused(path)
+    assert "is not a valid integer" in refused(path, "--npe", "many")
+    assert "no file called" in refused(str(tmp_path / "gone.yaml"), "--npe", "64")
+    assert "there is no folder" in refused(path, "--npe", "64", "--json", str(tmp_path / "gone" / "a.json"))
+    assert "is also the input" in refused(path, "--npe", "64", "--json", path)
+    assert "there is no" in refused(path, "--npe", "64", "--set", "jobs.7.steps=1")
+
+
+def test_a_model_that_fits_nowhere(tmp_path: Path) -> None:
+    chip = {"cores": [{"npe": 64, "ep": 1, "vp": 64, "block_order": "column", "accumulator_banks": 2}]}
+    line = refused(scenario(tmp_path, **chip), "--npe", "8")
+    assert line.startswith("Error: no (EP, VP) of 8 multipliers can be simulated; (1, 8): job tiny")
+    assert "accumulator_banks" in line
+    assert line.count("\n") == 1
