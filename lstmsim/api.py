@@ -1,4 +1,7 @@
-"""What the commands do, as functions: load, simulate, trace, compare, plot."""
+"""What the commands do, as functions: load, simulate, trace, compare, plot, search, sweep.
+
+`search` and `sweep` are reached as `lstmsim.api.search` and `.sweep`: the package has folders of those names.
+"""
 
 from __future__ import annotations
 
