@@ -1,6 +1,6 @@
 """Engines: each runs any Program to the same Trace and knows no target.
 
-`reference` is written to be read, `fast` to be fast; they share types and policies, not mechanism.
+`reference` is written to be read, `fast` to be fast; they share types, not mechanism.
 """
 
 from __future__ import annotations

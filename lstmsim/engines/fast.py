@@ -18,7 +18,7 @@ from lstmsim.engines.stuck import deadlock
 from lstmsim.engines.tables import state_of, tables_of
 from lstmsim.program.program import Program
 from lstmsim.program.totals import CYCLE_NAMES, Totals
-from lstmsim.program.trace import ISSUE_COLUMNS, SWITCH_COLUMNS, TASK_COLUMNS, Trace
+from lstmsim.program.trace import ISSUE_COLUMNS, SWITCH_COLUMNS, TASK_COLUMNS, Trace, by_time
 from lstmsim.program.validate import validate
 
 __all__ = ["BUDGET", "run", "totals"]
@@ -27,7 +27,6 @@ __all__ = ["BUDGET", "run", "totals"]
 BUDGET = 200_000
 #: Rows of a trace that there is room for at first.
 _ROOM = 1024
-_NO_END = 1 << 60
 
 
 class _Run:
@@ -46,7 +45,7 @@ class _Run:
         self.switches: Any = [0] * (self.room * len(SWITCH_COLUMNS))
         self.drive: Callable[..., int] = loop.drive
         self.account: Callable[..., None] = naming.account
-        if compiled.loaded() and budget < _NO_END:
+        if compiled.loaded() and budget < layout.NEVER:
             self.state: Any = np.zeros(len(state) + zeros, np.int64)
             self.state[: len(state)] = state
             self.compile()
@@ -59,16 +58,15 @@ class _Run:
         self.tables, self.state, self.rows, self.switches = (
             np.asarray(each, dtype=np.int64) for each in (self.tables, self.state, self.rows, self.switches)
         )
-        self.state[layout.BUDGET] = _NO_END
+        self.state[layout.BUDGET] = layout.NEVER
 
     def grow(self) -> None:
         """Twice the room for the trace."""
-        more = [np.zeros(len(each), np.int64) for each in (self.rows, self.switches)]
         if isinstance(self.rows, list):
             self.rows += [0] * len(self.rows)
             self.switches += [0] * len(self.switches)
         else:
-            self.rows, self.switches = np.append(self.rows, more[0]), np.append(self.switches, more[1])
+            self.rows, self.switches = (np.append(each, np.zeros_like(each)) for each in (self.rows, self.switches))
         self.room *= 2
         self.state[layout.ROOM] = self.room
 
@@ -85,12 +83,11 @@ class _Run:
             elif compiled.available():
                 self.compile()
             else:
-                self.state[layout.BUDGET] = _NO_END
+                self.state[layout.BUDGET] = layout.NEVER
 
     def tasks(self) -> NDArray[np.int64]:
         """Where and when each task ran."""
-        first, size = int(self.state[layout.S_TASKS]), len(TASK_COLUMNS)
-        return np.array(self.state[first : first + size * len(self.program.tasks)], dtype=np.int64).reshape(-1, size)
+        return _table(self.state[int(self.state[layout.S_TASKS]) :], len(self.program.tasks), len(TASK_COLUMNS))
 
     def cores(self, makespan: int) -> list[int]:
         """Addresses of the cores' records, all cycles up to the makespan named."""
@@ -110,8 +107,8 @@ def run(program: Program, *, budget: int = BUDGET) -> Trace:
     done.finish()
     issues, switches = int(done.state[layout.ROWS]), int(done.state[layout.SWITCHES])
     return Trace(
-        _by_time(done.rows, issues, len(ISSUE_COLUMNS)),
-        _by_time(done.switches, switches, len(SWITCH_COLUMNS)),
+        by_time(_table(done.rows, issues, len(ISSUE_COLUMNS))),
+        by_time(_table(done.switches, switches, len(SWITCH_COLUMNS))),
         done.tasks(),
     )
 
@@ -130,6 +127,5 @@ def totals(program: Program, *, skipping: bool = True, budget: int = BUDGET, che
     return Totals(table[:, :-2], table[:, -2], table[:, -1], tasks)
 
 
-def _by_time(rows: Any, count: int, width: int) -> NDArray[np.int64]:
-    table = np.array(rows[: count * width], dtype=np.int64).reshape(-1, width)
-    return table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]
+def _table(numbers: Any, rows: int, width: int) -> NDArray[np.int64]:
+    return np.array(numbers[: rows * width], dtype=np.int64).reshape(-1, width)

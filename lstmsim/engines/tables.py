@@ -9,7 +9,7 @@ from lstmsim.program.program import CAUSES, Operation, Phase, Program
 
 __all__ = ["state_of", "tables_of"]
 
-_POLICIES = ("coarse", "fine", "fifo")
+_POLICIES = {"coarse": at.COARSE, "fine": at.FINE, "fifo": at.FIFO}
 
 
 def _watched(phases: tuple[Phase, ...]) -> list[dict[int, int]]:
@@ -111,7 +111,7 @@ class _Builder:
             self.parts["core"] += [core.kind, contexts, core.contexts, len(core.units), core.accounted]
             contexts += core.contexts
             for unit in core.units:
-                self.parts["unit"] += [_POLICIES.index(unit.policy), unit.switch_cycles]
+                self.parts["unit"] += [_POLICIES[unit.policy], unit.switch_cycles]
             self.parts["unit"] += [0, 0] * (self.units - len(core.units))
 
     def groups(self) -> int:
@@ -146,7 +146,12 @@ def tables_of(program: Program) -> tuple[list[int], list[tuple[int, int]]]:
     _relocate(
         parts["group"],
         at.T_GROUP_SIZE,
-        {0: base["group_core"], 1: base["group_core"], 2: base["pair"], 3: base["pair"]},
+        {
+            at.CORE0: base["group_core"],
+            at.CORE_END: base["group_core"],
+            at.PAIR0: base["pair"],
+            at.PAIR_END: base["pair"],
+        },
     )
     _relocate(parts["variant"], at.T_VARIANT_SIZE, {at.BUFFER0: base["buffer"]})
     _relocate(parts["stream"], at.T_STREAM_SIZE, {at.FIRST: base["address"]})

@@ -13,9 +13,9 @@ import numpy as np
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import bounded_file, placed
 from lstmsim.formats.weights.safetensors import read_safetensors
-from lstmsim.formats.weights.tensors import LARGEST, floats, shape_text
+from lstmsim.formats.weights.tensors import floats, shape_text
 from lstmsim.formats.wording import show
-from lstmsim.numerics.weights import Floats
+from lstmsim.numerics.weights import LARGEST, Floats
 
 __all__ = ["FRAME_SUFFIXES", "read_frames"]
 

@@ -21,7 +21,7 @@ from lstmsim.program.trace import Trace
 __all__ = ["PRIORITY", "NamedCycles", "named_cycles", "totals_of", "useful_work"]
 
 #: The order in which a core looks for the name of a cycle.
-PRIORITY = ("busy", "switch", "hazard", "backpressure", "input", "drain")
+PRIORITY = CYCLE_NAMES[:-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ def named_cycles(program: Program, trace: Trace, core: int, spans: CoreSpans | N
     by_name: Mapping[str, Intervals] = {"busy": spans.busy, "switch": spans.switch, **spans.waits}
     ends = [array for each in by_name.values() for array in (each.start, each.end)]
     edges = np.unique(np.concatenate([*ends, np.array([0, trace.makespan_cycles])]))
-    names = (*PRIORITY, "idle")
+    names = CYCLE_NAMES
     name = np.full(max(len(edges) - 1, 0), names.index("idle"), dtype=np.int8)
     for index in reversed(range(len(PRIORITY))):
         each = by_name[PRIORITY[index]]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lstmsim.program.totals import CYCLE_NAMES
+
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report"]
 
 #: The names that a core's cycles can have; each cycle has exactly one.
-ACCOUNTS = ("busy", "switch", "hazard", "backpressure", "input", "drain", "idle")
+ACCOUNTS = CYCLE_NAMES
 
 #: The names that a core's PE-cycles can have; each PE-cycle has exactly one.
-LOSSES = ("useful", "padding", "unmapped", "switch", "hazard", "backpressure", "input", "drain", "idle")
+LOSSES = ("useful", "padding", "unmapped", *CYCLE_NAMES[1:])
 
 
 @dataclass(frozen=True)

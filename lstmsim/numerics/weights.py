@@ -13,9 +13,21 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Layer, Model
 
-__all__ = ["Floats", "Network", "PassWeights", "Stimulus", "expected_shapes", "random_network", "random_stimulus"]
+__all__ = [
+    "LARGEST",
+    "Floats",
+    "Network",
+    "PassWeights",
+    "Stimulus",
+    "expected_shapes",
+    "random_network",
+    "random_stimulus",
+]
 
 Floats = NDArray[np.floating]
+
+#: No network that works has weights above this; products of such numbers would overflow.
+LARGEST = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +95,8 @@ def _mistakes(layer: Layer, weights: PassWeights) -> list[str]:
             found.append(f"{name} has shape {list(given[key].shape)}, expected {list(shape)}")
         elif not np.all(np.isfinite(given[key])):
             found.append(f"{name} holds a number that is not finite")
-        elif np.abs(given[key]).max(initial=0) > 1e12:
-            found.append(f"{name} holds numbers above 1e12")
+        elif np.abs(given[key]).max(initial=0) > LARGEST:
+            found.append(f"{name} holds numbers above {LARGEST:g}")
     found += [
         f"{key[0]} {key[1]} belongs to nothing in cell {layer.cell.name!r}" for key in given.keys() - expected.keys()
     ]

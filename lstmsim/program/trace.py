@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lstmsim.program.program import CAUSES
 
-__all__ = ["ISSUE_COLUMNS", "SWITCH_COLUMNS", "TASK_COLUMNS", "Trace", "TraceBuilder"]
+__all__ = ["ISSUE_COLUMNS", "SWITCH_COLUMNS", "TASK_COLUMNS", "Trace", "TraceBuilder", "by_time"]
 
 #: A row of `Trace.issues`: `count` issues in a row of one operation, each `cycles` long. The `..._until` columns give,
 #: per cause, the cycle from which it no longer held the operation back (0: it never did).
@@ -111,8 +111,9 @@ class TraceBuilder:
         """The finished trace, sorted."""
         issues = np.frombuffer(self._rows, dtype=np.int64).reshape(-1, len(ISSUE_COLUMNS))
         switches = np.frombuffer(self._switches, dtype=np.int64).reshape(-1, len(SWITCH_COLUMNS))
-        return Trace(_by_time(issues), _by_time(switches), self._tasks)
+        return Trace(by_time(issues), by_time(switches), self._tasks)
 
 
-def _by_time(table: NDArray[np.int64]) -> NDArray[np.int64]:
+def by_time(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of issues or switches in the canonical order: by start, core and unit."""
     return table[np.lexsort((table[:, 2], table[:, 1], table[:, 0]))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lstmsim.engines import compiled
+from lstmsim import engines
 from lstmsim.errors import InputError, Mistake
 from lstmsim.search.candidates import doublings, widest_vp
 from lstmsim.search.exhaustive import all_pairs, best_of_all
@@ -75,8 +75,8 @@ def search(
     models = list(dict.fromkeys(able))
     alone = [_alone(searched, model) for model in models] if len(models) > 1 else []
     steps = _Steps(sum(_bound(each, how) for each in [searched, *alone]), progress)
-    if steps.total > _COMPILER_PAYS and compiled.available():
-        compiled.compiled()
+    if steps.total > _COMPILER_PAYS:
+        engines.warm_up()
     common = _find(searched, score_of(searched, steps.tick), how)
     mix = _mix(models, alone, common, how, steps) if alone else None
     return SearchResult(

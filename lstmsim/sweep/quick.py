@@ -12,7 +12,7 @@ from lstmsim.formats import schema
 from lstmsim.formats.document import Document
 from lstmsim.formats.job_entries import MAX_STEP_OPERATIONS, unique_names
 from lstmsim.sweep.spec import Value
-from lstmsim.targets.column_lowering import MAX_OPERATIONS, operations_per_step
+from lstmsim.targets.column_lowering import MAX_JOB_OPERATIONS, MAX_OPERATIONS, operations_per_step
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job, Scenario
@@ -166,8 +166,9 @@ class Prepared:
             chip.check(job)
             able = [core for core in _allowed(chip, job) if core.refusal(job.model) is None]
             step = max(_operations(job.model, core) for core in able)
-            total += step * job.steps * count
-            if step > MAX_STEP_OPERATIONS or total > MAX_OPERATIONS:
+            own = step * job.steps
+            total += own * count
+            if step > MAX_STEP_OPERATIONS or own > MAX_JOB_OPERATIONS or total > MAX_OPERATIONS:
                 return False
         return True
 

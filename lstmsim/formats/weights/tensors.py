@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.wording import show
-from lstmsim.numerics.weights import Floats
+from lstmsim.numerics.weights import LARGEST, Floats
 
-__all__ = ["FLOAT_BYTES", "LARGEST", "Stored", "decoded", "floats", "shape_text", "single_or_double"]
+__all__ = ["FLOAT_BYTES", "Stored", "decoded", "floats", "shape_text", "single_or_double"]
 
 #: Kinds of number that weights can have, by the names of the safetensors format, and their bytes.
 FLOAT_BYTES: Mapping[str, int] = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
-#: No network that works has weights above this; products of such numbers would overflow.
-LARGEST = 1e12
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 
 
