@@ -5,14 +5,12 @@ consecutive steps (1, 2 and 1 of them); in figure 1f each has a thread of its ow
 of the others. Size of the LSTMs (256, input 256) and of the array (65536 multipliers, ep 32, vp 2048) are an
 assumption, because the patent gives none with these figures: a small LSTM on a large array waits longest.
 
-Run `python experiments/concurrent_lstms/run.py`; `--write` refreshes expected.md beside it.
+Run `python experiments/run.py concurrent_lstms`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -130,17 +128,6 @@ def summary(found: dict[Setting, Run]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--small", action="store_true", help="a part of it, in a moment")
-    size.add_argument("--write", action="store_true", help="refresh expected.md")
-    arguments = parser.parse_args()
-    text = summary(results(arguments.small))
-    print(text)
-    if arguments.write:
-        Path(__file__).with_name("expected.md").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def text(small: bool = False) -> str:
+    """The summary; `small`: of a part of it."""
+    return summary(results(small))

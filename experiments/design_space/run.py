@@ -4,12 +4,11 @@ LSTMs of six sizes (input = hidden, 25 steps), as many of them as there are thre
 multipliers, for EP = 1 to 256 and VP = min(4 * hidden, NPE // EP), with default latencies: 1,296 points, each
 simulated exactly. `lstmsim sweep` runs it; the table, the SQLite file and the picture go to out/design_space.
 
-Run `python experiments/design_space/run.py`; `--write` refreshes expected.md beside it.
+Run `python experiments/run.py design_space`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -117,18 +116,6 @@ def summary(found: Sequence[Point]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="refresh expected.md")
-    arguments = parser.parse_args()
-    home = Path(__file__).resolve().parent
-    folder = home.parents[1] / "out" / "design_space"
-    found = results(folder)
-    text = summary(found)
-    print(text)
-    if arguments.write:
-        (home / "expected.md").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def text(small: bool = False) -> str:
+    """The summary; `small`: of a part of it."""
+    return summary(results(None if small else Path(__file__).resolve().parents[2] / "out" / "design_space", small))

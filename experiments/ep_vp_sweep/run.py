@@ -5,15 +5,13 @@ for NPE = 65536; for vectors of 512, (EP, VP) = (32, 2048) beats (16, 4096), for
 the optimum the cycles rise slowly. Here LSTMs of 256, 512 and 1024 (input = hidden, 25 steps) run alone on one thread,
 for EP = 1 to 256 and VP = min(4 * hidden, NPE // EP), with default latencies.
 
-Run `python experiments/ep_vp_sweep/run.py`; `--write` refreshes expected.md beside it.
+Run `python experiments/run.py ep_vp_sweep`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, simulate
 
@@ -117,17 +115,6 @@ def summary(found: dict[tuple[int, int], list[Point]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--small", action="store_true", help="a part of it, in a moment")
-    size.add_argument("--write", action="store_true", help="refresh expected.md")
-    arguments = parser.parse_args()
-    text = summary(results(arguments.small))
-    print(text)
-    if arguments.write:
-        Path(__file__).with_name("expected.md").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def text(small: bool = False) -> str:
+    """The summary; `small`: of a part of it."""
+    return summary(results(small))

@@ -6,12 +6,11 @@ their phonemes? Resemblyzer: are two sentences of one voice still nearer to each
 Axes: weights and vectors of 4 to 10 bits with a scale per row or per tensor, tables or straight pieces of 16 to 1024
 entries, a state of 8 to 24 bits; everything else as the default precision.
 
-Run `python experiments/precision/run.py`; numbers and picture go to out/precision; `--write` refreshes expected.md.
+Run `python experiments/run.py precision`; numbers and picture go to out/precision; `--write` refreshes expected.md.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
@@ -301,19 +300,8 @@ def write_numbers(found: Points) -> None:
     plot(bits, curves, words, OUT / "precision.png", title="Real networks in fixed point against float64")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--small", action="store_true", help="a part of it, in a moment")
-    size.add_argument("--write", action="store_true", help="refresh expected.md")
-    arguments = parser.parse_args()
-    found = results(arguments.small)
-    text = summary(found, None if arguments.small else wide())
-    print(text)
+def text(small: bool = False) -> str:
+    """The summary; `small`: of a part of it."""
+    found = results(small)
     write_numbers(found)
-    if arguments.write:
-        Path(__file__).with_name("expected.md").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return summary(found, None if small else wide())

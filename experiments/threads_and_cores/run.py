@@ -9,13 +9,10 @@ them. That the four cores share the multipliers of the one is an assumption, bec
 Cores are those of the presets: 65536 multipliers as (ep 32, vp 2048), 16384 as (ep 16, vp 1024); eight jobs of each mix
 are there at cycle 0, so with four cores more than two threads have nothing to do.
 
-Run `python experiments/threads_and_cores/run.py`; `--write` refreshes expected.md beside it.
+Run `python experiments/run.py threads_and_cores`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
-
-import argparse
-from pathlib import Path
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, simulate
 
@@ -105,17 +102,6 @@ def summary(found: dict[str, dict[str, tuple[int, float]]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--small", action="store_true", help="a part of it, in a moment")
-    size.add_argument("--write", action="store_true", help="refresh expected.md")
-    arguments = parser.parse_args()
-    text = summary(results(arguments.small))
-    print(text)
-    if arguments.write:
-        Path(__file__).with_name("expected.md").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def text(small: bool = False) -> str:
+    """The summary; `small`: of a part of it."""
+    return summary(results(small))

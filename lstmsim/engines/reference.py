@@ -5,7 +5,7 @@ Clock rules (see `lstmsim.program.program`), and how they are kept here:
 1. SimPy's clock only ever gets whole numbers.
 2. Three priorities order the events of one cycle: effects (SimPy's default), then admission, then choices.
 3. A thread holds one generator of operations per unit; dependences look at recorded start cycles.
-4. Each unit is one process that asks the shared policy; no SimPy resource decides anything.
+4. Each unit is one process that asks the policy; no SimPy resource decides anything.
 5. When no event is left and a task is unfinished, that is a deadlock.
 """
 

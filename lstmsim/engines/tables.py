@@ -143,16 +143,8 @@ def tables_of(program: Program) -> tuple[list[int], list[tuple[int, int]]]:
     for name in order:
         base[name] = end
         end += len(parts[name])
-    _relocate(
-        parts["group"],
-        at.T_GROUP_SIZE,
-        {
-            at.CORE0: base["group_core"],
-            at.CORE_END: base["group_core"],
-            at.PAIR0: base["pair"],
-            at.PAIR_END: base["pair"],
-        },
-    )
+    _relocate(parts["group"], at.T_GROUP_SIZE, dict.fromkeys((at.CORE0, at.CORE_END), base["group_core"]))
+    _relocate(parts["group"], at.T_GROUP_SIZE, dict.fromkeys((at.PAIR0, at.PAIR_END), base["pair"]))
     _relocate(parts["variant"], at.T_VARIANT_SIZE, {at.BUFFER0: base["buffer"]})
     _relocate(parts["stream"], at.T_STREAM_SIZE, {at.FIRST: base["address"]})
     _relocate(parts["address"], 1, {0: base["operation"]})

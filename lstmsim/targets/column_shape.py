@@ -49,16 +49,11 @@ class StageShape:
         """Cycles from a unit's turn until each node's value is there."""
         return dict(depths(self.layer.cell, vars(self.core.latency), self.core.tail_width))
 
-    def turn(self, unit: int) -> tuple[int, int]:
-        """(row block, cycles from the block's start in the tail) at which the unit's turn comes."""
+    def turn(self, unit: int) -> tuple[int, int, int]:
+        """(row block, cycles from the block's start in the tail, last unit of that turn) of a unit's turn."""
         block, place = divmod(unit, self.units_per_block)
-        return block, place // self.core.tail_width
-
-    def last_of_turn(self, unit: int) -> int:
-        """The last unit that has its turn in the same cycle of the same row block."""
-        block, cycles = self.turn(unit)
-        start = block * self.units_per_block
-        return start + min((cycles + 1) * self.core.tail_width, self.blocks[block]) - 1
+        turn, width = place // self.core.tail_width, self.core.tail_width
+        return block, turn, block * self.units_per_block + min((turn + 1) * width, self.blocks[block]) - 1
 
     def visible_cycles(self, node: str) -> int:
         """From a unit's turn until the node's value can be streamed; at least 1, nothing is visible as it starts."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from lstmsim.program.program import Dependence, Operation
@@ -35,16 +36,20 @@ class Source:
     phase: int | None = None
     mirrored: bool = False
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Elements that this source gives."""
         return self.shape.layer.width(self.node)
 
-    def need(self, unit: int) -> Dependence:
-        """The dependence of a tile that reads the result of that unit."""
-        block, cycles = self.shape.turn(unit)
-        delay = cycles + self.shape.visible_cycles(self.node)
-        return Dependence(self.first_tail + block, delay, "hazard", self.lag, self.phase, self.mirrored)
+    @cached_property
+    def _visible_cycles(self) -> int:
+        return self.shape.visible_cycles(self.node)
+
+    def need(self, unit: int) -> tuple[Dependence, int]:
+        """The dependence of a tile that reads the result of that unit; and the last unit for which it is the same."""
+        block, turn, last = self.shape.turn(unit)
+        delay = turn + self._visible_cycles
+        return Dependence(self.first_tail + block, delay, "hazard", self.lag, self.phase, self.mirrored), last
 
 
 class Group(NamedTuple):
@@ -83,45 +88,22 @@ def column_groups(shape: StageShape, vector: str, sources: Sequence[Source], fra
         full, rest = divmod(length, ep)
         plain = [Group(ep, (), frame, index, full)] if full else []
         return plain + ([Group(rest, (), frame, index + full)] if rest else [])
-    if len(sources) == 1:
-        return _groups_of_one(shape, sources[0], length, index)
-    widths = [source.width for source in sources]
     groups: list[Group] = []
     first = 0
     while first < length:
         last = min(first + ep, length) - 1
         needs, offset, same = [], 0, length
-        for source, width in zip(sources, widths, strict=True):
-            if first < offset + width and last >= offset:
-                unit = min(last - offset, width - 1)
-                needs.append(source.need(unit))
+        for source in sources:
+            if first < offset + source.width and last >= offset:
+                need, alike = source.need(min(last - offset, source.width - 1))
+                needs.append(need)
                 # a group that ends in the same turn of the same source waits for the same
-                same = min(same, offset + source.shape.last_of_turn(unit) if first >= offset else last)
-            offset += width
+                same = min(same, offset + alike if first >= offset else last)
+            offset += source.width
         count = max(1, (min(same, length - 1) + 1 - first) // ep) if last + 1 - first == ep else 1
         groups.append(Group(last + 1 - first, tuple(needs), False, index + first // ep, count))
         first += count * ep
     return _joined(groups)
-
-
-def _groups_of_one(shape: StageShape, source: Source, length: int, index: int) -> list[Group]:
-    """The column groups of a vector that comes from one source: those that end in the same turn are one run."""
-    ep, per_block, width = shape.core.ep, source.shape.units_per_block, source.shape.core.tail_width
-    visible, blocks = source.shape.visible_cycles(source.node), source.shape.blocks
-    groups: list[Group] = []
-    first = 0
-    while first < length:
-        last = min(first + ep, length) - 1
-        block, place = divmod(last, per_block)
-        turn = place // width
-        need = Dependence(
-            source.first_tail + block, turn + visible, "hazard", source.lag, source.phase, source.mirrored
-        )
-        end_of_turn = block * per_block + min((turn + 1) * width, blocks[block])
-        count = max(1, (end_of_turn - first) // ep) if last + 1 - first == ep else 1
-        groups.append(Group(last + 1 - first, (need,), False, index + first // ep, count))
-        first += count * ep
-    return groups
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,13 +13,9 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are
 
 def load(name: str) -> tuple[Any, str]:
     """The script of an experiment as a module, and its expected summary."""
-    spec = importlib.util.spec_from_file_location(f"experiment_{name}", FOLDER / name / "run.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module, (FOLDER / name / "expected.md").read_text(encoding="utf-8")
+    from experiments import run
+
+    return run.load(name), (FOLDER / name / "expected.md").read_text(encoding="utf-8")
 
 
 def numbers(text: str) -> set[str]:

@@ -1,0 +1,43 @@
+"""Runs an experiment of this folder and prints its summary.
+
+`python experiments/run.py ep_vp_sweep`; `--small` takes a part of it, in a moment; `--write` refreshes the expected.md
+beside the script. A script has `text(small)`, which runs it and returns the summary.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+HERE = Path(__file__).resolve().parent
+
+
+def load(name: str) -> ModuleType:
+    """The script of an experiment as a module."""
+    spec = importlib.util.spec_from_file_location(f"experiment_{name}", HERE / name / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("experiment", choices=sorted(each.parent.name for each in HERE.glob("*/run.py")))
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--small", action="store_true", help="a part of it, in a moment")
+    size.add_argument("--write", action="store_true", help="refresh expected.md")
+    arguments = parser.parse_args()
+    text = load(arguments.experiment).text(arguments.small)
+    print(text)
+    if arguments.write:
+        (HERE / arguments.experiment / "expected.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
