@@ -34,9 +34,8 @@ def dependences(
     draw: st.DrawFn, index: int, size: int, number: int, repeats: list[int], sizes: list[int]
 ) -> Dependence:
     cause, delay = draw(st.sampled_from(CAUSES)), draw(st.integers(1, 9))
-    earlier = [phase for phase in range(number) if repeats[phase] == repeats[number]]
-    if earlier and draw(st.booleans()):
-        phase = draw(st.sampled_from(earlier))
+    if number and draw(st.booleans()):
+        phase = draw(st.integers(0, number - 1))
         operation = draw(st.integers(0, sizes[phase] - 1))
         return Dependence(operation, delay, cause, phase=phase, mirrored=draw(st.booleans()))
     lag = draw(st.integers(0, 2)) if index else draw(st.integers(1, 2))
@@ -65,9 +64,11 @@ def phase_lists(draw: st.DrawFn, units: int, buffers: int) -> tuple[Phase, ...]:
                     takes=0 if buffers and unit == taker and draw(SELDOM) else None,
                     frees=0 if buffers and unit == freer and draw(st.booleans()) else None,
                     result_cycles=cycles + draw(SMALL),
+                    ahead=draw(st.sampled_from([0, 0, 1, -1])),
                 )
             )
-        phases.append(Phase(Body(tuple(operations)), repeats[number], draw(st.booleans())))
+        first = draw(st.sampled_from([None, None, 0, 2]))
+        phases.append(Phase(Body(tuple(operations)), repeats[number], draw(st.booleans()), first))
     return tuple(phases)
 
 

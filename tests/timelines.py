@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from lstmsim.metrics.timeline import ROW_KINDS, STATES, Row, Timeline
+from lstmsim.metrics.timeline import STATES, Row, Timeline
 
 COLUMNS = ("row", "start", "end", "state", "job", "layer", "step")
 BUSY = STATES.index("busy")
@@ -58,7 +58,8 @@ def small() -> Timeline:
         (2, 0, 44, state["ready"], 1, 0, 0),
         (2, 44, 80, state["busy"], 1, 0, 0),
         (2, 80, 110, state["backpressure"], 1, 0, 1),
-        (2, 110, 130, state["input"], 1, 0, 1),
+        (2, 110, 125, state["input"], 1, 0, 1),
+        (2, 125, 130, state["dispatch"], 1, 0, 1),
         (3, 50, 54, state["busy"], 0, 0, 0),
         (3, 100, 104, state["busy"], 1, 0, 0),
     ]
@@ -100,7 +101,7 @@ NAMES = st.text(max_size=12)
 def timelines(draw: st.DrawFn) -> Timeline:
     """Any legal timeline: gaps and empty rows (but for arrays), odd and equal names, long times."""
     makespan = draw(st.sampled_from([1, 7, 100, 10**6, 2**50]))
-    keys = st.tuples(st.integers(0, 3), st.sampled_from(ROW_KINDS), st.integers(0, 2))
+    keys = st.tuples(st.integers(0, 3), st.sampled_from(("array", "thread", "tail", "mfu0")), st.integers(0, 2))
     # Only threads have several rows of their kind on a core.
     named = {
         Row(core, kind, index if kind == "thread" else 0) for core, kind, index in draw(st.lists(keys, max_size=5))

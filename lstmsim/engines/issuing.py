@@ -27,6 +27,7 @@ from lstmsim.engines.layout import (
     LAST,
     LEFT,
     N_BUFFERS,
+    N_CAUSES,
     N_PHASES,
     N_UNITS,
     NEVER,
@@ -121,7 +122,7 @@ def record(T: Any, S: Any, R: Any, core: int, c: int, u: int, now: int, issues: 
     R[row + 3] = c - T[T[T_CORE] + core * T_CORE_SIZE + CONTEXT0]
     R[row + 4], R[row + 5], R[row + 6], R[row + 7] = S[x + TASK], S[s + PHASE], iteration, T[o + INDEX]
     R[row + 8], R[row + 9] = issues, T[o + CYCLES]
-    for cause in range(3):
+    for cause in range(N_CAUSES):
         until = S[s + UNTIL + cause] if first else 0
         R[row + 10 + cause] = until + offset if until > 0 else 0
 

@@ -14,8 +14,11 @@ NEVER = 1 << 60
 COARSE, FINE, FIFO = 0, 1, 2
 
 #: Names of a core's cycles, strongest first; the order of `lstmsim.program.totals.CYCLE_NAMES`.
-BUSY, SWITCH, HAZARD, BACKPRESSURE, INPUT, DRAIN, IDLE = 0, 1, 2, 3, 4, 5, 6
-NAMES = 7
+BUSY, SWITCH, HAZARD, BACKPRESSURE, INPUT, DISPATCH, DRAIN, IDLE = 0, 1, 2, 3, 4, 5, 6, 7
+NAMES = 8
+
+#: How many causes of waiting there are; the order of `lstmsim.program.program.CAUSES`.
+N_CAUSES = 4
 
 # --- T: head ---
 N_CORES, N_UNITS, N_PHASES, N_BUFFERS, N_KINDS, N_TASKS, N_GROUPS, N_LONGEST = 0, 1, 2, 3, 4, 5, 6, 7
@@ -34,13 +37,14 @@ CORE0, CORE_END, PAIR0, PAIR_END, T_GROUP_SIZE = 0, 1, 2, 3, 4
 #: A task on one kind of core: number of its first phase, how many, where its buffers are.
 PHASE0, PHASES, BUFFER0, T_VARIANT_SIZE = 0, 1, 2, 3
 #: A phase: STRIDE starts are remembered per iteration; LAG, REACH: most iterations back and longest delay of its own
-#: needs; CROSS: longest delay with which later phases wait for it; FRAMED: whether it waits for frames.
-REPEAT, MIRRORED, STRIDE, LAG, REACH, CROSS, FRAMED, T_PHASE_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
+#: needs; CROSS: longest delay with which later phases wait for it; FRAMED: whether it waits for frames; FIRST_STEP: the
+#: step of iteration 0.
+REPEAT, MIRRORED, STRIDE, LAG, REACH, CROSS, FRAMED, FIRST_STEP, T_PHASE_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 #: A phase on a unit: where the addresses of its operations begin, and how many.
 FIRST, LENGTH, T_STREAM_SIZE = 0, 1, 2
 #: An operation; INDEX is its place in its body.
 CYCLES, COUNT, FRAME, TAKES, FREES, RESULT, SLOT, WORK, NEED0, NEEDS, INDEX = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-T_OP_SIZE = 11
+AHEAD, T_OP_SIZE = 11, 12
 #: A need; MODE 0: own phase, 1: an earlier one at the same step, 2: at the mirrored step.
 SOURCE, NEED_SLOT, NEED_LAG, MODE, DELAY, CAUSE, T_NEED_SIZE = 0, 1, 2, 3, 4, 5, 6
 #: A buffer of a variant.
@@ -60,14 +64,15 @@ HEAD, ARRIVED, S_GROUP_SIZE = 0, 1, 2
 #: state and what was counted then.
 OFFSET, NOW, LAST, NAMED, OCCUPIED, ANCHOR, WRAPPED, FRAME_BOUND = 0, 1, 2, 3, 4, 5, 6, 7
 MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW = 8, 9, 10, 11, 12, 13, 14
-COUNTED, WORKED, ISSUED, MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 15, 22, 23, 24, 31, 32, 33
+COUNTED, WORKED, ISSUED = 15, 15 + NAMES, 16 + NAMES
+MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 17 + NAMES, 17 + 2 * NAMES, 18 + 2 * NAMES, 19 + 2 * NAMES
 #: A unit of a core; ROW, ROW_END: its last row of the trace and until when that goes.
 ACTIVE, FRESH, FREE_AT, ROW, ROW_END, S_UNIT_SIZE = 0, 1, 2, 3, 4, 5
 #: A thread. ENTERED is on the machine's clock, all other times on that of the core.
 TASK, VARIANT, ENTERED, ADMITTED, FINISH, DONE_AT, OPEN, EPOCH, POOL = 0, 1, 2, 3, 4, 5, 6, 7, 8
 MARK_ITERATION, S_CONTEXT_SIZE = 9, 10
 #: A thread on a unit: its cursor, issues left of the operation under it, when that may issue, until when what holds it.
-PHASE, ITERATION, POSITION, LEFT, READY, UNTIL, S_STREAM_SIZE = 0, 1, 2, 3, 4, 5, 8
+PHASE, ITERATION, POSITION, LEFT, READY, UNTIL, S_STREAM_SIZE = 0, 1, 2, 3, 4, 5, 5 + N_CAUSES
 #: A thread in a phase: where its starts are; iterations skipped so far, from the first skip to the end of the last;
 #: the cycle from which nobody waits for any of its starts so far.
 STARTS, SKIPPED, SKIPPED_FROM, SKIPPED_TO, SETTLED, S_PHASE_SIZE = 0, 1, 2, 3, 4, 5
@@ -75,7 +80,7 @@ STARTS, SKIPPED, SKIPPED_FROM, SKIPPED_TO, SETTLED, S_PHASE_SIZE = 0, 1, 2, 3, 4
 TAKEN, FREED, FREE_CYCLES, S_BUFFER_SIZE = 0, 1, 2, 3
 
 #: Numbers in a row of the trace's issues and switches, and of its tasks.
-ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 13, 6, 4
+ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 10 + N_CAUSES, 6, 4
 
 #: Streams that run more iterations than this ahead of each other are not looked at for periods.
 LAG_LIMIT = 4

@@ -13,11 +13,13 @@ from lstmsim.engines.layout import (
     CONTEXT0,
     CONTEXTS,
     COUNTED,
+    DISPATCH,
     DRAIN,
     HAZARD,
     IDLE,
     INPUT,
     LEFT,
+    N_CAUSES,
     N_UNITS,
     NAMED,
     S_CONTEXT,
@@ -50,6 +52,8 @@ def name_of(T: Any, S: Any, core: int, now: int) -> int:
                 name = min(name, INPUT)
             elif now < S[s + UNTIL + 2]:
                 name = min(name, BACKPRESSURE)
+            elif now < S[s + UNTIL + 3]:
+                name = min(name, DISPATCH)
     return name
 
 
@@ -59,7 +63,7 @@ def next_change(T: Any, S: Any, core: int, now: int, upto: int) -> int:
     for c in range(T[f + CONTEXT0], T[f + CONTEXT0] + T[f + CONTEXTS]):
         s = S[S_STREAM] + (c * T[N_UNITS] + T[f + ACCOUNTED]) * S_STREAM_SIZE
         if S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0 and S[s + LEFT] > 0:
-            for cause in range(3):
+            for cause in range(N_CAUSES):
                 if S[s + UNTIL + cause] > now:
                     upto = min(upto, S[s + UNTIL + cause])
     return upto

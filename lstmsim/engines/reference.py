@@ -68,6 +68,18 @@ class _Thread:
     freed: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     finish: int = 0
 
+    @property
+    def frames(self) -> int:
+        """How many frames the task waits for, from the first on."""
+        last = [
+            phase.step(iteration, operation.ahead)
+            for phase in self.phases
+            for operation in phase.body.operations
+            for iteration in (0, phase.repeat - 1)
+            if operation.frame
+        ]
+        return 1 + max(last, default=-1)
+
     def source(self, head: _Head, need: Dependence) -> tuple[int, int, int] | None:
         """Key of the operation that `need` points to; None where it holds nothing back."""
         if need.phase is None:
@@ -75,7 +87,7 @@ class _Thread:
             return None if iteration < 0 else (head.phase, iteration, need.operation)
         repeat = self.phases[need.phase].repeat
         iteration = repeat - 1 - head.iteration if need.mirrored else head.iteration
-        return (need.phase, iteration, need.operation)
+        return (need.phase, iteration, need.operation) if 0 <= iteration < repeat else None
 
     def lacking(self, head: _Head) -> str | None:
         """What has not even started yet that `head` needs; None if all its waits have a known end."""
@@ -97,8 +109,7 @@ class _Thread:
             if key is not None:
                 until[need.cause] = max(until[need.cause], self.starts[key] + need.delay)
         if head.operation.frame:
-            phase = self.phases[head.phase]
-            step = phase.repeat - 1 - head.iteration if phase.mirrored else head.iteration
+            step = self.phases[head.phase].step(head.iteration, head.operation.ahead)
             until["input"] = max(until["input"], self.task.release + step * self.task.frame_interval)
         buffer = head.operation.takes
         if buffer is not None and self.taken[buffer] >= self.buffers[buffer].slots:
@@ -203,7 +214,7 @@ class _Machine:
 
     def frames(self, core: int, thread: _Thread) -> Process:
         """Wake the core whenever a frame of the thread's task comes in."""
-        for step in range(max(phase.repeat for phase in thread.phases)):
+        for step in range(thread.frames):
             cycle = thread.task.release + step * thread.task.frame_interval
             if cycle > self.now:
                 yield self.env.timeout(cycle - self.now)

@@ -21,6 +21,7 @@ from lstmsim.engines.layout import (
     LAG_LIMIT,
     LEFT,
     N_BUFFERS,
+    N_CAUSES,
     N_PHASES,
     N_UNITS,
     NAMED,
@@ -101,7 +102,7 @@ def describe_thread(T: Any, S: Any, core: int, c: int, at: int) -> int:
         S[at + 3] = S[s + ITERATION] - own
         S[at + 4] = ready
         at += 5
-        for cause in range(3):
+        for cause in range(N_CAUSES):
             until = S[s + UNTIL + cause]
             S[at] = until if until >= NEVER else max(until - now, 0)
             at += 1

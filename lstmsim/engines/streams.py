@@ -11,6 +11,7 @@ from typing import Any
 from lstmsim.engines.layout import (
     ACCOUNTED,
     ADMITTED,
+    AHEAD,
     ANCHOR,
     BUFFER0,
     BUFFER_CAUSE,
@@ -23,6 +24,7 @@ from lstmsim.engines.layout import (
     EPOCH,
     FINISH,
     FIRST,
+    FIRST_STEP,
     FRAME,
     FRAME_BOUND,
     FREE_CYCLES,
@@ -35,6 +37,7 @@ from lstmsim.engines.layout import (
     MIRRORED,
     MODE,
     N_BUFFERS,
+    N_CAUSES,
     N_PHASES,
     N_UNITS,
     NEED0,
@@ -145,6 +148,8 @@ def end_of_need(T: Any, S: Any, c: int, x: int, s: int, n: int) -> int:
         at = S[s + ITERATION] + S[p + SKIPPED]
         if T[n + MODE] == 2:
             at = T[source + REPEAT] - 1 - at
+        if at < 0 or at >= T[source + REPEAT]:
+            return 0
         start = earlier_start(S, x, first + T[n + SOURCE] * S_PHASE_SIZE, T[source + STRIDE], T[n + NEED_SLOT], at)
     if start < 0:
         return 0
@@ -152,13 +157,14 @@ def end_of_need(T: Any, S: Any, c: int, x: int, s: int, n: int) -> int:
     return end
 
 
-def end_of_frame(T: Any, S: Any, k: int, c: int, x: int, s: int) -> int:
-    """The cycle at which the frame of the cursor's step is there (k: the core's record)."""
+def end_of_frame(T: Any, S: Any, k: int, c: int, x: int, s: int, ahead: int) -> int:
+    """The cycle at which the frame `ahead` of the cursor's step is there (k: the core's record)."""
     g = phase_table(T, S, x, S[s + PHASE])
     p = S[S_PHASE] + (c * T[N_PHASES] + S[s + PHASE]) * S_PHASE_SIZE
-    step = S[s + ITERATION] + S[p + SKIPPED]
+    step = S[s + ITERATION] + S[p + SKIPPED] + ahead
     if T[g + MIRRORED] > 0:
-        step = T[g + REPEAT] - 1 - step
+        step = -step
+    step += T[g + FIRST_STEP]
     t = T[T_TASK] + S[x + TASK] * T_TASK_SIZE
     frame: int = T[t + RELEASE] + step * T[t + INTERVAL] - S[k + OFFSET]
     if frame > S[k + NOW]:
@@ -171,13 +177,14 @@ def resolve(T: Any, S: Any, core: int, c: int, u: int) -> None:
     x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
     s = S[S_STREAM] + (c * T[N_UNITS] + u) * S_STREAM_SIZE
     o = operation_of(T, S, x, s, u)
-    S[s + UNTIL], S[s + UNTIL + 1], S[s + UNTIL + 2] = 0, 0, 0
+    for cause in range(N_CAUSES):
+        S[s + UNTIL + cause] = 0
     for k in range(T[o + NEEDS]):
         n = T[o + NEED0] + k * T_NEED_SIZE
         place = s + UNTIL + T[n + CAUSE]
         S[place] = max(S[place], end_of_need(T, S, c, x, s, n))
     if T[o + FRAME] > 0:
-        frame = end_of_frame(T, S, S[S_CORE] + core * S_CORE_SIZE, c, x, s)
+        frame = end_of_frame(T, S, S[S_CORE] + core * S_CORE_SIZE, c, x, s, T[o + AHEAD])
         S[s + UNTIL + 1] = max(S[s + UNTIL + 1], frame)
     if T[o + TAKES] >= 0:
         b = S[S_BUFFER] + (c * T[N_BUFFERS] + T[o + TAKES]) * S_BUFFER_SIZE
@@ -186,7 +193,9 @@ def resolve(T: Any, S: Any, core: int, c: int, u: int) -> None:
         if turn >= 0:
             place = s + UNTIL + T[d + BUFFER_CAUSE]
             S[place] = max(S[place], S[S[b + FREE_CYCLES] + turn] if turn < S[b + FREED] else NEVER)
-    ready = max(S[s + UNTIL], S[s + UNTIL + 1], S[s + UNTIL + 2], S[x + ADMITTED])
+    ready = S[x + ADMITTED]
+    for cause in range(N_CAUSES):
+        ready = max(ready, S[s + UNTIL + cause])
     S[s + READY] = min(ready, NEVER)
 
 

@@ -80,7 +80,7 @@ class _Builder:
             stride = len(slots[number])
             parts["phase"] += [phase.repeat, int(phase.mirrored), stride, max((need.lag for need in own), default=0)]
             parts["phase"] += [max((need.delay for need in own), default=0), crossing[number]]
-            parts["phase"].append(int(any(each.frame for each in operations)))
+            parts["phase"] += [int(any(each.frame for each in operations)), phase.step(0)]
             starts += 2 * stride * phase.repeat
             frees += phase.repeat * sum(each.frees is not None for each in operations)
             first = len(parts["operation"])
@@ -99,6 +99,7 @@ class _Builder:
         needs = self.parts["need"]
         self.parts["operation"] += [each.cycles, each.count, int(each.frame), takes, frees, each.result_cycles]
         self.parts["operation"] += [slots[number].get(index, -1), each.work, len(needs), len(each.needs), index]
+        self.parts["operation"].append(each.ahead)
         for need in each.needs:
             source = number if need.phase is None else need.phase
             mode = 0 if need.phase is None else 2 if need.mirrored else 1
@@ -220,6 +221,6 @@ def _mark_rooms(tables: list[int]) -> list[int]:
     first, last = tables[at.T_PHASE], tables[at.T_STREAM]
     strides = max(tables[first + at.STRIDE : last : at.T_PHASE_SIZE], default=0)
     lags = max(tables[first + at.LAG : last : at.T_PHASE_SIZE], default=0)
-    thread = 2 + 8 * units + (2 * at.LAG_LIMIT + lags + 1) * strides + buffers * (1 + units)
+    thread = 2 + at.S_STREAM_SIZE * units + (2 * at.LAG_LIMIT + lags + 1) * strides + buffers * (1 + units)
     counts = tables[tables[at.T_CORE] + at.CONTEXTS :: at.T_CORE_SIZE][:cores]
     return [3 * units + 1 + count * thread for count in counts]

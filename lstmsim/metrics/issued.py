@@ -42,10 +42,14 @@ def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], 
 
 
 def issued_steps(program: Program, trace: Trace) -> NDArray[np.int64]:
-    """The time step of each row of `trace.issues`: its iteration, counted backwards in a mirrored phase."""
-    last = _per_phase(program, trace, -1)
+    """The time step of each row of `trace.issues` (see `Phase.step`)."""
+    first, sign = _per_phase(program, trace, 0), _per_phase(program, trace, 1)
     for number, task in enumerate(program.tasks):
         phases = task.phases(program.cores[int(trace.task("core")[number])].kind)
-        last[number, : len(phases)] = [phase.repeat - 1 if phase.mirrored else -1 for phase in phases]
-    mirror, iteration = last[trace.issue("task"), trace.issue("phase")], trace.issue("iteration")
-    return np.where(mirror < 0, iteration, mirror - iteration)
+        first[number, : len(phases)] = [phase.step(0) for phase in phases]
+        sign[number, : len(phases)] = [-1 if phase.mirrored else 1 for phase in phases]
+    operations, index = issued_operations(program, trace)
+    ahead = np.array([operation.ahead for operation in operations], dtype=np.int64)[index]
+    where = trace.issue("task"), trace.issue("phase")
+    steps: NDArray[np.int64] = first[where] + sign[where] * (trace.issue("iteration") + ahead)
+    return steps

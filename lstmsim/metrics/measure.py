@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import fsum
 
-from lstmsim.metrics.report import CoreReport, JobReport, LatencyMs, Report
+from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, Report
 from lstmsim.program.totals import CYCLE_NAMES, Totals
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import ArrayCore, Scenario
@@ -48,7 +48,8 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
     chip, makespan, macs = scenario.chip, totals.makespan_cycles, totals.work.tolist()
     cores = []
     for index, core in enumerate(chip.array_cores):
-        cycles = dict(zip(CYCLE_NAMES, totals.cycles[index].tolist(), strict=True))
+        named = zip(CYCLE_NAMES, totals.cycles[index].tolist(), strict=True)
+        cycles = {name: count for name, count in named if name in ACCOUNTS or name in core.stalls}
         losses = pe_cycles(core, macs[index], cycles)
         cores.append(CoreReport(index, core.npe, core.ep, core.vp, macs[index], cycles, losses, core.settings))
     jobs = tuple(

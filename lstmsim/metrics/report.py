@@ -9,11 +9,12 @@ from lstmsim.program.totals import CYCLE_NAMES
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report"]
 
-#: The names that a core's cycles can have; each cycle has exactly one.
-ACCOUNTS = CYCLE_NAMES
+#: The names that the cycles of every machine can have; each cycle has exactly one. Some machines know more
+#: (`ArrayCore.stalls`).
+ACCOUNTS = ("busy", "switch", "hazard", "backpressure", "input", "drain", "idle")
 
-#: The names that a core's PE-cycles can have; each PE-cycle has exactly one.
-LOSSES = ("useful", "padding", "unmapped", *CYCLE_NAMES[1:])
+#: The names that the PE-cycles of every machine can have; each PE-cycle has exactly one.
+LOSSES = ("useful", "padding", "unmapped", *ACCOUNTS[1:])
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,17 @@ class Report:
     utilization: float
     tops: float
     latency_ms: LatencyMs
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The names of cycles that any of the cores knows, in the order in which a core looks for them."""
+        return tuple(name for name in CYCLE_NAMES if any(name in core.cycles for core in self.cores))
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """PE-cycles of all cores by name; they add up to the chip's PEs times the makespan."""
+        names = ("useful", "padding", "unmapped", *self.accounts[1:])
+        return {name: sum(core.pe_cycles.get(name, 0) for core in self.cores) for name in names}
 
     def _repr_html_(self) -> str:
         """How a notebook shows the report."""

@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import asdict
 from typing import Any
 
-from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, Report
+from lstmsim.metrics.report import CoreReport, JobReport, Report
 from lstmsim.metrics.tables import table
 from lstmsim.units import cycles_to_ms
 
@@ -29,6 +29,7 @@ _MEANING = {
     "hazard": "threads wait for their own results",
     "backpressure": "threads wait for an accumulator bank",
     "input": "threads wait for their next input frame",
+    "dispatch": "the next instruction is not there yet",
     "drain": "the last results are on their way",
     "idle": "no job is on the core",
 }
@@ -40,6 +41,7 @@ _REMEDY = {
     "hazard": "more threads with work would fill it, another ep and vp may shorten it",
     "backpressure": "more accumulator_banks or a larger tail_width would help",
     "input": "the frames come more slowly than the chip could take them",
+    "dispatch": "fewer or larger instructions, or a faster dispatch, would help",
     "drain": "longer sequences or more jobs would hide it",
     "idle": "more or earlier jobs, or fewer cores, would help",
 }
@@ -86,8 +88,8 @@ def _core_json(core: CoreReport) -> dict[str, Any]:
         "vp": core.vp,
         "macs": core.macs,
         "utilization": core.utilization,
-        "cycles": {name: core.cycles[name] for name in ACCOUNTS},
-        "pe_cycles": {name: core.pe_cycles[name] for name in LOSSES},
+        "cycles": dict(core.cycles),
+        "pe_cycles": dict(core.pe_cycles),
         "settings": dict(core.settings),
     }
 
@@ -113,21 +115,18 @@ def _percent(part: float, whole: float) -> str:
 
 
 def _cores_text(report: Report) -> str:
-    rows = [["core", "npe", "ep", "vp", "useful", *ACCOUNTS]]
+    names = report.accounts
+    rows = [["core", "npe", "ep", "vp", "useful", *names]]
     for core in report.cores:
         shape = [str(core.index), str(core.npe), str(core.ep), str(core.vp), f"{100 * core.utilization:.1f} %"]
-        rows.append([*shape, *(f"{core.cycles[name]:,}" for name in ACCOUNTS)])
-        shares = (_percent(core.cycles[name], report.makespan_cycles) for name in ACCOUNTS)
+        rows.append([*shape, *(f"{core.cycles.get(name, 0):,}" for name in names)])
+        shares = (_percent(core.cycles.get(name, 0), report.makespan_cycles) for name in names)
         rows.append(["", "", "", "", "", *shares])
     return "\n".join(["CORES: where the cycles went", *table(rows)])
 
 
-def _chip_losses(report: Report) -> dict[str, int]:
-    return {name: sum(core.pe_cycles[name] for core in report.cores) for name in LOSSES}
-
-
 def _losses_text(report: Report) -> str:
-    losses = _chip_losses(report)
+    losses = report.losses
     total = sum(losses.values())
     rows = []
     for name, count in losses.items():
@@ -180,9 +179,9 @@ def _summary_text(report: Report) -> str:
 
 def _reason(report: Report) -> str:
     """One sentence: the biggest reason why the multipliers were not always useful."""
-    losses = _chip_losses(report)
+    losses = report.losses
     total = sum(losses.values())
-    name = max(LOSSES[1:], key=lambda loss: losses[loss])
+    name = max(list(losses)[1:], key=lambda loss: losses[loss])
     if not losses[name]:
         return "every multiplier did useful work in every cycle"
     share = _percent(losses[name], total)
@@ -203,7 +202,7 @@ def report_html(report: Report) -> str:
 
 
 def _losses_html(report: Report) -> str:
-    losses = _chip_losses(report)
+    losses = report.losses
     total = sum(losses.values())
     rows = []
     for name, count in losses.items():

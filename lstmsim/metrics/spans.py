@@ -1,4 +1,4 @@
-"""Builds the timeline of a trace: rows of named spans for arrays, threads and tails."""
+"""Builds the timeline of a trace: rows of named spans for arrays, threads and the units beside them."""
 
 from __future__ import annotations
 
@@ -77,16 +77,15 @@ def _core_tables(program: Program, trace: Trace, core: int, first: int, places: 
     return tables
 
 
-def _tail_table(trace: Trace, program: Program, core: int, row: int, places: _Places) -> Table:
-    accounted = program.cores[core].accounted
-    rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") != accounted))
+def _unit_table(trace: Trace, core: int, unit: int, row: int, places: _Places) -> Table:
+    rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") == unit))
     start = trace.issue("start")[rows]
     end = start + trace.issue("count")[rows] * trace.issue("cycles")[rows]
     return _table(row, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
 
 
 def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float) -> Timeline:
-    """The timeline of a run of a program whose cores have one accounted unit (the array) and one other (the tail).
+    """The timeline of a run: rows for each core's accounted unit (the array), its threads, and its other shown units.
 
     `jobs` are the names of the program's tasks.
 
@@ -109,9 +108,11 @@ def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: st
         first = len(rows)
         rows.append(Row(index, "array"))
         rows.extend(Row(index, "thread", context) for context in range(core.contexts))
-        rows.append(Row(index, "tail"))
         tables.extend(_core_tables(program, trace, index, first, places))
-        tables.append(_tail_table(trace, program, index, len(rows) - 1, places))
+        for number, unit in enumerate(core.units):
+            if unit.shown and number != core.accounted:
+                rows.append(Row(index, unit.name))
+                tables.append(_unit_table(trace, index, number, len(rows) - 1, places))
     table = _joined(np.concatenate(tables))
     row, start, end, state, job, layer, step = table.T
     return Timeline(

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROW_KINDS", "STATES", "Row", "Timeline"]
+__all__ = ["STATES", "Row", "Timeline", "is_unit"]
 
 #: What a span can be. `busy` is work; `ready` is a thread whose work waits for its turn on the unit.
-STATES = ("busy", "switch", "hazard", "input", "backpressure", "drain", "idle", "ready")
+STATES = ("busy", "switch", "hazard", "input", "backpressure", "dispatch", "drain", "idle", "ready")
 
-#: What a row can be: a core's PE array (every cycle named), one thread context of it, its tail unit.
-ROW_KINDS = ("array", "thread", "tail")
+#: The name of a unit beside the array: a row of that kind shows when it is busy.
+_UNIT = re.compile(r"(?!array$|thread$)[a-z][a-z0-9_]{0,29}")
+
+
+def is_unit(kind: str) -> bool:
+    """Whether a row of that kind shows a unit beside the PE array, by the unit's name.
+
+    >>> is_unit("tail"), is_unit("thread"), is_unit("a b")
+    (True, False, False)
+    """
+    return _UNIT.fullmatch(kind) is not None
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the array, a thread (`index`), or the tail of core number `core`.
+    """One row of core number `core`: its PE array (kind `array`, every cycle named), one of its thread contexts (kind
+    `thread`, `index`), or another unit (kind: its name, like `tail`).
 
     >>> Row(0, "thread", 1).name
     'core 0 thread 1'
@@ -41,7 +52,7 @@ class Timeline:
     `row` indexes `rows`, `state` indexes `STATES`, `job` indexes `jobs` (-1: none), `layer`, `step`: -1
     where there is none. A span covers cycles `start <= cycle < end`. Array rows name every cycle from 0 to
     `makespan_cycles` (`idle` included); thread rows have `busy` while one of their tiles issues, `ready`, a
-    waiting state or `drain`, nothing while no job is on them; tail rows have `busy` only.
+    waiting state or `drain`, nothing while no job is on them; rows of other units have `busy` only.
     """
 
     chip: str

@@ -1,4 +1,4 @@
-"""The upper panel of the timeline picture: one row for each array, thread and tail."""
+"""The upper panel of the timeline picture: one row for each array, thread and other unit."""
 
 from __future__ import annotations
 
@@ -9,19 +9,29 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from lstmsim.metrics.binning import covered_cycles, window_edges
-from lstmsim.metrics.timeline import STATES, Timeline
+from lstmsim.metrics.timeline import STATES, Timeline, is_unit
 from lstmsim.plots.styles import STATE_STYLES, Style, job_style, short
 from lstmsim.plots.view import View
 
-__all__ = ["HEIGHTS", "draw_fractions", "draw_labels", "draw_spans", "rows_inches", "set_rows", "stacked_fractions"]
+__all__ = ["draw_fractions", "draw_labels", "draw_spans", "row_height", "rows_inches", "set_rows", "stacked_fractions"]
 
 #: Height of a row by its kind; the distance between rows is 0.2.
-HEIGHTS = {"array": 0.84, "thread": 0.66, "tail": 0.34}
+_HEIGHTS = {"array": 0.84, "thread": 0.66}
+_UNIT_HEIGHT = 0.34
 
 _BINS = 500
 _AXES_INCHES = 8.8
 _HATCH_INCHES = 0.02
 _LABEL_LIMIT = 300
+
+
+def row_height(kind: str) -> float:
+    """Height of a row by its kind.
+
+    >>> row_height("array") > row_height("tail")
+    True
+    """
+    return _HEIGHTS.get(kind, _UNIT_HEIGHT)
 
 
 def rows_inches(heights: list[float]) -> float:
@@ -113,7 +123,7 @@ def draw_labels(axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.
     inches_per_cycle = _AXES_INCHES / (view.end_cycle - view.start_cycle)
     placed = 0
     for row, _, job, indices in view.kinds():
-        if job < 0 or placed >= _LABEL_LIMIT or view.rows[row].kind == "tail" or len(view.rows) > 40:
+        if job < 0 or placed >= _LABEL_LIMIT or is_unit(view.rows[row].kind) or len(view.rows) > 40:
             continue
         length = view.end[indices] - view.start[indices]
         widest = indices[np.argmax(length)]

@@ -35,6 +35,7 @@ STATE_STYLES = {
     "hazard": Style("#E4E4E4", "////", "#666666"),
     "backpressure": Style("#E4E4E4", "\\\\\\\\", "#666666"),
     "input": Style("#F1F1F1", "xxx", "#777777"),
+    "dispatch": Style("#F1F1F1", "...", "#777777"),
     "drain": Style("#F4F4F4", "---", "#999999"),
     "switch": Style("#C4C4C4", "|||", "#555555"),
     "ready": Style("#F2F2F2", "", "#666666"),

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from lstmsim.metrics.binning import busy_windows, window_edges
 from lstmsim.metrics.timeline import STATES, Timeline
 from lstmsim.plots.figures import SUFFIXES, check_name, save, settings
-from lstmsim.plots.rows import HEIGHTS, draw_fractions, draw_labels, draw_spans, rows_inches, set_rows
+from lstmsim.plots.rows import draw_fractions, draw_labels, draw_spans, row_height, rows_inches, set_rows
 from lstmsim.plots.styles import STATE_STYLES, Style, job_style, short
 from lstmsim.plots.view import View, view_of
 
@@ -30,6 +30,7 @@ _LEGEND_JOBS = 16
 _STATE_WORDS = {
     "hazard": "data hazard",
     "input": "waits for input",
+    "dispatch": "waits for its instruction",
     "ready": "ready, waits its turn",
     "switch": "thread switch",
 }
@@ -62,7 +63,7 @@ def plot(
 
 
 def _draw(timeline: Timeline, view: View) -> Figure:
-    heights = [HEIGHTS[row.kind] for row in view.rows]
+    heights = [row_height(row.kind) for row in view.rows]
     upper_inches = rows_inches(heights)
     figure = Figure(figsize=(12, upper_inches + 2.6), layout="constrained")
     FigureCanvasAgg(figure)

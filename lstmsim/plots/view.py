@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.metrics.timeline import STATES, Row, Timeline
+from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
 
 __all__ = ["ROW_LIMIT", "View", "view_of"]
 
@@ -107,7 +107,8 @@ def _shown_rows(rows: tuple[Row, ...], cores: tuple[int, ...]) -> tuple[list[int
     """Numbers of the rows to draw: all of the cores, or fewer kinds of them, or the first; and what is left out."""
     wanted = [number for number, row in enumerate(rows) if row.core in cores]
     left_out = []
-    for kind in ("tail", "thread"):
+    units = sorted({row.kind for row in rows if is_unit(row.kind)})
+    for kind in (*units, "thread"):
         if len(wanted) > ROW_LIMIT:
             fewer = [number for number in wanted if rows[number].kind != kind]
             if 0 < len(fewer) < len(wanted):

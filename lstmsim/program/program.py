@@ -23,7 +23,7 @@ from dataclasses import dataclass
 __all__ = ["CAUSES", "Body", "Buffer", "Core", "Dependence", "Operation", "Phase", "Program", "Task", "Unit"]
 
 #: Why a thread waits, strongest first: a thread that lacks several things waits for the first of them.
-CAUSES = ("hazard", "input", "backpressure")
+CAUSES = ("hazard", "input", "backpressure", "dispatch")
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,13 @@ class Unit:
     """Something that can start one operation at a time, and how it chooses among the threads of its core.
 
     `policy` is a key of `lstmsim.program.policy.POLICIES`; a change of the active thread takes `switch_cycles`.
+    `shown`: whether timelines have a row for it.
     """
 
     name: str
     policy: str
     switch_cycles: int = 0
+    shown: bool = True
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Dependence:
 
     `phase` None: the same body, `lag` iterations earlier (no constraint in the first `lag` iterations; with
     lag 0 the operation comes earlier in the body). Otherwise `operation` belongs to that earlier phase of the task,
-    at the same iteration or, if `mirrored`, at `repeat - 1 - iteration` (both phases repeat equally often).
+    at the same iteration or, if `mirrored`, at its `repeat - 1 - iteration`; no constraint where that phase has no such
+    iteration. So a mirrored need of iteration 0 is one of the last iteration of the earlier phase.
     """
 
     operation: int
@@ -59,7 +62,8 @@ class Dependence:
 class Operation:
     """`count` issues of `cycles` each on unit number `unit` of the core.
 
-    `frame` True: the first issue also waits (cause `input`) for the task's frame of this step. `takes` / `frees`:
+    `frame` True: the first issue also waits (cause `input`) for the task's frame of its step; that is `ahead` steps
+    after the iteration's own (a vector loaded for the next step). `takes` / `frees`:
     index of a task buffer of which a slot is taken with the first issue / is free again at the end of the last.
     `result_cycles`: from the start of the last issue until its results are there; the task finishes when all
     are. `work`: useful multiply-accumulates of one issue. `label` and `place` name it for people (`place`:
@@ -77,6 +81,7 @@ class Operation:
     work: int = 0
     label: str = ""
     place: tuple[int, ...] = ()
+    ahead: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,11 +93,23 @@ class Body:
 
 @dataclass(frozen=True)
 class Phase:
-    """A body and how often it repeats; `mirrored`: iteration i is step `repeat - 1 - i` (a backward pass)."""
+    """A body and how often it repeats. Iteration 0 is step `first_step`, those after it are the steps after it or, if
+    `mirrored` (a backward pass), before it. Left out, the steps are 0 to `repeat - 1`.
+
+    >>> [Phase(Body(()), 3, mirrored=True).step(i) for i in range(3)], Phase(Body(()), 1, first_step=5).step(0, 1)
+    ([2, 1, 0], 6)
+    """
 
     body: Body
     repeat: int
     mirrored: bool = False
+    first_step: int | None = None
+
+    def step(self, iteration: int, ahead: int = 0) -> int:
+        """The time step of an iteration, or of what is `ahead` steps further on in the order of the pass."""
+        if self.mirrored:
+            return (self.repeat - 1 if self.first_step is None else self.first_step) - iteration - ahead
+        return (self.first_step or 0) + iteration + ahead
 
 
 @dataclass(frozen=True)

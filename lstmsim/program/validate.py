@@ -109,8 +109,6 @@ def _dependence(need: Dependence, index: int, number: int, phases: tuple[Phase, 
         yield f"depends on operation {need.operation}, which does not exist"
     elif need.phase is None and (need.lag < 0 or (need.lag == 0 and need.operation >= index)):
         yield f"depends on operation {need.operation} with lag {need.lag}, which comes no earlier"
-    elif need.phase is not None and phases[source].repeat != phases[number].repeat:
-        yield f"phase {source} repeats {phases[source].repeat} times, phase {number} {phases[number].repeat}"
 
 
 def describe_wait(task: Task, operation: Operation, lacking: str) -> str:

@@ -75,7 +75,7 @@ def replay(
             units.turn(core, context, start, chip.cores[core].switch_cycles)
         body = program.tasks[task].phases(program.cores[core].kind)[phase]
         operation = body.body.operations[index]
-        step = body.repeat - 1 - iteration if body.mirrored else iteration
+        step = body.step(iteration, operation.ahead)
         if task not in works:
             units.take(core, unit, start, count * cycles)
             continue

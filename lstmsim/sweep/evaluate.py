@@ -14,7 +14,8 @@ from lstmsim import engines, targets
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.overrides import LABEL
 from lstmsim.metrics.measure import measure
-from lstmsim.metrics.report import ACCOUNTS, Report
+from lstmsim.metrics.report import Report
+from lstmsim.program.totals import CYCLE_NAMES
 from lstmsim.sweep.resolve import Resolver, Setup
 from lstmsim.sweep.spec import Value
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
@@ -32,7 +33,7 @@ NUMBERS = (
     "makespan_cycles",
     "utilization",
     "tops",
-    *ACCOUNTS,
+    *CYCLE_NAMES,
     "pes_used",
     "adders",
     *(f"latency_ms_{each}" for each in ("mean", "p50", "p95", "p99", "max")),
@@ -117,7 +118,7 @@ def numbers_of(scenario: Scenario, report: Report) -> tuple[int | float, ...]:
         report.makespan_cycles,
         report.utilization,
         report.tops,
-        *(sum(core.cycles[name] for core in report.cores) for name in ACCOUNTS),
+        *(sum(core.cycles.get(name, 0) for core in report.cores) for name in CYCLE_NAMES),
         sum(core.ep * core.vp for core in report.cores),
         adders(scenario.chip),
         *(latency.mean, latency.p50, latency.p95, latency.p99, latency.max),

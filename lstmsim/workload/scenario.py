@@ -17,6 +17,8 @@ __all__ = ["ArrayCore", "Chip", "Job", "Scenario"]
 class ArrayCore:
     """What the accounts need to know of a core: its PEs, how many take part (`ep * vp`), and other settings to show.
 
+    `stalls`: names of cycles that this machine knows beside those of every machine.
+
     >>> ArrayCore(npe=10, ep=2, vp=4).mapped
     8
     """
@@ -25,6 +27,7 @@ class ArrayCore:
     ep: int
     vp: int
     settings: Mapping[str, int | str] = field(default_factory=dict, hash=False)
+    stalls: tuple[str, ...] = ()
 
     @property
     def mapped(self) -> int:

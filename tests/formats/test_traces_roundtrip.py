@@ -136,7 +136,7 @@ FACTS = [
     ("makespan_cycles", 1.5, "makespan_cycles"),
     ("makespan_cycles", 100, "expected a part of 0 to 100"),
     ("makespan_cycles", 141, "core 0 array has spans for 140 of 141 cycles, perhaps cut short"),
-    ("spans", 18, "holds 17 of 18 spans, perhaps cut short"),
+    ("spans", 19, "holds 18 of 19 spans, perhaps cut short"),
     ("rows", [[0, "array", 0]], "row is"),
     ("rows", [[0, "lane", 0]] * 4, "rows"),
     ("rows", [[0, "array", 0]] * 4, "twice"),
@@ -188,7 +188,7 @@ def test_a_trace_that_lacks_a_span_is_refused(tmp_path, suffix, lost):
     track = 1000 + [row.name for row in timeline.rows].index(lost)
     events.remove(next(each for each in events if each["ph"] == "X" and each["tid"] == track))
     path.write_bytes(pack(json.dumps(whole).encode()))
-    with pytest.raises(InputError, match="holds 16 of 17 spans, perhaps cut short"):
+    with pytest.raises(InputError, match="holds 17 of 18 spans, perhaps cut short"):
         load_trace(path)
     # A program between us and the user may drop facts that it does not know.
     del whole["otherData"]["spans"]

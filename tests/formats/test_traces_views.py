@@ -100,7 +100,17 @@ def test_jobs_keep_apart_without_their_digits():
     bare = {"".join(char for char in name if not char.isdigit()) for name in slice_names(jobs)}
     assert len(bare) == 100
     stalls = {event["name"] for event in events(small()) if event["ph"] == "X" and event["cat"] != "busy"}
-    assert stalls == {"stall: hazard", "stall: input", "stall: backpressure", "switch", "drain", "idle", "ready"}
+    waits = {
+        "stall: hazard",
+        "stall: input",
+        "stall: backpressure",
+        "stall: dispatch",
+        "switch",
+        "drain",
+        "idle",
+        "ready",
+    }
+    assert stalls == waits
 
 
 def test_packed_and_plain_traces_have_the_same_text():

@@ -51,12 +51,16 @@ def test_each_broken_rule_is_named(wrong: Program, sentence: str) -> None:
     assert sentence in str(caught.value)
 
 
-def test_phases_that_depend_on_each_other_repeat_equally_often() -> None:
-    first = Phase(Body((Operation(0),)), 2)
-    second = Phase(Body((Operation(0, needs=(Dependence(0, 1, phase=0),)),)), 3)
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("mirrored", "starts"), [(False, [10, 12, 13]), (True, [12, 13, 14])])
+def test_a_need_of_an_iteration_that_is_not_there_holds_nothing_back(
+    engine: str, mirrored: bool, starts: list[int]
+) -> None:
+    first = Phase(Body((Operation(0, cycles=2, result_cycles=2),)), 2)
+    second = Phase(Body((Operation(1, needs=(Dependence(0, 10, phase=0, mirrored=mirrored),)),)), 3)
     task = Task("t", ((0, (first, second)),), (), (0,))
-    with pytest.raises(ProgramError, match="phase 0 repeats 2 times, phase 1 3"):
-        validate(Program((CORE,), (task,)))
+    trace = run(Program((CORE,), (task,)), engine)
+    assert trace.issue("start")[trace.issue("unit") == 1].tolist() == starts
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.metrics.timeline import ROW_KINDS, STATES, Row, Timeline
+from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
 
 __all__ = ["SCHEMA", "Spans", "as_json", "facts", "timeline_of"]
 
@@ -90,10 +90,10 @@ def _rows(path: str, listed: object) -> tuple[Row, ...]:
         match entry:
             case [core, "thread", index] if _is_number(core) and _is_number(index):
                 rows.append(Row(core, "thread", index))
-            case [core, str(kind), 0] if kind in ROW_KINDS and _is_number(core):
+            case [core, str(kind), 0] if (kind == "array" or is_unit(kind)) and _is_number(core):
                 rows.append(Row(core, kind))
             case _:
-                raise _refuse(path, f"rows: expected a list of [core, kind, index], kind one of {', '.join(ROW_KINDS)}")
+                raise _refuse(path, "rows: expected a list of [core, kind, index], kind array, thread or a unit's name")
     if len(set(rows)) < len(rows):
         raise _refuse(path, "rows: the same row is listed twice")
     return tuple(rows)

@@ -32,7 +32,7 @@ LIMIT_BYTES = 768 * 2**20
 
 _WINDOWS = 300
 _FIRST_TRACK = 1000
-_STALLS = ("hazard", "input", "backpressure")
+_STALLS = ("hazard", "input", "backpressure", "dispatch")
 
 
 def _microseconds(cycle: int) -> str:
