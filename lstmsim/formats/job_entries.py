@@ -13,7 +13,8 @@ from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
 from lstmsim.formats.schema import MAX_JOBS, JobEntry
 from lstmsim.formats.wording import show
-from lstmsim.targets.column_lowering import MAX_JOB_OPERATIONS, MAX_OPERATIONS, operations_per_step
+from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
+from lstmsim.targets.column_lowering import operations_per_step
 from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model

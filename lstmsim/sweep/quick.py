@@ -12,7 +12,8 @@ from lstmsim.formats import schema
 from lstmsim.formats.document import Document
 from lstmsim.formats.job_entries import MAX_STEP_OPERATIONS, unique_names
 from lstmsim.sweep.spec import Value
-from lstmsim.targets.column_lowering import MAX_JOB_OPERATIONS, MAX_OPERATIONS, operations_per_step
+from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
+from lstmsim.targets.column_lowering import operations_per_step
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job, Scenario

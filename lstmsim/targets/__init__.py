@@ -15,7 +15,7 @@ from lstmsim.workload.scenario import Chip, Job
 __all__ = ["TARGETS", "lower"]
 
 #: Module that lowers each kind of chip.
-TARGETS = {"column-npu": "lstmsim.targets.column_lowering"}
+TARGETS = {"column-npu": "lstmsim.targets.column_lowering", "row-npu": "lstmsim.targets.row_lowering"}
 
 
 def lower(chip: Chip, jobs: Sequence[Job]) -> Program:

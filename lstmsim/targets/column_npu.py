@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.assembly import check_cores
 from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import ArrayCore, Job
@@ -199,13 +200,7 @@ class ColumnNpu:
 
     def check(self, job: Job) -> None:
         """Raise `InputError` if no core that the job may use can run it."""
-        if job.core is not None and not 0 <= job.core < len(self.cores):
-            text = f"there is no core {job.core}; the chip has {len(self.cores)} (0 to {len(self.cores) - 1})"
-            raise InputError(Mistake(f"job {job.name}: core", text))
         if job.batch != 1:
             text = f"a column-wise NPU has no batching (batch inputs are jobs of their own), got {job.batch}"
             raise InputError(Mistake(f"job {job.name}: batch", text))
-        cores = self.cores if job.core is None else (self.cores[job.core],)
-        reasons = [core.refusal(job.model) for core in cores]
-        if None not in reasons:
-            raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reasons[0]}"))
+        check_cores(self.cores, job)
