@@ -1,8 +1,8 @@
 """The fast engine: a program as flat sequences, a loop that runs on them as it stands or compiled.
 
 The loop and its clock rules are in `lstmsim.engines.loop`. A run begins uncompiled, so that a small one never pays for
-the compiler; after `BUDGET` events it goes on compiled where it stopped, if the package numba (extra `fast`) is there.
-Once a process has loaded the compiled loop, every run uses it from the beginning.
+the compiler; after `BUDGET` looks at a unit it goes on compiled where it stopped, if the package numba (extra `fast`)
+is there. Once a process has loaded the compiled loop, every run uses it from the beginning.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lstmsim.program.validate import validate
 __all__ = ["BUDGET", "run", "totals"]
 
 #: Events before a run is worth the compiler: about 1.5 s uncompiled; loading numba and the compiled loop takes as long.
-BUDGET = 200_000
+BUDGET = 400_000
 #: Rows of a trace that there is room for at first.
 _ROOM = 1024
 
@@ -101,7 +101,7 @@ class _Run:
 def run(program: Program, *, budget: int = BUDGET) -> Trace:
     """Run a program to its end; `ProgramError` if it breaks a rule, `DeadlockError` if it gets stuck.
 
-    `budget`: events before the compiled loop takes over.
+    `budget`: looks at a unit, one each at every event, before the compiled loop takes over.
     """
     done = _Run(program, keep=True, skipping=False, budget=budget)
     done.finish()

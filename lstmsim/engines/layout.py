@@ -51,7 +51,7 @@ SOURCE, NEED_SLOT, NEED_LAG, MODE, DELAY, CAUSE, T_NEED_SIZE = 0, 1, 2, 3, 4, 5,
 SLOTS, BUFFER_CAUSE, T_BUFFER_SIZE = 0, 1, 2
 
 # --- S: head ---
-#: BUDGET: events until the loop comes back to its caller.
+#: BUDGET: looks at units, one each at every event, until the loop comes back to its caller.
 KEEP, SKIPPING, ROOM, ROWS, SWITCHES, FINISHED, BUDGET = 0, 1, 2, 3, 4, 5, 6
 S_GROUP, S_CORE, S_UNIT, S_CONTEXT, S_STREAM, S_PHASE, S_BUFFER, S_TASKS = 7, 8, 9, 10, 11, 12, 13, 14
 S_HEAD = 15

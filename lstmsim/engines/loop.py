@@ -99,7 +99,7 @@ def advance(T: Any, S: Any, R: Any, W: Any, core: int, stop: int) -> bool:
     while True:
         if S[BUDGET] <= 0 or (S[KEEP] > 0 and max(S[ROWS], S[SWITCHES]) + units > S[ROOM]):
             return False
-        S[BUDGET] -= 1
+        S[BUDGET] -= units
         if S[k + WRAPPED] > 0:
             S[k + WRAPPED] = 0
             if S[SKIPPING] > 0:

@@ -1,4 +1,4 @@
-"""From a checked chip entry to `ColumnNpu`: what the numbers must satisfy together."""
+"""From a checked chip entry to the chip: what the numbers must satisfy together."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from pydantic import BaseModel, ValidationError
 
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.overrides import LABEL
-from lstmsim.formats.schema import MAX_CONTEXTS, MAX_CORES, ChipFile, CoreEntry
+from lstmsim.formats.schema_chips import ChipFile, CoreEntry, RowChipFile, RowCoreEntry
+from lstmsim.formats.schema_types import MAX_CONTEXTS, MAX_CORES, MAX_PES
+from lstmsim.formats.wording import nearest, show
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
+from lstmsim.targets.row_cells import PROGRAMS
+from lstmsim.targets.row_npu import Dispatch, RowCore, RowLatency, RowNpu
 
-__all__ = ["Cores", "build_chip", "read_cores", "usable", "wrong_keys"]
+__all__ = ["AnyCore", "Cores", "build_chip", "read_cores", "usable", "wrong_keys"]
+
+AnyCore = ColumnCore | RowCore
 
 _Entry = TypeVar("_Entry", bound=BaseModel)
 #: Keys that are judged together: with one of them wrong, nothing can be said about the others.
@@ -28,10 +34,12 @@ _JUDGED_WITH = {
 
 @dataclass(frozen=True)
 class Cores:
-    """The cores of a chip, `count` expanded; None where the entry is wrong. `known`: whether their number is right."""
+    """The cores of a chip of that kind, `count` expanded; None where the entry is wrong. `known`: whether their number
+    is right."""
 
-    cores: tuple[ColumnCore | None, ...]
+    cores: tuple[AnyCore | None, ...]
     known: bool
+    kind: str = "column-npu"
 
 
 def wrong_keys(path: DataPath, wrong: Iterable[DataPath]) -> set[str | int]:
@@ -67,24 +75,27 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
     entries = chip.get("cores") if isinstance(chip, dict) else None
     if not isinstance(entries, list):
         return Cores((), known=False)
-    found: list[ColumnCore | None] = []
+    rows = chip.get("kind") == "row-npu"
+    found: list[AnyCore | None] = []
     known = True
     for index, data in enumerate(entries):
         place = (*path, "cores", index)
         keys = wrong_keys(place, wrong)
-        entry = usable(CoreEntry, data, keys)
+        kind: type[RowCoreEntry] | type[CoreEntry] = RowCoreEntry if rows else CoreEntry
+        entry = usable(kind, data, keys)
         known = known and entry is not None and "count" not in keys
         if entry is None or keys & _TOGETHER:
             found.append(None)
         else:
-            found.extend([_core(document, place, entry)] * min(entry.count, MAX_CORES + 1))
+            core = _core(document, place, entry) if isinstance(entry, CoreEntry) else _row_core(document, place, entry)
+            found.extend([core] * min(entry.count, MAX_CORES + 1))
         if len(found) > MAX_CORES:
             document.blame((*path, "cores"), f"must be at most {MAX_CORES} cores, counts included")
             return Cores((), known=False)
-    threads = sum(core.threads for core in found if core is not None)
+    threads = sum(core.threads for core in found if isinstance(core, ColumnCore))
     if threads > MAX_CONTEXTS:
         document.blame((*path, "cores"), f"must have at most {MAX_CONTEXTS} threads in all, got {threads}")
-    return Cores(tuple(found), known)
+    return Cores(tuple(found), known, "row-npu" if rows else "column-npu")
 
 
 def _core(document: Document, place: DataPath, entry: CoreEntry) -> ColumnCore | None:
@@ -102,19 +113,39 @@ def _core(document: Document, place: DataPath, entry: CoreEntry) -> ColumnCore |
     return None if mistakes else core
 
 
+def _row_core(document: Document, place: DataPath, entry: RowCoreEntry) -> RowCore | None:
+    values = entry.model_dump(exclude={"count", "latency", "by_cell"})
+    by_cell = []
+    for cell, each in entry.by_cell.items():
+        if cell not in PROGRAMS:
+            text = f"a row-npu has no program for cell {show(cell)}{nearest(cell, PROGRAMS)}"
+            document.blame((*place, "by_cell", cell), text, key=True)
+            return None
+        own = {key: value for key, value in each.model_dump().items() if value is not None}
+        general = {key: values[key] for key in ("dispatch_cycles", "start_cycles")}
+        by_cell.append(Dispatch(cell, **{**general, **own}))
+    core = RowCore(**values, by_cell=tuple(by_cell), latency=RowLatency(**entry.latency.model_dump()))
+    if core.npe > MAX_PES:
+        document.blame((*place, "engines"), f"tiles, engines, lanes, vectors and replicas make {core.npe:,} PEs")
+        return None
+    mistakes = core.mistakes()
+    for key, text in mistakes:
+        document.blame((*place, *key.split(".")), text)
+    return None if mistakes else core
+
+
 def _changed(document: Document, place: DataPath, keys: tuple[str, ...]) -> str:
     """The key among `keys` that the user changed from the command line, else the first."""
     overridden = [key for key in keys if document.place((*place, key)).startswith(LABEL)]
     return overridden[0] if overridden else keys[0]
 
 
-def build_chip(entry: ChipFile, cores: Cores) -> ColumnNpu:
+def build_chip(entry: ChipFile | RowChipFile, cores: Cores) -> ColumnNpu | RowNpu:
     """The chip, from a file without mistakes."""
-    frequency = entry.frequency_mhz
-    return ColumnNpu(
-        name=entry.name,
-        # 260 in a file is 260 in a report, not 260.0.
-        frequency_mhz=int(frequency) if frequency.is_integer() else frequency,
-        cores=tuple(core for core in cores.cores if core is not None),
-        sources=dict(entry.sources),
-    )
+    # 260 in a file is 260 in a report, not 260.0.
+    frequency = int(entry.frequency_mhz) if entry.frequency_mhz.is_integer() else entry.frequency_mhz
+    if isinstance(entry, RowChipFile):
+        rows = tuple(core for core in cores.cores if isinstance(core, RowCore))
+        return RowNpu(entry.name, frequency, rows, dict(entry.sources))
+    columns = tuple(core for core in cores.cores if isinstance(core, ColumnCore))
+    return ColumnNpu(entry.name, frequency, columns, dict(entry.sources))

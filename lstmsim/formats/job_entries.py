@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
+from lstmsim import targets
 from lstmsim.formats.catalog import input_files
-from lstmsim.formats.chip_entries import Cores, usable, wrong_keys
+from lstmsim.formats.chip_entries import AnyCore, Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
-from lstmsim.formats.schema import MAX_JOBS, JobEntry
+from lstmsim.formats.schema import JobEntry
+from lstmsim.formats.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
-from lstmsim.targets.column_lowering import operations_per_step
-from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
@@ -35,7 +35,7 @@ def check_jobs(
     """
     jobs = document.data.get("jobs")
     models: list[Model | None] = []
-    refusals: dict[tuple[ColumnCore, Model], str | None] = {}
+    refusals: dict[tuple[AnyCore, Model], str | None] = {}
     total_jobs = total = 0
     for index, data in enumerate(jobs if isinstance(jobs, list) else []):
         path: DataPath = ("jobs", index)
@@ -54,7 +54,7 @@ def check_jobs(
         runnable = [] if model is None else _runnable(document, path, entry, model, cores, refusals)
         if model is None or not runnable:
             continue
-        step = max(operations_per_step(model, core) for core in runnable)
+        step = max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
         before, total = total, total + step * steps * entry.count
         if step * steps > MAX_JOB_OPERATIONS:
             text = f"takes up to {step * steps:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
@@ -69,7 +69,7 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
     if isinstance(entry.arrival, list) and "count" not in keys and len(entry.arrival) != entry.count:
         text = f"must hold as many arrivals as there are jobs (count {entry.count}), got {len(entry.arrival)}"
         document.blame((*path, "arrival"), text)
-    if entry.batch > 1:
+    if entry.batch > 1 and cores.kind == "column-npu":
         text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
         document.blame((*path, "batch"), f"{text}, got {entry.batch}")
     if entry.core is not None and cores.known and entry.core >= len(cores.cores):
@@ -94,8 +94,8 @@ def _runnable(
     entry: JobEntry,
     model: Model,
     cores: Cores,
-    refusals: dict[tuple[ColumnCore, Model], str | None],
-) -> list[ColumnCore]:
+    refusals: dict[tuple[AnyCore, Model], str | None],
+) -> list[AnyCore]:
     """Distinct cores that can run the job; a mistake is noted if there is none among those it may use."""
     if entry.core is not None and entry.core >= len(cores.cores):
         return []

@@ -11,7 +11,7 @@ from typing import Any
 from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Scope, attributes, node_input, resolve
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_values import Shape, integer, text
-from lstmsim.formats.schema import MAX_SIZE
+from lstmsim.formats.schema_types import MAX_SIZE
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer

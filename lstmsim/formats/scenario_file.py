@@ -22,9 +22,11 @@ from lstmsim.formats.document import DataPath, Document, document_of
 from lstmsim.formats.job_entries import build_jobs, check_jobs
 from lstmsim.formats.model_entries import read_model
 from lstmsim.formats.overrides import apply_overrides
-from lstmsim.formats.schema import ChipFile, ModelFile, PrecisionEntry, ScenarioFile
+from lstmsim.formats.schema import ModelFile, PrecisionEntry, scenario_entry
+from lstmsim.formats.schema_chips import chip_entry
 from lstmsim.formats.yaml_source import read_document
 from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.targets.row_npu import RowNpu
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Scenario
@@ -70,14 +72,14 @@ def scenario_from_document(document: Document, overrides: Sequence[str] = (), na
     return _scenario(document, overrides, name)
 
 
-def load_chip(name_or_path: str | os.PathLike[str]) -> ColumnNpu:
+def load_chip(name_or_path: str | os.PathLike[str]) -> ColumnNpu | RowNpu:
     """The chip preset of that name, or the chip in that file; `InputError` otherwise.
 
-    >>> load_chip("column-npu-64k").cores[0].npe
-    65536
+    >>> load_chip("column-npu-64k").cores[0].npe, load_chip("intel-npu-rtl").cores[0].npe
+    (65536, 67200)
     """
     document = _named_document(os.fspath(name_or_path), find_chip)
-    entry, wrong = check(ChipFile, document)
+    entry, wrong = check(chip_entry(document.data), document)
     cores = read_cores(document, (), wrong)
     if entry is None or document.mistakes:
         raise _error(document)
@@ -125,7 +127,7 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     references = _References(document)
     apply_overrides(document, overrides, references.expand)
     references.expand_all()
-    entry, wrong = check(ScenarioFile, document, references.failed)
+    entry, wrong = check(scenario_entry(document.data), document, references.failed)
     cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
     cells = read_cells(document, (), wrong)
     models = check_jobs(document, wrong, cores, cells)

@@ -185,7 +185,10 @@ def _reason(report: Report) -> str:
     if not losses[name]:
         return "every multiplier did useful work in every cycle"
     share = _percent(losses[name], total)
-    return f"not 100 % mainly because of {name} ({share}): {_MEANING[name]}; {_REMEDY[name]}"
+    remedy = _REMEDY[name]
+    if name == "hazard" and not any("threads" in core.settings for core in report.cores):
+        remedy = "larger batches or smaller latencies would help: this machine runs one job at a time"
+    return f"not 100 % mainly because of {name} ({share}): {_MEANING[name]}; {remedy}"
 
 
 def report_html(report: Report) -> str:

@@ -19,6 +19,7 @@ from lstmsim.program.totals import CYCLE_NAMES
 from lstmsim.sweep.resolve import Resolver, Setup
 from lstmsim.sweep.spec import Value
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row_npu import RowCore, RowNpu
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Scenario
@@ -170,7 +171,7 @@ def scenario_key(scenario: Scenario) -> str:
         for job in scenario.jobs
     ]
     chip = scenario.chip
-    cores = [_core_digest(core) for core in chip.cores] if isinstance(chip, ColumnNpu) else []
+    cores = [_core_digest(core) for core in chip.cores] if isinstance(chip, ColumnNpu | RowNpu) else [repr(chip)]
     return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs])
 
 
@@ -186,7 +187,7 @@ def _versions() -> list[Any]:
 
 
 @lru_cache(_MOST_KEPT)
-def _core_digest(core: ColumnCore) -> str:
+def _core_digest(core: ColumnCore | RowCore) -> str:
     return digest(asdict(core))
 
 

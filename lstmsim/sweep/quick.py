@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from lstmsim.formats import schema
+from lstmsim.formats import schema_types as schema
 from lstmsim.formats.document import Document
 from lstmsim.formats.job_entries import MAX_STEP_OPERATIONS, unique_names
+from lstmsim.formats.schema_chips import LatencyEntry
 from lstmsim.sweep.spec import Value
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
 from lstmsim.targets.column_lowering import operations_per_step
@@ -35,7 +36,7 @@ _CORE_KEYS = {
     "cat": (1, schema.MAX_PES),
     "switch_cycles": (0, schema.MAX_LATENCY_CYCLES),
 }
-_LATENCY_KEYS = tuple(schema.LatencyEntry.model_fields)
+_LATENCY_KEYS = tuple(LatencyEntry.model_fields)
 _JOB_KEYS = {
     "steps": (1, schema.MAX_STEPS),
     "arrival": (0, schema.MAX_CYCLES),

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from lstmsim.program.program import Program
+from lstmsim.targets.assembly import AnyCore
+from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job
 
-__all__ = ["TARGETS", "lower"]
+__all__ = ["TARGETS", "lower", "operations_per_step"]
 
 #: Module that lowers each kind of chip.
 TARGETS = {"column-npu": "lstmsim.targets.column_lowering", "row-npu": "lstmsim.targets.row_lowering"}
@@ -27,3 +29,17 @@ def lower(chip: Chip, jobs: Sequence[Job]) -> Program:
     """
     program: Program = import_module(TARGETS[chip.kind]).lower(chip, jobs)
     return program
+
+
+def operations_per_step(kind: str, model: Model, core: AnyCore, batch: int) -> int:
+    """A bound on the operations that one step of a model in a batch lowers to on a core of that kind of chip.
+
+    >>> from lstmsim.targets.column_npu import ColumnCore
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
+    >>> operations_per_step("column-npu", model, ColumnCore(npe=65536, ep=32, vp=2048), 1)
+    37
+    """
+    count: int = import_module(TARGETS[kind]).operations_per_step(model, core, batch)
+    return count

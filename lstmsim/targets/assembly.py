@@ -95,11 +95,11 @@ def assemble(cores: Sequence[C], jobs: Sequence[Job], check: Callable[[Job], Non
             check(job)
             checked.add((id(job.model), job.core, job.batch))
     _check_size(cores, jobs, parts.operations)
-    known: dict[tuple[int, int, int, int | None], tuple[Variants, tuple[int, ...]]] = {}
+    known: dict[tuple[int, int, int, int | None, bool], tuple[Variants, tuple[int, ...]]] = {}
     buffers = tuple((kind, parts.buffers(core)) for core, kind in kinds.items())
     tasks = []
     for job in jobs:
-        key = (id(job.model), job.steps, job.batch, job.core)
+        key = (id(job.model), job.steps, job.batch, job.core, job.frame_interval > 0)
         if key not in known:
             able = [(kind, core) for core, kind in kinds.items() if core.refusal(job.model) is None]
             variants = tuple((kind, parts.phases(job, core)) for kind, core in able)

@@ -63,9 +63,9 @@ def _length(need: Dependence, own: Written | None, before: list[_Earlier]) -> in
     return own.cycles if need.phase is None and own is not None else before[-1].written.cycles
 
 
-def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, *, dense: bool) -> Phase:
+def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tuple[bool, bool]) -> Phase:
     """A block's phase; what it waits for in other iterations or phases is looked up, and what it writes is noted."""
-    timer = BlockTimer(core, dense)
+    timer = BlockTimer(core, *kind)
     for item in block.items:
         timer.add(item)
     needs: dict[int, list[Dependence]] = {}
@@ -83,7 +83,7 @@ def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, *, dense:
 
 
 @lru_cache(maxsize=64)
-def _phases(model: Model, core: RowCore, steps: int, batch: int) -> tuple[Phase, ...]:
+def _phases(model: Model, core: RowCore, steps: int, batch: int, paced: bool) -> tuple[Phase, ...]:
     phases = []
     start_cycles = core.dispatch(model.layers[0].cell.name).start_cycles
     if start_cycles:
@@ -92,7 +92,7 @@ def _phases(model: Model, core: RowCore, steps: int, batch: int) -> tuple[Phase,
     earlier: Earlier = {}
     dense = not any(layer.cell.recurrent for layer in model.layers)
     for block in plan(model, steps, batch, core.batch):
-        phases.append(_phase(core, block, len(phases), earlier, dense=dense))
+        phases.append(_phase(core, block, len(phases), earlier, (dense, paced)))
     return tuple(phases)
 
 
@@ -125,7 +125,7 @@ def lower(chip: RowNpu, jobs: Sequence[Job]) -> Program:
 
 
 def _job_phases(job: Job, core: RowCore) -> tuple[Phase, ...]:
-    return _phases(job.model, core, job.steps, job.batch)
+    return _phases(job.model, core, job.steps, job.batch, job.frame_interval > 0)
 
 
 def _core(kind: int, core: RowCore) -> Core:

@@ -90,8 +90,9 @@ class RowCore:
     tile, else one. `decode_cycles`: what an operation takes in its decoder beside a cycle for each of its steps.
     `empty_slots`: an instruction's empty slot takes a cycle of its unit, not only of its decoder. `serializer_cycles`:
     what the results of one row group take to leave the matrix-vector unit; 0: they leave together. `count_flushes`: the
-    compiler counts the loader operations that discard padding when it sets tags of dense layers; if it does not, these
-    wait for too little. `by_cell`: other `dispatch_cycles` and `start_cycles` for layers of some cells.
+    compiler counts the loader operations that only discard padding or only send results out when it sets tags of dense
+    layers; if it does not, these wait for too little. `by_cell`: other `dispatch_cycles` and `start_cycles` for layers
+    of some cells.
 
     >>> core = RowCore(tiles=7, engines=40, lanes=40, vectors=3, replicas=2)
     >>> core.npe, core.ep, core.vp, core.batch

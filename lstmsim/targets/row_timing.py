@@ -58,11 +58,13 @@ class _Segment:
 
 @dataclass
 class BlockTimer:
-    """The operations of one block. `waits` are those whose writer is in another iteration or block (or nowhere: start
-    states); `trailing` counts the empty slots since each unit's and decoder's last operation."""
+    """The operations of one block of a stack of `dense` layers, or else; `paced`: its frames come one after another, so
+    that who waits for an x waits for input. `waits` are those whose writer is in another iteration or block (or
+    nowhere: start states); `trailing` counts the empty slots since each unit's and decoder's last operation."""
 
     core: RowCore
     dense: bool = False
+    paced: bool = False
     operations: list[Operation] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     written: dict[str, Written] = field(default_factory=dict)
@@ -139,7 +141,7 @@ class BlockTimer:
             ahead = load.ahead if frame else 0
             self.loads.append(self._emit(LOADER, length, [need], item, frame=frame, ahead=ahead, label="load"))
             self.counted += 1
-        self._write(item.own + load.writes, "input" if load.frame else "hazard")
+        self._write(item.own + load.writes, "input" if load.frame and self.paced else "hazard")
 
     def _write(self, name: str, cause: str = "hazard") -> None:
         """The loader operations so far have written that name, as far as the compiler has counted them."""
@@ -222,7 +224,7 @@ class BlockTimer:
             there = self._instruction(item, (LOADER,)) if words else there
             self._store(item, segments, there, (done, done + length * passes), output=chain.output)
             done += length * passes
-            self.counted += 1
+            self.counted += bool(chain.writes) or self.core.count_flushes
         for name in chain.writes:
             self._write(item.own + name)
         if done < groups * passes and not item.ends:

@@ -60,5 +60,5 @@ def test_a_table_cut_at_a_line_end_is_refused() -> None:
     Path("trace.csv").write_text("".join(lines[:-1]))
     result = call("trace.csv")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "trace.csv: holds 16 of 17 spans, perhaps cut short\n"
+    assert result.stderr == "trace.csv: holds 17 of 18 spans, perhaps cut short\n"
     assert not Path("trace.png").exists()

@@ -11,7 +11,8 @@ import pytest
 
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario_file import load_model, load_model_file, load_scenario
-from lstmsim.formats.schema import LatencyEntry, PrecisionEntry
+from lstmsim.formats.schema import PrecisionEntry
+from lstmsim.formats.schema_chips import LatencyEntry
 from lstmsim.targets.column_npu import ColumnNpu, Latency
 from lstmsim.workload.precision import ACTIVATIONS, WEIGHT_SCALES, Precision
 

@@ -194,7 +194,7 @@ def test_a_trace_that_lacks_a_span_is_refused(tmp_path, suffix, lost):
     del whole["otherData"]["spans"]
     path.write_bytes(pack(json.dumps(whole).encode()))
     if lost == "core 0 tail":
-        assert len(load_trace(path)) == 16
+        assert len(load_trace(path)) == 17
     else:
         with pytest.raises(InputError, match="core 0 array has spans for 100 of 140 cycles, perhaps cut short"):
             load_trace(path)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.schema import MAX_SIZE
+from lstmsim.formats.schema_types import MAX_SIZE
 from lstmsim.formats.wording import show
 
 __all__ = ["KerasLayer", "keras_layers"]

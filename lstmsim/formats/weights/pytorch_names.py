@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import ImportedModel, model_names, model_stem
-from lstmsim.formats.schema import MAX_SIZE
+from lstmsim.formats.schema_types import MAX_SIZE
 from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.tensors import Stored, floats, shape_text
 from lstmsim.formats.wording import listed, show

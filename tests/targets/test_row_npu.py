@@ -1,0 +1,181 @@
+"""The row-wise NPU: published cycles on both engines, a model micro-operation by micro-operation, mistakes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lstmsim import engines, targets
+from lstmsim.api import run, simulate
+from lstmsim.engines import ENGINES
+from lstmsim.errors import InputError
+from lstmsim.formats.published import IntelWorkload, intel_npu
+from lstmsim.formats.scenario_file import load_chip, load_scenario
+from lstmsim.metrics.accounts import totals_of
+from lstmsim.targets.row_cells import PROGRAMS
+from lstmsim.targets.row_npu import RowCore, RowLatency, RowNpu
+from lstmsim.workload.cells import CELLS, cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Job
+from tests.oracle.row_npu import Machine, compiled
+
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
+ROOT = Path(__file__).parents[2]
+PRESETS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-s10")
+#: Their GRU multiplies r * h before the product.
+CELL_OF = {"gemv": "dense", "mlp": "dense", "gru": "gru-lbr0", "rnn": "rnn", "lstm": "lstm"}
+
+
+def preset(name: str) -> RowNpu:
+    chip = load_chip(name)
+    assert isinstance(chip, RowNpu)
+    return chip
+
+
+def stack(name: str, sizes: list[int] | tuple[int, ...]) -> Model:
+    return Model("m", tuple(Layer(cell(name), n, i) for i, n in pairwise(sizes)))
+
+
+def cycles(core: RowCore, job: Job, engine: str = "fast") -> int:
+    return engines.run(targets.lower(RowNpu("c", 300, (core,)), [job]), engine).makespan_cycles
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("row", intel_npu(), ids=lambda row: row.workload)
+def test_every_published_workload_is_exact(row: IntelWorkload, engine: str) -> None:
+    job = Job(row.workload, stack(CELL_OF[row.cell], row.sizes), row.steps, batch=row.batch)
+    found = [cycles(preset(name).cores[0], job, engine) for name in PRESETS[:2]]
+    assert found == [row.rtl_cycles, row.cpp_cycles]
+    tops = [round(2 * job.macs / (each / 300e6) / 1e12, 2) for each in found]
+    assert tops == [row.rtl_tops, row.cpp_tops]
+
+
+SIZES = st.one_of(st.integers(1, 300), st.integers(200, 600), st.sampled_from([280, 281, 480, 481, 560, 1024, 1792]))
+
+
+@st.composite
+def cores(draw: st.DrawFn) -> RowCore:
+    """A preset of the Intel NPU, or one that nobody built: every parameter has its effect."""
+    core = preset(draw(st.sampled_from(PRESETS[:2]))).cores[0]
+    if draw(st.booleans()):
+        return core
+    least = draw(st.integers(1, 4))
+    # the sums of a row group pass at least as fast as the vectors behind them
+    vectors, size = draw(st.integers(1, 3)), draw(st.sampled_from([0, 4]))
+    latency = {name: draw(st.integers(least, 60)) for name in RowLatency.__dataclass_fields__}
+    return replace(
+        core,
+        tiles=draw(st.integers(1, 7)),
+        vectors=vectors,
+        chunk_groups=draw(st.integers(1, 12)),
+        dispatch_cycles=draw(st.sampled_from([1, 1, 3, 20])),
+        start_cycles=draw(st.sampled_from([0, 30])),
+        decode_cycles=draw(st.integers(0, 2)),
+        empty_slots=draw(st.booleans()),
+        serializer_cycles=size,
+        count_flushes=draw(st.booleans()),
+        latency=RowLatency(**latency),
+    )
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(core=cores(), name=st.sampled_from(["rnn", "gru-lbr0", "lstm", "dense"]), data=st.data())
+def test_cycles_are_those_of_the_recurrences(core: RowCore, name: str, data: st.DataObject) -> None:
+    length = data.draw(st.integers(2, 4)) if name == "dense" else 2
+    sizes = data.draw(st.lists(SIZES, min_size=length, max_size=length))
+    steps = 1 if name == "dense" else data.draw(st.integers(1, 4))
+    batch = data.draw(st.sampled_from([1, core.batch, core.batch + 1, 3 * core.batch]))
+    rounds = -(-batch // core.batch)
+    expected = Machine(core).run(compiled(core, name, sizes, steps, rounds))
+    assert cycles(core, Job("j", stack(name, sizes), steps, batch=batch)) == expected
+
+
+@pytest.mark.parametrize("chip", PRESETS)
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+@pytest.mark.parametrize("order", ["layer", "step"])
+def test_engines_agree_on_stacks_and_totals(chip: str, name: str, order: str) -> None:
+    layers = tuple(Layer(cell(name), 300, i) for i in (200, 300, 300))
+    job = Job("j", Model("m", layers, order), 4, frame_interval=700, batch=7)
+    program = targets.lower(preset(chip), [job, replace(job, name="k", arrival=100, batch=1)])
+    fast, reference = (engines.run(program, each) for each in ENGINES)
+    assert fast == reference
+    assert engines.totals(program) == totals_of(program, fast)
+    assert totals_of(program, fast).work.sum() == job.macs // 7 * 8
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 6])
+def test_a_bidirectional_layer_above_waits_for_both_directions(steps: int) -> None:
+    lstm = cell("lstm")
+    model = Model("m", (Layer(lstm, 40, 40, bidirectional=True), Layer(lstm, 40, 80)))
+    result = run({"chip": "brainwave-s10", "jobs": [{"model": {"layers": _entries(model)}, "steps": steps}]})
+    trace, phases = result.trace, result.program.tasks[0].variants[0][1]
+    backward = max(number for number, phase in enumerate(phases) if phase.mirrored)
+    unit = trace.issue("unit")
+    written = trace.issue("start")[(unit == 10) & (trace.issue("phase") == backward)].max()
+    first = trace.issue("start")[(unit == 6) & (trace.issue("phase") > backward)].min()
+    assert first == written + preset("brainwave-s10").cores[0].latency.tag_mvu or first > written
+    assert sorted(set(result.timeline.step.tolist())) == [-1, *range(steps)]
+
+
+def _entries(model: Model) -> list[dict[str, object]]:
+    keys = ("hidden", "input", "bidirectional")
+    return [{"cell": each.cell.name, **{key: getattr(each, key) for key in keys}} for each in model.layers]
+
+
+def test_a_frame_that_comes_late_is_waited_for() -> None:
+    job = {"model": {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}, "steps": 5}
+    soon = simulate({"chip": "intel-npu-rtl", "jobs": [job]})
+    late = simulate({"chip": "intel-npu-rtl", "jobs": [{**job, "frame_interval": 5000}]})
+    assert late.makespan_cycles > 20_000 > soon.makespan_cycles
+    assert soon.cores[0].cycles["input"] == 0 < 15_000 < late.cores[0].cycles["input"]
+
+
+def test_slow_instructions_are_named_as_what_holds_the_machine_back() -> None:
+    job = {"model": {"layers": [{"cell": "lstm", "hidden": 256, "input": 256}]}, "steps": 20}
+    report = simulate({"chip": "brainwave-s10", "jobs": [job]})
+    assert max(report.cores[0].cycles, key=report.cores[0].cycles.__getitem__) == "dispatch"
+    assert report.cores[0].cycles["dispatch"] > 0.5 * report.makespan_cycles
+
+
+def test_brainwaves_latencies_are_those_of_the_fit() -> None:
+    spec = importlib.util.spec_from_file_location("fit_brainwave", ROOT / "tools" / "fit_brainwave.py")
+    if spec is None or spec.loader is None or not (ROOT / "tools").is_dir():
+        pytest.skip("tools/ is not beside the tests")
+    fit = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fit)
+    for name in ("lstm", "gru"):
+        own = preset("brainwave-s10").cores[0].dispatch(name)
+        around = range(own.dispatch_cycles - 1, own.dispatch_cycles + 2)
+        assert fit.fit(name, around)[:2] == (own.dispatch_cycles, own.start_cycles)
+
+
+@pytest.mark.parametrize("name", sorted(set(CELLS) - set(PROGRAMS)))
+def test_a_cell_without_a_program_is_refused(name: str) -> None:
+    layer = {"cell": name, "hidden": 8, "input": 8, **({"projection": 4} if cell(name).projected else {})}
+    with pytest.raises(InputError, match=f"no program for cell '{name}'; there are programs for dense, gru"):
+        load_scenario({"chip": "intel-npu-rtl", "jobs": [{"model": {"layers": [layer]}, "steps": 1}]})
+
+
+WRONG = [
+    ("chip.cores.0.tiles=0", r"chip.cores.0.tiles=0: must be at least 1, got 0"),
+    ("chip.cores.0.lanes=x", r"must be a whole number, got 'x'"),
+    ("chip.cores.0.ep=4", r"unknown key; known keys: count, tiles, engines"),
+    ("chip.cores.0.latency.evrf=0", r"must be at least 1, got 0"),
+    ("chip.cores.0.by_cell={lstn: {start_cycles: 1}}", r"no program for cell 'lstn'; did you mean 'lstm'"),
+    ("chip.kind=row-nup", r"must be 'column-npu' or 'row-npu', got 'row-nup'; did you mean 'row-npu'"),
+    ("chip.cores.0.engines=1000000", r"PEs"),
+    ("jobs.0.core=1", r"must be 0, the chip's only core"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), WRONG, ids=[change for change, _ in WRONG])
+def test_mistakes_are_named(change: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        load_scenario({"chip": "intel-npu-rtl", "jobs": [{"model": "lstm-512", "steps": 2}]}, [change])
