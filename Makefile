@@ -31,7 +31,7 @@ test: $(VENV)/.installed-test  ## install what tests need and run every check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
 
-readme: $(VENV)/.installed  ## write the help of every command into README.md
+readme: $(VENV)/.installed  ## write every command's help and the validation's table into README.md
 	$(BIN)/python tools/readme.py
 
 bench: $(VENV)/.installed-test  ## measure the speed on an idle machine and write BENCHMARKS.md

@@ -14,19 +14,23 @@ if TYPE_CHECKING:
         Run,
         accuracy,
         check_numerics,
+        compare,
         load_scenario,
         load_trace,
         plot,
         plot_accuracy,
+        plot_comparison,
         run,
         save_trace,
         simulate,
         trace,
+        validate,
     )
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
     from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
+    from lstmsim.targets.row_npu import RowCore, RowNpu
     from lstmsim.workload.cells import cell
     from lstmsim.workload.model import Layer, Model
     from lstmsim.workload.scenario import Job, Scenario
@@ -42,20 +46,25 @@ __all__ = [
     "LstmsimError",
     "Model",
     "Report",
+    "RowCore",
+    "RowNpu",
     "Run",
     "Scenario",
     "Timeline",
     "accuracy",
     "cell",
     "check_numerics",
+    "compare",
     "load_scenario",
     "load_trace",
     "plot",
     "plot_accuracy",
+    "plot_comparison",
     "run",
     "save_trace",
     "simulate",
     "trace",
+    "validate",
 ]
 
 __version__ = "0.1.0"
@@ -65,19 +74,23 @@ _HOMES = {
         "Run",
         "accuracy",
         "check_numerics",
+        "compare",
         "load_scenario",
         "load_trace",
         "plot",
         "plot_accuracy",
+        "plot_comparison",
         "run",
         "save_trace",
         "simulate",
         "trace",
+        "validate",
     ),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
     "lstmsim.metrics.report": ("Report",),
     "lstmsim.metrics.timeline": ("Timeline",),
     "lstmsim.targets.column_npu": ("ColumnCore", "ColumnNpu", "Latency"),
+    "lstmsim.targets.row_npu": ("RowCore", "RowNpu"),
     "lstmsim.workload.cells": ("cell",),
     "lstmsim.workload.model": ("Layer", "Model"),
     "lstmsim.workload.scenario": ("Job", "Scenario"),

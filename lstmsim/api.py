@@ -1,18 +1,18 @@
-"""What the commands do, as functions: load, simulate, trace, compare, plot, search, sweep.
+"""What the commands do, as functions: load, simulate, trace, plot; and the studies of `lstmsim.studies`.
 
 `search` and `sweep` are reached as `lstmsim.api.search` and `.sweep`: the package has folders of those names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lstmsim import engines, targets
 from lstmsim.errors import InputError
+from lstmsim.loading import Path, Source, load_scenario
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
@@ -21,37 +21,35 @@ from lstmsim.metrics.timeline import Timeline
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
+from lstmsim.studies import accuracy, compare, plot_accuracy, plot_comparison, search, sweep, validate
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lstmsim.applications.accuracy_study import AccuracyReport
     from lstmsim.replay.check import Checked
-    from lstmsim.search.result import SearchResult
-    from lstmsim.sweep.run import SweepResult
 
 __all__ = [
     "Run",
     "accuracy",
     "check_numerics",
+    "compare",
     "load_scenario",
     "load_trace",
     "plot",
     "plot_accuracy",
+    "plot_comparison",
     "run",
     "save_trace",
     "search",
     "simulate",
     "sweep",
     "trace",
+    "validate",
 ]
 
 #: Most operations whose trace is kept: a row has about 100 bytes.
 MAX_TRACE_OPERATIONS = 10_000_000
-
-Path = str | PathLike[str]
-Source = Scenario | Path | Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,24 +93,6 @@ class Run:
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
-
-
-def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
-    """A scenario from a file or from the same keys as a mapping; `overrides` like `"chip.cores.0.ep=16"`.
-
-    Raises `InputError` with every mistake found.
-
-    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
-    >>> scenario.jobs[0].name
-    'lstm-512'
-    """
-    from lstmsim.formats import scenario_file
-
-    if isinstance(source, Scenario):
-        if overrides:
-            raise TypeError("overrides need a file or a mapping; a Scenario is finished: use dataclasses.replace")
-        return source
-    return scenario_file.load_scenario(source, overrides)
 
 
 def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Run:
@@ -160,54 +140,6 @@ def check_numerics(
     return check(result.scenario, result.program, result.trace, data, progress)
 
 
-def accuracy(
-    scenario: Source,
-    *,
-    overrides: Sequence[str] = (),
-    random_weights: int | None = None,
-    bits: Sequence[int] = (),
-    progress: Callable[[int, int], None] | None = None,
-) -> AccuracyReport:
-    """Compare fixed point at the scenario's precision with float64, per job; and at each width of `bits` (2 to 16) of
-    weights and vectors.
-
-    A network of g2p-en among the jobs adds the words whose phonemes change. `InputError` for a model without weights
-    unless `random_weights` gives a seed to draw some. `progress` is called with steps done and in all.
-
-    >>> job = {"model": "silero-vad-16k", "steps": 30, "inputs": "silero-speech.safetensors"}
-    >>> report = accuracy({"chip": "column-npu-64k", "jobs": [job]}, bits=[12])
-    >>> report.by_bits[12].jobs[0].accuracy.sqnr_db > report.given.jobs[0].accuracy.sqnr_db
-    True
-    """
-    from lstmsim.applications.accuracy_study import AccuracyReport, studies, with_bits
-    from lstmsim.formats.accuracy_cases import accuracy_cases, words_of
-
-    loaded = load_scenario(scenario, overrides)
-    precisions = [loaded.precision, *(with_bits(loaded.precision, each) for each in bits)]
-    cases = accuracy_cases(loaded, random_weights)
-    given, *others = studies(cases, precisions, words_of(loaded), progress)
-    return AccuracyReport(loaded.name, given, dict(zip(bits, others, strict=True)))
-
-
-def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Figure:
-    """Draw the widths of an accuracy report (at least one), written to `path` (.png .svg .pdf, and its numbers as .csv
-    beside it) if given."""
-    from lstmsim.formats.accuracy_text import job_title
-    from lstmsim.plots import accuracy as plots
-
-    if not report.by_bits:
-        raise ValueError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
-    bits = sorted(report.by_bits)
-    every = [report.by_bits[each] for each in bits]
-    curves = [
-        (job_title(job), [study.jobs[number].accuracy.sqnr_db for study in every])
-        for number, job in enumerate(every[0].jobs)
-    ]
-    words = [study.words.unchanged for study in every if study.words is not None]
-    title = f"{report.scenario}: fixed point against float64"
-    return plots.plot(bits, curves, words or None, path, title=title)
-
-
 def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:
     """Simulate a scenario and return what happened cycle by cycle, as named spans.
 
@@ -244,39 +176,3 @@ def plot(
 
     drawn = timeline.timeline if isinstance(timeline, Run) else timeline
     return plots.plot(drawn, path, start=start, end=end, cores=cores)
-
-
-def search(
-    scenario: Source,
-    npe: int,
-    *,
-    exhaustive: bool = False,
-    any_ep: bool = False,
-    core: int | None = None,
-    overrides: Sequence[str] = (),
-) -> SearchResult:
-    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs; see `lstmsim.search.search`.
-
-    >>> jobs = [{"model": "lstm-512", "steps": 25}]
-    >>> search({"chip": "column-npu-64k", "jobs": jobs}, 65536).common.walk.chosen.ep
-    32
-    """
-    from lstmsim.search import search as searching
-
-    loaded = load_scenario(scenario, overrides)
-    return searching.search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core)
-
-
-def sweep(spec: Path | Mapping[str, Any], folder: Path, *, jobs: int | None = None) -> SweepResult:
-    """Simulate every point of a design space and write its tables into `folder`; see `lstmsim.sweep.run`.
-
-    >>> import tempfile
-    >>> axes = {"ep": {"path": "chip.cores.0.ep", "values": [16, 32]}}
-    >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sweep({"scenario": scenario, "axes": axes}, folder, jobs=1).progress.done
-    2
-    """
-    from lstmsim.sweep.run import run_sweep
-
-    return run_sweep(spec, folder, jobs=jobs)

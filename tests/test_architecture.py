@@ -18,7 +18,7 @@ PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
 GROUND = {"errors", "units"}
-STUDIES = {"applications", "formats", "search", "sweep"}
+STUDIES = {"applications", "comparison", "formats", "search", "sweep", "validation"}
 SIMULATION = {"workload", "program", "engines", "numerics", "targets", "metrics", "replay"}
 #: What each part may import besides itself.
 BELOW: dict[str, set[str]] = {
@@ -35,8 +35,12 @@ BELOW: dict[str, set[str]] = {
     "formats": GROUND | SIMULATION | {"applications"},
     "search": GROUND | SIMULATION | {"formats"},
     "sweep": GROUND | SIMULATION | {"formats", ""},
-    "plots": GROUND | {"metrics", "formats", "applications", "numerics", "sweep"},
-    "api": GROUND | SIMULATION | STUDIES | {"plots"},
+    "comparison": GROUND | SIMULATION | {"formats"},
+    "validation": GROUND | SIMULATION | {"formats", "search"},
+    "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "sweep"},
+    "loading": {"workload", "formats"},
+    "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading"},
+    "api": GROUND | SIMULATION | STUDIES | {"plots", "loading", "studies"},
     "cli": GROUND | SIMULATION | STUDIES | {"plots", "api", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
@@ -59,7 +63,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
         "lstmsim.sweep",
     ),
     "simpy": ("lstmsim.engines.reference",),
-    "matplotlib": ("lstmsim.plots", "lstmsim.api"),
+    "matplotlib": ("lstmsim.plots", "lstmsim.api", "lstmsim.studies"),
     "click": ("lstmsim.cli",),
     "pydantic": ("lstmsim.formats",),
     "ruamel": ("lstmsim.formats",),

@@ -1,4 +1,7 @@
-"""Write the `--help` of every command into README.md, between its help markers; `--check` only compares."""
+"""Write the `--help` of every command and the table of `lstmsim validate` into README.md, each between its markers.
+
+`--check` only compares.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import sys
 from pathlib import Path
 
 from lstmsim.cli.group import COMMANDS, lstmsim
+from lstmsim.validation.run import validate
+from lstmsim.validation.text import readme_table
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-BEGIN, END = "<!-- help:begin -->", "<!-- help:end -->"
 
 
 def help_section() -> str:
@@ -27,19 +31,34 @@ def _block(line: str, text: str) -> str:
     return f"```text\n$ {line}\n{text}\n```"
 
 
+def validation_section() -> str:
+    """What a whole validation finds, as a short table."""
+    return readme_table(validate())
+
+
 def with_help(readme: str) -> str:
     """The README's text with the present help between its markers."""
-    before, found, rest = readme.partition(BEGIN)
-    _, closed, after = rest.partition(END)
+    return _between(readme, "help", help_section())
+
+
+def with_validation(readme: str) -> str:
+    """The README's text with the table of a validation made now between its markers."""
+    return _between(readme, "validation", validation_section())
+
+
+def _between(readme: str, name: str, section: str) -> str:
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    before, found, rest = readme.partition(begin)
+    _, closed, after = rest.partition(end)
     if not found or not closed:
-        raise SystemExit(f"README.md lacks {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{help_section()}\n\n{END}{after}"
+        raise SystemExit(f"README.md lacks {begin} and {end}")
+    return f"{before}{begin}\n\n{section}\n\n{end}{after}"
 
 
 def main() -> int:
     """Exit code: 1 if `--check` found the README out of date."""
     old = README.read_text(encoding="utf-8")
-    new = with_help(old)
+    new = with_validation(with_help(old))
     if "--check" in sys.argv[1:]:
         return int(old != new)
     README.write_text(new, encoding="utf-8")

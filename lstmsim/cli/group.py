@@ -22,6 +22,8 @@ __all__ = ["COMMANDS", "lstmsim"]
 #: The commands in the order of their help, and the module of each; its attribute `command` is the command.
 COMMANDS = {
     "simulate": "lstmsim.cli.simulate",
+    "compare": "lstmsim.cli.compare",
+    "validate": "lstmsim.cli.validate",
     "accuracy": "lstmsim.cli.accuracy",
     "search": "lstmsim.cli.search",
     "sweep": "lstmsim.cli.sweep",

@@ -1,0 +1,296 @@
+"""How does a column-wise NPU compare with Brainwave, the Intel NPU, V100 and Plasticine on the DeepBench tasks?
+
+The 11 recurrent tasks of DeepBench in Zhao et al. 2019 (arXiv:1909.13654), Table 6. Simulated: the presets
+column-npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.formats.published`) of Brainwave, V100 and
+Plasticine stand beside them, as printed. First one inference at a time, each machine at its own size and clock; then as
+many at a time as a batch of the Intel NPU holds; then both at equal peak, the column-wise NPU built with the
+multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers.
+
+Run `python experiments/run.py deepbench`; `--write` refreshes expected.md beside it. Pictures go to out/deepbench.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, engines, load_scenario
+from lstmsim.comparison.compare import compare
+from lstmsim.comparison.defeats import defeats, lost_shares
+from lstmsim.comparison.markdown import comparison_markdown, machines_markdown
+from lstmsim.comparison.result import Comparison, Entry, Machine, geometric_mean
+from lstmsim.formats.published import deepbench, hardware
+from lstmsim.formats.scenario_file import load_chip, load_model
+from lstmsim.plots.comparison import plot
+from lstmsim.search.candidates import limits_of, widest_vp
+from lstmsim.search.search import search
+from lstmsim.targets.row_npu import RowNpu
+from lstmsim.targets.row_shape import shape_of
+
+COLUMN, BRAINWAVE, INTEL = "column-npu-64k", "brainwave-s10", "intel-npu-rtl"
+#: The published machine that the preset `BRAINWAVE` stands for, and all published ones.
+BW_S10 = "Brainwave BW_S10"
+DESIGNS = (BW_S10, "Plasticine", "Tesla V100")
+#: Its published peak is of the operations that its published TOPS count; V100's is of wider ones.
+WITH_PEAK = "Plasticine"
+#: Words of 40 weights that each engine of the Intel NPU holds.
+MEMORY_WORDS, MEMORY_SOURCE = 1024, "intel/fpga-npu, commit 6fead512"
+#: What the names of the models have beside those of the tasks.
+PREFIX = "deepbench-"
+SMALL = ("lstm-256-150", "lstm-2048-25", "gru-2816-750")
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """The column-wise NPU with the multipliers and the clock of another machine: (EP, VP) of each task as the greedy
+    search chooses them; how many times as long the tasks take with the one EP that is best for all of them, and how
+    many times as fast as the other machine it is (geometric mean) with pipelines twice as deep."""
+
+    found: Comparison
+    inferences: int
+    threads: int
+    shapes: tuple[tuple[int, int], ...]
+    common_ep: int
+    at_common_ep: tuple[float, ...]
+    with_double_latency: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """The same tasks: one inference each, a batch of the Intel NPU each, and both at equal peak."""
+
+    single: Comparison
+    batched: Comparison
+    scaled: tuple[Scaled, ...]
+
+
+def tasks(small: bool = False) -> tuple[str, ...]:
+    """The tasks in the order of the published table; `small`: three of them."""
+    every = tuple(row.task for row in deepbench() if row.design == BW_S10)
+    return tuple(each for each in every if each in SMALL) if small else every
+
+
+@cache
+def scenario(names: tuple[str, ...], count: int = 1) -> Scenario:
+    """`count` inferences of each of these tasks, all there at cycle 0."""
+    return load_scenario({"chip": COLUMN, "jobs": [{"model": PREFIX + each, "count": count} for each in names]})
+
+
+def intel_npu() -> RowNpu:
+    """The Intel NPU."""
+    chip = load_chip(INTEL)
+    assert isinstance(chip, RowNpu)
+    return chip
+
+
+def time_of(entry: Entry) -> float:
+    """Milliseconds of a workload that was run."""
+    assert entry.ms is not None
+    return entry.ms
+
+
+def batched(names: Sequence[str]) -> Comparison:
+    """Inferences that the Intel NPU runs as one batch are jobs of their own on the column-wise NPU."""
+    chip, batch = intel_npu(), intel_npu().cores[0].batch
+    parts = []
+    for name in names:
+        many = scenario((name,), batch)
+        one = replace(many, jobs=(replace(many.jobs[0], batch=batch),))
+        parts.append((compare(many, [many.chip]), compare(one, [chip])))
+    return replace(
+        parts[0][0],
+        each=True,
+        machines=parts[0][0].machines + parts[0][1].machines,
+        workloads=tuple(replace(own.workloads[0], name=name) for name, (own, _) in zip(names, parts, strict=True)),
+        entries=tuple(own.entries[0] + other.entries[0] for own, other in parts),
+    )
+
+
+def column_core() -> ColumnCore:
+    """The core of the column-wise preset."""
+    preset = scenario(SMALL).chip
+    assert isinstance(preset, ColumnNpu)
+    return preset.cores[0]
+
+
+def column_chip(machine: Machine, ep: int, vp: int, threads: int, latency: int = 1) -> ColumnNpu:
+    """The column-wise preset with a machine's multipliers and clock, adder trees built for the EP, and `latency` times
+    the depth of its pipelines."""
+    assert machine.pes is not None
+    assert machine.frequency_mhz is not None
+    depths = Latency(**{key: latency * value for key, value in asdict(column_core().latency).items()})
+    core = replace(column_core(), threads=threads, tree_inputs=None, cat=1, latency=depths)
+    core = replace(core, npe=machine.pes, ep=ep, vp=vp)
+    return ColumnNpu(f"column-wise, {machine.pes:,} PEs", machine.frequency_mhz, (core,))
+
+
+def at_peak_of(base: Comparison, names: Sequence[str], column: int, inferences: int) -> Scaled:
+    """A comparison with another first machine: the column-wise NPU of the size and clock of machine `column`, beside
+    it and what is published of it. One inference at a time has no use for a second thread."""
+    rival = base.machines[column]
+    assert rival.pes is not None
+    threads = 1 if inferences == 1 else column_core().threads
+    jobs = [scenario((name,), inferences) for name in names]
+
+    def entry(row: int, ep: int, latency: int = 1) -> Entry:
+        vp, _ = widest_vp(limits_of([jobs[row].jobs[0].model]), rival.pes or 0, ep)
+        return compare(jobs[row], [column_chip(rival, ep, vp, threads, latency)]).entries[0][0]
+
+    chip = column_chip(rival, 1, 4, threads)
+    walks = [search(replace(each, chip=chip), rival.pes).common.walk for each in jobs]
+    shapes = tuple((walk.chosen.ep, walk.chosen.vp) for walk in walks)
+    own = [entry(row, ep) for row, (ep, _) in enumerate(shapes)]
+    ratios = {
+        ep: tuple(time_of(entry(row, ep)) / time_of(each) for row, each in enumerate(own))
+        for ep in sorted({point.ep for walk in walks for point in walk.path})
+    }
+    common = min(ratios, key=lambda ep: geometric_mean(list(ratios[ep])) or 0.0)
+    beside = [column, *(at for at, each in enumerate(base.machines) if (rival.name, each.name) == (BRAINWAVE, BW_S10))]
+    slow = [time_of(entry(row, ep, latency=2)) for row, (ep, _) in enumerate(shapes)]
+    faster = [time_of(base.entries[row][column]) / ms for row, ms in enumerate(slow)]
+    found = replace(
+        base,
+        machines=(replace(rival, name=chip.name), *(base.machines[at] for at in beside)),
+        entries=tuple((each, *(base.entries[row][at] for at in beside)) for row, each in enumerate(own)),
+    )
+    return Scaled(found, inferences, threads, shapes, common, ratios[common], geometric_mean(faster) or 0.0)
+
+
+def with_peak(found: Comparison) -> Comparison:
+    """With the published peak of the design that prints no multipliers, and its utilization: TOPS of peak TOPS."""
+    (column,) = (at for at, each in enumerate(found.machines) if each.name == WITH_PEAK)
+    most = next(row.peak_tops for row in hardware() if row.design == WITH_PEAK) or 0.0
+    machines, entries = list(found.machines), [list(row) for row in found.entries]
+    machines[column] = replace(machines[column], peak_tops=most)
+    for row in entries:
+        row[column] = replace(row[column], utilization=(row[column].tops or 0.0) / most)
+    return replace(found, machines=tuple(machines), entries=tuple(map(tuple, entries)))
+
+
+def results(small: bool = False) -> Results:
+    """Everything that is compared; `small`: for three tasks."""
+    engines.warm_up()
+    names, batch = tasks(small), intel_npu().cores[0].batch
+    own = scenario(names)
+    rows = [row for row in deepbench() if row.design in DESIGNS]
+    single = compare(own, [own.chip, load_chip(BRAINWAVE), intel_npu()], each=True, published=rows)
+    named = tuple(replace(each, name=name) for each, name in zip(single.workloads, names, strict=True))
+    single = with_peak(replace(single, workloads=named))
+    several = batched(names)
+    return Results(single, several, (at_peak_of(single, names, 1, 1), at_peak_of(several, names, 1, batch)))
+
+
+def too_large(names: Sequence[str]) -> dict[str, int]:
+    """The tasks whose weights do not fit the Intel NPU, and their words: a product reads one of each engine a cycle."""
+    shape, found = shape_of(intel_npu().cores[0]), {}
+    for name in names:
+        (layer,) = load_model(PREFIX + name).layers
+        found[name] = sum(
+            len(stage.gates) * shape.product_cycles(layer.units(stage.rows), layer.width(vector))
+            for stage in layer.cell.stages
+            for vector in stage.vectors
+        )
+    return {name: count for name, count in found.items() if count > MEMORY_WORDS}
+
+
+def paragraphs(texts: Sequence[str]) -> list[str]:
+    """Lines of at most 120 characters, an empty one after each text."""
+    return [line for each in texts for line in (*textwrap.wrap(each, 120, break_on_hyphens=False), "")]
+
+
+def task_names(found: Comparison) -> list[str]:
+    """The tasks in the order of the rows."""
+    return [each.name for each in found.workloads]
+
+
+def rivalry(found: Comparison, column: int) -> list[str]:
+    """The tasks that take longer on the first machine, and why; if there are none, the one where it is least ahead."""
+    other, names, lost = found.machines[column], task_names(found), defeats(found, column)
+    title = f"* against {other.name} ({'published' if other.published else 'simulated'})"
+    if not lost:
+        closest, row = max((found.speedup(row, column) or 0.0, row) for row in range(len(names)))
+        return [f"{title}: nowhere; least ahead on {names[row]}, {1 / closest:.2f} times as fast"]
+    texts = [f"  * {each.workload}: {each.sentence}" for each in lost]
+    return [f"{title}: {len(lost)} of {len(names)} tasks", *texts]
+
+
+def losses(found: Results) -> list[str]:
+    """Against whom the column-wise design loses, on which tasks, by how much and why; and where it leaves PEs idle."""
+    lines = ["## Where the column-wise design loses", ""]
+    settings = [("one inference, as published", found.single), ("a batch, as built", found.batched)]
+    settings += [(f"at the peak of {each.found.machines[1].name}", each.found) for each in found.scaled]
+    for title, each in settings:
+        lines += [f"{each.machines[0].name}, {title}:", ""]
+        lines += [line for column in range(1, len(each.machines)) for line in rivalry(each, column)]
+        lines.append("")
+    own = found.scaled[0].found
+    idle = [
+        f"* {name}: {100 * (entries[0].utilization or 0):.1f} % useful; lost: {lost_shares(entries[0])}"
+        for name, entries in zip(task_names(own), own.entries, strict=True)
+        if (entries[0].utilization or 0) < 0.5
+    ]
+    lines += [f"Ahead or not, {own.machines[0].name} makes use of less than half of its PE-cycles on:", ""]
+    return [*lines, *(idle or ["* no task"]), ""]
+
+
+def peak_section(scaled: Scaled, starred: Sequence[tuple[str, str]]) -> list[str]:
+    """One comparison at equal peak."""
+    own, rival = scaled.found.machines[:2]
+    eps = sorted({ep for ep, _ in scaled.shapes})
+    named = zip(task_names(scaled.found), scaled.shapes, strict=True)
+    shapes = ", ".join(f"{name} ({ep}, {vp})" for name, (ep, vp) in named)
+    mean, worst = geometric_mean(list(scaled.at_common_ep)), max(scaled.at_common_ep)
+    given = f"inferences: {scaled.inferences}, threads: {scaled.threads}, all else as in {COLUMN}"
+    texts = [
+        f"The column-wise NPU with {own.pes:,} multipliers at {own.frequency_mhz:g} MHz ({given}). (EP, VP) of each "
+        "task is what the patent's greedy search chooses (EP doubles from 1, VP = min(Hw, NPE // EP), every step is "
+        f"simulated): {shapes}.",
+        f"EP from {eps[0]} to {eps[-1]} asks for a CAT-{eps[-1] // eps[0]} adder tree. With EP {scaled.common_ep} for "
+        f"all tasks, the best single one, they take {mean:.3f} times as long (geometric mean), the worst {worst:.3f} "
+        "times. The column-wise NPU's latencies are assumptions: with all of them doubled it is "
+        f"{scaled.with_double_latency:.2f} times as fast as {rival.name} (geometric mean) instead of "
+        f"{1 / (scaled.found.mean_speedup(1) or 1):.2f} times.",
+    ]
+    title = f"## At equal peak: the multipliers and the clock of {rival.name}"
+    return [title, "", *paragraphs(texts), *comparison_markdown(scaled.found, starred)]
+
+
+def summary(found: Results) -> str:
+    """The tables and what follows from them, as Markdown."""
+    names, batch = task_names(found.single), intel_npu().cores[0].batch
+    unfit = too_large(names)
+    starred = [(name, INTEL) for name in unfit]
+    sources = sorted({each.source for each in found.single.machines if each.published})
+    large = ", ".join(f"{name} ({count:,})" for name, count in unfit.items()) or "none of these tasks"
+    texts = [
+        f"Published: {'; '.join(sources)}. {WITH_PEAK}'s utilization is its TOPS of its published peak.",
+        "One inference at a time uses one thread of the column-wise NPU, and one of the "
+        f"{batch} inferences that the Intel NPU takes in a batch.",
+        f"\\* The weights do not fit the Intel NPU: {MEMORY_WORDS:,} words in the matrix memory of each engine "
+        f"({MEMORY_SOURCE}). Simulated as if they did: {large}.",
+    ]
+    lines = ["# DeepBench on a column-wise NPU and on others", ""]
+    lines += [*machines_markdown(found.single), *paragraphs(texts)]
+    lines += [
+        "## One inference: each machine at its own size and clock",
+        "",
+        *comparison_markdown(found.single, starred),
+    ]
+    lines += [f"## {batch} inferences: a batch on the Intel NPU, jobs of their own on {COLUMN}", ""]
+    lines += comparison_markdown(found.batched, starred)
+    lines += [line for each in found.scaled for line in peak_section(each, starred)]
+    return "\n".join([*lines, *losses(found)])
+
+
+def text(small: bool = False) -> str:
+    """The summary; `small`: of a part of it."""
+    found = results(small)
+    if not small:
+        folder = Path(__file__).resolve().parents[2] / "out" / "deepbench"
+        folder.mkdir(parents=True, exist_ok=True)
+        plot(found.single, folder / "single.png")
+        plot(found.scaled[0].found, folder / "equal_peak.png")
+    return summary(found)

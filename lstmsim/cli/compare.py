@@ -1,0 +1,131 @@
+"""`lstmsim compare`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status
+from lstmsim.cli.simulate import ENGINES
+from lstmsim.errors import InputError, Mistake
+
+if TYPE_CHECKING:
+    from lstmsim.comparison.result import Comparison
+
+__all__ = ["command"]
+
+
+@click.command(name="compare", short_help="Simulate the same jobs on several chips, side by side.")
+@click.argument("scenario", type=click.Path())
+@click.option("--chip", "chips", metavar="NAME_OR_PATH", multiple=True, help="A chip to compare with; repeatable.")
+@click.option("--base", metavar="NAME_OR_PATH", help="Compare with this chip instead of the scenario's own.")
+@click.option("--each", is_flag=True, help="Every model alone, a row each, instead of the scenario as a whole.")
+@click.option("--published", is_flag=True, help="Show published figures of the same tasks beside (DeepBench).")
+@click.option("--engine", type=click.Choice(ENGINES), default="fast", show_default=True, help="Same numbers on both.")
+@click.option(
+    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
+)
+@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write a table, a row for each workload and chip.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Draw bars: .png, .svg or .pdf; numbers beside it, .csv.")
+def command(
+    scenario: str,
+    chips: tuple[str, ...],
+    base: str | None,
+    each: bool,
+    published: bool,
+    engine: str,
+    overrides: tuple[str, ...],
+    json_path: str | None,
+    csv_path: str | None,
+    plot_path: str | None,
+) -> None:
+    """Simulate the jobs of the file SCENARIO on its own chip and on others: cycles, time, TOPS, utilization, and how
+    many times as fast as the first chip each one is.
+
+    Chips are named like in a scenario. `--set chip....` changes the scenario's own chip only. A chip that cannot run
+    the jobs says why. Published figures are printed, never simulated.
+
+    \b
+    lstmsim compare scenario.yaml --chip column-npu-16k --chip mine.yaml
+    lstmsim compare deepbench.yaml --each --published --chip brainwave-s10 --plot bars.png
+    lstmsim compare scenario.yaml --base column-npu-16k --chip column-npu-4x16k --csv table.csv
+    """
+    _check(scenario, chips, base, published, overrides)
+    numbers = None
+    if plot_path is not None:
+        from lstmsim.plots.figures import SUFFIXES
+
+        check_suffix("--plot", plot_path, SUFFIXES)
+        numbers = os.path.splitext(plot_path)[0] + ".csv"
+    if json_path == csv_path == "-":
+        raise InputError(Mistake("--csv -", "standard output is taken by --json; expected a file"))
+    outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
+    check_outputs(outputs, inputs=[scenario])
+    with progress("comparing") as show:
+        from lstmsim.api import load_scenario
+        from lstmsim.comparison.chips import chips_of
+        from lstmsim.comparison.compare import compare
+        from lstmsim.formats.published import deepbench
+
+        loaded = load_scenario(scenario, overrides)
+        beside = deepbench() if published else ()
+        found = compare(
+            loaded, chips_of(loaded, chips, base), each=each, published=beside, engine=engine, progress=show
+        )
+    _write(found, json_path, csv_path, plot_path)
+    if json_path != "-" and csv_path != "-":
+        from lstmsim.comparison.result_text import comparison_text
+
+        click.echo(comparison_text(found))
+    if published and not any(machine.published for machine in found.machines):
+        remark("no published row has the cell, hidden, input, steps and batch of " + _what(found))
+    for path in (json_path, csv_path, plot_path, numbers):
+        if path not in (None, "-"):
+            remark(f"wrote {path}")
+
+
+def _what(found: Comparison) -> str:
+    if found.each:
+        return "any of these models"
+    return "this job" if found.workloads[0].jobs == 1 else "several jobs together; --each compares each model alone"
+
+
+def _check(
+    scenario: str, chips: tuple[str, ...], base: str | None, published: bool, overrides: tuple[str, ...]
+) -> None:
+    """Refuse what cannot be meant before any time is spent."""
+    if not chips and not published:
+        text = "expected at least one chip to compare with, or --published"
+        raise InputError(Mistake("--chip", text))
+    if base is None:
+        return
+    changed = [each for each in overrides if each.strip().startswith("chip.")]
+    if changed:
+        text = f"changes the scenario's own chip, which --base {base} leaves out"
+        raise InputError([Mistake(f"--set {each}", text) for each in changed])
+
+
+def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
+    from lstmsim.comparison.result_text import comparison_json, comparison_rows
+    from lstmsim.formats.files import whole_file
+
+    if plot_path is not None:
+        with status(f"drawing {os.path.basename(plot_path)}"):
+            from lstmsim.plots.comparison import plot
+
+            plot(found, plot_path)
+    if csv_path is not None:
+        with whole_file(csv_path) as file:
+            csv.writer(file, lineterminator="\n").writerows(comparison_rows(found))
+    if json_path is not None:
+        text = json.dumps(comparison_json(found), indent=2, allow_nan=False) + "\n"
+        if json_path == "-":
+            click.echo(text, nl=False)
+        else:
+            with whole_file(json_path) as file:
+                file.write(text)

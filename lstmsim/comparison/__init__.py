@@ -1,0 +1,1 @@
+"""The same jobs on several chips, side by side, with published figures beside them."""

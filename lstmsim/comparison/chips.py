@@ -1,0 +1,43 @@
+"""Which chips are compared: the scenario's own or another as the base, and those named beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario_file import load_chip
+from lstmsim.formats.wording import show
+from lstmsim.workload.scenario import Chip, Scenario
+
+__all__ = ["chips_of"]
+
+
+def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) -> tuple[Chip, ...]:
+    """The scenario's own chip, or the one called `base` in its place, then the others; names are those of presets or
+    paths of files. `InputError` with every name that is unknown or stands for a chip that is there already.
+
+    >>> from lstmsim.formats.scenario_file import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
+    >>> [chip.name for chip in chips_of(scenario, ["column-npu-16k"])]
+    ['column-npu-64k', 'column-npu-16k']
+    >>> chips_of(scenario, ["column-npu-64"])
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: no chip called 'column-npu-64'; did you mean 'column-npu-64k'?
+    """
+    found: list[tuple[str, Chip]] = [] if base is not None else [("the scenario's own chip", scenario.chip)]
+    mistakes: list[Mistake] = []
+    for name in [*([base] if base is not None else []), *names]:
+        try:
+            chip = load_chip(name)
+        except InputError as error:
+            mistakes += error.mistakes
+            continue
+        same = next((other for other, known in found if known == chip), None)
+        if same is None:
+            found.append((show(name), chip))
+        else:
+            again = "is named twice" if same == show(name) else f"is the same as {same}"
+            mistakes.append(Mistake(f"chip {show(name)}", f"{again}; expected different chips"))
+    if mistakes:
+        raise InputError(mistakes)
+    return tuple(chip for _, chip in found)

@@ -1,0 +1,183 @@
+"""The same jobs on several chips: as a whole, or each distinct model alone. Published rows stand beside, as printed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+
+from lstmsim import engines, targets
+from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.published import Measurement
+from lstmsim.metrics.accounts import totals_of
+from lstmsim.metrics.measure import measure
+from lstmsim.metrics.report import Report
+from lstmsim.units import cycles_to_ms
+from lstmsim.workload.scenario import Chip, Job, Scenario
+
+__all__ = ["compare"]
+
+Progress = Callable[[int, int], None]
+#: A row: its name and its jobs.
+Row = tuple[str, tuple[Job, ...]]
+
+
+def compare(
+    scenario: Scenario,
+    chips: Sequence[Chip],
+    *,
+    each: bool = False,
+    published: Sequence[Measurement] = (),
+    engine: str = "fast",
+    progress: Progress | None = None,
+) -> Comparison:
+    """Simulate the scenario's jobs on every chip. The first is the base of the speed-ups; the scenario's own chip takes
+    part only if it is among `chips`.
+
+    `each`: not the scenario as a whole, but one job of each distinct model alone, from cycle 0. Of `published` the rows
+    with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs that know none
+    of the workloads are left out. A chip that cannot run a workload has an entry with the reason; `InputError` if no
+    chip can. `progress` is called with runs done and in all. Both engines give the same numbers.
+
+    >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer, Model
+    >>> chips = [ColumnNpu(f"npe {n}", 260, (ColumnCore(npe=n, ep=n // 64, vp=64),)) for n in (1024, 4096)]
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 256, 256),)), steps=10)
+    >>> found = compare(Scenario(chips[0], (job,)), chips)
+    >>> [entry.cycles for entry in found.entries[0]], round(found.speedup(0, 1), 2)
+    ([5371, 2607], 2.06)
+    """
+    rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
+    done, total, entries = 0, len(rows) * len(chips), []
+    for _, jobs in rows:
+        found = []
+        for chip in chips:
+            found.append(_simulated(replace(scenario, chip=chip, jobs=jobs), engine))
+            done += 1
+            if progress is not None:
+                progress(done, total)
+        entries.append(found)
+    _refuse_what_no_chip_runs(rows, chips, entries)
+    names = _unique([chip.name for chip in chips])
+    machines = [_machine(name, chip) for name, chip in zip(names, chips, strict=True)]
+    designs, columns = _published(rows, published)
+    return Comparison(
+        scenario=scenario.name,
+        engine=engine,
+        each=each,
+        machines=(*machines, *designs),
+        workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
+        entries=tuple((*found, *beside) for found, beside in zip(entries, columns, strict=True)),
+    )
+
+
+def _models(jobs: Sequence[Job]) -> list[Row]:
+    """One job of each distinct model, number of steps, batch, core and rate of frames, named after what differs."""
+    first: dict[Hashable, Job] = {}
+    for job in jobs:
+        first.setdefault((job.model, job.steps, job.batch, job.core, job.frame_interval), job)
+    alone = [replace(job, arrival=0) for job in first.values()]
+    parts = [_name_parts(job) for job in alone]
+    names = [each[0] for each in parts]
+    for more in range(1, len(parts[0])):
+        times = Counter(names)
+        names = [f"{name}, {each[more]}" if times[name] > 1 else name for name, each in zip(names, parts, strict=True)]
+    return [(name, (job,)) for name, job in zip(_unique(names), alone, strict=True)]
+
+
+def _name_parts(job: Job) -> tuple[str, ...]:
+    core = "any core" if job.core is None else f"core {job.core}"
+    return job.model.name, f"{job.steps} steps", f"batch {job.batch}", core, f"frames every {job.frame_interval}"
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Later ones of equal names get a number."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def _machine(name: str, chip: Chip) -> Machine:
+    pes = sum(core.npe for core in chip.array_cores)
+    return Machine(name, False, pes, chip.frequency_mhz, _peak_tops(pes, chip.frequency_mhz))
+
+
+def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
+    return None if pes is None or frequency_mhz is None else 2 * pes * frequency_mhz / 1e6
+
+
+def _simulated(scenario: Scenario, engine: str) -> Entry:
+    """The jobs on the chip, or why it refuses them: lowering asks the chip about every distinct job first."""
+    try:
+        program = targets.lower(scenario.chip, scenario.jobs)
+    except InputError as error:
+        return Entry(reason="; ".join(map(str, error.mistakes)))
+    totals = engines.totals(program) if engine == "fast" else totals_of(program, engines.run(program, engine))
+    return _entry(measure(scenario, totals, engine))
+
+
+def _entry(report: Report) -> Entry:
+    whole = sum(report.losses.values())
+    return Entry(
+        cycles=report.makespan_cycles,
+        ms=cycles_to_ms(report.makespan_cycles, report.frequency_mhz),
+        mean_latency_ms=report.latency_ms.mean,
+        p99_latency_ms=report.latency_ms.p99,
+        tops=report.tops,
+        utilization=report.utilization,
+        losses={name: count / whole for name, count in report.losses.items()},
+    )
+
+
+def _refuse_what_no_chip_runs(rows: Sequence[Row], chips: Sequence[Chip], entries: Sequence[Sequence[Entry]]) -> None:
+    mistakes = []
+    for (name, _), found in zip(rows, entries, strict=True):
+        if not any(entry.known for entry in found):
+            reasons = (f"{chip.name}: {entry.reason}" for chip, entry in zip(chips, found, strict=True))
+            mistakes.append(Mistake(name, f"none of the chips can run it; {'; '.join(reasons)}"))
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _published(rows: Sequence[Row], published: Sequence[Measurement]) -> tuple[list[Machine], list[list[Entry]]]:
+    """The designs that know one of the workloads, and for each workload what they print of it."""
+    matching = [{each.design: each for each in published if _is_of(each, jobs)} for _, jobs in rows]
+    first = {design: each for found in reversed(matching) for design, each in found.items()}
+    order = [design for design in dict.fromkeys(each.design for each in published) if design in first]
+    machines = [
+        Machine(
+            each.design, True, each.macs, each.frequency_mhz, _peak_tops(each.macs, each.frequency_mhz), each.source
+        )
+        for each in (first[design] for design in order)
+    ]
+    return machines, [
+        [_printed(found.get(design), jobs) for design in order] for found, (_, jobs) in zip(matching, rows, strict=True)
+    ]
+
+
+def _is_of(row: Measurement, jobs: Sequence[Job]) -> bool:
+    """Whether a published row is about one of these jobs alone: one layer, one direction, no projection."""
+    if len(jobs) != 1 or len(jobs[0].model.layers) != 1:
+        return False
+    (job,), (layer,) = jobs, jobs[0].model.layers
+    if layer.bidirectional or layer.projection is not None:
+        return False
+    known = (row.cell, row.hidden, row.input, row.steps, row.batch)
+    return row.latency_ms is not None and known == (layer.cell.name, layer.hidden, layer.input, job.steps, job.batch)
+
+
+def _printed(row: Measurement | None, jobs: Sequence[Job]) -> Entry:
+    """The figures as printed; TOPS that are not, from the latency."""
+    if row is None or row.latency_ms is None:
+        return Entry(reason="not published")
+    share = None if row.utilization_pct is None else row.utilization_pct / 100
+    tops = row.tops
+    if tops is None:
+        # three digits: a latency is not known better
+        tops = float(f"{2 * sum(job.macs for job in jobs) / row.latency_ms / 1e9:.3g}")
+    return Entry(ms=row.latency_ms, tops=tops, utilization=share)

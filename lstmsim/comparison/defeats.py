@@ -1,0 +1,74 @@
+"""Where the base of a comparison loses: on which workloads, by how much, and why by peak, utilization and accounts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lstmsim.comparison.result import Comparison, Entry
+
+__all__ = ["Defeat", "defeats", "lost_shares"]
+
+_SHOWN_FROM = 0.01
+
+
+@dataclass(frozen=True)
+class Defeat:
+    """A workload that takes `times` as long on the base as on another machine.
+
+    `peak_ratio`, `utilization_ratio`: the other's peak TOPS and utilization / those of the base, None where they are
+    not known; their product is `times`, of published figures as exactly as they were printed. `losses`: where the
+    base's PE-cycles went.
+
+    >>> Defeat("m", 1.5, 2.0, 0.75, "hazard 20.0 %").sentence
+    "1.50 times as long; the other's peak is 2.00 times, its utilization 0.75 times as high; own loss: hazard 20.0 %"
+    """
+
+    workload: str
+    times: float
+    peak_ratio: float | None
+    utilization_ratio: float | None
+    losses: str
+
+    @property
+    def sentence(self) -> str:
+        """The defeat in words, without the workload's name."""
+        parts = [f"{self.times:.2f} times as long"]
+        if self.peak_ratio is not None and self.utilization_ratio is not None:
+            peak = f"the other's peak is {self.peak_ratio:.2f} times"
+            parts.append(f"{peak}, its utilization {self.utilization_ratio:.2f} times as high")
+        return "; ".join([*parts, f"own loss: {self.losses}"])
+
+
+def lost_shares(entry: Entry) -> str:
+    """The names under which PE-cycles were lost and their shares: from 1 % on, at least the largest.
+
+    >>> lost_shares(Entry(losses={"useful": 0.5, "padding": 0.101, "hazard": 0.398, "drain": 0.001}))
+    'hazard 39.8 %, padding 10.1 %'
+    """
+    shares = sorted(
+        ((share, name) for name, share in entry.losses.items() if name != "useful" and share > 0),
+        key=lambda pair: -pair[0],
+    )
+    shown = [pair for pair in shares if pair[0] >= _SHOWN_FROM] or shares[:1]
+    return ", ".join(f"{name} {100 * share:.1f} %" if share >= 0.0005 else f"{name} <0.1 %" for share, name in shown)
+
+
+def defeats(found: Comparison, column: int) -> tuple[Defeat, ...]:
+    """The workloads that take longer on the base than on machine number `column`, in their order.
+
+    >>> from lstmsim.comparison.result import Machine, Workload
+    >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", False, 400, 250.0, 0.2)
+    >>> rows = ((Entry(ms=3.0, utilization=0.4, losses={"useful": 0.4, "drain": 0.6}), Entry(ms=1.5, utilization=0.2)),)
+    >>> (one,) = defeats(Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), rows), 1)
+    >>> one.times, one.peak_ratio, one.utilization_ratio, one.losses
+    (2.0, 4.0, 0.5, 'drain 60.0 %')
+    """
+    base, other = found.machines[0], found.machines[column]
+    peaks = other.peak_tops / base.peak_tops if other.peak_tops and base.peak_tops else None
+    lost = []
+    for row, (workload, entries) in enumerate(zip(found.workloads, found.entries, strict=True)):
+        speedup, own, theirs = found.speedup(row, column), entries[0].utilization, entries[column].utilization
+        if speedup is not None and speedup > 1:
+            shares = theirs / own if own and theirs else None
+            lost.append(Defeat(workload.name, speedup, peaks, shares, lost_shares(entries[0])))
+    return tuple(lost)

@@ -1,0 +1,77 @@
+"""A comparison as Markdown tables, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from lstmsim.comparison.result import Comparison, Machine
+
+__all__ = ["comparison_markdown", "machines_markdown"]
+
+
+def machines_markdown(found: Comparison) -> list[str]:
+    """The lines of a table of the machines: PEs, clock, peak.
+
+    >>> machines = Machine("a", False, 1000, 250.0, 0.5), Machine("b", True, None, None)
+    >>> print("\\n".join(machines_markdown(Comparison("s", "fast", True, machines, (), ()))))
+    | machine | PEs | MHz | peak TOPS |
+    | --- | ---: | ---: | ---: |
+    | a (simulated) | 1,000 | 250 | 0.500 |
+    | b (published) |  |  |  |
+    <BLANKLINE>
+    """
+    rows = []
+    for each in found.machines:
+        kind = "published" if each.published else "simulated"
+        rows.append([f"{each.name} ({kind})", *map(_number, (each.pes, each.frequency_mhz, each.peak_tops))])
+    return _table(["machine", "PEs", "MHz", "peak TOPS"], rows)
+
+
+def comparison_markdown(found: Comparison, starred: Collection[tuple[str, str]] = ()) -> list[str]:
+    """The lines of three tables: milliseconds, TOPS with utilization, and how many times as fast the base is as each
+    other machine (1 / speed-up) with geometric means. Published figures have the digits that were printed. `starred`:
+    pairs of workload and machine whose milliseconds get a star.
+
+    >>> from lstmsim.comparison.result import Entry, Workload
+    >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", True, None, None)
+    >>> rows = ((Entry(ms=3.0, tops=0.02, utilization=0.4), Entry(ms=6.25, tops=0.01)),)
+    >>> lines = comparison_markdown(Comparison("s", "fast", True, machines, (Workload("m", 1, 9),), rows), [("m", "a")])
+    >>> [line for line in lines if line.startswith("| m |")]
+    ['| m | 3.00\\\\* | 6.25 |', '| m | 0.0200 (40.0) | 0.01 |', '| m | 2.08 |']
+    """
+    machines, others = found.machines, range(1, len(found.machines))
+    titles = ["task", *(f"{each.name}{' (published)' if each.published else ''}" for each in machines)]
+    ms, tops, faster = [], [], []
+    for row, (workload, entries) in enumerate(zip(found.workloads, found.entries, strict=True)):
+        name = workload.name
+        pairs = list(zip(entries, machines, strict=True))
+        stars = ["\\*" if (name, each.name) in starred else "" for each in machines]
+        times = [_number(entry.ms, machine) for entry, machine in pairs]
+        ms.append([name, *(text + star for text, star in zip(times, stars, strict=True))])
+        shares = ["" if each.utilization is None else f" ({100 * each.utilization:.1f})" for each in entries]
+        values = [_number(entry.tops, machine) for entry, machine in pairs]
+        tops.append([name, *(value + share for value, share in zip(values, shares, strict=True))])
+        faster.append([name, *(_times(found.speedup(row, column)) for column in others)])
+    means = [_times(found.mean_speedup(column)) for column in others]
+    lines = ["Milliseconds:", "", *_table(titles, ms)]
+    lines += ["TOPS (in brackets: utilization in %):", "", *_table(titles, tops)]
+    lines += [f"{machines[0].name} is so many times as fast:", ""]
+    return [*lines, *_table(["task", *titles[2:]], [*faster, ["geometric mean", *means]])]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(row)} |" for row in [head, *rows]]
+    return [lines[0], "| --- |" + " ---: |" * (len(head) - 1), *lines[1:], ""]
+
+
+def _times(speedup: float | None) -> str:
+    return "" if speedup is None else _number(1 / speedup)
+
+
+def _number(value: float | None, machine: Machine | None = None) -> str:
+    """Three digits and all before the point, of a published machine the digits that were printed."""
+    if value is None:
+        return ""
+    if machine is not None and machine.published:
+        return f"{value:g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}"

@@ -1,0 +1,127 @@
+"""What a comparison found: frozen numbers. Their text, JSON and CSV are in `lstmsim.comparison.result_text`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import exp, fsum, log
+
+__all__ = ["Comparison", "Entry", "Machine", "Workload", "geometric_mean"]
+
+
+def geometric_mean(values: list[float]) -> float | None:
+    """The geometric mean of positive numbers; None of no numbers.
+
+    >>> geometric_mean([1.0, 4.0]), geometric_mean([])
+    (2.0, None)
+    """
+    return exp(fsum(map(log, values)) / len(values)) if values else None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A column: a simulated chip, or a design of which only published figures are known. `pes`: its multipliers (None:
+    not published); `peak_tops`: two operations a PE and cycle; `source`: of published figures."""
+
+    name: str
+    published: bool
+    pes: int | None
+    frequency_mhz: float | None
+    peak_tops: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A row: jobs that run together, and their useful multiply-accumulates."""
+
+    name: str
+    jobs: int
+    macs: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A workload on a machine; None stands for what is not known.
+
+    `cycles`: the makespan; `ms`: the same in milliseconds; `mean_latency_ms`, `p99_latency_ms`: of the jobs; `tops`:
+    two operations for each multiply-accumulate; `utilization`: useful multiply-accumulates per PE and cycle, 0 to 1.
+    `losses`: share of the PE-cycles by name, `useful` among them (they add up to 1). `reason`: why there is no number.
+
+    >>> Entry(reason="no batching").known, Entry(ms=1.0).known
+    (False, True)
+    """
+
+    cycles: int | None = None
+    ms: float | None = None
+    mean_latency_ms: float | None = None
+    p99_latency_ms: float | None = None
+    tops: float | None = None
+    utilization: float | None = None
+    losses: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether the machine ran the workload."""
+        return self.ms is not None
+
+    @property
+    def main_loss(self) -> str | None:
+        """The name under which most PE-cycles were lost; None if none were, or it is not known.
+
+        >>> Entry(losses={"useful": 0.5, "padding": 0.1, "hazard": 0.4}).main_loss
+        'hazard'
+        """
+        lost = {name: share for name, share in self.losses.items() if name != "useful" and share > 0}
+        return max(lost, key=lambda name: lost[name]) if lost else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Workloads (rows) on machines (columns); the first machine is the base of every speed-up.
+
+    `each`: a row is one model alone, else the one row is the scenario as a whole. `entries[row][column]`.
+
+    >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
+    >>> found = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
+    >>> found.speedup(0, 1), found.speedup_at_equal_pes(0, 1)
+    (2.0, 0.5)
+    """
+
+    scenario: str
+    engine: str
+    each: bool
+    machines: tuple[Machine, ...]
+    workloads: tuple[Workload, ...]
+    entries: tuple[tuple[Entry, ...], ...]
+
+    def speedup(self, row: int, column: int) -> float | None:
+        """Time of the base / time of the machine, in milliseconds; above 1 the machine is faster."""
+        base, own = self.entries[row][0].ms, self.entries[row][column].ms
+        return None if base is None or own is None else base / own
+
+    def speedup_at_equal_pes(self, row: int, column: int) -> float | None:
+        """The speed-up times PEs of the base / PEs of the machine: what it would be if time fell as PEs rise.
+
+        It does not, above all not for small models; so this says which design makes more of a PE, not what a chip of
+        another size would do.
+        """
+        base, own, found = self.machines[0].pes, self.machines[column].pes, self.speedup(row, column)
+        return None if base is None or own is None or found is None else found * base / own
+
+    def tops_per_1000_pes(self, row: int, column: int) -> float | None:
+        """TOPS that a thousand of the machine's PEs give: utilization times clock."""
+        tops, pes = self.entries[row][column].tops, self.machines[column].pes
+        return None if tops is None or pes is None else 1000 * tops / pes
+
+    def mean_speedup(self, column: int) -> float | None:
+        """The geometric mean of the speed-ups over all rows that both machines ran.
+
+        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
+        >>> rows = (Entry(ms=3.0), Entry(ms=3.0)), (Entry(ms=4.0), Entry(ms=1.0))
+        >>> Comparison("s", "fast", True, machines, (Workload("x", 1, 9), Workload("y", 1, 9)), rows).mean_speedup(1)
+        2.0
+        """
+        found = [self.speedup(row, column) for row in range(len(self.workloads))]
+        return geometric_mean([each for each in found if each is not None])

@@ -1,0 +1,287 @@
+"""A comparison in the forms that people and scripts read: tables for the terminal, JSON, CSV."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lstmsim.comparison.defeats import defeats
+from lstmsim.comparison.result import Comparison
+from lstmsim.metrics.tables import table
+
+__all__ = ["COLUMNS", "SCHEMA", "comparison_json", "comparison_rows", "comparison_text"]
+
+SCHEMA = "lstmsim/comparison/1"
+
+#: The columns of the CSV, one row for each workload and machine.
+COLUMNS = (
+    *("workload", "machine", "published", "pes", "frequency_mhz", "cycles", "ms", "mean_latency_ms", "p99_latency_ms"),
+    *("tops", "utilization", "speedup", "speedup_at_equal_pes", "tops_per_1000_pes", "main_loss", "main_loss_share"),
+    *("reason", "source"),
+)
+
+_WIDTH = 100
+_LONGEST_NAME = 30
+#: Not shown where every workload is one job: its latency is the makespan; and what fits into the JSON only.
+_OF_SEVERAL_JOBS = ("mean latency ms", "p99 latency ms", "TOPS per 1000 PEs")
+#: Row and column of an entry -> its text, None where it is not known.
+Cell = Callable[[int, int], str | None]
+
+
+def comparison_text(found: Comparison) -> str:
+    """Tables of at most 100 columns, split into blocks where there are many machines; without a final newline.
+
+    >>> from lstmsim.comparison.result import Entry, Machine, Workload
+    >>> machines = Machine("a", False, 100, 250.0), Machine("b", True, None, None)
+    >>> rows = ((Entry(cycles=5, ms=3.0), Entry(ms=1.5)),)
+    >>> print(comparison_text(Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), rows)).splitlines()[0])
+    COMPARISON of s: 1 job, engine fast
+    """
+    notes = _Notes(found)
+    parts = [_each(found, notes) if found.each else _whole(found, notes)]
+    if len(found.machines) > 1:
+        parts.append(_defeats(found))
+    return "\n\n".join([_title(found), *parts, *notes.lines()])
+
+
+class _Notes:
+    """Footnotes: why an entry has no numbers; equal reasons share a mark."""
+
+    def __init__(self, found: Comparison) -> None:
+        self.found = found
+        self.reasons: list[str] = []
+
+    def mark(self, row: int, column: int) -> str:
+        entry = self.found.entries[row][column]
+        if self.found.machines[column].published or not entry.reason:
+            return "-"
+        text = f"{self.found.machines[column].name}: {entry.reason}"
+        if text not in self.reasons:
+            self.reasons.append(text)
+        return f"[{self.reasons.index(text) + 1}]"
+
+    def lines(self) -> list[str]:
+        """The paragraphs below the tables."""
+        marked = [
+            textwrap.fill(f"[{number}] {text}", _WIDTH, subsequent_indent="    ")
+            for number, text in enumerate(self.reasons, start=1)
+        ]
+        sources: dict[str, list[str]] = {}
+        for each in self.found.machines:
+            if each.published:
+                sources.setdefault(each.source, []).append(each.name)
+        marked += [
+            textwrap.fill(f"published, not simulated: {', '.join(names)}: {source}", _WIDTH, subsequent_indent="    ")
+            for source, names in sources.items()
+        ]
+        return ["\n".join(marked)] if marked else []
+
+
+def _title(found: Comparison) -> str:
+    jobs = sum(each.jobs for each in found.workloads)
+    what = f"{len(found.workloads)} models, each alone" if found.each else f"{jobs} job{'s' * (jobs > 1)}"
+    lines = [f"COMPARISON of {found.scenario}: {what}, engine {found.engine}"]
+    if len(found.machines) > 1:
+        base = found.machines[0].name
+        text = (
+            f"Speed-up: milliseconds of {base} / milliseconds of the machine. At equal PEs: that times the PEs of "
+            f"{base} / the PEs of the machine. Utilization: useful multiply-accumulates per PE and cycle."
+        )
+        lines += textwrap.wrap(text, _WIDTH)
+    return "\n".join(lines)
+
+
+def _whole(found: Comparison, notes: _Notes) -> str:
+    """One table: a row a figure, a column a machine."""
+    cells = _figures(found)
+    columns = []
+    for column, machine in enumerate(found.machines):
+        head = [_whole_or_none(machine.pes) or "-", _whole_number(machine.frequency_mhz)]
+        head.append(_short_number(machine.peak_tops) or "-")
+        own = [cell(0, column) or "-" for cell in cells.values()]
+        if not found.entries[0][column].known:
+            own = [notes.mark(0, column), *[""] * (len(own) - 1)]
+        columns.append([*head, *own])
+    return _blocks(found, ["PEs", "MHz", "peak TOPS", *cells], dict(enumerate(columns)))
+
+
+def _each(found: Comparison, notes: _Notes) -> str:
+    """A table a figure: a row a model, a column a machine that has the figure of one of them; the base always."""
+    names = [each.name for each in found.workloads]
+    rows = range(len(names))
+    parts = []
+    for title, cell in _figures(found).items():
+        if title in _OF_SEVERAL_JOBS:
+            continue
+        shown = {}
+        for column in range(len(found.machines)):
+            own = [cell(row, column) for row in rows]
+            if column == 0 or any(own) or not any(found.entries[row][column].known for row in rows):
+                shown[column] = [text or notes.mark(row, column) for row, text in enumerate(own)]
+        labels = names
+        if title == "speed-up":
+            labels = [*names, "geometric mean"]
+            for column, column_texts in shown.items():
+                column_texts.append(_short_number(found.mean_speedup(column)) or "-")
+        parts.append(f"{title.upper()}\n{_blocks(found, labels, shown)}")
+    return "\n\n".join(parts)
+
+
+def _defeats(found: Comparison) -> str:
+    """On which workloads the base is slower, and why."""
+    lines = [f"WHERE {_name(found.machines[0].name)} IS SLOWER"]
+    for column, machine in enumerate(found.machines[1:], start=1):
+        lost = defeats(found, column)
+        known = sum(found.speedup(row, column) is not None for row in range(len(found.workloads)))
+        many = (
+            f"{len(lost)} of {known}" if found.each and lost else "yes" if lost else "nowhere" if known else "not known"
+        )
+        lines.append(f"than {_name(machine.name)}: {many}")
+        for each in lost:
+            text = f"{_name(each.workload)}: {each.sentence}"
+            lines.append(textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent="    "))
+    return "\n".join(lines)
+
+
+def _figures(found: Comparison) -> dict[str, Cell]:
+    """What is shown of an entry, in order; published figures with the digits that were printed."""
+
+    def of(name: str) -> Cell:
+        def cell(row: int, column: int) -> str | None:
+            value = getattr(found.entries[row][column], name)
+            return f"{value:g}" if value is not None and found.machines[column].published else _short_number(value)
+
+        return cell
+
+    return {
+        "cycles": lambda row, column: _whole_or_none(found.entries[row][column].cycles),
+        "ms": of("ms"),
+        "mean latency ms": of("mean_latency_ms"),
+        "p99 latency ms": of("p99_latency_ms"),
+        "TOPS": of("tops"),
+        "utilization": lambda row, column: _percent(found.entries[row][column].utilization),
+        "speed-up": lambda row, column: _short_number(found.speedup(row, column)),
+        "speed-up at equal PEs": lambda row, column: _short_number(found.speedup_at_equal_pes(row, column)),
+        "TOPS per 1000 PEs": lambda row, column: _short_number(found.tops_per_1000_pes(row, column)),
+        "most lost to": lambda row, column: _loss(found, row, column),
+    }
+
+
+def _loss(found: Comparison, row: int, column: int) -> str | None:
+    entry = found.entries[row][column]
+    name = entry.main_loss
+    return None if name is None else f"{name} {_percent(entry.losses[name])}"
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{100 * share:.1f} %" if share >= 0.0005 else "<0.1 %"
+
+
+def _whole_or_none(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"
+
+
+def _whole_number(value: float | None) -> str:
+    return "-" if value is None else f"{value:g}"
+
+
+def _short_number(value: float | None) -> str | None:
+    """Three digits, and all digits before the point."""
+    if value is None:
+        return None
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
+
+
+def _blocks(found: Comparison, names: Sequence[str], columns: Mapping[int, Sequence[str]]) -> str:
+    """The columns (by number of their machines) beside the names, as many in a block as fit; the first in every one."""
+    labels = ["", "", *map(_name, names)]
+    full = []
+    for number, texts in columns.items():
+        machine = found.machines[number]
+        full.append([_name(machine.name), "published" if machine.published else "simulated", *texts])
+    widths = [2 + max(map(len, column)) for column in full]
+    room = _WIDTH - max(map(len, labels)) - widths[0]
+    blocks: list[list[int]] = [[]]
+    for index in range(1, len(full)):
+        if blocks[-1] and sum(widths[each] for each in (*blocks[-1], index)) > room:
+            blocks.append([])
+        blocks[-1].append(index)
+    shown = [[labels, *(full[index] for index in (0, *block))] for block in blocks]
+    return "\n\n".join("\n".join(table(list(zip(*each, strict=True)), left=(0,))) for each in shown)
+
+
+def _name(text: str) -> str:
+    printable = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable if len(printable) <= _LONGEST_NAME else printable[: _LONGEST_NAME - 3] + "..."
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """The comparison as plain data of schema `lstmsim/comparison/1`, ready for `json.dumps`; shares are 0 to 1."""
+    machines = [
+        {
+            "name": each.name,
+            "published": each.published,
+            "pes": each.pes,
+            "frequency_mhz": each.frequency_mhz,
+            "peak_tops": each.peak_tops,
+            "source": each.source,
+            "mean_speedup": found.mean_speedup(column),
+        }
+        for column, each in enumerate(found.machines)
+    ]
+    workloads = [
+        {
+            "name": each.name,
+            "jobs": each.jobs,
+            "macs": each.macs,
+            "entries": [_entry_json(found, row, column) for column in range(len(found.machines))],
+        }
+        for row, each in enumerate(found.workloads)
+    ]
+    return {
+        "schema": SCHEMA,
+        "scenario": found.scenario,
+        "engine": found.engine,
+        "each": found.each,
+        "base": found.machines[0].name,
+        "machines": machines,
+        "workloads": workloads,
+    }
+
+
+def _entry_json(found: Comparison, row: int, column: int) -> dict[str, Any]:
+    entry = found.entries[row][column]
+    return {
+        "machine": found.machines[column].name,
+        "cycles": entry.cycles,
+        "ms": entry.ms,
+        "mean_latency_ms": entry.mean_latency_ms,
+        "p99_latency_ms": entry.p99_latency_ms,
+        "tops": entry.tops,
+        "utilization": entry.utilization,
+        "speedup": found.speedup(row, column),
+        "speedup_at_equal_pes": found.speedup_at_equal_pes(row, column),
+        "tops_per_1000_pes": found.tops_per_1000_pes(row, column),
+        "losses": dict(entry.losses),
+        "main_loss": entry.main_loss,
+        "reason": entry.reason,
+    }
+
+
+def comparison_rows(found: Comparison) -> Iterator[list[Any]]:
+    """The table of the CSV: its `COLUMNS`, then a row for each workload and machine; unknown figures are None."""
+    yield list(COLUMNS)
+    for row, workload in enumerate(found.workloads):
+        for column, machine in enumerate(found.machines):
+            numbers = _entry_json(found, row, column)
+            loss = numbers["main_loss"]
+            extra = {
+                "workload": workload.name,
+                "published": int(machine.published),
+                "pes": machine.pes,
+                "frequency_mhz": machine.frequency_mhz,
+                "main_loss_share": None if loss is None else numbers["losses"][loss],
+                "source": machine.source,
+            }
+            yield [(numbers | extra)[name] for name in COLUMNS]

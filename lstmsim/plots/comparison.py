@@ -1,0 +1,186 @@
+"""Bars of a comparison: TOPS and utilization of each workload on each machine; published figures are hatched."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from lstmsim.comparison.result import Comparison
+from lstmsim.comparison.result_text import comparison_rows
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.files import whole_file
+from lstmsim.plots.figures import check_name, save, settings
+from lstmsim.plots.styles import grey, job_style, short
+
+__all__ = ["MAX_BARS", "plot"]
+
+#: More bars than this in a panel are too thin to be told apart.
+MAX_BARS = 400
+
+#: A number above each bar only as long as they can be read.
+_MOST_NUMBERS = 120
+#: Largest / smallest value from which on a linear axis would hide the small ones.
+_LOG_FROM = 20
+_BAR_INCHES = 0.16
+_LETTER_INCHES = 0.065
+_DARK = "#333333"
+
+#: Row and column of an entry -> its value in the panel's unit, None where it is not known.
+Value = Callable[[int, int], float | None]
+
+
+def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Figure:
+    """Draw a group of bars a workload (or, of a single workload, a bar a machine): TOPS above, on a logarithmic axis
+    where they differ much, and utilization in % below.
+
+    With `path` the figure is saved as `.png`, `.svg` or `.pdf`, and its numbers as `.csv` beside it, each whole or not
+    at all. `InputError` for another suffix, or for more than `MAX_BARS` bars.
+    """
+    name = None if path is None else os.fspath(path)
+    if name is not None:
+        check_name(name)
+    bars = len(found.workloads) * len(found.machines)
+    if bars > MAX_BARS:
+        text = f"{len(found.workloads)} workloads on {len(found.machines)} machines are {bars} bars"
+        raise InputError(Mistake(name or "plot", f"{text}, at most {MAX_BARS} can be drawn"))
+    with settings():
+        figure = Figure(layout="constrained")
+        FigureCanvasAgg(figure)
+        _draw(figure, found)
+        if name is not None:
+            save(figure, name)
+    if name is not None:
+        with whole_file(os.path.splitext(name)[0] + ".csv") as file:
+            csv.writer(file, lineterminator="\n").writerows(comparison_rows(found))
+    return figure
+
+
+def _tops(found: Comparison) -> Value:
+    return lambda row, column: found.entries[row][column].tops
+
+
+def _utilization(found: Comparison) -> Value:
+    def value(row: int, column: int) -> float | None:
+        share = found.entries[row][column].utilization
+        return None if share is None else 100 * share
+
+    return value
+
+
+def _draw(figure: Figure, found: Comparison) -> None:
+    rows, machines = len(found.workloads), len(found.machines)
+    figure.set_size_inches(min(24.0, max(5.0, 1.2 + rows * (machines + 1.2) * _BAR_INCHES)), 5.6)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    drawn = _draw_bars(upper, found, _tops(found), ".3g")
+    _draw_bars(lower, found, _utilization(found), ".1f")
+    _scale(upper, [value for row in range(rows) for column in range(machines) if (value := _tops(found)(row, column))])
+    upper.set_ylabel("TOPS")
+    lower.set_ylabel("utilization (%)")
+    lower.set_ylim(0, 119)
+    lower.set_yticks(range(0, 101, 25))
+    prefix = _common_prefix([each.name for each in found.workloads])
+    names = [short(each.name[len(prefix) :], 24) for each in found.workloads]
+    for panel in (upper, lower):
+        panel.set_xlim(-0.6, rows - 0.4)
+        panel.grid(axis="y", color="#DDDDDD", linewidth=0.5)
+        panel.set_axisbelow(True)
+        panel.tick_params(axis="x", length=0)
+    lower.set_xticks(range(rows), names)
+    room = 0.9 * figure.get_size_inches()[0] / rows
+    for label in lower.get_xticklabels():
+        label.set_parse_math(False)
+        if max(map(len, names)) * _LETTER_INCHES > room:
+            label.set(rotation=20, ha="right", rotation_mode="anchor")
+    if prefix:
+        lower.set_xlabel(f"{prefix}...", parse_math=False)
+    figure.align_ylabels()
+    _legend(figure, found, drawn)
+
+
+def _draw_bars(panel: Axes, found: Comparison, value: Value, form: str) -> list[BarContainer]:
+    """The bars of all machines, one container a machine."""
+    rows, machines = len(found.workloads), len(found.machines)
+    width = 0.84 / machines
+    containers = []
+    for column, machine in enumerate(found.machines):
+        style = job_style(column)
+        places = [row - 0.42 + (column + 0.5) * width for row in range(rows)]
+        values = [value(row, column) for row in range(rows)]
+        bars = panel.bar(places, [each or 0.0 for each in values], 0.9 * width, color=style.fill, linewidth=0)
+        for bar in bars:
+            if machine.published:
+                bar.set(facecolor=_lighter(style.fill), edgecolor=_DARK, hatch="//////", linewidth=0.5)
+            elif style.hatch:
+                bar.set(edgecolor=style.ink, hatch=style.hatch)
+        containers.append(bars)
+        if rows * machines <= _MOST_NUMBERS:
+            texts = ["–" if each is None else format(each, form) for each in values]
+            _write_numbers(panel, places, values, texts, 90 if rows * machines > 8 else 0)
+    return containers
+
+
+def _write_numbers(
+    panel: Axes, places: Sequence[float], values: Sequence[float | None], texts: Sequence[str], turned: int
+) -> None:
+    """A text above each bar, turned by some degrees; what is not known stands level, for it is a dash."""
+    for place, value, text in zip(places, values, texts, strict=True):
+        panel.annotate(
+            text,
+            (place, value) if value else (place, 0),
+            xycoords="data" if value else ("data", "axes fraction"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            rotation=turned if value is not None else 0,
+            fontsize=6,
+            color="#000000" if value is not None else "#888888",
+        )
+
+
+def _scale(panel: Axes, values: Sequence[float]) -> None:
+    """A logarithmic axis where the values differ much, with whole decades around them; room for the numbers above."""
+    if values and max(values) / min(values) > _LOG_FROM:
+        panel.set_yscale("log")
+        panel.set_ylim(0.5 * min(values), 4 * max(values))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        panel.set_ylim(0, 1.18 * max(values, default=1.0))
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    """What all names begin with, up to a hyphen: it need not be repeated below every group."""
+    if len(names) < 2:
+        return ""
+    # whatever two names share, the first and the last in order share with all between them
+    first, last = min(names), max(names)
+    length = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+    return first[: first.rfind("-", 0, length) + 1]
+
+
+def _lighter(fill: str) -> str:
+    """The colour mixed with white, so that a dark hatch shows on it."""
+    share = 0.25 + 0.5 * grey(fill)
+    mixed = (round(share * int(fill[at : at + 2], 16) + (1 - share) * 255) for at in (1, 3, 5))
+    return "#" + "".join(f"{each:02X}" for each in mixed)
+
+
+def _legend(figure: Figure, found: Comparison, drawn: Sequence[BarContainer]) -> None:
+    names = [f"{short(each.name, 30)}{' (published)' if each.published else ''}" for each in found.machines]
+    lines = -(-len(names) // max(1, int(figure.get_size_inches()[0] / 2.4)))
+    across = -(-len(names) // lines)
+    # a container of bars is no artist, yet legends take it
+    handles: list[Any] = list(drawn)
+    legend = figure.legend(handles, ["-"] * len(names), loc="outside upper center", ncols=across, frameon=False)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)

@@ -1,0 +1,59 @@
+"""Where everything is simulated that is compared: a chip preset, one model, a number of jobs, the engine of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from lstmsim import engines, targets
+from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.metrics.accounts import totals_of
+from lstmsim.metrics.measure import measure
+from lstmsim.metrics.report import Report
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["Bench", "layer"]
+
+
+def layer(cell: str, hidden: int, inputs: int) -> dict[str, Any]:
+    """A layer as scenario files write it.
+
+    >>> layer("lstm", 512, 256)
+    {'cell': 'lstm', 'hidden': 512, 'input': 256}
+    """
+    return {"cell": cell, "hidden": hidden, "input": inputs}
+
+
+class Bench:
+    """Simulates on one engine; equal scenarios once."""
+
+    def __init__(self, engine: str = "fast") -> None:
+        self.engine = engine
+        self.report = cache(self._report)
+
+    def _report(self, scenario: Scenario) -> Report:
+        program = targets.lower(scenario.chip, scenario.jobs)
+        if self.engine == "fast":
+            totals = engines.totals(program)
+        else:
+            totals = totals_of(program, engines.run(program, self.engine))
+        return measure(scenario, totals, self.engine)
+
+    def on_preset(
+        self,
+        chip: str,
+        layers: Sequence[Mapping[str, Any]],
+        steps: int,
+        *,
+        batch: int = 1,
+        count: int = 1,
+        overrides: Sequence[str] = (),
+    ) -> Report:
+        """`count` equal jobs of some layers on a preset, all there at cycle 0; `overrides` like `"chip.cores.0.ep=16"`.
+
+        >>> Bench().on_preset("column-npu-64k", [layer("lstm", 512, 512)], 25).makespan_cycles
+        1773
+        """
+        job = {"model": {"layers": list(layers)}, "steps": steps, "batch": batch, "count": count}
+        return self.report(load_scenario({"chip": chip, "jobs": [job]}, overrides))

@@ -1,0 +1,54 @@
+"""The 19 workloads of Intel's NPU, for which its RTL simulation and its C++ simulator state cycles and TOPS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from lstmsim.errors import InputError
+from lstmsim.formats.published import IntelWorkload
+from lstmsim.validation.bench import Bench, layer
+from lstmsim.validation.rows import Group, Row
+
+__all__ = ["CPP", "RTL", "intel_group", "layers_of"]
+
+RTL = "intel-npu-rtl"
+CPP = "intel-npu-cpp"
+
+_TITLES = {RTL: "Intel NPU, RTL simulation", CPP: "Intel NPU, C++ simulator"}
+
+_WORKLOADS = 19
+
+#: The cell of each kind of workload. Their GRU multiplies r * h before the matrix product.
+_CELLS = {"gemv": "dense", "mlp": "dense", "rnn": "rnn", "gru": "gru-lbr0", "lstm": "lstm"}
+
+
+def layers_of(workload: IntelWorkload) -> list[dict[str, Any]]:
+    """The layers of a workload as scenario files write them; `InputError` for a kind that is not known."""
+    if workload.cell not in _CELLS:
+        known = ", ".join(_CELLS)
+        raise InputError(f"workload {workload.workload}: no cell called {workload.cell!r}; there are: {known}")
+    return [layer(_CELLS[workload.cell], hidden, inputs) for inputs, hidden in pairwise(workload.sizes)]
+
+
+def intel_group(
+    chip: str, workloads: Sequence[IntelWorkload], bench: Bench, tick: Callable[[], None] = lambda: None
+) -> Group:
+    """Cycles and TOPS of every workload on the preset `RTL` or `CPP`; nothing else than the same figure is promised.
+
+    `tick` is called after each workload.
+    """
+    rows: list[Row] = []
+    for each in workloads:
+        report = bench.on_preset(chip, layers_of(each), each.steps, batch=each.batch)
+        cycles, tops = (each.rtl_cycles, each.rtl_tops) if chip == RTL else (each.cpp_cycles, each.cpp_tops)
+        # TOPS are printed with two decimals.
+        latency = Row(
+            chip, each.workload, "latency", "cycles", cycles, report.makespan_cycles, 0.0, each.source, each.note
+        )
+        tops_row = replace(latency, quantity="throughput", unit="TOPS", published=tops, simulated=round(report.tops, 2))
+        rows += [latency, tops_row]
+        tick()
+    return Group(chip, _TITLES[chip], chip, tuple(rows), promised=2 * _WORKLOADS)

@@ -1,0 +1,151 @@
+"""What a validation is made of: published rows beside simulated ones, and claims beside what was simulated for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["ClaimRow", "Finding", "Group", "Row", "Validation", "Verdict"]
+
+#: `holds` and `fails` are judged. `not judged`: simulated, but the source does not state the conditions. `not
+#: simulated`: of something that this simulator does not model.
+Verdict = Literal["holds", "fails", "not judged", "not simulated"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A published figure (above 0) and the simulated one, both in `unit`; `band`: the relative error promised at most.
+
+    A band of 0 means equal. Where the source prints few digits, `simulated` is rounded to as many.
+
+    >>> row = Row("demo", "lstm-512", "latency", "ms", published=0.5, simulated=0.51, band=0.05, source="a paper")
+    >>> round(row.error, 6), row.ok
+    (0.02, True)
+    """
+
+    group: str
+    name: str
+    quantity: str
+    unit: str
+    published: float
+    simulated: float
+    band: float
+    source: str
+    note: str = ""
+
+    @property
+    def error(self) -> float:
+        """(simulated - published) / published."""
+        return (self.simulated - self.published) / self.published
+
+    @property
+    def ok(self) -> bool:
+        """Whether the error is inside the band."""
+        return abs(self.error) <= self.band
+
+    @property
+    def exact(self) -> bool:
+        """Whether both figures are equal."""
+        return self.simulated == self.published
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one source for one chip preset; `promised` of them are known, so that a lost one is noticed.
+
+    >>> rows = [Row("g", f"task {n}", "latency", "ms", 1.0, n, 0.05, "a paper") for n in (1.0, 1.04, 1.1)]
+    >>> group = Group("g", "Some chip", "some-chip", tuple(rows), promised=3)
+    >>> group.exact, group.within, group.worst.name
+    (1, 2, 'task 1.1')
+    """
+
+    key: str
+    title: str
+    chip: str
+    rows: tuple[Row, ...]
+    promised: int
+
+    @property
+    def exact(self) -> int:
+        """How many rows are equal."""
+        return sum(row.exact for row in self.rows)
+
+    @property
+    def within(self) -> int:
+        """How many rows are inside their band."""
+        return sum(row.ok for row in self.rows)
+
+    @property
+    def band(self) -> float:
+        """The widest band of its rows, 0 without any."""
+        return max((row.band for row in self.rows), default=0.0)
+
+    @property
+    def worst(self) -> Row | None:
+        """The row with the largest error, the first of equal ones; None if all are exact."""
+        worst = max(self.rows, key=lambda row: abs(row.error), default=None)
+        return None if worst is None or worst.exact else worst
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The different sources of its rows, in their order."""
+        return tuple(dict.fromkeys(row.source for row in self.rows))
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """A sentence for every row outside its band, and one if rows are lost."""
+        lost = []
+        if len(self.rows) < self.promised:
+            lost.append(f"{self.key}: {len(self.rows)} rows, expected {self.promised}: published rows are missing")
+        return (*(_row_failure(row) for row in self.rows if not row.ok), *lost)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of a claim; for `not simulated` the condition says why, and `simulated` is empty."""
+
+    condition: str
+    simulated: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One claim of a source that prints no table: the condition assumed, what was simulated, and the verdict.
+
+    For `not simulated` the condition says why, and `simulated` is empty.
+    """
+
+    key: str
+    topic: str
+    claim: str
+    condition: str
+    simulated: str
+    verdict: Verdict
+    source: str
+
+
+@dataclass(frozen=True)
+class Validation:
+    """All that was compared, by one engine."""
+
+    engine: str
+    groups: tuple[Group, ...]
+    claims: tuple[ClaimRow, ...]
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """A sentence for everything that is not as promised; none if all is well."""
+        rows = [sentence for group in self.groups for sentence in group.failures]
+        return (*rows, *(_claim_failure(each) for each in self.claims if each.verdict == "fails"))
+
+
+def _row_failure(row: Row) -> str:
+    promised = "the same figure" if row.band == 0 else f"at most {100 * row.band:g} % of error"
+    published = f"{row.quantity} published {row.published:.10g} {row.unit}"
+    simulated = f"simulated {row.simulated:.10g} ({100 * row.error:+.3g} %)"
+    return f"{row.group}: {row.name}: {published}, {simulated}; expected {promised}"
+
+
+def _claim_failure(row: ClaimRow) -> str:
+    return f"{row.key}: {row.claim}: {row.simulated or row.condition}"

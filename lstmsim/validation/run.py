@@ -1,0 +1,105 @@
+"""The validation as a whole: published figures in, everything simulated and compared out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lstmsim import engines
+from lstmsim.engines import ENGINES
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats import published
+from lstmsim.formats.published import Claim, IntelWorkload, Measurement
+from lstmsim.formats.wording import nearest
+from lstmsim.validation.bench import Bench
+from lstmsim.validation.brainwave import FITTED_GROUP, HELD_OUT_GROUP, brainwave_group, in_group
+from lstmsim.validation.claims import claim_rows
+from lstmsim.validation.intel import CPP, RTL, intel_group
+from lstmsim.validation.rows import Group, Validation
+
+__all__ = ["CLAIMS", "GROUPS", "Published", "read_published", "validate"]
+
+CLAIMS = "claims"
+
+#: The parts of a validation that can be asked for, in the order of the tables.
+GROUPS = (RTL, CPP, FITTED_GROUP, HELD_OUT_GROUP, CLAIMS)
+
+
+@dataclass(frozen=True)
+class Published:
+    """The published figures that simulated ones are compared with."""
+
+    intel: tuple[IntelWorkload, ...]
+    deepbench: tuple[Measurement, ...]
+    claims: tuple[Claim, ...]
+
+
+def read_published(folder: str | os.PathLike[str] | None = None) -> Published:
+    """The tables that come with lstmsim, or others of their form in `folder`; `InputError` for a damaged one.
+
+    >>> len(read_published().intel)
+    19
+    """
+    return Published(published.intel_npu(folder), published.deepbench(folder), published.claims(folder))
+
+
+def validate(
+    groups: Sequence[str] = GROUPS,
+    *,
+    engine: str = "fast",
+    figures: Published | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Validation:
+    """Simulate what the groups (of `GROUPS`) claim to reproduce and compare it with the published figures.
+
+    `figures`: those that come with lstmsim unless others are given. `progress` is called with comparisons done and in
+    all. `InputError` for an unknown group or engine. What leaves its band is in the result's `failures`, not raised.
+
+    >>> found = validate(["claims"])
+    >>> found.failures, found.claims[0].verdict
+    ((), 'holds')
+    """
+    wanted = [each for each in GROUPS if each in groups]
+    mistakes = [_unknown("group", each, GROUPS) for each in groups if each not in GROUPS]
+    if engine not in ENGINES:
+        mistakes.append(_unknown("engine", engine, tuple(ENGINES)))
+    if mistakes:
+        raise InputError(mistakes)
+    figures = figures or read_published()
+    if engine == "fast" and {FITTED_GROUP, HELD_OUT_GROUP, CLAIMS} & set(wanted):
+        # Brainwave's GRUs are long enough for the compiled loop, each alone too short to ask for it.
+        engines.warm_up()
+    bench = Bench(engine)
+    tick = _ticker(sum(_size(each, figures) for each in wanted), progress)
+    found = [_group(each, figures, bench, tick) for each in wanted if each != CLAIMS]
+    claims = claim_rows(figures.claims, figures.deepbench, bench, tick) if CLAIMS in wanted else ()
+    return Validation(engine, tuple(found), claims)
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> Mistake:
+    return Mistake(what, f"no {what} called {name!r}{nearest(name, known) or '; there are: ' + ', '.join(known)}")
+
+
+def _group(key: str, figures: Published, bench: Bench, tick: Callable[[], None]) -> Group:
+    if key in (RTL, CPP):
+        return intel_group(key, figures.intel, bench, tick)
+    return brainwave_group(key, figures.deepbench, bench, tick)
+
+
+def _size(key: str, figures: Published) -> int:
+    if key == CLAIMS:
+        return len(figures.claims)
+    return len(figures.intel) if key in (RTL, CPP) else len(in_group(key, figures.deepbench))
+
+
+def _ticker(total: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    done = 0
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    return tick

@@ -1,0 +1,188 @@
+"""A validation in the forms that people and scripts read: the terminal, Markdown, the README's table, JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from lstmsim.metrics.tables import table
+from lstmsim.validation.claims import TOPICS
+from lstmsim.validation.rows import ClaimRow, Group, Row, Validation
+
+__all__ = ["SCHEMA", "readme_table", "validation_json", "validation_markdown", "validation_text"]
+
+SCHEMA = "lstmsim/validation/1"
+
+_WIDTH = 100
+_VERDICTS = ("holds", "fails", "not judged", "not simulated")
+
+
+def validation_text(found: Validation) -> str:
+    """A table for every group, the claims, and a last line that counts; without a final newline."""
+    parts = [f"VALIDATION on the engine {found.engine}"]
+    parts += [_group_text(group) for group in found.groups]
+    parts += [_topic_text(topic, rows) for topic, rows in _by_topic(found.claims)]
+    return "\n\n".join([*parts, _last_line(found)])
+
+
+def _group_text(group: Group) -> str:
+    """One line a name: all its quantities beside each other."""
+    heading = f"{group.key}: {group.title}"
+    if not group.rows:
+        return f"{heading}\n{_result(group)}"
+    names = dict.fromkeys(row.name for row in group.rows)
+    units = dict.fromkeys(row.unit for row in group.rows)
+    cells = [["", *(cell for unit in units for cell in (unit, "simulated", "error"))]]
+    for name in names:
+        own = [row for row in group.rows if row.name == name]
+        cells.append([name, *(cell for row in own for cell in _figures(row))])
+    remarks = [f"source: {each}" for each in group.sources]
+    for note in dict.fromkeys(row.note for row in group.rows if row.note):
+        noted = dict.fromkeys(row.name for row in group.rows if row.note == note)
+        remarks.append(f"note on {', '.join(noted)}: {note}")
+    lines = [line for each in remarks for line in textwrap.wrap(each, _WIDTH, break_on_hyphens=False)]
+    return "\n".join([heading, *table(cells, left=[0]), _result(group), *lines])
+
+
+def _figures(row: Row) -> tuple[str, str, str]:
+    return _figure(row.published, row.unit), _figure(row.simulated, row.unit), _error(row)
+
+
+def _figure(value: float, unit: str) -> str:
+    digits = {"cycles": 0, "TOPS": 2}.get(unit, 3)
+    return f"{value:,.{digits}f}"
+
+
+def _error(row: Row) -> str:
+    text = "0" if row.exact else f"{100 * row.error:+.2f} %"
+    return text if row.ok else f"{text} !"
+
+
+def _band(group: Group) -> str:
+    return f"{100 * group.band:g} %"
+
+
+def _result(group: Group) -> str:
+    """How many rows keep what is promised, and the worst."""
+    if group.band == 0:
+        text = f"{group.exact} of {group.promised} exact"
+    else:
+        text = f"{group.within} of {group.promised} within {_band(group)}"
+    return text if group.worst is None else f"{text}; worst {group.worst.name}, {100 * group.worst.error:+.2f} %"
+
+
+def _by_topic(claims: Sequence[ClaimRow]) -> list[tuple[str, list[ClaimRow]]]:
+    found = [(topic, [row for row in claims if row.topic == topic]) for topic in TOPICS]
+    return [(topic, rows) for topic, rows in found if rows]
+
+
+def _topic_text(topic: str, rows: Sequence[ClaimRow]) -> str:
+    lines = [f"claims: {topic}"]
+    for row in rows:
+        if row.verdict == "not simulated":
+            lines += _wrapped(f"{row.key}: {row.claim}: {row.condition}", "  ")
+            continue
+        lines += _wrapped(f"{row.verdict}: {row.claim} ({row.key})", "  ")
+        lines += _wrapped(f"simulated: {row.simulated}", "    ") if row.simulated else []
+        lines += _wrapped(f"assumed: {row.condition}", "    ")
+        lines += _wrapped(f"source: {row.source}", "    ") if row.source else []
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
+
+
+def _last_line(found: Validation) -> str:
+    """What was promised and what of it holds, in one line."""
+    exact = [group for group in found.groups if group.band == 0]
+    others = [group for group in found.groups if group.band > 0]
+    parts = []
+    if exact:
+        parts.append(f"{sum(group.exact for group in exact)} of {sum(group.promised for group in exact)} exact")
+    for band in dict.fromkeys(map(_band, others)):
+        own = [group for group in others if _band(group) == band]
+        parts.append(f"{sum(each.within for each in own)} of {sum(each.promised for each in own)} within {band}")
+    if found.claims:
+        parts.append(f"claims: {_counts(found.claims)}")
+    return "; ".join(parts)
+
+
+def _counts(claims: Sequence[ClaimRow]) -> str:
+    counts = {verdict: sum(row.verdict == verdict for row in claims) for verdict in _VERDICTS}
+    return ", ".join(f"{count} {_verdict_word(verdict, count)}" for verdict, count in counts.items() if count)
+
+
+def _verdict_word(verdict: str, count: int) -> str:
+    plural = {"holds": "hold", "fails": "fail"}
+    return plural.get(verdict, verdict) if count != 1 else verdict
+
+
+def validation_markdown(found: Validation) -> str:
+    """Every row and every claim as Markdown tables; ends with a newline."""
+    lines = ["# Validation", "", f"Engine: {found.engine}. {_last_line(found)}."]
+    for group in found.groups:
+        lines += ["", f"## {group.title}", "", f"Chip `{group.chip}`. {_result(group)}.", ""]
+        lines += ["| row | quantity | unit | published | simulated | error | band | source |"]
+        lines += ["| --- | --- | --- | ---: | ---: | ---: | ---: | --- |"]
+        for row in group.rows:
+            figures = " | ".join(_figures(row))
+            cells = f"{_cell(row.name)} | {row.quantity} | {row.unit} | {figures}"
+            lines.append(f"| {cells} | {100 * row.band:g} % | {_cell(row.source)}{_note(row)} |")
+    for topic, rows in _by_topic(found.claims):
+        lines += ["", f"## Claims: {topic}", "", "| claim | condition assumed | simulated | verdict | source |"]
+        lines += ["| --- | --- | --- | --- | --- |"]
+        for each in rows:
+            texts = (each.claim, each.condition, each.simulated or "-", each.verdict, each.source or "-")
+            lines.append(f"| {' | '.join(map(_cell, texts))} |")
+    return "\n".join([*lines, ""])
+
+
+def _note(row: Row) -> str:
+    return f" ({_cell(row.note)})" if row.note else ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def readme_table(found: Validation) -> str:
+    """The README's table: a line for every group and every topic of the claims; without a final newline."""
+    lines = ["| published figures | rows | result | band | source |", "| --- | ---: | --- | ---: | --- |"]
+    for group in found.groups:
+        sources = "; ".join(map(_cell, group.sources))
+        lines.append(f"| {group.title} | {group.promised} | {_result(group)} | {_band(group)} | {sources} |")
+    for topic, rows in _by_topic(found.claims):
+        lines.append(f"| claims: {topic} | {len(rows)} | {_counts(rows)} | - | {_places(rows)} |")
+    return "\n".join(lines)
+
+
+def _places(rows: Sequence[ClaimRow]) -> str:
+    """How many sources there are: their titles are too long for a short table."""
+    return f"{len({row.source for row in rows})} sources, named by `lstmsim validate claims`"
+
+
+def validation_json(found: Validation) -> dict[str, Any]:
+    """The validation as plain data of schema `lstmsim/validation/1`, ready for `json.dumps`; an error of 1 is 100 %."""
+    groups = [
+        {
+            "key": group.key,
+            "title": group.title,
+            "chip": group.chip,
+            "promised": group.promised,
+            "exact": group.exact,
+            "within": group.within,
+            "rows": [asdict(row) | {"error": row.error, "ok": row.ok} for row in group.rows],
+        }
+        for group in found.groups
+    ]
+    return {
+        "schema": SCHEMA,
+        "engine": found.engine,
+        "ok": not found.failures,
+        "failures": list(found.failures),
+        "groups": groups,
+        "claims": [asdict(row) for row in found.claims],
+    }

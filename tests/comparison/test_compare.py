@@ -1,0 +1,193 @@
+"""The same jobs on several chips: every number is that of a simulation or of a published row, refusals are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lstmsim.api import simulate
+from lstmsim.comparison.chips import chips_of
+from lstmsim.comparison.compare import compare
+from lstmsim.comparison.defeats import defeats
+from lstmsim.errors import InputError
+from lstmsim.formats.published import Measurement, deepbench
+from lstmsim.formats.scenario_file import load_chip, load_scenario
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.units import cycles_to_ms
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Chip, Job, Scenario
+
+LARGE = ColumnNpu("large", 200, (ColumnCore(npe=1024, ep=8, vp=128, threads=2),))
+SMALL = ColumnNpu("small", 100, (ColumnCore(npe=64, ep=4, vp=16), ColumnCore(npe=64, ep=4, vp=16)))
+NARROW = ColumnNpu("narrow", 100, (ColumnCore(npe=12, ep=4, vp=3),))
+LSTM = Model("lstm", (Layer(cell("lstm"), 32, 48),))
+GRU = Model("gru", (Layer(cell("gru"), 40, 24),))
+JOBS = (Job("a", LSTM, 6), Job("b", GRU, 4, arrival=30), Job("c", LSTM, 6, arrival=50))
+
+
+def scenario(*jobs: Job, chip: Chip = LARGE) -> Scenario:
+    return Scenario(chip, jobs or JOBS)
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_the_whole_scenario_has_the_numbers_of_its_simulations(engine: str) -> None:
+    found = compare(scenario(), [LARGE, SMALL], engine=engine)
+    assert [each.name for each in found.machines] == ["large", "small"]
+    assert [each.pes for each in found.machines] == [1024, 128]
+    assert [(each.name, each.jobs, each.macs) for each in found.workloads] == [
+        ("scenario", 3, sum(job.macs for job in JOBS))
+    ]
+    for entry, chip in zip(found.entries[0], (LARGE, SMALL), strict=True):
+        report = simulate(scenario(chip=chip))
+        assert entry.cycles == report.makespan_cycles
+        assert entry.ms == cycles_to_ms(report.makespan_cycles, chip.frequency_mhz)
+        assert (entry.tops, entry.utilization) == (report.tops, report.utilization)
+        assert (entry.mean_latency_ms, entry.p99_latency_ms) == (report.latency_ms.mean, report.latency_ms.p99)
+        assert sum(entry.losses.values()) == pytest.approx(1)
+        assert entry.losses["useful"] == pytest.approx(report.utilization)
+    large, small = found.entries[0]
+    assert large.ms is not None
+    assert small.ms is not None
+    assert found.speedup(0, 0) == 1
+    assert found.speedup(0, 1) == large.ms / small.ms
+    assert found.speedup_at_equal_pes(0, 1) == pytest.approx(large.ms / small.ms * 1024 / 128)
+    assert found.tops_per_1000_pes(0, 1) == pytest.approx(small.tops / 128 * 1000)  # type: ignore[operator]
+
+
+def test_each_takes_one_job_of_each_model_alone_from_cycle_0() -> None:
+    jobs = (*JOBS, Job("d", LSTM, 7, core=0), Job("e", GRU, 4))
+    found = compare(scenario(*jobs), [LARGE, SMALL], each=True)
+    assert [each.name for each in found.workloads] == ["lstm, 6 steps", "gru", "lstm, 7 steps"]
+    assert {each.jobs for each in found.workloads} == {1}
+    for row, job in enumerate((JOBS[0], replace(JOBS[1], arrival=0), jobs[3])):
+        for column, chip in enumerate((LARGE, SMALL)):
+            report = simulate(scenario(job, chip=chip))
+            assert found.entries[row][column].cycles == report.makespan_cycles
+    product = 1.0
+    for row in range(3):
+        product *= found.speedup(row, 1) or 0
+    assert found.mean_speedup(1) == pytest.approx(product ** (1 / 3))
+
+
+def test_speedup_is_the_product_of_peak_and_utilization_and_defeats_say_so() -> None:
+    jobs = (Job("a", LSTM, 6), Job("b", GRU, 4))
+    found = compare(scenario(*jobs), [SMALL, LARGE, NARROW], each=True)
+    (first, second) = defeats(found, 1)
+    assert (first.workload, second.workload) == ("lstm", "gru")
+    for each, row in ((first, 0), (second, 1)):
+        assert each.times == found.speedup(row, 1)
+        assert each.peak_ratio == 1024 * 200 / (128 * 100)
+        assert each.utilization_ratio is not None
+        assert each.peak_ratio * each.utilization_ratio == pytest.approx(each.times)
+        assert each.losses.split()[0] == found.entries[row][0].main_loss
+    assert defeats(found, 2) == ()
+
+
+def test_a_refusal_is_an_entry_unless_no_chip_can_run_it() -> None:
+    jobs = (Job("a", LSTM, 6), Job("b", GRU, 4))
+    found = compare(scenario(*jobs), [LARGE, NARROW], each=True)
+    refused, runs = found.entries[0][1], found.entries[1][1]
+    assert not refused.known
+    assert "cell 'lstm' has 4 gates and needs vp >= 4, got vp 3" in refused.reason
+    assert found.speedup(0, 1) is None
+    assert runs.known
+    assert found.mean_speedup(1) == pytest.approx(found.speedup(1, 1))
+    together = compare(scenario(*jobs), [LARGE, NARROW]).entries[0][1]
+    assert not together.known
+    with pytest.raises(InputError) as error:
+        compare(scenario(*jobs), [NARROW], each=True)
+    (mistake,) = error.value.mistakes
+    assert mistake.place == "lstm"
+    assert mistake.sentence.startswith("none of the chips can run it; narrow: ")
+
+
+def test_cores_and_batches_that_a_chip_lacks_are_refused() -> None:
+    bound = scenario(Job("a", LSTM, 3, core=1), chip=SMALL)
+    assert "there is no core 1" in compare(bound, [SMALL, LARGE]).entries[0][1].reason
+    intel = load_chip("intel-npu-rtl")
+    batched = scenario(Job("a", LSTM, 3, batch=6), chip=intel)
+    found = compare(batched, [intel, LARGE])
+    assert found.entries[0][0].known
+    assert "batch" in found.entries[0][1].reason
+
+
+def test_the_row_wise_machines_take_part() -> None:
+    jobs = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "deepbench-lstm-512-25"}]})
+    chips = chips_of(jobs, ["brainwave-s10", "intel-npu-rtl"])
+    fast, reference = (compare(jobs, chips, engine=engine) for engine in ("fast", "reference"))
+    assert fast.entries == reference.entries
+    assert [each.pes for each in fast.machines] == [65536, 96000, 67200]
+    for column, chip in enumerate(chips):
+        assert fast.entries[0][column].cycles == simulate(replace(jobs, chip=chip)).makespan_cycles
+
+
+def test_published_rows_stand_beside_and_match_all_sizes() -> None:
+    models = [
+        {"model": "deepbench-lstm-256-150"},
+        {"model": "lstm-256", "steps": 150},
+        {"model": "deepbench-gru-512-1"},
+    ]
+    data = {"chip": "column-npu-64k", "jobs": [*models, {"model": "lstm-512", "steps": 7}]}
+    loaded = load_scenario(data)
+    rows = [row for row in deepbench() if row.design in ("Brainwave BW_S10", "Tesla V100", "Titan Xp")]
+    found = compare(loaded, [loaded.chip], each=True, published=rows)
+    assert [each.name for each in found.machines if each.published] == ["Brainwave BW_S10", "Tesla V100", "Titan Xp"]
+    brainwave = found.machines[1]
+    assert (brainwave.pes, brainwave.peak_tops) == (96000, 48.0)
+    assert "arXiv:1909.13654" in brainwave.source
+    entry = found.entries[0][1]
+    assert (entry.ms, entry.tops, entry.utilization, entry.cycles) == (0.425, 0.37, 0.008, None)
+    # the same sizes under another name, and sizes that nobody published
+    assert found.entries[1][1] == entry
+    assert [each.reason for each in found.entries[3][1:]] == ["not published"] * 3
+    # Titan Xp prints no TOPS: they follow from its latency
+    own = next(row for row in rows if row.design == "Titan Xp" and (row.task, row.batch) == ("lstm-256-150", 1))
+    assert own.tops is None
+    assert own.latency_ms is not None
+    assert found.entries[0][3].tops == pytest.approx(own.operations / own.latency_ms / 1e9, rel=0.005)
+
+
+@pytest.mark.parametrize("change", [{"hidden": 33}, {"input": 32}, {"steps": 7}, {"batch": 2}, {"cell": "gru"}])
+def test_a_published_row_of_other_sizes_does_not_match(change: dict[str, object]) -> None:
+    row = Measurement("d", "lstm", 32, 48, 6, 1, 2.0, None, None, None, None, "a paper", "")
+    one = scenario(JOBS[0])
+    assert len(compare(one, [LARGE], published=[row]).machines) == 2
+    assert len(compare(one, [LARGE], published=[replace(row, **change)]).machines) == 1  # type: ignore[arg-type]
+    assert len(compare(one, [LARGE], published=[replace(row, latency_ms=None)]).machines) == 1
+    several = scenario(JOBS[0], JOBS[0])
+    assert len(compare(several, [LARGE], published=[row]).machines) == 1
+    both = replace(JOBS[0], model=Model("two ways", (replace(LSTM.layers[0], bidirectional=True),)))
+    assert len(compare(scenario(both), [LARGE], published=[row]).machines) == 1
+
+
+def test_chips_are_named_once() -> None:
+    loaded = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
+    assert [each.name for each in chips_of(loaded, ["column-npu-4x16k"], base="column-npu-16k")] == [
+        "column-npu-16k",
+        "column-npu-4x16k",
+    ]
+    names = ["column-npu-64k", "brainwave", "column-npu-16k", "column-npu-16k", "colum-npu-4x16k"]
+    with pytest.raises(InputError) as error:
+        chips_of(loaded, names)
+    same, unknown, twice, near = (str(each) for each in error.value.mistakes)
+    assert same == "chip 'column-npu-64k': is the same as the scenario's own chip; expected different chips"
+    assert unknown.startswith("no chip called 'brainwave'")
+    assert twice == "chip 'column-npu-16k': is named twice; expected different chips"
+    assert near.endswith("did you mean 'column-npu-4x16k'?")
+
+
+def test_a_changed_chip_may_stand_beside_its_preset() -> None:
+    data = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
+    changed = load_scenario(data, ["chip.cores.0.ep=16"])
+    found = compare(changed, chips_of(changed, ["column-npu-64k"]))
+    assert [each.name for each in found.machines] == ["column-npu-64k", "column-npu-64k (2)"]
+    assert found.entries[0][1].cycles == simulate(load_scenario(data)).makespan_cycles
+    assert found.entries[0][0].cycles == simulate(changed).makespan_cycles != found.entries[0][1].cycles
+
+
+def test_progress_ends_at_the_number_of_runs() -> None:
+    seen: list[tuple[int, int]] = []
+    compare(scenario(), [LARGE, SMALL], each=True, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(each, 4) for each in range(1, 5)]

@@ -1,0 +1,124 @@
+"""The experiment deepbench in a small setting: its claims hold, and what it prints is what stands beside it."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from math import ceil, prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lstmsim.formats.published import deepbench
+
+FOLDER = Path(__file__).parents[2] / "experiments"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
+
+
+@cache
+def script() -> Any:
+    from experiments import run
+
+    return run.load("deepbench")
+
+
+@cache
+def small() -> Any:
+    return script().results(small=True)
+
+
+@cache
+def expected() -> str:
+    return (FOLDER / "deepbench" / "expected.md").read_text(encoding="utf-8")
+
+
+def rows(text: str) -> list[list[str]]:
+    """Cells of the table rows that hold figures."""
+    lines = [line for line in text.splitlines() if line.startswith("| ") and any(each.isdigit() for each in line)]
+    return [line.strip("| ").split(" | ") for line in lines]
+
+
+def advantages(text: str) -> list[tuple[list[str], dict[str, list[float]]]]:
+    """The tables of how many times as fast the column-wise NPU is: rivals, and the row of each task."""
+    found = []
+    parts = text.split("is so many times as fast:\n\n")
+    for part in parts[1:]:
+        table = [line.strip("| ").split(" | ") for line in part.split("\n\n")[0].splitlines()]
+        numbers = {row[0]: [float(each.replace(",", "")) for each in row[1:]] for row in table[2:]}
+        found.append((table[0][1:], numbers))
+    return found
+
+
+def test_three_tasks_give_the_rows_of_all_eleven() -> None:
+    given = {tuple(row) for row in rows(expected())}
+    own = {tuple(row) for row in rows(script().summary(small())) if row[0] != "geometric mean"}
+    assert own <= given
+    tasks = [row.task for row in deepbench() if row.design == "Brainwave BW_S10"]
+    assert {row[0] for row in given if row[0].startswith(("lstm-", "gru-"))} == set(tasks)
+
+
+def test_published_columns_are_the_published_rows() -> None:
+    found = small().single
+    for column, machine in enumerate(found.machines):
+        printed = {row.task: row for row in deepbench() if row.design == machine.name and row.batch == 1}
+        assert machine.published == bool(printed)
+        for workload, entries in zip(found.workloads, found.entries, strict=True):
+            if machine.published:
+                row = printed[workload.name]
+                assert (entries[column].ms, entries[column].tops) == (row.latency_ms, row.tops)
+            else:
+                assert entries[column].cycles > 0
+
+
+def test_equal_peak_is_equal_and_each_task_has_its_best_ep() -> None:
+    for scaled in small().scaled:
+        own, rival = scaled.found.machines[:2]
+        assert (own.pes, own.frequency_mhz, own.peak_tops) == (rival.pes, rival.frequency_mhz, rival.peak_tops)
+        assert all(ep * vp <= own.pes for ep, vp in scaled.shapes)
+        assert min(scaled.at_common_ep) >= 1
+        assert scaled.with_double_latency < 1 / scaled.found.mean_speedup(1)
+
+
+def test_a_batch_is_as_many_jobs() -> None:
+    found = small().batched
+    batch = script().intel_npu().cores[0].batch
+    single = small().single
+    for row, workload in enumerate(found.workloads):
+        assert workload.jobs == batch
+        assert workload.macs == batch * single.workloads[row].macs
+        # the whole batch takes the Intel NPU as long as one inference
+        assert found.entries[row][1].cycles == single.entries[row][2].cycles
+
+
+def test_memory_words_are_those_of_the_compiler() -> None:
+    tasks = script().tasks()
+    found = script().too_large(tasks)
+    for task in tasks:
+        cell, hidden = task.split("-")[0], int(task.split("-")[1])
+        groups = ceil(hidden / 40) if hidden >= 480 else 12
+        words = {"lstm": 8, "gru": 6}[cell] * groups * ceil(hidden / 280)
+        assert found.get(task) == (words if words > 1024 else None)
+
+
+def test_every_defeat_in_the_tables_is_told_and_no_other() -> None:
+    tables = advantages(expected())
+    section = expected().split("## Where the column-wise design loses")[1]
+    blocks = section.split("Ahead or not")[0].split("\n\n")[2::2]
+    assert len(tables) == len(blocks) == 4
+    for (rivals, numbers), block in zip(tables, blocks, strict=True):
+        lines = block.splitlines()
+        starts = [at for at, line in enumerate(lines) if line.startswith("* against ")]
+        assert len(starts) == len(rivals)
+        for column, (start, end) in enumerate(pairwise([*starts, len(lines)])):
+            told = {line.split(":")[0].removeprefix("  * ") for line in lines[start + 1 : end]}
+            assert rivals[column].split(" (")[0] in lines[start]
+            assert told == {task for task, row in numbers.items() if row[column] < 1}
+
+
+def test_geometric_means_follow_from_the_rows() -> None:
+    for rivals, numbers in advantages(expected()):
+        means = numbers.pop("geometric mean")
+        for column in range(len(rivals)):
+            values = [row[column] for row in numbers.values()]
+            assert means[column] == pytest.approx(prod(values) ** (1 / len(values)), rel=0.005)

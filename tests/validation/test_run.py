@@ -1,0 +1,139 @@
+"""The published rows are reproduced as promised, on both engines, and whatever is edited in them is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lstmsim.errors import InputError
+from lstmsim.formats.published import deepbench, intel_npu
+from lstmsim.validation.bench import Bench
+from lstmsim.validation.brainwave import DESIGN, FITTED, FITTED_GROUP, HELD_OUT_GROUP, brainwave_group
+from lstmsim.validation.intel import CPP, RTL, layers_of
+from lstmsim.validation.rows import Group, Validation
+from lstmsim.validation.run import CLAIMS, GROUPS, read_published, validate
+from tests.validation.whole import whole
+
+PUBLISHED = read_published()
+
+
+def group(found: Validation, key: str) -> Group:
+    return next(each for each in found.groups if each.key == key)
+
+
+@pytest.mark.parametrize("key", [RTL, CPP])
+def test_all_intel_rows_are_exact(key: str) -> None:
+    rows = group(whole(), key).rows
+    cycles = {row.name: row.simulated for row in rows if row.unit == "cycles"}
+    tops = {row.name: row.simulated for row in rows if row.unit == "TOPS"}
+    stated = {each.workload: each for each in intel_npu()}
+    assert len(cycles) == len(tops) == 19
+    name = "rtl" if key == RTL else "cpp"
+    assert cycles == {each: getattr(row, f"{name}_cycles") for each, row in stated.items()}
+    assert tops == {each: getattr(row, f"{name}_tops") for each, row in stated.items()}
+    assert group(whole(), key).exact == 38
+
+
+def test_brainwave_is_within_its_band() -> None:
+    fitted, held_out = group(whole(), FITTED_GROUP), group(whole(), HELD_OUT_GROUP)
+    assert {row.name for row in fitted.rows} == set(FITTED)
+    brainwave = {row.task for row in deepbench() if row.design == DESIGN}
+    assert {row.name for row in held_out.rows} == brainwave - set(FITTED)
+    assert len(held_out.rows) == 5
+    for row in (*fitted.rows, *held_out.rows):
+        assert abs(row.simulated / row.published - 1) <= 0.05, row
+
+
+def test_nothing_fails() -> None:
+    assert whole().failures == ()
+    assert [each.key for each in whole().groups] == list(GROUPS[:-1])
+    assert len(whole().claims) == len(PUBLISHED.claims)
+
+
+@pytest.mark.parametrize("key", [RTL, CPP])
+def test_the_reference_engine_finds_the_same_of_intel(key: str) -> None:
+    found = validate([key], engine="reference")
+    assert found.engine == "reference"
+    assert found.groups == (group(whole(), key),)
+    assert found.claims == ()
+
+
+@pytest.mark.parametrize("key", [FITTED_GROUP, HELD_OUT_GROUP])
+def test_the_reference_engine_finds_the_same_of_brainwave(key: str) -> None:
+    # The long GRUs take the reference engine half a minute.
+    short = [row for row in PUBLISHED.deepbench if row.steps <= 25]
+    found = brainwave_group(key, short, Bench("reference"))
+    fast = {row.name: row for row in group(whole(), key).rows}
+    assert found.rows
+    assert found.rows == tuple(fast[row.name] for row in found.rows)
+
+
+@pytest.mark.parametrize("key", [RTL, CPP])
+def test_edited_intel_rows_are_noticed(key: str) -> None:
+    name = "rtl" if key == RTL else "cpp"
+    slower = tuple(replace(row, **{f"{name}_cycles": getattr(row, f"{name}_cycles") + 1}) for row in PUBLISHED.intel)
+    # The last figure of every second row, by one in its last digit.
+    edited = tuple(
+        replace(row, **{f"{name}_tops": round(getattr(row, f"{name}_tops") + 0.01, 2)}) if number % 2 else row
+        for number, row in enumerate(slower)
+    )
+    failures = validate([key], figures=replace(PUBLISHED, intel=edited)).failures
+    expected = []
+    for number, row in enumerate(edited):
+        expected += [
+            f"{key}: {row.workload}: {each} published " for each in ("latency", "throughput")[: 1 + number % 2]
+        ]
+    assert len(failures) == len(expected) == 19 + 9
+    for sentence, beginning in zip(failures, expected, strict=True):
+        assert sentence.startswith(beginning)
+        assert sentence.endswith("; expected the same figure")
+
+
+@pytest.mark.parametrize("key", [RTL, CPP])
+def test_a_lost_intel_row_is_noticed(key: str) -> None:
+    found = validate([key], figures=replace(PUBLISHED, intel=PUBLISHED.intel[:2]))
+    assert found.failures == (f"{key}: 4 rows, expected 38: published rows are missing",)
+
+
+def test_an_edited_brainwave_row_and_a_lost_one_are_noticed() -> None:
+    rows = [row for row in PUBLISHED.deepbench if row.design == DESIGN and row.task not in FITTED]
+    edited = (replace(rows[0], latency_ms=1.2 * (rows[0].latency_ms or 0)), *rows[1:-1])
+    found = validate([HELD_OUT_GROUP], figures=replace(PUBLISHED, deepbench=edited))
+    sentence, lost = found.failures
+    assert sentence.startswith(f"brainwave-held-out: {rows[0].task}: latency published ")
+    assert sentence.endswith("expected at most 5 % of error")
+    assert lost == "brainwave-held-out: 4 rows, expected 5: published rows are missing"
+
+
+def test_parts_and_progress() -> None:
+    seen: list[tuple[int, int]] = []
+    figures = replace(PUBLISHED, intel=PUBLISHED.intel[:2])
+    found = validate([RTL], figures=figures, progress=lambda done, total: seen.append((done, total)))
+    assert [each.key for each in found.groups] == [RTL]
+    assert seen == [(1, 2), (2, 2)]
+    seen.clear()
+    validate([CLAIMS], progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(n, len(PUBLISHED.claims)) for n in range(1, len(PUBLISHED.claims) + 1)]
+
+
+def test_unknown_groups_and_engines_are_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        validate(["claim"], engine="quick")
+    group, engine = map(str, caught.value.mistakes)
+    assert group == "group: no group called 'claim'; did you mean 'claims'?"
+    assert engine.startswith("engine: no engine called 'quick'")
+
+
+def test_layers_of_the_workloads() -> None:
+    named = {each.workload: layers_of(each) for each in intel_npu()}
+    cells = {each["cell"] for layers in named.values() for each in layers}
+    assert cells == {"dense", "rnn", "gru-lbr0", "lstm"}
+    assert [(each["input"], each["hidden"]) for each in named["18_mlp3_1024_512_256_256"]] == [
+        (1024, 512),
+        (512, 256),
+        (256, 256),
+    ]
+    assert len(named["16_mlp5_512"]) == 3
+    with pytest.raises(InputError, match="no cell called 'conv'; there are: gemv"):
+        layers_of(replace(intel_npu()[0], cell="conv"))
