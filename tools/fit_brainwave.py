@@ -1,9 +1,9 @@
-"""Fit the two latencies per cell that Brainwave's publications leave out; `--check` compares with the preset.
+"""Fit the two latencies of each cell that Brainwave's publications leave out; `--check` compares with the preset.
 
 Fitted are `dispatch_cycles` and `start_cycles` of `brainwave-s10`, on the DeepBench rows that
-`lstmsim.validation.brainwave.FITTED` names (every other size), by the least sum of squared relative errors. A start only
-shifts a run, so for each dispatch the best start follows. Starts are rounded to 10 cycles: the published latencies are
-printed to a microsecond, 250 cycles.
+`lstmsim.validation.brainwave.FITTED` names, by the least sum of squared relative errors. A start only shifts a run, so
+for each dispatch the best start follows. Starts are rounded to 10 cycles: the published latencies are printed to a
+microsecond, 250 cycles.
 """
 
 from __future__ import annotations
