@@ -99,6 +99,9 @@ def programs(draw: st.DrawFn) -> Program:
                 cores=tuple(sorted(allowed)),
                 release=draw(st.sampled_from([0, 0, 1, 2, 7, 40])),
                 frame_interval=draw(st.sampled_from([0, 0, 1, 5, 20])),
+                key=draw(st.sampled_from([0, 0, 0, 1, -2])),
+                key_from_arrival=draw(st.booleans()),
+                after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
             )
         )
     return Program(cores, tuple(tasks))

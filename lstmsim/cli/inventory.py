@@ -37,10 +37,13 @@ def _cells() -> Known:
 
 def _policies() -> Known:
     from lstmsim.program.policy import POLICIES
+    from lstmsim.workload.dispatch import DISPATCH
 
+    homes: dict[str, Mapping[str, Callable[..., object]]] = {"program/policy": POLICIES, "workload/dispatch": DISPATCH}
     return [
-        (name, _first_sentence(inspect.getdoc(policy), "lstmsim/program/policy.py"))
-        for name, policy in POLICIES.items()
+        (name, _first_sentence(inspect.getdoc(policy), f"lstmsim/{home}.py"))
+        for home, policies in homes.items()
+        for name, policy in policies.items()
     ]
 
 

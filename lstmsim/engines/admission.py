@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from lstmsim.engines.heap import before, pop, push
 from lstmsim.engines.layout import (
     ADMITTED,
     ARRIVED,
+    CAME,
+    COMING,
     CONTEXT0,
     CONTEXTS,
     CORE0,
@@ -16,11 +19,16 @@ from lstmsim.engines.layout import (
     EPOCH,
     FINISH,
     FINISHED,
+    FOLLOW0,
+    FOLLOWS,
     FREED,
-    HEAD,
+    GROUP,
     ITERATION,
+    KEY,
+    KEY_FROM_ARRIVAL,
     KIND,
     LEFT,
+    N_ARRIVALS,
     N_BUFFERS,
     N_GROUPS,
     N_KINDS,
@@ -32,7 +40,6 @@ from lstmsim.engines.layout import (
     OCCUPIED,
     OFFSET,
     OPEN,
-    PAIR_END,
     PHASE,
     PHASE0,
     PHASES,
@@ -43,6 +50,7 @@ from lstmsim.engines.layout import (
     REPEAT,
     S_BUFFER,
     S_BUFFER_SIZE,
+    S_COMING,
     S_CONTEXT,
     S_CONTEXT_SIZE,
     S_CORE,
@@ -60,6 +68,7 @@ from lstmsim.engines.layout import (
     SKIPPED_TO,
     STARTS,
     STRIDE,
+    T_ARRIVAL,
     T_CORE,
     T_CORE_SIZE,
     T_GROUP,
@@ -76,6 +85,8 @@ from lstmsim.engines.layout import (
     TASK_SIZE,
     UNITS,
     VARIANT,
+    WAITERS,
+    WAITING,
 )
 from lstmsim.engines.naming import account
 from lstmsim.engines.periods import forget_mark
@@ -123,7 +134,14 @@ def leave(T: Any, S: Any, core: int, now: int) -> bool:
         if S[x + TASK] >= 0 and S[x + FINISH] == now:
             account(T, S, core, now)
             row = S[S_TASKS] + S[x + TASK] * TASK_SIZE
-            S[row], S[row + 1], S[row + 2], S[row + 3] = core, thread, S[x + ENTERED], now + S[k + OFFSET]
+            finish = now + S[k + OFFSET]
+            S[row], S[row + 1], S[row + 2], S[row + 3] = core, thread, S[x + ENTERED], finish
+            S[row + 4] = S[x + CAME]
+            t = T[T_TASK] + S[x + TASK] * T_TASK_SIZE
+            for follower in range(T[t + FOLLOW0], T[t + FOLLOW0] + T[t + FOLLOWS]):
+                release = finish + T[T[T_TASK] + T[follower] * T_TASK_SIZE + RELEASE]
+                push(S, S[S_COMING], S[COMING], release, 0, T[follower])
+                S[COMING] += 1
             S[x + TASK], S[x + FINISH] = -1, NEVER
             S[k + OCCUPIED] -= 1
             S[FINISHED] += 1
@@ -145,46 +163,65 @@ def best_core(T: Any, S: Any, r: int) -> int:
 
 
 def admit(T: Any, S: Any, now: int) -> None:
-    """Place every waiting task that finds a free context, in the order of arrival.
+    """Place every waiting task that finds a free context, in the order of key, arrival and position.
 
     Tasks that may use the same cores are a group: where its first cannot be placed, none of them can.
     """
     while True:
-        first, where, chosen = NEVER, -1, 0
+        chosen, where = -1, -1
         for group in range(T[N_GROUPS]):
             q = S[S_GROUP] + group * S_GROUP_SIZE
-            if S[q + HEAD] < S[q + ARRIVED] and T[S[q + HEAD]] < first:
+            if S[q + WAITERS] > 0 and (chosen < 0 or before(S, S[q + WAITING], S[chosen + WAITING])):
                 core = best_core(T, S, T[T_GROUP] + group * T_GROUP_SIZE)
                 if core >= 0:
-                    first, where, chosen = T[S[q + HEAD]], core, q
+                    chosen, where = q, core
         if where < 0:
             return
-        task = T[S[chosen + HEAD] + 1]
-        S[chosen + HEAD] += 2
+        entry = S[chosen + WAITING]
+        came, task = S[entry + 1], S[entry + 2]
+        pop(S, S[chosen + WAITING], S[chosen + WAITERS])
+        S[chosen + WAITERS] -= 1
         S[S[S_CORE] + where * S_CORE_SIZE + OCCUPIED] += 1
         c = T[T[T_CORE] + where * T_CORE_SIZE + CONTEXT0]
         while S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0:
             c += 1
+        S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + CAME] = came
         place(T, S, where, c, task, now - S[S[S_CORE] + where * S_CORE_SIZE + OFFSET])
+
+
+def wait(T: Any, S: Any, task: int, now: int) -> None:
+    """A task begins to wait in its group."""
+    t = T[T_TASK] + task * T_TASK_SIZE
+    q = S[S_GROUP] + T[t + GROUP] * S_GROUP_SIZE
+    push(S, S[q + WAITING], S[q + WAITERS], T[t + KEY] + T[t + KEY_FROM_ARRIVAL] * now, now, task)
+    S[q + WAITERS] += 1
 
 
 def arrive(T: Any, S: Any, now: int) -> bool:
     """Tasks that come up to `now` begin to wait; True if there are any."""
     came = False
-    for group in range(T[N_GROUPS]):
-        q = S[S_GROUP] + group * S_GROUP_SIZE
-        end = T[T[T_GROUP] + group * T_GROUP_SIZE + PAIR_END]
-        while S[q + ARRIVED] < end and T[T[T_TASK] + T[S[q + ARRIVED] + 1] * T_TASK_SIZE + RELEASE] <= now:
-            S[q + ARRIVED] += 2
-            came = True
+    while S[ARRIVED] < T[N_ARRIVALS]:
+        task = T[T[T_ARRIVAL] + S[ARRIVED]]
+        release = T[T[T_TASK] + task * T_TASK_SIZE + RELEASE]
+        if release > now:
+            break
+        S[ARRIVED] += 1
+        wait(T, S, task, release)
+        came = True
+    while S[COMING] > 0 and S[S[S_COMING]] <= now:
+        release, task = S[S[S_COMING]], S[S[S_COMING] + 2]
+        pop(S, S[S_COMING], S[COMING])
+        S[COMING] -= 1
+        wait(T, S, task, release)
+        came = True
     return came
 
 
 def next_arrival(T: Any, S: Any) -> int:
-    """The cycle at which the next task comes."""
+    """The cycle at which the next task comes, as far as is known."""
     soonest = NEVER
-    for group in range(T[N_GROUPS]):
-        at = S[S[S_GROUP] + group * S_GROUP_SIZE + ARRIVED]
-        if at < T[T[T_GROUP] + group * T_GROUP_SIZE + PAIR_END]:
-            soonest = min(soonest, T[T[T_TASK] + T[at + 1] * T_TASK_SIZE + RELEASE])
+    if S[ARRIVED] < T[N_ARRIVALS]:
+        soonest = T[T[T_TASK] + T[T[T_ARRIVAL] + S[ARRIVED]] * T_TASK_SIZE + RELEASE]
+    if S[COMING] > 0:
+        soonest = min(soonest, S[S[S_COMING]])
     return soonest

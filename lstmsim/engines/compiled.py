@@ -19,6 +19,7 @@ __all__ = ["available", "compiled", "loaded"]
 
 #: Modules and their functions, each after those that it calls.
 _ORDER = {
+    "heap": ("before", "swap", "push", "pop"),
     "snapshot": ("describe_units", "describe_thread", "describe_results", "describe", "too_far_apart"),
     "periods": ("forget_mark", "remember", "periods_for", "skip", "look_for_period"),
     "streams": (
@@ -27,8 +28,8 @@ _ORDER = {
     ),
     "naming": ("name_of", "next_change", "account", "take"),
     "issuing": ("choose", "record", "issue", "turn"),
-    "admission": ("place", "leave", "best_core", "admit", "arrive", "next_arrival"),
-    "loop": ("next_event", "first_finish", "advance", "drive"),
+    "admission": ("place", "leave", "best_core", "admit", "wait", "arrive", "next_arrival"),
+    "loop": ("next_event", "first_finish", "advance", "horizon", "drive"),
 }
 
 

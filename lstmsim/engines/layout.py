@@ -23,17 +23,19 @@ N_CAUSES = 4
 # --- T: head ---
 N_CORES, N_UNITS, N_PHASES, N_BUFFERS, N_KINDS, N_TASKS, N_GROUPS, N_LONGEST = 0, 1, 2, 3, 4, 5, 6, 7
 T_CORE, T_UNIT, T_TASK, T_VARIANT_OF, T_GROUP, T_VARIANT, T_PHASE, T_STREAM, T_BUFFER = 8, 9, 10, 11, 12, 13, 14, 15, 16
-T_HEAD = 17
+#: Tasks that come after no other, in order of arrival: where their numbers are, how many.
+T_ARRIVAL, N_ARRIVALS = 17, 18
+T_HEAD = 19
 
 # --- T: records ---
 #: A core: its kind, its first context and how many, how many units, which unit is accounted.
 KIND, CONTEXT0, CONTEXTS, UNITS, ACCOUNTED, T_CORE_SIZE = 0, 1, 2, 3, 4, 5
 #: A unit of a core.
 POLICY, SWITCH_CYCLES, T_UNIT_SIZE = 0, 1, 2
-#: A task.
-RELEASE, INTERVAL, T_TASK_SIZE = 0, 1, 2
-#: A group of tasks that may use the same cores: where its cores begin and end, where its (rank, task) pairs do.
-CORE0, CORE_END, PAIR0, PAIR_END, T_GROUP_SIZE = 0, 1, 2, 3, 4
+#: A task; GROUP: its group's number; FOLLOW0, FOLLOWS: where the numbers of the tasks that come after it are, how many.
+RELEASE, INTERVAL, KEY, KEY_FROM_ARRIVAL, GROUP, FOLLOW0, FOLLOWS, T_TASK_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
+#: A group of tasks that may use the same cores: where its cores begin and end, and how many tasks it has.
+CORE0, CORE_END, MEMBERS, T_GROUP_SIZE = 0, 1, 2, 3
 #: A task on one kind of core: number of its first phase, how many, where its buffers are.
 PHASE0, PHASES, BUFFER0, T_VARIANT_SIZE = 0, 1, 2, 3
 #: A phase: STRIDE starts are remembered per iteration; LAG, REACH: most iterations back and longest delay of its own
@@ -54,11 +56,13 @@ SLOTS, BUFFER_CAUSE, T_BUFFER_SIZE = 0, 1, 2
 #: BUDGET: looks at units, one each at every event, until the loop comes back to its caller.
 KEEP, SKIPPING, ROOM, ROWS, SWITCHES, FINISHED, BUDGET = 0, 1, 2, 3, 4, 5, 6
 S_GROUP, S_CORE, S_UNIT, S_CONTEXT, S_STREAM, S_PHASE, S_BUFFER, S_TASKS = 7, 8, 9, 10, 11, 12, 13, 14
-S_HEAD = 15
+#: ARRIVED: how many of T_ARRIVAL have come; S_COMING, COMING: heap of tasks that will come after others, how many.
+ARRIVED, S_COMING, COMING = 15, 16, 17
+S_HEAD = 18
 
 # --- S: records ---
-#: A group: the pair at its head, and the first that has not arrived.
-HEAD, ARRIVED, S_GROUP_SIZE = 0, 1, 2
+#: A group: the heap of its tasks that wait, and how many.
+WAITING, WAITERS, S_GROUP_SIZE = 0, 1, 2
 #: A core. OFFSET: its clock is behind the machine's by that much; NAMED: up to where its cycles have names, COUNTED how
 #: many each; ANCHOR: the thread whose changes of iteration (WRAPPED) are looked at for periods; MARK...: the marked
 #: state and what was counted then.
@@ -68,9 +72,9 @@ COUNTED, WORKED, ISSUED = 15, 15 + NAMES, 16 + NAMES
 MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 17 + NAMES, 17 + 2 * NAMES, 18 + 2 * NAMES, 19 + 2 * NAMES
 #: A unit of a core; ROW, ROW_END: its last row of the trace and until when that goes.
 ACTIVE, FRESH, FREE_AT, ROW, ROW_END, S_UNIT_SIZE = 0, 1, 2, 3, 4, 5
-#: A thread. ENTERED is on the machine's clock, all other times on that of the core.
+#: A thread. ENTERED and CAME (its task's arrival) are on the machine's clock, all other times on that of the core.
 TASK, VARIANT, ENTERED, ADMITTED, FINISH, DONE_AT, OPEN, EPOCH, POOL = 0, 1, 2, 3, 4, 5, 6, 7, 8
-MARK_ITERATION, S_CONTEXT_SIZE = 9, 10
+MARK_ITERATION, CAME, S_CONTEXT_SIZE = 9, 10, 11
 #: A thread on a unit: its cursor, issues left of the operation under it, when that may issue, until when what holds it.
 PHASE, ITERATION, POSITION, LEFT, READY, UNTIL, S_STREAM_SIZE = 0, 1, 2, 3, 4, 5, 5 + N_CAUSES
 #: A thread in a phase: where its starts are; iterations skipped so far, from the first skip to the end of the last;
@@ -80,7 +84,10 @@ STARTS, SKIPPED, SKIPPED_FROM, SKIPPED_TO, SETTLED, S_PHASE_SIZE = 0, 1, 2, 3, 4
 TAKEN, FREED, FREE_CYCLES, S_BUFFER_SIZE = 0, 1, 2, 3
 
 #: Numbers in a row of the trace's issues and switches, and of its tasks.
-ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 10 + N_CAUSES, 6, 4
+ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 10 + N_CAUSES, 6, 5
+
+#: Numbers of an entry of a heap: a key, a second one among equals, and a task, which decides in the end.
+HEAP_SIZE = 3
 
 #: Streams that run more iterations than this ahead of each other are not looked at for periods.
 LAG_LIMIT = 4

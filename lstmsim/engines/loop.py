@@ -28,6 +28,7 @@ from lstmsim.engines.layout import (
     FINISHED,
     FREE_AT,
     KEEP,
+    N_ARRIVALS,
     N_CORES,
     N_TASKS,
     N_UNITS,
@@ -113,6 +114,22 @@ def advance(T: Any, S: Any, R: Any, W: Any, core: int, stop: int) -> bool:
                 turn(T, S, R, W, core, u, now)
 
 
+def horizon(T: Any, S: Any, arrival: int) -> int:
+    """Up to where all cores may go on their own, on the machine's clock: the next arrival or, where a finish on one
+    core may bring a task to another, the first cycle in which a core could finish one."""
+    if T[N_ARRIVALS] == T[N_TASKS] or T[N_CORES] == 1:
+        return arrival
+    soonest = arrival
+    for core in range(T[N_CORES]):
+        k = S[S_CORE] + core * S_CORE_SIZE
+        if S[k + OCCUPIED] > 0:
+            # what issues next has its results a cycle later at the earliest
+            finish = min(first_finish(T, S, core), next_event(T, S, core) + 1)
+            if finish < NEVER:
+                soonest = min(soonest, finish + S[k + OFFSET])
+    return soonest
+
+
 def drive(T: Any, S: Any, R: Any, W: Any) -> int:
     """Run all tasks: `DONE`, `STUCK`, or `PAUSED`, after which it goes on where it stopped.
 
@@ -121,15 +138,18 @@ def drive(T: Any, S: Any, R: Any, W: Any) -> int:
     cores = range(T[N_CORES])
     while True:
         arrival = next_arrival(T, S)
+        upto = horizon(T, S, arrival)
         now = arrival
         for core in cores:
             k = S[S_CORE] + core * S_CORE_SIZE
             if S[k + OCCUPIED] > 0:
-                if not advance(T, S, R, W, core, arrival):
+                if not advance(T, S, R, W, core, upto):
                     return PAUSED
                 finish = first_finish(T, S, core)
                 if finish < NEVER:
                     now = min(now, finish + S[k + OFFSET])
+        if now > upto:
+            continue
         if now >= NEVER:
             return DONE if S[FINISHED] == T[N_TASKS] else STUCK
         changed = False

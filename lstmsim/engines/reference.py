@@ -12,15 +12,15 @@ Clock rules (see `lstmsim.program.program`), and how they are kept here:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Generator
 
 import simpy
 from simpy.events import EventPriority
 
+from lstmsim.engines.reference_thread import Head, Thread, stream
 from lstmsim.errors import DeadlockError
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import CAUSES, Buffer, Core, Dependence, Operation, Phase, Program, Task
+from lstmsim.program.program import CAUSES, Core, Phase, Program
 from lstmsim.program.trace import Trace, TraceBuilder
 from lstmsim.program.validate import describe_wait, validate
 
@@ -32,103 +32,6 @@ ADMISSION, CHOICE = EventPriority(2), EventPriority(3)
 Process = Generator[simpy.Event, None, None]
 
 
-@dataclass
-class _Head:
-    """The next operation of one stream: issues left, and its place in the task."""
-
-    phase: int
-    iteration: int
-    index: int
-    operation: Operation
-    left: int
-    since: int = 0
-
-
-def _stream(phases: tuple[Phase, ...], unit: int) -> Iterator[_Head]:
-    for number, phase in enumerate(phases):
-        mine = [(i, each) for i, each in enumerate(phase.body.operations) if each.unit == unit]
-        for iteration in range(phase.repeat):
-            for index, operation in mine:
-                yield _Head(number, iteration, index, operation, operation.count)
-
-
-@dataclass
-class _Thread:
-    """One context's work: its task, the next operation per unit, and what has happened so far."""
-
-    number: int
-    task: Task
-    admitted: int
-    phases: tuple[Phase, ...]
-    buffers: tuple[Buffer, ...]
-    streams: list[Iterator[_Head]] = field(default_factory=list)
-    heads: list[_Head | None] = field(default_factory=list)
-    starts: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    taken: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    freed: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-    finish: int = 0
-
-    @property
-    def frames(self) -> int:
-        """How many frames the task waits for, from the first on."""
-        last = [
-            phase.step(iteration, operation.ahead)
-            for phase in self.phases
-            for operation in phase.body.operations
-            for iteration in (0, phase.repeat - 1)
-            if operation.frame
-        ]
-        return 1 + max(last, default=-1)
-
-    def source(self, head: _Head, need: Dependence) -> tuple[int, int, int] | None:
-        """Key of the operation that `need` points to; None where it holds nothing back."""
-        if need.phase is None:
-            iteration = head.iteration - need.lag
-            return None if iteration < 0 else (head.phase, iteration, need.operation)
-        repeat = self.phases[need.phase].repeat
-        iteration = repeat - 1 - head.iteration if need.mirrored else head.iteration
-        return (need.phase, iteration, need.operation) if 0 <= iteration < repeat else None
-
-    def lacking(self, head: _Head) -> str | None:
-        """What has not even started yet that `head` needs; None if all its waits have a known end."""
-        for need in head.operation.needs:
-            key = self.source(head, need)
-            if key is not None and key not in self.starts:
-                operation = self.phases[key[0]].body.operations[key[2]]
-                return f"{operation.label or 'operation'} {key[2]} of phase {key[0]}, iteration {key[1]}"
-        buffer = head.operation.takes
-        if buffer is not None and self.taken[buffer] - self.buffers[buffer].slots >= len(self.freed[buffer]):
-            return f"a free slot of buffer {buffer}"
-        return None
-
-    def until(self, head: _Head) -> tuple[int, ...]:
-        """Per cause, the cycle from which it no longer holds `head` back; only when nothing is lacking."""
-        until = dict.fromkeys(CAUSES, 0)
-        for need in head.operation.needs:
-            key = self.source(head, need)
-            if key is not None:
-                until[need.cause] = max(until[need.cause], self.starts[key] + need.delay)
-        if head.operation.frame:
-            step = self.phases[head.phase].step(head.iteration, head.operation.ahead)
-            until["input"] = max(until["input"], self.task.release + step * self.task.frame_interval)
-        buffer = head.operation.takes
-        if buffer is not None and self.taken[buffer] >= self.buffers[buffer].slots:
-            cause = self.buffers[buffer].cause
-            until[cause] = max(until[cause], self.freed[buffer][self.taken[buffer] - self.buffers[buffer].slots])
-        return tuple(until.values())
-
-    def ready(self, unit: int, now: int) -> int | None:
-        """The cycle from which the next operation on `unit` could start; None if not by `now`."""
-        head = self.heads[unit]
-        if head is None:
-            return None
-        if head.left == head.operation.count:
-            if self.lacking(head) is not None:
-                return None
-            head.since = max(self.admitted, *self.until(head))
-        return head.since if head.since <= now else None
-
-
 class _Machine:
     """Cores, units and the dispatcher as SimPy processes."""
 
@@ -136,7 +39,7 @@ class _Machine:
         self.env = simpy.Environment()
         self.program = program
         self.trace = TraceBuilder(len(program.tasks))
-        self.contexts: list[list[_Thread | None]] = [[None] * core.contexts for core in program.cores]
+        self.contexts: list[list[Thread | None]] = [[None] * core.contexts for core in program.cores]
         self.bells: dict[tuple[int, int], simpy.Event] = {}
         self.finished = 0
         self.last_cycle = 0
@@ -144,8 +47,13 @@ class _Machine:
         for index, core in enumerate(program.cores):
             for unit in range(len(core.units)):
                 self.env.process(self.unit(index, core, unit))
-        self.arrived = self.env.event()
+        self.knocked = self.env.event()
         self.waiting: list[int] = []
+        self.arrived = [0] * len(program.tasks)
+        self.followers: dict[int, list[int]] = defaultdict(list)
+        for index, task in enumerate(program.tasks):
+            if task.after is not None:
+                self.followers[task.after].append(index)
         self.env.process(self.dispatcher())
         self.env.process(self.arrivals())
 
@@ -173,26 +81,43 @@ class _Machine:
         return int(self.env.now)
 
     def arrivals(self) -> Process:
-        """Tasks come in order of (release, position)."""
+        """Tasks that come after no other, in order of (release, position)."""
         tasks = self.program.tasks
-        for task in sorted(range(len(tasks)), key=lambda index: (tasks[index].release, index)):
+        free = [index for index, task in enumerate(tasks) if task.after is None]
+        for task in sorted(free, key=lambda index: (tasks[index].release, index)):
             if tasks[task].release > self.now:
                 yield self.env.timeout(tasks[task].release - self.now)
-            self.waiting.append(task)
-            self.knock()
+            self.come(task)
+
+    def follow(self, task: int) -> Process:
+        """A task comes after the one that it follows has finished."""
+        yield self.env.timeout(self.program.tasks[task].release)
+        self.come(task)
+
+    def come(self, task: int) -> None:
+        """A task begins to wait."""
+        self.arrived[task] = self.now
+        self.waiting.append(task)
+        self.knock()
 
     def knock(self) -> None:
         """Tell the dispatcher that a task has come or a context is free."""
-        if not self.arrived.triggered:
-            self.arrived.succeed()
+        if not self.knocked.triggered:
+            self.knocked.succeed()
 
     def dispatcher(self) -> Process:
         """Hands waiting tasks to free contexts, once a cycle and after all effects."""
         while True:
-            yield self.arrived
+            yield self.knocked
             yield self.phase_of_cycle(ADMISSION)
-            self.arrived = self.env.event()
+            self.knocked = self.env.event()
+            self.waiting.sort(key=self.turn)
             self.waiting = [task for task in self.waiting if not self.admit(task)]
+
+    def turn(self, number: int) -> tuple[int, int, int]:
+        """The place of a waiting task among others."""
+        task, arrived = self.program.tasks[number], self.arrived[number]
+        return task.key + (arrived if task.key_from_arrival else 0), arrived, number
 
     def admit(self, number: int) -> bool:
         """Place a task on the allowed core with the fewest occupied contexts; False if none is free."""
@@ -202,8 +127,8 @@ class _Machine:
             return False
         core = min(free, key=lambda each: (sum(one is not None for one in self.contexts[each]), each))
         kind = self.program.cores[core].kind
-        thread = _Thread(number, task, self.now, task.phases(kind), task.slots(kind))
-        thread.streams = [_stream(thread.phases, unit) for unit in range(len(self.program.cores[core].units))]
+        thread = Thread(number, task, self.arrived[number], self.now, task.phases(kind), task.slots(kind))
+        thread.streams = [stream(thread.phases, unit) for unit in range(len(self.program.cores[core].units))]
         thread.heads = [next(stream, None) for stream in thread.streams]
         self.contexts[core][self.contexts[core].index(None)] = thread
         self.last_cycle = max(self.last_cycle, self.now)
@@ -212,10 +137,10 @@ class _Machine:
         self.ring(core)
         return True
 
-    def frames(self, core: int, thread: _Thread) -> Process:
+    def frames(self, core: int, thread: Thread) -> Process:
         """Wake the core whenever a frame of the thread's task comes in."""
         for step in range(thread.frames):
-            cycle = thread.task.release + step * thread.task.frame_interval
+            cycle = thread.arrived + step * thread.task.frame_interval
             if cycle > self.now:
                 yield self.env.timeout(cycle - self.now)
                 self.ring(core)
@@ -261,7 +186,7 @@ class _Machine:
                 self.env.process(self.finish(core, context, thread))
         return operation.cycles
 
-    def complete(self, core: int, thread: _Thread, head: _Head) -> None:
+    def complete(self, core: int, thread: Thread, head: Head) -> None:
         """The last issue of an operation: note its start, and wake the core when others may go on."""
         operation = head.operation
         thread.starts[head.phase, head.iteration, head.index] = self.now
@@ -283,12 +208,18 @@ class _Machine:
             self.echoes[id(phases)] = echoes
         return self.echoes[id(phases)]
 
-    def finish(self, core: int, context: int, thread: _Thread) -> Process:
+    def finish(self, core: int, context: int, thread: Thread) -> Process:
         """The task ends when all its results are there; its context is free in that very cycle."""
         yield self.env.timeout(thread.finish - self.now)
         self.contexts[core][context] = None
         self.finished += 1
-        self.trace.task(thread.number, core=core, context=context, admitted=thread.admitted, finish=self.now)
+        times = {"admitted": thread.admitted, "finish": self.now, "arrived": thread.arrived}
+        self.trace.task(thread.number, core=core, context=context, **times)
+        for follower in self.followers[thread.number]:
+            if self.program.tasks[follower].release:
+                self.env.process(self.follow(follower))
+            else:
+                self.come(follower)
         self.knock()
 
     def deadlock(self) -> DeadlockError:

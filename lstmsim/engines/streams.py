@@ -15,6 +15,7 @@ from lstmsim.engines.layout import (
     ANCHOR,
     BUFFER0,
     BUFFER_CAUSE,
+    CAME,
     CAUSE,
     COUNT,
     CROSS,
@@ -53,7 +54,6 @@ from lstmsim.engines.layout import (
     PHASES,
     POSITION,
     READY,
-    RELEASE,
     REPEAT,
     RESULT,
     S_BUFFER,
@@ -165,8 +165,8 @@ def end_of_frame(T: Any, S: Any, k: int, c: int, x: int, s: int, ahead: int) -> 
     if T[g + MIRRORED] > 0:
         step = -step
     step += T[g + FIRST_STEP]
-    t = T[T_TASK] + S[x + TASK] * T_TASK_SIZE
-    frame: int = T[t + RELEASE] + step * T[t + INTERVAL] - S[k + OFFSET]
+    interval = T[T[T_TASK] + S[x + TASK] * T_TASK_SIZE + INTERVAL]
+    frame: int = S[x + CAME] + step * interval - S[k + OFFSET]
     if frame > S[k + NOW]:
         S[k + FRAME_BOUND] = 1
     return frame

@@ -52,7 +52,6 @@ class _Builder:
         known: dict[tuple[int, int], int] = {}
         parts = self.parts
         for task in self.program.tasks:
-            parts["task"] += [task.release, task.frame_interval]
             own = [-1] * self.kinds
             for kind, phases in task.variants:
                 slots = task.slots(kind)
@@ -115,20 +114,29 @@ class _Builder:
                 self.parts["unit"] += [_POLICIES[unit.policy], unit.switch_cycles]
             self.parts["unit"] += [0, 0] * (self.units - len(core.units))
 
-    def groups(self) -> int:
-        """Tasks by the cores that they may use, each group in the order of arrival; returns how many groups."""
-        tasks = self.program.tasks
-        order = sorted(range(len(tasks)), key=lambda task: (tasks[task].release, task))
-        groups: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
-        for rank, task in enumerate(order):
-            groups[tasks[task].cores] += [rank, task]
-        parts = self.parts
-        for cores, pairs in groups.items():
-            first, pair = len(parts["group_core"]), len(parts["pair"])
+    def tasks(self) -> tuple[int, int]:
+        """Tasks, grouped by the cores that they may use, and in what order they come; returns how many groups there
+        are, and how many tasks that come after no other."""
+        tasks, parts = self.program.tasks, self.parts
+        groups: dict[tuple[int, ...], int] = {}
+        members: defaultdict[int, int] = defaultdict(int)
+        followers: defaultdict[int, list[int]] = defaultdict(list)
+        for number, task in enumerate(tasks):
+            members[groups.setdefault(task.cores, len(groups))] += 1
+            if task.after is not None:
+                followers[task.after].append(number)
+        for number, task in enumerate(tasks):
+            own = followers.get(number, [])
+            parts["task"] += [task.release, task.frame_interval, task.key, int(task.key_from_arrival)]
+            parts["task"] += [groups[task.cores], len(parts["follow"]), len(own)]
+            parts["follow"] += own
+        for cores, group in groups.items():
+            first = len(parts["group_core"])
             parts["group_core"] += sorted(cores)
-            parts["pair"] += pairs
-            parts["group"] += [first, first + len(cores), pair, pair + len(pairs)]
-        return len(groups)
+            parts["group"] += [first, first + len(cores), members[group]]
+        free = [number for number, task in enumerate(tasks) if task.after is None]
+        parts["arrival"] += sorted(free, key=lambda number: (tasks[number].release, number))
+        return len(groups), len(free)
 
 
 def tables_of(program: Program) -> tuple[list[int], list[tuple[int, int]]]:
@@ -136,23 +144,23 @@ def tables_of(program: Program) -> tuple[list[int], list[tuple[int, int]]]:
     builder = _Builder(program)
     builder.variants()
     builder.cores()
-    groups = builder.groups()
+    groups, arrivals = builder.tasks()
     parts = builder.parts
     order = [*("core", "unit", "task", "variant_of", "group", "variant", "phase", "stream", "buffer")]
-    order += ["address", "operation", "need", "group_core", "pair"]
+    order += ["arrival", "address", "operation", "need", "group_core", "follow"]
     base, end = {}, at.T_HEAD
     for name in order:
         base[name] = end
         end += len(parts[name])
     _relocate(parts["group"], at.T_GROUP_SIZE, dict.fromkeys((at.CORE0, at.CORE_END), base["group_core"]))
-    _relocate(parts["group"], at.T_GROUP_SIZE, dict.fromkeys((at.PAIR0, at.PAIR_END), base["pair"]))
+    _relocate(parts["task"], at.T_TASK_SIZE, {at.FOLLOW0: base["follow"]})
     _relocate(parts["variant"], at.T_VARIANT_SIZE, {at.BUFFER0: base["buffer"]})
     _relocate(parts["stream"], at.T_STREAM_SIZE, {at.FIRST: base["address"]})
     _relocate(parts["address"], 1, {0: base["operation"]})
     _relocate(parts["operation"], at.T_OP_SIZE, {at.NEED0: base["need"]})
     longest = max(parts["phase"][:: at.T_PHASE_SIZE], default=1)
     head = [len(program.cores), builder.units, builder.most_phases, builder.buffers, builder.kinds]
-    head += [len(program.tasks), groups, longest, *(base[name] for name in order[:9])]
+    head += [len(program.tasks), groups, longest, *(base[name] for name in order[:10]), arrivals]
     return head + [number for name in order for number in parts[name]], builder.pools
 
 
@@ -182,21 +190,22 @@ def state_of(
         at.S_PHASE: contexts * phases * at.S_PHASE_SIZE,
         at.S_BUFFER: contexts * buffers * at.S_BUFFER_SIZE,
         at.S_TASKS: tables[at.N_TASKS] * at.TASK_SIZE,
+        at.S_COMING: (tables[at.N_TASKS] - tables[at.N_ARRIVALS]) * at.HEAP_SIZE,
     }
     base, end = {}, at.S_HEAD
     for name, size in sizes.items():
         base[name] = end
         end += size
-    marks = end
-    pool = end + 2 * sum(mark_rooms)
+    waiting = end
+    marks = end + tables[at.N_TASKS] * at.HEAP_SIZE
+    pool = marks + 2 * sum(mark_rooms)
     state = [0] * end
     state[at.KEEP], state[at.SKIPPING], state[at.ROOM] = int(keep), int(skipping), room
     for name, address in base.items():
         state[name] = address
     for group in range(tables[at.N_GROUPS]):
-        pair = tables[tables[at.T_GROUP] + group * at.T_GROUP_SIZE + at.PAIR0]
-        state[base[at.S_GROUP] + group * at.S_GROUP_SIZE] = pair
-        state[base[at.S_GROUP] + group * at.S_GROUP_SIZE + at.ARRIVED] = pair
+        state[base[at.S_GROUP] + group * at.S_GROUP_SIZE + at.WAITING] = waiting
+        waiting += tables[tables[at.T_GROUP] + group * at.T_GROUP_SIZE + at.MEMBERS] * at.HEAP_SIZE
     for core in range(cores):
         k = base[at.S_CORE] + core * at.S_CORE_SIZE
         state[k + at.MARK], state[k + at.MARK_ROOM], state[k + at.ANCHOR] = marks, mark_rooms[core], -1

@@ -139,7 +139,7 @@ def _check_size(document: Document, path: DataPath, model: Model, step: int, bef
         document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
 
 
-def build_jobs(document: Document, entries: list[JobEntry], models: list[Model]) -> tuple[Job, ...]:
+def build_jobs(document: Document, entries: list[JobEntry], models: list[Model], dispatch: str) -> tuple[Job, ...]:
     """The jobs of a file without mistakes, `count` expanded in place, with unique names."""
     counts = [entry.count for entry in entries]
     names = [entry.name or model.name for entry, model in zip(entries, models, strict=True)]
@@ -153,7 +153,8 @@ def build_jobs(document: Document, entries: list[JobEntry], models: list[Model])
         if came_along is not None and not os.path.lexists(inputs):
             inputs = str(came_along)
         for name, arrival in zip(islice(unique, entry.count), arrivals, strict=True):
-            jobs.append(Job(name, model, steps, arrival, entry.frame_interval, entry.core, entry.batch, inputs))
+            where = (entry.frame_interval, entry.core, entry.batch, inputs)
+            jobs.append(Job(name, model, steps, arrival, *where, None, entry.priority, entry.deadline, dispatch))
     return tuple(jobs)
 
 

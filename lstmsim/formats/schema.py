@@ -14,8 +14,10 @@ from lstmsim.formats.schema_chips import ChipFile, RowChipFile, chip_entry
 from lstmsim.formats.schema_types import (
     MAX_CELLS,
     MAX_CORES,
+    MAX_CYCLES,
     MAX_INTERVAL_CYCLES,
     MAX_JOBS,
+    MAX_SIZE,
     Arrival,
     Entry,
     InputsPath,
@@ -100,6 +102,8 @@ class JobEntry(Entry):
     frame_interval: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
     core: Annotated[int, Field(ge=0, lt=MAX_CORES)] | None = None
     batch: Size = 1
+    priority: Annotated[int, Field(ge=-MAX_SIZE, le=MAX_SIZE)] = 0
+    deadline: Annotated[int, Field(ge=1, le=MAX_CYCLES)] | None = None
     inputs: InputsPath | None = None
 
 
@@ -123,6 +127,7 @@ class ScenarioFile(Entry):
 
     name: Name | None = None
     chip: Annotated[ChipFile, Field(description="a preset's name, a path, or the chip itself")]
+    dispatch: Literal["fcfs", "sjf", "edf", "priority"] = "fcfs"
     jobs: Annotated[list[JobEntry], Field(min_length=1, max_length=MAX_JOBS, description="a list of jobs")]
     precision: PrecisionEntry = PrecisionEntry()
     cells: Cells = Field(default_factory=dict)

@@ -19,7 +19,8 @@ LOSSES = ("useful", "padding", "unmapped", *ACCOUNTS[1:])
 
 @dataclass(frozen=True)
 class JobReport:
-    """Where and when one job ran, in cycles; `start` is its admission, `latency` is finish - arrival."""
+    """Where and when one job ran, in cycles; `start` is its admission, `latency` is finish - arrival, `deadline` the
+    latency that it should not have exceeded."""
 
     name: str
     core: int
@@ -28,11 +29,17 @@ class JobReport:
     start: int
     finish: int
     macs: int
+    deadline: int | None = None
 
     @property
     def latency(self) -> int:
         """Cycles from arrival to the last visible result."""
         return self.finish - self.arrival
+
+    @property
+    def missed(self) -> bool:
+        """Whether it was later than its deadline."""
+        return self.deadline is not None and self.latency > self.deadline
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ def _whole(number: float) -> float | int:
 def _job_json(job: JobReport) -> dict[str, Any]:
     places = {"name": job.name, "core": job.core, "thread": job.thread}
     times = {"arrival": job.arrival, "start": job.start, "finish": job.finish, "latency": job.latency}
-    return {**places, **times, "macs": job.macs}
+    due = {} if job.deadline is None else {"deadline": job.deadline, "missed": job.missed}
+    return {**places, **times, "macs": job.macs, **due}
 
 
 def _core_json(core: CoreReport) -> dict[str, Any]:
@@ -172,9 +173,16 @@ def _summary_text(report: Report) -> str:
             f"makespan {report.makespan_cycles:,} cycles = {duration:.4g} ms, "
             f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
             f"latency in ms: {latency}",
+            *_missed_text(report),
             *textwrap.wrap(_reason(report), _WIDTH),
         ]
     )
+
+
+def _missed_text(report: Report) -> list[str]:
+    due = [job for job in report.jobs if job.deadline is not None]
+    missed = sum(job.missed for job in due)
+    return [f"deadlines: {missed:,} of {len(due):,} missed"] if due else []
 
 
 def _reason(report: Report) -> str:

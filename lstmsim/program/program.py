@@ -126,7 +126,10 @@ class Task:
     """What one job asks of the machine: per kind of core a sequence of phases, and when it may start.
 
     `variants` maps a core's `kind` to its phases (as pairs); `buffers` likewise. `cores` are the cores it may
-    use. The frame of step t is there from `release + t * frame_interval`.
+    use. It arrives at cycle `release` or, if `after` names an earlier task, `release` cycles after that has finished.
+    The frame of step t is there from its arrival + `t * frame_interval`. Of the tasks that wait the one with the
+    smallest `key` (plus its arrival, if `key_from_arrival`) is admitted first, of equal ones the one that arrived
+    first, of these the one that stands first.
     """
 
     name: str
@@ -135,6 +138,9 @@ class Task:
     cores: tuple[int, ...]
     release: int = 0
     frame_interval: int = 0
+    key: int = 0
+    key_from_arrival: bool = False
+    after: int | None = None
 
     def phases(self, kind: int) -> tuple[Phase, ...]:
         """The phases for a core of that kind."""

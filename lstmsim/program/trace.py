@@ -23,8 +23,8 @@ ISSUE_COLUMNS = (
 )
 #: A row of `Trace.switches`: from `start`, `cycles` long, the unit changes from one thread to another.
 SWITCH_COLUMNS = ("start", "core", "unit", "cycles", "before", "after")
-#: Row i of `Trace.tasks`: where task i ran, from its admission to its finish.
-TASK_COLUMNS = ("core", "context", "admitted", "finish")
+#: Row i of `Trace.tasks`: where task i ran, from its admission to its finish, and when it had arrived.
+TASK_COLUMNS = ("core", "context", "admitted", "finish", "arrived")
 
 
 def _column(table: NDArray[np.int64], names: tuple[str, ...], name: str) -> NDArray[np.int64]:
@@ -103,9 +103,9 @@ class TraceBuilder:
         """From `start` the unit changes from thread `before` to thread `after`."""
         self._switches.extend((start, core, unit, cycles, before, after))
 
-    def task(self, task: int, *, core: int, context: int, admitted: int, finish: int) -> None:
-        """Task number `task` ran in that context from `admitted` to `finish`."""
-        self._tasks[task] = (core, context, admitted, finish)
+    def task(self, task: int, *, core: int, context: int, admitted: int, finish: int, arrived: int = 0) -> None:
+        """Task number `task` came at `arrived` and ran in that context from `admitted` to `finish`."""
+        self._tasks[task] = (core, context, admitted, finish, arrived)
 
     def build(self) -> Trace:
         """The finished trace, sorted."""

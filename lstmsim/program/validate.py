@@ -22,8 +22,8 @@ def validate(program: Program) -> None:
     """
     faults = [fault for index, core in enumerate(program.cores) for fault in _core(index, core)]
     seen: set[tuple[int, int, int]] = set()
-    for task in program.tasks:
-        faults.extend(f"task {task.name}: {fault}" for fault in _task(task, program.cores))
+    for number, task in enumerate(program.tasks):
+        faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task, program.cores))
         for kind, phases in task.variants:
             # bodies are shared between tasks; each is looked at once per set of buffers
             key = (id(phases), id(task.slots(kind)), kind)
@@ -47,7 +47,9 @@ def _core(index: int, core: Core) -> Iterator[str]:
             yield f"core {index}, unit {unit.name}: switch_cycles {unit.switch_cycles} < 0"
 
 
-def _task(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
+def _task(number: int, task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
+    if task.after is not None and not 0 <= task.after < number:
+        yield f"comes after task {task.after}, which is not an earlier one"
     if not task.cores:
         yield "may run on no core"
     if task.release < 0 or task.frame_interval < 0:

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Buffer, Core, Phase, Program, Task
+from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
@@ -106,5 +107,7 @@ def assemble(cores: Sequence[C], jobs: Sequence[Job], check: Callable[[Job], Non
             allowed = range(len(cores)) if job.core is None else (job.core,)
             known[key] = variants, tuple(i for i in allowed if cores[i].refusal(job.model) is None)
         variants, where = known[key]
-        tasks.append(Task(job.name, variants, buffers, where, job.arrival, job.frame_interval))
+        key, from_arrival = DISPATCH[job.dispatch](job)
+        times = (job.arrival, job.frame_interval)
+        tasks.append(Task(job.name, variants, buffers, where, *times, key, from_arrival, job.after))
     return Program(tuple(parts.core(kinds[each], each) for each in cores), tuple(tasks))

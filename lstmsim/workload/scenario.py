@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 
@@ -54,7 +55,9 @@ class Job:
 
     Frame t of its input is there from cycle `arrival + t * frame_interval`. `core` binds it to one core.
     `batch` inferences run together where the target has batching (1 elsewhere). `inputs`: the file with the numbers of
-    its frames, or empty; no cycle depends on it.
+    its frames, or empty; no cycle depends on it. With `after`, the position of an earlier job, it arrives `arrival`
+    cycles after that has finished. `dispatch` (a key of `lstmsim.workload.dispatch.DISPATCH`) ranks it among jobs that
+    wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that asks for them.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -70,9 +73,18 @@ class Job:
     core: int | None = None
     batch: int = 1
     inputs: str = field(default="", compare=False)
+    after: int | None = None
+    priority: int = 0
+    deadline: int | None = None
+    dispatch: str = "fcfs"
 
     def __post_init__(self) -> None:
         least = {"steps": 1, "arrival": 0, "frame_interval": 0, "batch": 1}
+        if self.dispatch not in DISPATCH:
+            text = f"must be one of {', '.join(DISPATCH)}, got {self.dispatch!r}"
+            raise InputError(Mistake(f"job {self.name}: dispatch", text))
+        if self.deadline is not None and self.deadline < 1:
+            raise InputError(Mistake(f"job {self.name}: deadline", f"must be at least 1, got {self.deadline}"))
         wrong = [(key, low) for key, low in least.items() if getattr(self, key) < low]
         if wrong:
             texts = [

@@ -13,6 +13,7 @@ from lstmsim.engines import ENGINES
 from lstmsim.formats.catalog import list_chips, list_models
 from lstmsim.program.policy import POLICIES
 from lstmsim.workload.cells import CELLS
+from lstmsim.workload.dispatch import DISPATCH
 from tests.cli import runner
 
 
@@ -27,7 +28,8 @@ def test_json_has_every_name_and_a_source_for_each() -> None:
     names = {kind: {row["name"] for row in rows} for kind, rows in data.items()}
     assert names["models"] == {entry.name for entry in list_models()} != set()
     assert names["chips"] == {entry.name for entry in list_chips()} != set()
-    assert (names["cells"], names["policies"], names["engines"]) == (set(CELLS), set(POLICIES), set(ENGINES))
+    assert names["policies"] == set(POLICIES) | set(DISPATCH)
+    assert (names["cells"], names["engines"]) == (set(CELLS), set(ENGINES))
     assert [row for rows in data.values() for row in rows if not row["source"]] == []
 
 
