@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lstmsim.errors import InputError
 from lstmsim.loading import Path, Source, load_scenario
+from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lstmsim.applications.accuracy_study import AccuracyReport
     from lstmsim.comparison.result import Comparison
+    from lstmsim.devices.energy import Energy
+    from lstmsim.devices.fit import Fit
     from lstmsim.search.result import SearchResult
     from lstmsim.sweep.run import SweepResult
+    from lstmsim.targets.column_npu import ColumnNpu
+    from lstmsim.targets.row_npu import RowNpu
     from lstmsim.validation.rows import Validation
 
-__all__ = ["accuracy", "compare", "plot_accuracy", "plot_comparison", "search", "sweep", "validate"]
+__all__ = ["accuracy", "compare", "energy", "fit", "plot_accuracy", "plot_comparison", "search", "sweep", "validate"]
 
 
 def accuracy(
@@ -101,6 +107,46 @@ def plot_comparison(found: Comparison, path: Path | None = None) -> Figure:
     return plots.plot(found, path)
 
 
+def fit(scenario: Source, devices: Sequence[str] = (), *, overrides: Sequence[str] = ()) -> tuple[Fit, ...]:
+    """What the scenario's chip needs of FPGAs (names or device files; all known ones if none are given), with the
+    weights of its models on the chip, and which resource binds.
+
+    >>> found = fit({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}, ["stratix-10-gx-2800"])
+    >>> found[0].fits
+    True
+    """
+    from lstmsim.devices.fit import fit as fitting
+    from lstmsim.formats.devices_file import device, device_files
+
+    loaded = load_scenario(scenario, overrides)
+    models = tuple(dict.fromkeys(job.model for job in loaded.jobs))
+    names = tuple(devices) or tuple(device_files())
+    return tuple(fitting(_described(loaded), models, loaded.precision, device(name)) for name in names)
+
+
+def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, ...]:
+    """The relative energy of each distinct job of a scenario, from a cited table of operations.
+
+    >>> energy({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3}]})[0].steps
+    2
+    """
+    from lstmsim.devices.energy import energy as spending
+
+    loaded = load_scenario(scenario, overrides)
+    distinct = dict.fromkeys((job.model, job.steps, job.core or 0) for job in loaded.jobs)
+    chip, precision = _described(loaded), loaded.precision
+    return tuple(spending(chip, model, steps, precision, core=core) for model, steps, core in distinct)
+
+
+def _described(scenario: Scenario) -> ColumnNpu | RowNpu:
+    from lstmsim.targets.column_npu import ColumnNpu
+    from lstmsim.targets.row_npu import RowNpu
+
+    if not isinstance(scenario.chip, ColumnNpu | RowNpu):
+        raise InputError(f"a chip of kind {scenario.chip.kind!r} has no parts that could be counted")
+    return scenario.chip
+
+
 def validate(groups: Sequence[str] = (), *, engine: str = "fast") -> Validation:
     """Rerun the published rows that the models claim to reproduce; of all groups, or of those named.
 
@@ -128,8 +174,9 @@ def search(
     32
     """
     from lstmsim.search import search as searching
+    from lstmsim.search.loading import load_for_search
 
-    loaded = load_scenario(scenario, overrides)
+    loaded = scenario if isinstance(scenario, Scenario) else load_for_search(scenario, overrides)
     return searching.search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core)
 
 

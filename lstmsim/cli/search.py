@@ -48,10 +48,10 @@ def command(
     """
     check_outputs({"--json": json_path}, inputs=[scenario])
     with progress("searching") as show:
-        from lstmsim.api import load_scenario
+        from lstmsim.search.loading import load_for_search
         from lstmsim.search.search import search
 
-        loaded = load_scenario(scenario, overrides)
+        loaded = load_for_search(scenario, overrides)
         try:
             result = search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core, progress=show)
         except InputError as error:

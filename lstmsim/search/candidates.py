@@ -1,4 +1,4 @@
-"""Which (EP, VP) are worth a simulation.
+"""Which (EP, VP) there are, and which of them are worth a simulation before the others.
 
 Sources: column-wise LSTM patent (Hw = gates x hidden; VP <= Hw, VP <= NPE / EP; EP from 1 upwards). What else bounds
 EP and VP follows from docs/timing.md, section 2.
@@ -6,12 +6,23 @@ EP and VP follows from docs/timing.md, section 2.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lstmsim.workload.model import Model
 
-__all__ = ["Limits", "between", "doublings", "every_ep", "limits_of", "useful_vps", "widest_vp"]
+__all__ = [
+    "Limits",
+    "between",
+    "different_vps",
+    "doublings",
+    "every_ep",
+    "limits_of",
+    "useful_vps",
+    "vp_starts",
+    "widest_vp",
+]
 
 
 @dataclass(frozen=True)
@@ -71,11 +82,14 @@ def widest_vp(limits: Limits, npe: int, ep: int) -> tuple[int, str]:
 
 
 def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
-    """The useful VPs of an EP, the widest first: min(Hw, NPE // EP), and narrower ones that make as many row blocks of
-    a stage: blocks of equal size, and the most and the fewest units that are whole turns in the tail.
+    """The VPs of an EP that mostly hold its best one, the widest first: min(Hw, NPE // EP), and narrower ones that make
+    as many row blocks of a stage: blocks of equal size, and the most and the fewest units that are whole turns in the
+    tail.
 
-    Any other VP makes more blocks, or as many with no fewer turns in the tail. Against all VPs of 1,400 random EPs
-    these missed the best once, by 0.06 %; without whole turns they missed it by up to 2 %.
+    Any other VP makes more blocks, or as many with no fewer turns in the tail. That does not always make it worse:
+    where jobs share a core, tiles in another order can end earlier. Of the first 500 pairs of
+    `benchmarks/greedy_regret.py` (one model, one or two threads) these hold the optimum of 498 and miss it twice, by
+    0.06 %; with several models they miss it by more (`lstmsim.search.exhaustive` tries the others).
 
     >>> useful_vps(Limits(((4, 100),), (100,), tail_width=16), npe=1024, ep=4)
     (256, 200)
@@ -85,12 +99,34 @@ def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
     widest, _ = widest_vp(limits, npe, ep)
     found = {widest}
     for gates, units in limits.stages:
-        most = widest // gates
+        most = min(widest // gates, units)
         if most:
             least = -(-units // -(-units // most))
             turns = range(-(-least // limits.tail_width), most // limits.tail_width + 1)
             found |= {gates * least, *(gates * limits.tail_width * each for each in (*turns[:1], *turns[-1:]))}
     return tuple(sorted((vp for vp in found if limits.gates <= vp <= widest), reverse=True))
+
+
+def vp_starts(limits: Limits) -> tuple[int, ...]:
+    """Every VP, the narrowest first, that cuts some stage into other row blocks than the VP below it; from the first
+    that holds a unit of every stage to Hw.
+
+    >>> vp_starts(Limits(((4, 3), (1, 6)), (3,)))
+    (4, 5, 6, 8, 12)
+    """
+    whole = {gates * number for gates, units in limits.stages for number in range(1, units + 1)}
+    return tuple(sorted({limits.gates, *(vp for vp in whole if vp > limits.gates)}))
+
+
+def different_vps(starts: tuple[int, ...], widest: int) -> tuple[int, ...]:
+    """VPs up to the widest of which no two make the same row blocks, the widest first: every VP below it makes the
+    blocks, and so the cycles, of one of them. `starts` are those of `vp_starts`.
+
+    >>> different_vps((4, 5, 6, 8, 12), widest=11)
+    (11, 6, 5, 4)
+    """
+    below = bisect_right(starts, widest)
+    return (widest, *starts[: below - 1][::-1]) if below else ()
 
 
 def doublings(limits: Limits, npe: int) -> tuple[int, ...]:
@@ -103,14 +139,15 @@ def doublings(limits: Limits, npe: int) -> tuple[int, ...]:
 
 
 def every_ep(limits: Limits, npe: int) -> tuple[int, ...]:
-    """All useful EP: whole numbers up to the longest vector, and the powers of two beyond them.
+    """Whole numbers up to the longest vector, and beyond it the least EP of every depth of the adder tree: one column
+    group a vector has each of those, so that others of that depth differ in nothing but fewer rows.
 
-    >>> every_ep(Limits(((4, 5),), (3, 5)), npe=64)
-    (1, 2, 3, 4, 5, 8, 16)
+    >>> every_ep(Limits(((4, 5),), (3, 5)), npe=80)
+    (1, 2, 3, 4, 5, 9, 17)
     """
-    powers = doublings(limits, npe)
-    most = min(limits.width, npe // limits.gates)
-    return (*range(1, most + 1), *(ep for ep in powers if ep > most))
+    most = npe // limits.gates
+    deeper = ((1 << levels) + 1 for levels in range((limits.width - 1).bit_length(), most.bit_length()))
+    return (*range(1, min(limits.width, most) + 1), *(ep for ep in deeper if ep <= most))
 
 
 def between(limits: Limits, npe: int, low: int, high: int) -> tuple[int, ...]:

@@ -3,15 +3,18 @@
 The hardware is one array of NPE multipliers whose trees have `tree_inputs` leaves; CAT-n sets EP to `tree_inputs`,
 `/2`, ... `/n`, and VP to NPE // EP, of which a model uses min(Hw, VP) (column-wise LSTM patent: EP of 16, 32 and 64
 need CAT-4).
+
+A larger CAT is worth its adders only if some model gains by it: among trees with equal sums of cycles the one with the
+smallest CAT is sufficient, also where a model's own choice was another EP with as many cycles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lstmsim.search.result import CatChoice, Point, Refused
 
-__all__ = ["best_tree", "cat_choices", "reachable"]
+__all__ = ["best_tree", "cat_choices", "reachable", "trees_for"]
 
 #: EP -> the point of one model with the widest VP, or why there is none.
 AtEp = Callable[[int], Point | Refused]
@@ -46,28 +49,45 @@ def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoi
     return min(found, key=lambda each: (each.cycles, each.tree_inputs), default=None)
 
 
-def cat_choices(eps: Sequence[int], models: Sequence[AtEp]) -> tuple[CatChoice | None, tuple[CatChoice, ...]]:
-    """The least CAT-n whose tree has every model's choice (None if there is no such tree), and the best tree of every
-    CAT up to it; `eps`: the choices, in the order of the models.
+def trees_for(eps: Iterable[int], powers: Sequence[int]) -> tuple[int, ...]:
+    """The inputs of the trees to look at: all of `powers`, the powers of two that an EP can be, and the models' choices
+    `eps` times powers of two up to the largest of those. Where EPs are powers of two, no other tree has any of them.
+
+    >>> trees_for([4, 6], (1, 2, 4, 8, 16))
+    (1, 2, 4, 6, 8, 12, 16)
+    """
+    most = max(powers)
+    return tuple(
+        sorted(
+            {*powers, *(ep << shift for ep in eps for shift in range(most.bit_length()) if ep << shift <= most), *eps}
+        )
+    )
+
+
+def cat_choices(
+    eps: Sequence[int], models: Sequence[AtEp], trees: Sequence[int]
+) -> tuple[CatChoice | None, tuple[CatChoice, ...]]:
+    """The least CAT-n with a tree on which the models take no more cycles in sum than with their choices `eps`, in the
+    order of the models (None if no tree does), and the best of `trees` for every CAT up to it.
 
     >>> at = lambda ep: Point(ep, 4, "", 100 - ep, 0, 0)
-    >>> sufficient, every = cat_choices([16, 64], [at, at])
+    >>> only_16 = lambda ep: Point(ep, 4, "", 84 + abs(ep - 16), 0, 0)
+    >>> sufficient, every = cat_choices([16, 64], [only_16, at], [16, 32, 64])
     >>> sufficient.cat, [each.cat for each in every]
     (4, [1, 2, 4])
-    >>> cat_choices([24, 32], [at, at])[0] is None
-    True
+    >>> indifferent = lambda ep: Point(ep, 4, "", 84, 0, 0)
+    >>> cat_choices([16, 64], [indifferent, at], [16, 32, 64])[0]
+    CatChoice(cat=1, tree_inputs=64, eps=(64, 64), cycles=120)
     """
-    most = max(eps)
-    trees = sorted({ep << shift for ep in eps for shift in range(most.bit_length()) if ep << shift <= most})
+    own = [at(ep) for at, ep in zip(models, eps, strict=True)]
+    enough = sum(each.cycles for each in own if isinstance(each, Point))
     every = []
-    for cat in _cats(most):
-        enough = set(eps) <= set(reachable(most, cat))
-        # every smaller tree leaves a choice out
-        choice = best_tree(cat, [most] if enough else trees, models)
+    for cat in _cats(max(eps)):
+        choice = best_tree(cat, trees, models)
         if choice is not None:
             every.append(choice)
-        if enough:
-            return choice, tuple(every)
+            if choice.cycles <= enough:
+                return choice, tuple(every)
     return None, tuple(every)
 
 

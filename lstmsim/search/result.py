@@ -31,11 +31,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Refused:
-    """A pair that cannot be simulated, and why."""
+    """A pair that cannot be simulated, and why; `too_large`: the machine could run it, the simulation would be too
+    long."""
 
     ep: int
     vp: int
     reason: str
+    too_large: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,16 @@ class Walk:
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """All useful pairs: how many were simulated, and the best."""
+    """Of `pairs` with other cycles than each other: how many were `simulated`, how many `refused`, how many `excluded`
+    because their tiles alone take longer than the best; and the best. `proven`: no pair is better, because each of them
+    is one of those, or cannot run."""
 
     simulated: int
     refused: int
     optimum: Point
+    pairs: int
+    excluded: int
+    proven: bool
 
 
 @dataclass(frozen=True)
@@ -99,12 +106,19 @@ class CatChoice:
 
 @dataclass(frozen=True)
 class Mix:
-    """Several models on one array, each at an EP of its own; `sufficient`: the least CAT-n that has every model's
-    choice, None if no adder tree has them all. `cats`: the best trees of smaller CATs, up to that one."""
+    """Several models on one array, each at an EP of its own; `sufficient`: the least CAT-n with a tree on which they
+    take no more cycles in sum, None if there is no such tree. `cats`: the best of the trees tried (`trees`: their
+    inputs) for smaller CATs, up to that one."""
 
     models: tuple[ModelChoice, ...]
     sufficient: CatChoice | None
     cats: tuple[CatChoice, ...]
+    trees: tuple[int, ...]
+
+    @property
+    def own_cycles(self) -> int:
+        """The sum over all models, each at its own choice."""
+        return sum(each.found.walk.chosen.cycles for each in self.models)
 
 
 @dataclass(frozen=True)

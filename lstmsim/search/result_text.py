@@ -9,7 +9,7 @@ from typing import Any
 
 from lstmsim.metrics.tables import table
 from lstmsim.search.greedy import TOLERANCE
-from lstmsim.search.result import CatChoice, Exhaustive, Found, Mix, Point, SearchResult
+from lstmsim.search.result import CatChoice, Exhaustive, Found, Mix, ModelChoice, Point, SearchResult
 
 __all__ = ["SCHEMA", "search_json", "search_text"]
 
@@ -57,7 +57,7 @@ def _found_text(found: Found) -> str:
         low, high = walk.refined[0].ep, walk.refined[-1].ep
         lines.append(f"then {len(walk.refined)} EPs from {low} to {high} that are no powers of two")
     if found.exhaustive is not None:
-        lines.append(_optimum_text(found, found.exhaustive))
+        lines += textwrap.wrap(_optimum_text(found, found.exhaustive), _WIDTH)
     return "\n".join(lines)
 
 
@@ -67,11 +67,15 @@ def _point_cells(point: Point) -> list[str]:
 
 
 def _optimum_text(found: Found, brute: Exhaustive) -> str:
-    best = brute.optimum
-    return (
-        f"optimum of all {brute.simulated:,} useful pairs: EP {best.ep}, VP {best.vp}: {best.cycles:,} cycles; "
-        f"regret of the greedy choice: {found.regret_percent:.2f} %"
-    )
+    best, regret = brute.optimum, f"{found.regret_percent:.2f} %"
+    pair = f"EP {best.ep}, VP {best.vp}: {best.cycles:,} cycles"
+    cannot = f"; {brute.refused:,} cannot be simulated" if brute.refused else ""
+    tiles = f"the tiles alone of {brute.excluded:,} take no fewer cycles"
+    if not brute.proven:
+        tried = f"best of {brute.simulated:,} pairs tried, not proven: {pair}"
+        return f"{tried}; regret of the greedy choice: at least {regret}; {brute.pairs:,} pairs differ, {tiles}{cannot}"
+    proof = f"proven: {brute.simulated:,} were simulated, {tiles}{cannot}"
+    return f"optimum of all {brute.pairs:,} pairs that differ: {pair}; regret of the greedy choice: {regret}; {proof}"
 
 
 def _mix_text(result: SearchResult) -> str:
@@ -84,7 +88,7 @@ def _mix_text(result: SearchResult) -> str:
         regret = [f"{each.found.regret_percent:.2f} %"] if exhaustive else []
         numbers = [str(each.jobs), str(own.ep), str(own.vp), f"{own.cycles:,}", f"{each.cycles_at_common_ep:,}"]
         rows.append([each.model, *numbers, *regret])
-    own_sum = sum(each.found.walk.chosen.cycles for each in mix.models)
+    own_sum = mix.own_cycles
     common_sum = sum(each.cycles_at_common_ep for each in mix.models)
     rows.append(["sum", "", "", "", f"{own_sum:,}", f"{common_sum:,}", *([""] if exhaustive else [])])
     lines = ["MIX: one array, VP = NPE // EP; each model searched alone, at an EP of its own", *table(rows, left=[0])]
@@ -93,25 +97,41 @@ def _mix_text(result: SearchResult) -> str:
         "scenario. The cycles in this table are runs of one model's jobs alone, from the arrival of the first; "
         "their sums leave out what jobs of different models gain from sharing the array."
     )
-    return "\n".join([*lines, *textwrap.wrap(note, _WIDTH), "", *_cat_lines(mix)])
+    lines += textwrap.wrap(note, _WIDTH)
+    lines += [_unproven(each) for each in mix.models if each.found.exhaustive and not each.found.exhaustive.proven]
+    return "\n".join([*lines, "", *_cat_lines(mix, result.any_ep)])
 
 
-def _cat_lines(mix: Mix) -> list[str]:
-    enough = mix.sufficient
-    if enough is None:
-        eps = ", ".join(str(ep) for ep in sorted({each.found.walk.chosen.ep for each in mix.models}))
-        lines = [f"CAT: no adder tree has all of EP {eps}: its EPs are halves of its inputs"]
-    elif enough.cat == 1:
-        lines = [f"CAT: none is needed, every model takes EP {enough.tree_inputs}"]
-    else:
-        count = enough.cat.bit_length()
-        eps = ", ".join(str(enough.tree_inputs >> shift) for shift in range(count))
-        lines = [f"CAT-{enough.cat} suffices: trees of {enough.tree_inputs} inputs give EP {eps}"]
+def _unproven(choice: ModelChoice) -> str:
+    brute = choice.found.exhaustive
+    assert brute is not None
+    return f"regret of {choice.model}: at least; best of {brute.simulated:,} pairs tried, not proven"
+
+
+def _cat_lines(mix: Mix, any_ep: bool) -> list[str]:
+    lines = textwrap.wrap(_sufficient(mix), _WIDTH)
+    if any_ep:
+        lines += [f"best of {len(mix.trees)} trees tried: the powers of two, and the EPs above times powers of two"]
     if len(mix.cats) > 1:
         rows = [["CAT", "tree inputs", "sum of cycles", "EP of each model"]]
         rows += [_cat_cells(each) for each in mix.cats]
         lines += table(rows, left=[3])
     return lines
+
+
+def _sufficient(mix: Mix) -> str:
+    enough, chosen = mix.sufficient, tuple(each.found.walk.chosen.ep for each in mix.models)
+    if enough is None:
+        eps = ", ".join(str(ep) for ep in sorted(set(chosen)))
+        return f"CAT: no adder tree has all of EP {eps}: its EPs are halves of its inputs"
+    sums = f"{enough.cycles:,} cycles in sum, at their own EPs {mix.own_cycles:,}"
+    if enough.cat == 1:
+        same = set(chosen) == {enough.tree_inputs}
+        at = f", every model takes EP {enough.tree_inputs}"
+        return f"CAT: none is needed{at}" if same else f"CAT: none is needed{at} at no cost: {sums}"
+    eps = ", ".join(str(enough.tree_inputs >> shift) for shift in range(enough.cat.bit_length()))
+    text = f"CAT-{enough.cat} suffices: trees of {enough.tree_inputs} inputs give EP {eps}"
+    return text if enough.eps == chosen else f"{text}; the models take {sums}"
 
 
 def _cat_cells(choice: CatChoice) -> list[str]:
@@ -165,6 +185,7 @@ def _mix_json(mix: Mix) -> dict[str, Any]:
         "cat": None if mix.sufficient is None else mix.sufficient.cat,
         "tree_inputs": None if mix.sufficient is None else mix.sufficient.tree_inputs,
         "cats": _cats_json(mix.cats),
+        "trees": list(mix.trees),
     }
 
 

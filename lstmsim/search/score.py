@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from lstmsim import engines, targets
 from lstmsim.errors import InputError
@@ -29,7 +29,15 @@ class Searched:
     cores: tuple[int, ...]
     npe: int
 
-    @property
+    @cached_property
+    def distinct(self) -> tuple[Job, ...]:
+        """The first job of each kind that a chip runs or does not run."""
+        found: dict[tuple[int, int | None, int], Job] = {}
+        for job in self.jobs:
+            found.setdefault((id(job.model), job.core, job.batch), job)
+        return tuple(found.values())
+
+    @cached_property
     def limits(self) -> Limits:
         """What the models that may run on the searched cores ask of them."""
         able = [job.model for job in self.jobs if job.core is None or job.core in self.cores]
@@ -45,11 +53,16 @@ class Searched:
 
 def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
     """One pair, simulated; what the chip or its lowering refuses is told, not raised."""
+    runs = False
     try:
-        program = targets.lower(searched.chip_with(ep, vp), searched.jobs)
+        chip = searched.chip_with(ep, vp)
+        for job in searched.distinct:
+            chip.check(job)
+        runs = True
+        program = targets.lower(chip, searched.jobs)
     except InputError as error:
-        return Refused(ep, vp, "; ".join(map(str, error.mistakes)))
-    totals = engines.totals(program)
+        return Refused(ep, vp, "; ".join(map(str, error.mistakes)), too_large=runs)
+    totals = engines.totals(program, check=False)
     cores: Sequence[int] = searched.cores
     makespan = totals.makespan_cycles
     work = sum(int(totals.work[core]) for core in cores)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from lstmsim import engines
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.schema_types import MAX_PES
+from lstmsim.search.bound import least_of
 from lstmsim.search.candidates import doublings, widest_vp
-from lstmsim.search.exhaustive import all_pairs, best_of_all
+from lstmsim.search.exhaustive import best_of_every, count_pairs
 from lstmsim.search.greedy import walk
-from lstmsim.search.mix import AtEp, cat_choices
+from lstmsim.search.mix import AtEp, cat_choices, trees_for
 from lstmsim.search.result import Found, Mix, ModelChoice, Point, SearchResult
 from lstmsim.search.score import Score, Searched, score_of
 from lstmsim.targets.column_npu import ColumnNpu
@@ -21,7 +23,8 @@ __all__ = ["search"]
 
 Progress = Callable[[int, int], None]
 
-#: Simulations from which on loading the compiled loop of the engine is worth its time, though each is a small run.
+#: Simulations after which loading the compiled loop of the engine is worth its time, though each is a small run: it is
+#: not known before how many there will be.
 _COMPILER_PAYS = 300
 
 
@@ -39,8 +42,14 @@ class _Steps:
 
     def tick(self) -> None:
         self.done = min(self.done + 1, self.total)
+        if self.done == _COMPILER_PAYS:
+            engines.warm_up()
         if self.show is not None:
             self.show(self.done, self.total)
+
+    def skip(self, simulations: int) -> None:
+        """So many will not be needed."""
+        self.total = max(self.done, self.total - simulations)
 
 
 def search(
@@ -55,9 +64,9 @@ def search(
     """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs: fewest cycles until all are finished.
 
     Searched is core number `core` or, if None, every core of the chip, which then must be equal; all other parameters
-    stay. `any_ep`: not only powers of two. `exhaustive`: simulate every useful pair too. Of several models each is
-    searched alone as well. `progress` is called with simulations done and a bound on them. `InputError` if the chip,
-    `npe` or `core` do not fit, or nothing can be simulated.
+    stay. `any_ep`: not only powers of two. `exhaustive`: the optimum too, proven where it can be. Of several models,
+    each is searched alone as well. `progress` is called with simulations done and a bound on them. `InputError` if the
+    chip, `npe` or `core` do not fit, or nothing can be simulated.
 
     >>> from lstmsim.targets.column_npu import ColumnCore
     >>> from lstmsim.workload.cells import cell
@@ -75,9 +84,7 @@ def search(
     models = list(dict.fromkeys(able))
     alone = [_alone(searched, model) for model in models] if len(models) > 1 else []
     steps = _Steps(sum(_bound(each, how) for each in [searched, *alone]), progress)
-    if steps.total > _COMPILER_PAYS:
-        engines.warm_up()
-    common = _find(searched, score_of(searched, steps.tick), how)
+    common = _find(searched, how, steps, score_of(searched, steps.tick))
     mix = _mix(models, alone, common, how, steps) if alone else None
     return SearchResult(
         scenario=scenario.name,
@@ -103,6 +110,8 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
         raise InputError(Mistake("core", f"no job may run on core {core}: all are bound to others"))
     if npe < 1:
         raise InputError(Mistake("npe", f"must be at least 1, got {npe}"))
+    if npe > MAX_PES:
+        raise InputError(Mistake("npe", f"must be at most {MAX_PES:,}, as in a chip's file, got {npe:,}"))
     gates = searched.limits.gates
     if npe < gates:
         text = f"must be at least {gates}, the gates of one unit of the largest cell, got {npe}"
@@ -132,13 +141,15 @@ def _alone(searched: Searched, model: Model) -> Searched:
 
 def _bound(searched: Searched, how: _How) -> int:
     limits, npe = searched.limits, searched.npe
-    return len(all_pairs(limits, npe, how.any_ep)) if how.exhaustive else len(doublings(limits, npe))
+    return count_pairs(limits, npe, how.any_ep) if how.exhaustive else len(doublings(limits, npe))
 
 
-def _find(searched: Searched, score: Score, how: _How) -> Found:
+def _find(searched: Searched, how: _How, steps: _Steps, score: Score) -> Found:
     limits, npe = searched.limits, searched.npe
     found = walk(limits, npe, score, how.any_ep)
-    return Found(found, best_of_all(limits, npe, score, how.any_ep) if how.exhaustive else None)
+    if not how.exhaustive:
+        return Found(found, None)
+    return Found(found, best_of_every(limits, npe, score, least_of(searched), how.any_ep, skip=steps.skip))
 
 
 def _mix(models: list[Model], alone: list[Searched], common: Found, how: _How, steps: _Steps) -> Mix:
@@ -149,10 +160,11 @@ def _mix(models: list[Model], alone: list[Searched], common: Found, how: _How, s
         at_common = score(chosen.ep, chosen.vp)
         # fewer of the jobs that have just run on this array
         assert isinstance(at_common, Point)
-        choices.append(ModelChoice(model.name, len(own.jobs), _find(own, score, how), at_common.cycles))
+        choices.append(ModelChoice(model.name, len(own.jobs), _find(own, how, steps, score), at_common.cycles))
         at_ep.append(_at_ep(own, score))
-    sufficient, cats = cat_choices([each.found.walk.chosen.ep for each in choices], at_ep)
-    return Mix(tuple(choices), sufficient, cats)
+    eps = [each.found.walk.chosen.ep for each in choices]
+    trees = trees_for(eps, max((doublings(own.limits, own.npe) for own in alone), key=len))
+    return Mix(tuple(choices), *cat_choices(eps, at_ep, trees), trees)
 
 
 def _at_ep(searched: Searched, score: Score) -> AtEp:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lstmsim.search.exhaustive import best_of_every
 from tests.cli.runner import call
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
@@ -64,9 +66,28 @@ def test_the_path_is_shown_and_the_choice_marked(tmp_path: Path) -> None:
 def test_exhaustive_tells_the_regret(tmp_path: Path) -> None:
     path = scenario(tmp_path)
     brute = result(path, "--npe", "1000", "--exhaustive")["exhaustive"]
-    shown = call("search", path, "--npe", "1000", "--exhaustive").stdout
-    assert f"optimum of all {brute['simulated']} useful pairs: EP {brute['optimum']['ep']}, " in shown
-    assert f"regret of the greedy choice: {brute['regret_percent']:.2f} %" in shown
+    shown = " ".join(call("search", path, "--npe", "1000", "--exhaustive").stdout.split())
+    assert brute["proven"] is True
+    assert brute["simulated"] + brute["refused"] + brute["excluded"] == brute["pairs"]
+    assert f"optimum of all {brute['pairs']} pairs that differ: EP {brute['optimum']['ep']}, " in shown
+    assert f"regret of the greedy choice: {brute['regret_percent']:.2f} %; proven: {brute['simulated']} were " in shown
+    assert "not proven" not in shown
+
+
+def test_what_is_not_proven_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lstmsim.search.search.best_of_every", partial(best_of_every, most=0))
+    path = scenario(tmp_path, JOB, OTHER, JOB, cores=[{**CHIP["cores"][0], "tail_width": 1}])  # type: ignore[index]
+    found = result(path, "--npe", "1000", "--exhaustive")
+    brute = found["exhaustive"]
+    assert brute["proven"] is False
+    shown = " ".join(call("search", path, "--npe", "1000", "--exhaustive").stdout.split())
+    assert f"best of {brute['simulated']} pairs tried, not proven: EP {brute['optimum']['ep']}, " in shown
+    assert f"regret of the greedy choice: at least {brute['regret_percent']:.2f} %; {brute['pairs']} pairs" in shown
+    assert "optimum" not in shown
+    for each in found["mix"]["models"]:
+        said = f"regret of {each['model']}: at least; best of {each['exhaustive']['simulated']} pairs tried, not proven"
+        assert (said in shown) is not each["exhaustive"]["proven"]
+    assert not all(each["exhaustive"]["proven"] for each in found["mix"]["models"])
 
 
 def test_any_ep_and_overrides(tmp_path: Path) -> None:
@@ -103,7 +124,7 @@ def test_a_mix_names_its_cat(tmp_path: Path) -> None:
 
 
 def test_without_a_common_tree_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.search.search.cat_choices", lambda eps, models: (None, ()))
+    monkeypatch.setattr("lstmsim.search.search.cat_choices", lambda eps, models, trees: (None, ()))
     path = scenario(tmp_path, JOB, OTHER)
     assert result(path, "--npe", "2048")["mix"]["cat"] is None
     assert "CAT: no adder tree has all of EP " in call("search", path, "--npe", "2048").stdout
@@ -113,6 +134,47 @@ def test_equal_choices_need_no_cat(tmp_path: Path) -> None:
     renamed = {**JOB, "model": {**JOB["model"], "name": "same"}}  # type: ignore[dict-item]
     shown = call("search", scenario(tmp_path, JOB, renamed), "--npe", "1024").stdout
     assert "CAT: none is needed, every model takes EP " in shown
+
+
+def test_ties_need_no_cat(tmp_path: Path) -> None:
+    """One model takes as many cycles at EP 8, which the other one wants, as at EP 4, its own choice."""
+    first = {"model": {"name": "first", "layers": [{"cell": "gru", "hidden": 10, "input": 7}]}, "steps": 2}
+    second = {"model": {"name": "second", "layers": [{"cell": "rnn", "hidden": 21, "input": 29}]}, "steps": 3}
+    path = scenario(tmp_path, first, second, cores=[{"npe": 64, "ep": 4, "tail_width": 2}])
+    mix = result(path, "--npe", "200")["mix"]
+    assert [each["chosen"]["ep"] for each in mix["models"]] == [4, 8]
+    assert (mix["cat"], mix["tree_inputs"], len(mix["cats"])) == (1, 8, 1)
+    cycles = sum(each["chosen"]["cycles"] for each in mix["models"])
+    assert mix["cats"][0]["cycles"] == cycles
+    shown = call("search", path, "--npe", "200").stdout
+    assert f"CAT: none is needed, every model takes EP 8 at no cost: {cycles} cycles in sum" in shown
+    assert "suffices" not in shown
+
+
+def test_the_files_own_ep_and_vp_need_not_fit(tmp_path: Path) -> None:
+    """The search replaces them; so 150 row blocks a step are no reason to refuse a file, nor are too few rows."""
+    long = {**OTHER, "steps": 100_000}
+    path = scenario(tmp_path, long, cores=[{"npe": 4, "ep": 1, "vp": 3}])
+    assert "operations on this chip" in call("simulate", path).stderr
+    found = result(path, "--npe", "65536")
+    assert found["chosen"]["ep"] > 1
+    assert found["chip"] == "column-npu"
+    narrow = scenario(tmp_path, JOB, cores=[{"npe": 64, "ep": 32, "vp": 2}])
+    assert "needs vp >= 4" in call("simulate", narrow).stderr
+    assert result(narrow, "--npe", "1024") == result(scenario(tmp_path, JOB), "--npe", "1024", "--set", THREAD)
+
+
+THREAD = "chip.cores.0.threads=1"
+
+
+def test_what_the_search_does_not_replace_is_still_refused(tmp_path: Path) -> None:
+    narrow = {"npe": 64, "ep": 32, "vp": 2}
+    assert "ep * vp must not exceed npe" in refused(scenario(tmp_path, cores=[{**narrow, "vp": 3}]), "--npe", "64")
+    assert "threads" in refused(scenario(tmp_path, cores=[{**narrow, "threads": 0}]), "--npe", "64")
+    wrong = refused(scenario(tmp_path, {**JOB, "steps": 0}, cores=[narrow]), "--npe", "64")
+    assert "steps" in wrong
+    endless = {**JOB, "steps": 10_000_000}
+    assert "operations on this chip" in refused(scenario(tmp_path, endless), "--npe", "64")
 
 
 def test_cores(tmp_path: Path) -> None:
@@ -142,6 +204,10 @@ def test_written_whole_beside_the_text(tmp_path: Path) -> None:
     [
         ("0", "--npe: must be at least 1, got 0\n"),
         ("-8", "--npe: must be at least 1, got -8\n"),
+        (
+            "1000000000000000000000",
+            "--npe: must be at most 10,000,000, as in a chip's file, got 1,000,000,000,000,000,000,000\n",
+        ),
         ("3", "--npe: must be at least 4, the gates of one unit of the largest cell, got 3\n"),
     ],
 )

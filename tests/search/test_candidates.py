@@ -47,7 +47,8 @@ def test_every_pair_keeps_the_constraints(limits: Limits, npe: int, any_ep: bool
         assert limits.gates <= vp <= limits.rows
         assert ep * vp <= npe
         assert any_ep or ep & (ep - 1) == 0
-    assert {(ep, widest_vp(limits, npe, ep)[0]) for ep in doublings(limits, npe)} <= set(pairs)
+    if not any_ep:
+        assert {(ep, widest_vp(limits, npe, ep)[0]) for ep in doublings(limits, npe)} <= set(pairs)
     assert npe // (2 * doublings(limits, npe)[-1]) < limits.gates
 
 
@@ -86,5 +87,18 @@ def test_refinement_keeps_one_ep_of_equal_column_groups(limits: Limits, npe: int
 
 def test_any_ep_ends_at_the_longest_vector() -> None:
     limits = Limits(((4, 5),), (3, 5))
-    assert every_ep(limits, 4096)[:6] == (1, 2, 3, 4, 5, 8)
+    assert every_ep(limits, 4096)[:7] == (1, 2, 3, 4, 5, 9, 17)
     assert every_ep(limits, 12) == (1, 2, 3)
+
+
+@given(st.integers(1, 60), st.integers(1, 400))
+def test_every_other_ep_is_one_with_fewer_rows(width: int, npe: int) -> None:
+    limits = Limits(((1, 5),), (width,))
+
+    def shape(ep: int) -> tuple[int, int]:
+        return min(ep, width), (ep - 1).bit_length()
+
+    kept = every_ep(limits, npe)
+    assert len({shape(ep) for ep in kept}) == len(kept)
+    for ep in range(1, npe + 1):
+        assert any(shape(each) == shape(ep) and each <= ep for each in kept)

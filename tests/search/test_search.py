@@ -8,7 +8,7 @@ import pytest
 
 from lstmsim.api import simulate
 from lstmsim.errors import InputError
-from lstmsim.search.mix import cat_choices, reachable
+from lstmsim.search.mix import AtEp, cat_choices, reachable, trees_for
 from lstmsim.search.result import Point
 from lstmsim.search.search import search
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
@@ -140,15 +140,47 @@ def test_a_narrower_vp_of_the_model_is_the_full_vp_of_the_array() -> None:
 
 def test_smaller_cats_pick_the_best_tree() -> None:
     # model -> cycles at its EP; 8 and 32 are the choices
-    table = ({8: 10, 16: 14, 32: 40}, {8: 90, 16: 60, 32: 50})
-    models = [lambda ep, own=own: Point(ep, 4, "", own.get(ep, 999), 0.0, 0.0) for own in table]
-    sufficient, every = cat_choices([8, 32], models)
+    models = at_eps({8: 10, 16: 14, 32: 40}, {8: 90, 16: 60, 32: 50})
+    sufficient, every = cat_choices([8, 32], models, POWERS)
     assert sufficient is not None
     assert [(each.cat, each.tree_inputs, each.eps, each.cycles) for each in every] == [
         (1, 16, (16, 16), 74),
         (2, 32, (16, 32), 64),
         (4, 32, (8, 32), 60),
     ]
+
+
+def test_trees_without_a_choice_are_looked_at_too() -> None:
+    """The best common EP may be smaller or larger than every model's own one, neither of which it is a multiple of."""
+    low = cat_choices([8, 16], at_eps({4: 20, 8: 10, 16: 40}, {4: 20, 8: 60, 16: 11}), POWERS)[1]
+    assert (low[0].cat, low[0].tree_inputs, low[0].cycles) == (1, 4, 40)
+    high = cat_choices([8, 16], at_eps({8: 10, 16: 90, 32: 20}, {8: 90, 16: 11, 32: 20}), POWERS)[1]
+    assert (high[0].cat, high[0].tree_inputs, high[0].cycles) == (1, 32, 40)
+
+
+def test_the_smallest_cat_among_equals_is_sufficient() -> None:
+    models = at_eps({1: 50, 8: 50}, {1: 90, 8: 60})
+    sufficient, every = cat_choices([1, 8], models, POWERS)
+    assert sufficient == every[0]
+    assert (sufficient.cat, sufficient.tree_inputs, sufficient.eps, len(every)) == (1, 8, (8, 8), 1)
+
+
+def test_every_tree_of_powers_of_two_is_tried() -> None:
+    assert trees_for([4, 16], POWERS) == POWERS
+    found = search(scenario(Job("a", SMALL, 4), Job("b", LARGE, 3)), 4096).mix
+    assert found is not None
+    assert found.trees == tuple(1 << power for power in range(11))  # 4096 // 4 rows of the LSTM's four gates
+    any_ep = search(scenario(Job("a", SMALL, 4), Job("b", LARGE, 3)), 1000, any_ep=True).mix
+    assert any_ep is not None
+    assert set(any_ep.trees) >= {each.found.walk.chosen.ep for each in any_ep.models}
+
+
+POWERS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def at_eps(*tables: dict[int, int]) -> list[AtEp]:
+    """Models by their cycles at some EPs; at all others they are slow."""
+    return [lambda ep, own=own: Point(ep, 4, "", own.get(ep, 999), 0.0, 0.0) for own in tables]  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -164,6 +196,8 @@ class OtherChip:
     [
         (scenario(), 0, None, "npe: must be at least 1, got 0"),
         (scenario(), -5, None, "npe: must be at least 1, got -5"),
+        (scenario(), 10_000_001, None, "npe: must be at most 10,000,000, as in a chip's file, got 10,000,001"),
+        (scenario(), 10**21, None, "npe: must be at most 10,000,000, as in a chip's file, got 1,000,000,000,000,000,0"),
         (scenario(), 3, None, "npe: must be at least 4, the gates of one unit of the largest cell, got 3"),
         (scenario(), 64, 1, "core: there is no core 1; the chip has 1 (0 to 0)"),
         (scenario(), 64, -1, "core: there is no core -1; the chip has 1 (0 to 0)"),
