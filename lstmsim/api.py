@@ -21,7 +21,7 @@ from lstmsim.metrics.timeline import Timeline
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
-from lstmsim.studies import accuracy, compare, plot_accuracy, plot_comparison, search, sweep, validate
+from lstmsim.studies import accuracy, compare, energy, fit, plot_accuracy, plot_comparison, search, sweep, validate
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ __all__ = [
     "accuracy",
     "check_numerics",
     "compare",
+    "energy",
+    "fit",
     "load_scenario",
     "load_trace",
     "plot",

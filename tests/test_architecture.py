@@ -18,7 +18,7 @@ PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
 GROUND = {"errors", "units"}
-STUDIES = {"applications", "comparison", "formats", "search", "sweep", "validation"}
+STUDIES = {"applications", "comparison", "devices", "formats", "search", "sweep", "validation"}
 SIMULATION = {"workload", "program", "engines", "numerics", "targets", "metrics", "replay"}
 #: What each part may import besides itself.
 BELOW: dict[str, set[str]] = {
@@ -32,7 +32,8 @@ BELOW: dict[str, set[str]] = {
     "targets": GROUND | {"workload", "program"},
     "metrics": GROUND | {"workload", "program"},
     "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
-    "formats": GROUND | SIMULATION | {"applications"},
+    "devices": GROUND | {"workload", "targets", "metrics"},
+    "formats": GROUND | SIMULATION | {"applications", "devices"},
     "search": GROUND | SIMULATION | {"formats"},
     "sweep": GROUND | SIMULATION | {"formats", ""},
     "comparison": GROUND | SIMULATION | {"formats"},
@@ -41,7 +42,7 @@ BELOW: dict[str, set[str]] = {
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading"},
     "api": GROUND | SIMULATION | STUDIES | {"plots", "loading", "studies"},
-    "cli": GROUND | SIMULATION | STUDIES | {"plots", "api", ""},
+    "cli": GROUND | SIMULATION | STUDIES | {"plots", "loading", "api", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
     "": GROUND | {"workload", "targets", "metrics", "api"},

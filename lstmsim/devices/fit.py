@@ -1,0 +1,247 @@
+"""Does a chip fit a device, and what stops it: multiplier blocks, memories, logic.
+
+Multipliers and memories are counted; logic is an estimate. A number that the device's table lacks makes a resource
+unknown, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from lstmsim.devices.demands import Chip, Core, Demand, demands
+from lstmsim.devices.device import Device, Memory, Packing
+from lstmsim.devices.logic import BAND, logic_elements
+from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.workload.model import Model
+from lstmsim.workload.precision import Precision
+
+__all__ = ["Bound", "Fit", "MemoryNeed", "Resource", "fit"]
+
+Bound = Literal["capacity", "bandwidth", "ports"]
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Blocks of one kind that the chip's memories would take if all were made of it.
+
+    By what they hold, by what is read in a cycle, by separate accesses; `total` is what all three together take: the
+    largest of them for each memory.
+    """
+
+    kind: str
+    capacity: int
+    bandwidth: int
+    ports: int
+    total: int
+    available: int | None
+
+    @property
+    def bound(self) -> Bound:
+        """Which of the three is the largest; capacity before the others if they are equal."""
+        counts: dict[Bound, int] = {"capacity": self.capacity, "bandwidth": self.bandwidth, "ports": self.ports}
+        return max(counts, key=lambda each: counts[each])
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind of resource. `share`: need / available, above 1 it is that many times over; None if it is not known.
+
+    `need` is None, too, where memories of several kinds share the work. `band`: 0 for a count, 0.5 for an estimate of
+    +-50 %. `how` says how the need came about, or what is missing.
+    """
+
+    name: str
+    need: int | None
+    available: int | None
+    share: float | None
+    how: str
+    band: float = 0.0
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the device has enough; None if that is not known, or the band is too wide to say."""
+        if self.share is None:
+            return None
+        if self.share * (1 + self.band) <= 1:
+            return True
+        return False if self.share * (1 - self.band) > 1 else None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A chip on a device. `array_blocks`: multiplier blocks of the array alone; `tail_blocks`: those of the tail.
+
+    `packings`: the packing of each core's array, None where no packing takes the widths.
+    """
+
+    chip: str
+    device: Device
+    models: tuple[str, ...]
+    precision: Precision
+    packings: tuple[Packing | None, ...]
+    array_blocks: int | None
+    tail_blocks: int | None
+    multipliers: Resource
+    memory: Resource
+    memories: tuple[MemoryNeed, ...]
+    logic: Resource
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """Multipliers, memory, logic."""
+        return (self.multipliers, self.memory, self.logic)
+
+    @property
+    def binds(self) -> Resource | None:
+        """The resource with the largest share, an estimate at its middle; None if no share is known."""
+        known = [each for each in self.resources if each.share is not None]
+        return max(known, key=lambda each: each.share or 0.0, default=None)
+
+    @property
+    def fits(self) -> bool | None:
+        """False if one resource is over, True if all are known to suffice, else None."""
+        verdicts = [each.fits for each in self.resources]
+        return False if False in verdicts else None if None in verdicts else True
+
+
+def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> Fit:
+    """What a chip with all those models resident takes of a device; `InputError` if it cannot run one of them.
+
+    >>> from lstmsim.devices.device import Logic
+    >>> from lstmsim.targets.column_npu import ColumnNpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> pair, ram = Packing("2 of 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
+    >>> device = Device("small", "DSP", 1000, (pair,), (ram,), Logic("ALM", 50_000, 2, 4))
+    >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
+    >>> found = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
+    >>> found.array_blocks, found.memories[0].bound, found.binds.name, round(found.binds.share, 2), found.fits
+    (512, 'bandwidth', 'M20K', 4.4, False)
+    """
+    if not models:
+        raise InputError(Mistake("models", "at least one model is expected, got none"))
+    for core in chip.cores:
+        for model in models:
+            reason = core.refusal(model)
+            if reason:
+                raise InputError(Mistake(f"chip {chip.name}: model {model.name}", reason))
+    packings = tuple(_packing(core, precision, device) for core in chip.cores)
+    array = _array_blocks(chip, packings)
+    tail = _tail_blocks(chip, models, precision, device)
+    wanted = [each for core in chip.cores for each in demands(core, models, precision)]
+    needs = tuple(_memory_need(kind, wanted) for kind in device.memories)
+    return Fit(
+        *(chip.name, device, tuple(model.name for model in models), precision, packings, array, tail),
+        _multipliers(device, packings, array, tail, precision),
+        *(_memory(needs, _rate(wanted, chip)), needs),
+        _logic(chip, packings, precision, device),
+    )
+
+
+def _packing(core: Core, precision: Precision, device: Device) -> Packing | None:
+    """In a column tile an element of the vector meets `vp` weights, on a row-wise core one for each engine; a weight
+    meets as many vectors as inferences run together on one copy."""
+    weight, vector = (1, core.vp) if isinstance(core, ColumnCore) else (core.vectors, core.engines)
+    return device.packing(precision.weight_bits, precision.vector_bits, weight, vector)
+
+
+def _array_blocks(chip: Chip, packings: Sequence[Packing | None]) -> int | None:
+    cores: tuple[Core, ...] = chip.cores
+    blocks = 0
+    for core, packing in zip(cores, packings, strict=True):
+        if packing is None:
+            return None
+        blocks += -(-core.npe // packing.products)
+    return blocks
+
+
+def _tail_blocks(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> int | None:
+    """Multipliers behind the array: for each unit of a tail's width one for each multiplication of the cell; on a
+    row-wise core one a lane in both multi-function units."""
+    packing = device.packing(precision.tail_bits, max(precision.tail_bits, precision.state_bits))
+    if packing is None:
+        return None
+    cells = {layer.cell for model in models for layer in model.layers}
+    most = max(sum(node.operation == "multiply" for node in cell.nodes) for cell in cells)
+    products = [
+        most * core.tail_width if isinstance(core, ColumnCore) else 2 * core.vector_lanes * core.replicas
+        for core in chip.cores
+    ]
+    return sum(-(-each // packing.products) for each in products)
+
+
+def _share(need: int, available: int | None) -> float | None:
+    return need / available if available else None
+
+
+def _multipliers(
+    device: Device, packings: Sequence[Packing | None], array: int | None, tail: int | None, precision: Precision
+) -> Resource:
+    names = ", ".join(dict.fromkeys(each.name for each in packings if each is not None))
+    widths = f"{precision.weight_bits} x {precision.vector_bits} bits"
+    if array is None:
+        how = f"no source for a packing of {widths} in a {device.multiplier}"
+        return Resource(device.multiplier, None, device.multipliers, None, how)
+    behind = f"{tail:,} of the tail" if tail is not None else "those of the tail unknown, no source for their packing"
+    need = array + (tail or 0)
+    how = f"{array:,} of the array ({widths}: {names}), {behind}"
+    if device.multipliers is None:
+        how += "; no source for how many there are"
+    elif need > device.multipliers:
+        how += "; multipliers built of logic instead are not in the estimate of the logic"
+    return Resource(device.multiplier, need, device.multipliers, _share(need, device.multipliers), how)
+
+
+def _memory_need(kind: Memory, wanted: Sequence[Demand]) -> MemoryNeed:
+    counts = []
+    for each in wanted:
+        # Each memory has blocks of its own.
+        bits, width = -(-each.bits // each.memories), -(-each.read_bits // each.memories)
+        causes = (-(-bits // kind.bits), -(-width // kind.read_bits), -(-(1 + each.writes) // kind.ports))
+        counts.append([each.memories * blocks for blocks in (*causes, max(causes))])
+    capacity, bandwidth, ports, total = (sum(column) for column in zip(*counts, strict=True))
+    return MemoryNeed(kind.name, capacity, bandwidth, ports, total, kind.blocks)
+
+
+def _rate(wanted: Sequence[Demand], chip: Chip) -> str:
+    weights = sum(each.read_bits for each in wanted if each.name == "weights")
+    terabytes = weights / 8 * chip.frequency_mhz / 1e6
+    return f"{weights:,} bits of weights a cycle, {terabytes:.2g} TB/s at {chip.frequency_mhz:g} MHz"
+
+
+def _memory(needs: Sequence[MemoryNeed], rate: str) -> Resource:
+    """Several kinds share the work: each takes as much of it as it has blocks for."""
+    name = " + ".join(each.kind for each in needs)
+    if any(each.available is None for each in needs):
+        missing = ", ".join(each.kind for each in needs if each.available is None)
+        how = f"bound by {needs[0].bound} ({rate}); no source for the number of {missing} blocks"
+        return Resource(name, needs[0].total if len(needs) == 1 else None, None, None, how)
+    if len(needs) == 1:
+        only = needs[0]
+        return Resource(
+            name, only.total, only.available, _share(only.total, only.available), f"bound by {only.bound} ({rate})"
+        )
+    merged = {each: _joint_share(needs, each) for each in ("capacity", "bandwidth", "ports", "total")}
+    bound = max(("capacity", "bandwidth", "ports"), key=lambda each: merged[each])
+    return Resource(name, None, None, merged["total"], f"bound by {bound} ({rate}); spread over all kinds")
+
+
+def _joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
+    return 1 / sum((each.available or 0) / int(getattr(each, cause)) for each in needs)
+
+
+def _logic(chip: Chip, packings: Sequence[Packing | None], precision: Precision, device: Device) -> Resource:
+    logic = device.logic
+    unknown = Resource(logic.name, None, logic.elements, None, "no estimate without a packing", BAND)
+    need = 0
+    cores: tuple[Core, ...] = chip.cores
+    for core, packing in zip(cores, packings, strict=True):
+        if packing is None:
+            return unknown
+        need += logic_elements(core, packing, precision, logic)
+    how = f"estimate, +-{100 * BAND:.0f} %: adder trees, accumulators and their banks, no control"
+    found = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
+    return found if logic.elements else replace(found, how=f"{how}; no source for how many there are")

@@ -1,0 +1,108 @@
+"""How often an inference multiplies, adds, reads and writes: counted from the cell graph, exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lstmsim.devices.demands import Core
+from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column_shape import pass_shapes
+from lstmsim.workload.cell import OPERATIONS, REDUCTIONS
+from lstmsim.workload.model import Layer, Model
+
+__all__ = ["Operations", "operations"]
+
+
+@dataclass(frozen=True)
+class Operations:
+    """One inference of `steps` steps. Padding is not counted.
+
+    `macs`: multiply-accumulates, each reads a weight; `weight_sharing` inferences share each such read.
+    `vector_reads`, `vector_writes`: elements. `sums`: sums that leave the array. `tail`: element-wise operations by
+    their class (`lstmsim.workload.cell.OPERATIONS`). `state_reads`, `state_writes`: elements of states beside h.
+    """
+
+    steps: int
+    macs: int
+    weight_sharing: int
+    vector_reads: int
+    vector_writes: int
+    sums: int
+    state_reads: int
+    state_writes: int
+    tail: Mapping[str, int] = field(hash=False)
+
+
+def operations(core: Core, model: Model, steps: int) -> Operations:
+    """What one inference of a model takes on a core; `InputError` if the core cannot run it, or for no steps.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
+    >>> found = operations(ColumnCore(npe=65536, ep=32, vp=2048), model, steps=1)
+    >>> found.macs, found.vector_reads, found.vector_writes, found.sums, dict(found.tail)["activation"]
+    (2097152, 1024, 1024, 2048, 2560)
+    """
+    if steps < 1:
+        raise InputError(Mistake("steps", f"must be at least 1, got {steps}"))
+    reason = core.refusal(model)
+    if reason:
+        raise InputError(Mistake(f"model {model.name}", reason))
+    tail: Counter[str] = Counter()
+    for layer in model.layers:
+        tail.update(_tail(layer))
+    layers = [(layer, layer.directions * steps) for layer in model.layers]
+    states = sum(times * _state_elements(layer) for layer, times in layers)
+    return Operations(
+        steps,
+        macs=model.macs_per_step * steps,
+        weight_sharing=1 if isinstance(core, ColumnCore) else core.vectors,
+        vector_reads=sum(times * _vector_reads(core, layer) for layer, times in layers),
+        vector_writes=sum(times * _vector_writes(layer) for layer, times in layers),
+        sums=sum(times * _sums(layer) for layer, times in layers),
+        state_reads=states,
+        state_writes=states,
+        tail={name: steps * count for name, count in sorted(tail.items())},
+    )
+
+
+def _tail(layer: Layer) -> Counter[str]:
+    """Element-wise operations of one step, both directions; a mean adds its elements, a mean square multiplies, too."""
+    found: Counter[str] = Counter()
+    for node in layer.cell.nodes:
+        if node.operation in REDUCTIONS:
+            elements = sum(layer.width(each) for each in node.sources)
+            found["elementwise_add"] += elements
+            if node.operation == "mean_square":
+                found["elementwise_multiply"] += elements
+        else:
+            found[OPERATIONS[node.operation][1]] += layer.width(node.name)
+    return Counter({name: layer.directions * count for name, count in found.items()})
+
+
+def _state_elements(layer: Layer) -> int:
+    return sum(layer.width(state) for state in layer.cell.states if state != "h")
+
+
+def _sums(layer: Layer) -> int:
+    return sum(len(stage.sums) * layer.units(stage.rows) for stage in layer.cell.stages)
+
+
+def _vector_writes(layer: Layer) -> int:
+    """x as it comes in, and every quantised vector as it is made."""
+    made = [node.name for node in layer.cell.nodes if node.operation == "quantize"]
+    return layer.width("x") + sum(layer.width(name) for name in made)
+
+
+def _vector_reads(core: Core, layer: Layer) -> int:
+    """A column-wise core reads each vector once a row block, a row-wise one once a group of rows and gate."""
+    if isinstance(core, ColumnCore):
+        return sum(len(shape.blocks) * layer.columns(shape.stage) for shape in pass_shapes(layer, core))
+    return sum(
+        -(-layer.units(stage.rows) // core.engines) * layer.width(vector)
+        for stage in layer.cell.stages
+        for gate in stage.gates
+        for vector in gate.vectors
+    )

@@ -1,0 +1,174 @@
+"""A fit and an energy in the forms that people and scripts read: tables for the terminal, JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from lstmsim.devices.energy import Energy
+from lstmsim.devices.fit import Fit, Resource
+from lstmsim.metrics.tables import table
+
+__all__ = ["ENERGY_SCHEMA", "FIT_SCHEMA", "Published", "energy_json", "energy_text", "fit_json", "fit_text"]
+
+FIT_SCHEMA = "lstmsim/fit/1"
+ENERGY_SCHEMA = "lstmsim/energy/1"
+
+_WIDTH = 100
+
+
+class Published(Protocol):
+    """A published design on the same device; a row of `lstmsim.formats.published.hardware()` is one."""
+
+    @property
+    def design(self) -> str: ...
+    @property
+    def precision(self) -> str: ...
+    @property
+    def macs(self) -> int | None: ...
+    @property
+    def frequency_mhz(self) -> float | None: ...
+    @property
+    def alm(self) -> str: ...
+    @property
+    def dsp(self) -> str: ...
+    @property
+    def m20k(self) -> str: ...
+    @property
+    def power(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+
+
+def fit_text(found: Fit, published: Sequence[Published] = ()) -> str:
+    """Lines of at most 100 columns: what is needed, what there is, what binds; then published designs on the device.
+
+    >>> from lstmsim.formats.devices_file import device
+    >>> from lstmsim.devices.fit import fit
+    >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer, Model
+    >>> from lstmsim.workload.precision import Precision
+    >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
+    >>> made = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device("stratix-10-gx-2800"))
+    >>> print(fit_text(made).splitlines()[0])
+    FIT of c on stratix-10-gx-2800: fits
+    """
+    device = found.device
+    lines = [f"FIT of {found.chip} on {device.name}: {_verdict(found)}"]
+    lines += textwrap.wrap(f"resident: {', '.join(found.models)}", _WIDTH, subsequent_indent="  ")
+    rows = [["", "needed", "there are", "share"]]
+    rows += [
+        [each.name, _number(each.need, bool(each.band)), _number(each.available), _percent(each.share)]
+        for each in found.resources
+    ]
+    lines += table(rows, left=[0])
+    lines.append(_binding(found))
+    for each in found.resources:
+        lines += textwrap.wrap(f"{each.name}: {each.how}", _WIDTH, subsequent_indent="  ")
+    rows = [["blocks if all memories were of", "by capacity", "by bandwidth", "by ports", "together", "there are"]]
+    for need in found.memories:
+        counts = (need.capacity, need.bandwidth, need.ports, need.total, need.available)
+        rows.append([need.kind, *(_number(each) for each in counts)])
+    lines += ["", *table(rows, left=[0])]
+    return "\n".join([*lines, *_published_lines(published)])
+
+
+def _verdict(found: Fit) -> str:
+    return {True: "fits", False: "does not fit", None: "cannot be said"}[found.fits]
+
+
+def _binding(found: Fit) -> str:
+    binds = found.binds
+    if binds is None or binds.share is None:
+        return "what binds is not known"
+    missing = [each.name for each in found.resources if each.share is None]
+    rest = f" ({', '.join(missing)} not known)" if missing else ""
+    return f"binding: {binds.name}, {_times(binds)}{rest}"
+
+
+def _times(binds: Resource) -> str:
+    share = binds.share or 0.0
+    about = "about " if binds.band else ""
+    return f"{about}{share:.2f} times over" if share > 1 else f"{about}{100 * share:.0f} % used"
+
+
+def _number(value: int | None, estimated: bool = False) -> str:
+    # Two digits of an estimate are more than its band allows.
+    if value is None:
+        return "-"
+    if not estimated or value < 100:
+        return f"{value:,}"
+    step = 10 ** (len(str(value)) - 2)
+    return f"~{round(value / step) * step:,}"
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"
+
+
+def _published_lines(published: Sequence[Published]) -> Iterator[str]:
+    if not published:
+        return
+    yield ""
+    yield "published on this device, not simulated"
+    for each in published:
+        facts = [f"{each.macs:,} multipliers" if each.macs else "", each.precision]
+        facts.append(f"{each.frequency_mhz:g} MHz" if each.frequency_mhz else "")
+        figures = {"logic": each.alm, "multiplier blocks": each.dsp, "memory blocks": each.m20k, "power": each.power}
+        facts += [f"{name}: {figure}" for name, figure in figures.items() if figure]
+        text = f"{each.design}: {'; '.join(fact for fact in facts if fact)}. {each.source}"
+        yield from textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def fit_json(found: Fit, published: Sequence[Published] = ()) -> dict[str, Any]:
+    """The fit as plain data of schema `lstmsim/fit/1`, ready for `json.dumps`; None stands for what is not known."""
+    keys = ("design", "precision", "macs", "frequency_mhz", "alm", "dsp", "m20k", "power", "source")
+    return {
+        "schema": FIT_SCHEMA,
+        "chip": found.chip,
+        "device": found.device.name,
+        "models": list(found.models),
+        "precision": asdict(found.precision),
+        "fits": found.fits,
+        "binds": None if found.binds is None else found.binds.name,
+        "packings": [None if each is None else each.name for each in found.packings],
+        "array_blocks": found.array_blocks,
+        "tail_blocks": found.tail_blocks,
+        "resources": [asdict(each) | {"fits": each.fits} for each in found.resources],
+        "memories": [asdict(each) | {"bound": each.bound} for each in found.memories],
+        "published": [{key: getattr(each, key) for key in keys} for each in published],
+        "sources": dict(found.device.sources),
+    }
+
+
+def energy_text(found: Energy) -> str:
+    """The parts of an inference's energy with the label that they are relative; at most 100 columns."""
+    steps = "1 step" if found.steps == 1 else f"{found.steps:,} steps"
+    lines = [f"ENERGY of {found.model}, {steps}: {found.total_nj:,.1f} nJ, {found.table.name}"]
+    total = sum(found.parts.values()) or 1.0
+    rows = [["", "nJ", "share"]]
+    rows += [[name, f"{part / 1000:,.1f}", f"{100 * part / total:.1f} %"] for name, part in found.parts.items()]
+    lines += table(rows, left=[0])
+    for name, number in found.left_out.items():
+        lines.append(f"left out, no energy in the table: {number:,} of {name}")
+    lines += textwrap.wrap(f"{found.label}. {found.table.source}", _WIDTH)
+    return "\n".join(lines)
+
+
+def energy_json(found: Energy) -> dict[str, Any]:
+    """The energy as plain data of schema `lstmsim/energy/1`, ready for `json.dumps`; parts in pJ."""
+    return {
+        "schema": ENERGY_SCHEMA,
+        "model": found.model,
+        "steps": found.steps,
+        "total_nj": found.total_nj,
+        "parts_pj": dict(found.parts),
+        "operations": asdict(found.operations),
+        "left_out": dict(found.left_out),
+        "table": found.table.name,
+        "label": found.label,
+        "source": found.table.source,
+    }

@@ -1,0 +1,182 @@
+"""What a chip takes of a device, against counts by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lstmsim.devices.demands import demands, weight_words
+from lstmsim.devices.device import Device, Logic, Memory, Packing
+from lstmsim.devices.fit import fit
+from lstmsim.devices.logic import tree_bits
+from lstmsim.devices.text import fit_json, fit_text
+from lstmsim.errors import InputError
+from lstmsim.formats.devices_file import device, device_files, published_on
+from lstmsim.formats.scenario_file import load_chip
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row_npu import RowCore, RowNpu
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.precision import Precision
+
+INT8 = Precision()
+LSTM = Model("lstm-512", (Layer(cell("lstm"), 512, 512),))
+CORE = ColumnCore(npe=65536, ep=32, vp=2048, threads=2)
+CHIP = ColumnNpu("64k", 260, (CORE,))
+PLENTY = Device(
+    *("plenty", "DSP", 10**6, (Packing("two", 2, (18, 19)),)),
+    *((Memory("M20K", 10**6, 20480, 40),), Logic("ALM", 10**9, 2, 4)),
+)
+
+
+def small(**changes: object) -> Device:
+    return replace(PLENTY, **changes)
+
+
+def test_memories_of_a_column_core_by_hand() -> None:
+    weights, vectors, tail = demands(CORE, [LSTM], INT8)
+    # One row block of 512 units, 16 column groups of x and 16 of h; a tile has 65,536 weights of 8 bits.
+    assert (weights.bits, weights.read_bits) == (32 * 65536 * 8, 65536 * 8)
+    # x, h and the next h for each of two threads.
+    assert (vectors.bits, vectors.read_bits) == (2 * 3 * 512 * 8, 32 * 8)
+    # c for each thread, four biases a unit; 64 units a cycle.
+    assert (tail.bits, tail.read_bits) == (2 * 512 * 16 + 2048 * 32, 64 * (16 + 4 * 32))
+
+
+def test_memory_of_a_column_chip_is_bound_by_bandwidth() -> None:
+    need = fit(CHIP, [LSTM], INT8, PLENTY).memories[0]
+    # Capacity: 819.2, 1.2 and 4 blocks; bandwidth: 13,107.2, 6.4 and 230.4; each has a port to read and one to write.
+    assert (need.capacity, need.bandwidth, need.ports) == (820 + 2 + 4, 13108 + 7 + 231, 3)
+    assert (need.total, need.bound) == (13346, "bandwidth")
+
+
+def test_many_models_make_capacity_the_bound() -> None:
+    large = Model("large", (Layer(cell("lstm"), 4096, 4096),))
+    need = fit(CHIP, [LSTM, large], INT8, PLENTY).memories[0]
+    # 8 row blocks of 256 column groups; 2,080 tiles in all.
+    assert need.bound == "capacity"
+    assert need.capacity > -(-2080 * 65536 * 8 // 20480) > need.bandwidth
+
+
+def test_many_small_memories_make_ports_the_bound() -> None:
+    core = RowCore(tiles=4, engines=100, lanes=1)
+    tiny = Model("tiny", (Layer(cell("rnn"), 4, 4),))
+    wide = small(memories=(Memory("wide", 10**6, 10**6, 10**4, ports=1),))
+    need = fit(RowNpu("r", 250, (core,)), [tiny], INT8, wide).memories[0]
+    # 400 matrix files that are read; 4 vector files and 3 of the tail that are read and written, by one port a block.
+    assert (need.capacity, need.bandwidth, need.ports, need.bound) == (407, 407, 400 + 2 * 7, "ports")
+
+
+def test_padding_counts_in_capacity() -> None:
+    # 513 units: a second row block of which one unit is used.
+    padded = Layer(cell("lstm"), 513, 512)
+    assert weight_words(CORE, padded) == 2 * (16 + 17)
+
+
+def test_both_directions_and_all_cores_hold_weights() -> None:
+    both = Layer(cell("lstm"), 512, 512, bidirectional=True)
+    assert weight_words(CORE, both) == 2 * weight_words(CORE, LSTM.layers[0])
+    one = fit(CHIP, [LSTM], INT8, PLENTY)
+    four = fit(ColumnNpu("four", 260, (CORE,) * 4), [LSTM], INT8, PLENTY)
+    assert four.memories[0].total == 4 * one.memories[0].total
+    assert four.array_blocks == 4 * 32768
+    assert four.logic.need == 4 * (one.logic.need or 0)
+
+
+def test_packing_needs_the_operand_that_the_array_shares() -> None:
+    by_weight = Packing("by weight", 30, (8, 8), "weight", 3, 10)
+    by_vector = Packing("by vector", 6, (8, 8), "vector", 2)
+    offered = small(packings=(by_weight, by_vector, Packing("alone", 2, (18, 18))))
+    column = fit(CHIP, [LSTM], INT8, offered)
+    row = fit(RowNpu("r", 300, (RowCore(7, 40, 40, vectors=3),)), [LSTM], INT8, offered)
+    single = fit(RowNpu("r", 300, (RowCore(7, 40, 40),)), [LSTM], INT8, offered)
+    lonely = fit(RowNpu("r", 300, (RowCore(7, 1, 40),)), [LSTM], INT8, offered)
+    chosen = [each.packings[0] for each in (column, row, single, lonely)]
+    assert [each.name for each in chosen if each] == ["by vector", "by weight", "by vector", "alone"]
+    wide = fit(CHIP, [LSTM], Precision(weight_bits=16), offered)
+    assert [each.name for each in wide.packings if each] == ["alone"]
+
+
+def test_multipliers_of_the_tail() -> None:
+    found = fit(CHIP, [LSTM], INT8, PLENTY)
+    # Three multiplications a unit, 64 units, two in a block.
+    assert (found.array_blocks, found.tail_blocks, found.multipliers.need) == (32768, 96, 32864)
+    row = fit(RowNpu("r", 300, (RowCore(1, 4, 4, replicas=2),)), [LSTM], INT8, PLENTY)
+    assert row.tail_blocks == 2 * 40 * 2 // 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "binds", "fits"),
+    [
+        ({}, "M20K", True),
+        ({"multipliers": 30000}, "DSP", False),
+        ({"memories": (Memory("M20K", 13345, 20480, 40),)}, "M20K", False),
+        ({"logic": Logic("ALM", 10**5, 2, 4)}, "ALM", False),
+        ({"logic": Logic("ALM", 7 * 10**5, 2, 4)}, "ALM", None),
+        ({"multipliers": None}, "M20K", None),
+        ({"multipliers": None, "memories": (Memory("M20K", 13345, 20480, 40),)}, "M20K", False),
+    ],
+)
+def test_what_binds_and_whether_it_fits(changes: dict[str, object], binds: str, fits: bool | None) -> None:
+    start: dict[str, object] = {"memories": (Memory("M20K", 20000, 20480, 40),)}
+    found = fit(CHIP, [LSTM], INT8, small(**(start | changes)))
+    assert found.binds is not None
+    assert (found.binds.name, found.fits) == (binds, fits)
+
+
+def test_an_exact_match_fits() -> None:
+    exact = small(multipliers=32864, memories=(Memory("M20K", 13346, 20480, 40),))
+    assert fit(CHIP, [LSTM], INT8, exact).fits is True
+
+
+def test_two_kinds_of_memory_share_the_work() -> None:
+    half = (Memory("a", 6673, 20480, 40), Memory("b", 6673, 20480, 40))
+    found = fit(CHIP, [LSTM], INT8, small(memories=half))
+    assert found.memory.share == pytest.approx(1.0)
+    assert found.memory.need is None
+    unknown = fit(CHIP, [LSTM], INT8, small(memories=(half[0], Memory("b", None, 20480, 40))))
+    assert unknown.memory.share is None
+    assert "no source for the number of b blocks" in unknown.memory.how
+
+
+def test_what_has_no_source_is_said() -> None:
+    found = fit(CHIP, [LSTM], Precision(weight_bits=16), device("stratix-10-nx-2100"))
+    assert found.array_blocks is None
+    assert [each.share for each in found.resources] == [None] * 3
+    assert (found.binds, found.fits) == (None, None)
+    text = fit_text(found)
+    assert "no source for a packing of 16 x 8 bits in a tensor block" in " ".join(text.split())
+    assert "what binds is not known" in text
+    assert "cannot be said" in text
+
+
+def test_adder_trees_by_hand() -> None:
+    # 16 adders of 17 bits, 8 of 18, 4 of 19, 2 of 20, 1 of 21.
+    assert tree_bits(32, 16) == 16 * 17 + 8 * 18 + 4 * 19 + 2 * 20 + 21
+    assert tree_bits(32, 16, summed=2) == 8 * 18 + 4 * 19 + 2 * 20 + 21
+    assert tree_bits(40, 16, summed=10) == 2 * 21 + 22
+    assert tree_bits(4, 16, most=16) == 3 * 16
+
+
+def test_refusals() -> None:
+    with pytest.raises(InputError, match="at least one model is expected, got none"):
+        fit(CHIP, [], INT8, PLENTY)
+    with pytest.raises(InputError, match="needs vp >= 4"):
+        fit(ColumnNpu("c", 260, (ColumnCore(8, 4, 2),)), [LSTM], INT8, PLENTY)
+
+
+@pytest.mark.parametrize("chip", ["column-npu-64k", "column-npu-4x16k", "intel-npu-rtl", "brainwave-s10"])
+@pytest.mark.parametrize("name", device_files())
+def test_every_chip_on_every_device_can_be_written(chip: str, name: str) -> None:
+    on = device(name)
+    found = fit(load_chip(chip), [LSTM], INT8, on)
+    lines = fit_text(found, published_on(on)).splitlines()
+    assert max(map(len, lines)) <= 100
+    # A count of the array never takes more products of a block than it has.
+    assert (found.array_blocks or 0) * max(each.products for each in on.packings) >= 16384
+    data = json.loads(json.dumps(fit_json(found, published_on(on))))
+    assert data["device"] == name
+    assert data["schema"] == "lstmsim/fit/1"
+    assert {row["design"] for row in data["published"]} == set(on.published)
