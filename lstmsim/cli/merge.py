@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, remark, status
-from lstmsim.cli.sweep import draw, plot_outputs
+from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
+from lstmsim.cli.sweep import draw, explain, plot_outputs, table_outputs
 
 __all__ = ["command"]
 
@@ -24,12 +24,17 @@ def command(out: str, inputs: tuple[str, ...], plot_path: str | None) -> None:
     \b
     lstmsim merge results/sweep.sqlite results/sweep-*-of-20.sqlite
     """
-    from lstmsim.sweep.merge import merge
+    from lstmsim.sweep.merge import SUFFIX, merge
 
-    check_outputs({"OUT.sqlite": out} | plot_outputs(plot_path), inputs=inputs)
+    check_suffix("OUT", out, [SUFFIX])
+    tables = table_outputs("OUT's table", out[: -len(SUFFIX)])
+    check_outputs({"OUT.sqlite": out} | tables | plot_outputs(plot_path), inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
     missing = merged.total - merged.points
     click.echo(f"{merged.points:,} of {merged.total:,} points" + (f"; {missing:,} are missing" if missing else ""))
-    for path in [merged.path, *merged.tables, *draw(merged.path, plot_path)]:
+    for path in [merged.path, *merged.tables]:
+        remark(f"wrote {path}")
+    explain(merged.path, out, whole=not missing)
+    for path in draw(merged.path, plot_path):
         remark(f"wrote {path}")

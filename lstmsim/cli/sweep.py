@@ -6,14 +6,14 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
-from lstmsim.errors import InputError, Mistake
+from lstmsim.errors import InputError, LstmsimError, Mistake
 
 if TYPE_CHECKING:
     from lstmsim.sweep.run import Progress
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _BAR_CELLS = 24
+_MOST_REASONS = 5
 
 
 def _shard(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, int] | None:
@@ -65,8 +66,7 @@ def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **op
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
     outputs = plot_outputs(plot_path)
     make_folder(folder)
-    outputs |= {"--out": f"{table_stem(folder, options['shard'])}.csv"}
-    check_outputs(outputs, inputs=[spec])
+    check_outputs(outputs | table_outputs("--out", table_stem(folder, options["shard"])), inputs=[spec])
     with _bar(os.path.basename(spec)) as show:
         result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
     counts = result.progress
@@ -77,8 +77,45 @@ def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **op
         remark(f"{counts.reused:,} of them had a result already")
     if counts.failed:
         remark("points that failed are in the table with their error; --retry-failed computes them again")
-    for path in [result.path, *result.tables, *draw(result.path, plot_path)]:
+    for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
+    explain(result.path, spec, whole=options["shard"] is None)
+    for path in draw(result.path, plot_path):
+        remark(f"wrote {path}")
+
+
+def explain(store_path: str, place: str, *, whole: bool) -> None:
+    """Say on standard error why points are infeasible.
+
+    If nothing was simulated in a `whole` sweep (of a shard's few points that may be so), it is an `InputError` at
+    `place`, or a `LstmsimError` where all has failed: then something in it is misspelt, or lstmsim is at fault.
+    """
+    from lstmsim.sweep.store import Store
+
+    with Store(store_path, create=False) as store:
+        infeasible, failed = (_counted(store.reasons(each)) for each in ("infeasible", "failed"))
+        nothing = next(store.rows(["point"], "WHERE status = 'done' LIMIT 1"), None) is None
+    if not (whole and nothing):
+        for line in infeasible:
+            remark(f"infeasible: {line}")
+    elif infeasible:
+        raise InputError([Mistake(place, f"nothing could be simulated: {line}") for line in infeasible])
+    elif failed:
+        raise LstmsimError(f"{place}: nothing could be simulated: {'; '.join(failed)}")
+
+
+def _counted(reasons: Sequence[tuple[str, int]]) -> list[str]:
+    """Lines with the most frequent reasons, and one about all others."""
+    lines = [f"{_points(count)}: {' '.join(reason.split())}" for reason, count in reasons[:_MOST_REASONS]]
+    rest = reasons[_MOST_REASONS:]
+    if rest:
+        others = "1 other reason" if len(rest) == 1 else f"{len(rest):,} other reasons"
+        lines.append(f"{_points(sum(count for _, count in rest))} for {others}")
+    return lines
+
+
+def _points(count: int) -> str:
+    return "1 point" if count == 1 else f"{count:,} points"
 
 
 def plot_outputs(plot_path: str | None) -> dict[str, str | None]:
@@ -89,6 +126,13 @@ def plot_outputs(plot_path: str | None) -> dict[str, str | None]:
 
     check_suffix("--plot", plot_path, SUFFIXES)
     return {"--plot": plot_path, "--plot's numbers": os.path.splitext(plot_path)[0] + ".csv"}
+
+
+def table_outputs(option: str, stem: str) -> dict[str, str | None]:
+    """The tables that are written with that stem, by what they are."""
+    from lstmsim.sweep.export import table_names
+
+    return dict(zip((option, f"{option} as Parquet"), table_names(stem), strict=False))
 
 
 def draw(store_path: str, plot_path: str | None) -> list[str]:

@@ -48,6 +48,8 @@ def kind_of(axes: Sequence[Axis]) -> str:
 def plot(store: Store, path: str | os.PathLike[str] | None = None) -> Figure:
     """Draw the table of a sweep: a heat map for axes EP and VP, utilization for an axis NPE, else the Pareto front.
 
+    A map has no place for points whose EP or VP is no number (`vp: null`, computed from the others); it says how many.
+
     With `path` the figure is saved as `.png`, `.svg` or `.pdf`, and its numbers as `.csv` beside it, each whole or not
     at all. `InputError` for another suffix, or if no point was simulated.
     """
@@ -60,7 +62,10 @@ def plot(store: Store, path: str | os.PathLike[str] | None = None) -> Figure:
     rows = [dict(zip(names, row, strict=True)) for row in table(store)]
     if not any(row["status"] == "done" for row in rows):
         raise InputError(Mistake(store.path, "nothing to draw: no point could be simulated"))
-    draw = {"heat map": _draw_heat_maps, "utilization": _draw_utilization, "scatter": _draw_scatter}[kind_of(axes)]
+    kind = kind_of(axes)
+    if kind == "heat map" and not any(row["status"] == "done" and _placed(row, axes) for row in rows):
+        kind = "scatter"
+    draw = {"heat map": _draw_heat_maps, "utilization": _draw_utilization, "scatter": _draw_scatter}[kind]
     with settings():
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
@@ -75,6 +80,11 @@ def plot(store: Store, path: str | os.PathLike[str] | None = None) -> Figure:
 
 def _named(axes: Sequence[Axis], key: str) -> str:
     return next(axis.name for axis in axes if axis.key == key)
+
+
+def _placed(row: Row, axes: Sequence[Axis]) -> bool:
+    """Whether a map has a place for the row: nothing and text are no EP or VP that it could stand at."""
+    return all(isinstance(row[_named(axes, key)], int | float) for key in ("ep", "vp"))
 
 
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
@@ -92,11 +102,13 @@ def _title(names: Sequence[str], values: Sequence[Any]) -> str:
 def _draw_heat_maps(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
     ep, vp = _named(axes, "ep"), _named(axes, "vp")
     others = [axis.name for axis in axes if axis.name not in (ep, vp)]
+    left_out = sum(not _placed(row, axes) for row in rows)
+    rows = [row for row in rows if _placed(row, axes)]
     panels = _groups(rows, others)
     drawn = list(panels.items())[:MAX_PANELS]
     across = min(len(drawn), 1 if len(drawn) == 1 else 2 if len(drawn) <= 4 else 3)
     down = -(-len(drawn) // across)
-    counts = [len({row[name] for row in rows if row[name] is not None}) for name in (ep, vp)]
+    counts = [len({row[name] for row in rows}) for name in (ep, vp)]
     size = (min(20, across * (1.6 + 0.62 * counts[0])), min(24, down * (1.1 + 0.3 * counts[1])))
     figure.set_size_inches(max(size[0], 4.5), max(size[1], 2.6))
     numbers: list[list[Any]] = [[*others, "ep", "vp", "status", "makespan_cycles", "best"]]
@@ -107,6 +119,8 @@ def _draw_heat_maps(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -
     for panel in grid[len(drawn) :]:
         panel.set_visible(False)
     more = f"; {len(panels) - len(drawn)} more maps are not drawn" if len(panels) > len(drawn) else ""
+    if left_out:
+        more += f"\n{left_out:,} points whose {ep} or {vp} is no number are not drawn"
     figure.suptitle(f"cycles (best cell outlined, infeasible hatched){more}", fontsize=9)
     return numbers
 
@@ -114,7 +128,7 @@ def _draw_heat_maps(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -
 def _draw_heat_map(panel: Axes, rows: Sequence[Row], ep: str, vp: str) -> list[list[Any]]:
     """One map; its numbers as (ep, vp, status, cycles, best)."""
     cells = {(row[ep], row[vp]): row for row in rows}
-    places = [sorted({pair[at] for pair in cells if isinstance(pair[at], int | float)}) for at in (0, 1)]
+    places = [sorted({pair[at] for pair in cells}) for at in (0, 1)]
     cycles = np.full((len(places[1]), len(places[0])), np.nan)
     for y, height in enumerate(places[1]):
         for x, width in enumerate(places[0]):

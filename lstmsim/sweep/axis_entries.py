@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +17,7 @@ __all__ = ["AxisReader"]
 
 _MAX_VALUES = 1_000_000
 _AXIS_KEYS = ("path", "values", "from", "to", "step", "factor", "expression")
+_INDEX = re.compile(r"[0-9]{1,9}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 #: Columns that every table has; an axis of such a name would hide one. In expressions, words are taken too.
 _TAKEN = {"point", "status", *NUMBERS, "pareto", "knee", "reason", "key"}
@@ -27,6 +30,9 @@ class AxisReader:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.names: dict[str, DataPath] = {}
+        self.refused: set[str] = set()
+        #: Where each path into the scenario is first set, by the path with its indexes in one spelling.
+        self.targets: dict[tuple[str, ...], DataPath] = {}
 
     def keys(self, path: DataPath, known: Sequence[str]) -> None:
         """Note every key of the mapping at `path` that is not known."""
@@ -38,6 +44,10 @@ class AxisReader:
     def show(self, path: DataPath) -> str:
         """The value at `path` as the user wrote it."""
         return show(self.document.at(path), self.document.raw(path))
+
+    def show_empty(self, path: DataPath) -> str:
+        """The value at `path` where something that is not empty is expected."""
+        return "an empty one" if self.document.at(path) in ({}, []) else self.show(path)
 
     def axis(self, name: str, path: DataPath) -> Axis | Derived | None:
         """The axis or derived value at `path`, None if its values are wrong."""
@@ -72,6 +82,7 @@ class AxisReader:
         if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
             why = "is a word of tables or expressions" if name.lower() in _TAKEN else "cannot be used"
             document.blame(path, f"a name of letters, digits and _ is expected; {show(name)} {why}", key=True)
+            self.refused.add(name.lower())
         elif name.lower() in self.names:
             document.blame(path, "there is an axis of that name in another place", key=True)
         self.names[name.lower()] = path
@@ -91,21 +102,31 @@ class AxisReader:
                 return ()
         if not texts:
             document.blame((*path, "path"), "must hold at least one path")
-        return tuple(dict.fromkeys(text.strip() for text in texts))
+        paths = tuple(dict.fromkeys(text.strip() for text in texts))
+        for text in paths:
+            self._claim(text, (*path, "path"))
+        return paths
+
+    def _claim(self, text: str, place: DataPath) -> None:
+        """Note a mistake if another axis sets that path too: one of the two would have no effect."""
+        spelled = tuple(str(int(part)) if _INDEX.fullmatch(part) else part for part in text.split("."))
+        first = self.targets.setdefault(spelled, place)
+        if first != place:
+            self.document.blame(place, f"{text} is set by another axis too ({self.document.place(first)})")
 
     def _listed(self, path: DataPath) -> tuple[Value, ...]:
         document, place = self.document, (*path, "values")
         values = document.at(place)
         if not isinstance(values, list) or not values:
-            document.blame(place, f"must be a list of at least one value, got {self.show(place)}")
+            document.blame(place, f"must be a list of at least one value, got {self.show_empty(place)}")
             return ()
         if len(values) > _MAX_VALUES:
             document.blame(place, f"must hold at most {_MAX_VALUES:,} values, got {len(values):,}")
             return ()
         for index, value in enumerate(values):
             if isinstance(value, list | dict) or not _plain(value):
-                text = f"must be a number below 2**63, text, true, false or nothing, got {self.show((*place, index))}"
-                document.blame((*place, index), text)
+                what = "must be a number below 2**63, text (no lone surrogates), true, false or nothing"
+                document.blame((*place, index), f"{what}, got {self.show((*place, index))}")
                 return ()
         return tuple(values)
 
@@ -127,16 +148,11 @@ class AxisReader:
             document.blame((*path, problem[0]), problem[1])
             return ()
         low, high, factor = numbers["from"], numbers["to"], numbers.get("factor")
-        values: list[Value] = []
-        value = low
-        while value <= high and len(values) <= _MAX_VALUES:
-            values.append(value)
-            # From the first value each time, so that steps like 0.1 do not add up their rounding.
-            value = value * factor if factor is not None else low + len(values) * numbers.get("step", 1)
+        values = _powers(low, high, factor) if factor is not None else _steps(low, high, numbers.get("step", 1))
         if len(values) > _MAX_VALUES:
             document.blame((*path, "to"), f"makes more than {_MAX_VALUES:,} values")
             return ()
-        return tuple(values)
+        return values
 
 
 def _range_problem(numbers: dict[str, int | float]) -> tuple[str, str] | None:
@@ -156,8 +172,41 @@ def _range_problem(numbers: dict[str, int | float]) -> tuple[str, str] | None:
     return None if low > 0 else ("from", f"must be greater than 0 for a range by factor, got {low}")
 
 
+def _steps(low: int | float, high: int | float, step: int | float) -> tuple[Value, ...]:
+    """Values `step` apart: as many as the numbers of the file mean, whatever their rounding does.
+
+    >>> _steps(0.1, 0.3, 0.1), _steps(1, 6, 2)
+    ((0.1, 0.2, 0.3), (1, 3, 5))
+    """
+    if all(isinstance(each, int) for each in (low, high, step)):
+        return tuple(range(int(low), int(high) + 1, int(step)))
+    steps = (high - low) / step
+    # Each of the three may be half a unit in its last place away from the decimal in the file.
+    slack = 4 * sys.float_info.epsilon * (max(abs(low), abs(high)) / step + steps)
+    # From the first value each time, so that steps like 0.1 do not add up their rounding.
+    return (low, *(min(low + number * step, high) for number in range(1, math.floor(steps + slack) + 1)))
+
+
+def _powers(low: int | float, high: int | float, factor: int | float) -> tuple[Value, ...]:
+    """Values by a factor, at most one more than are allowed.
+
+    >>> _powers(3, 30, 2), len(_powers(1, 1.331, 1.1))
+    ((3, 6, 12, 24), 4)
+    """
+    values: list[Value] = []
+    value = low
+    # Every product of decimals may be rounded once more.
+    slack = 0 if isinstance(low, int) and isinstance(factor, int) else 2 * sys.float_info.epsilon
+    while value - high <= slack * len(values) * high and len(values) <= _MAX_VALUES:
+        values.append(min(value, high))
+        value = value * factor
+    return tuple(values)
+
+
 def _plain(value: Value) -> bool:
     """Whether a table can hold the value."""
+    if isinstance(value, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)
     if isinstance(value, int):
         return -(2**63) <= value < 2**63
     return not isinstance(value, float) or abs(value) < 1e300

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from lstmsim import engines, targets
 from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.formats.document import Document
 from lstmsim.formats.overrides import LABEL
+from lstmsim.formats.wording import nearest
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.totals import CYCLE_NAMES
@@ -22,7 +27,7 @@ from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.row_npu import RowCore, RowNpu
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import Chip, Scenario
+from lstmsim.workload.scenario import Chip, Job, Scenario
 
 __all__ = ["MODEL_VERSION", "NUMBERS", "Outcome", "adders", "compute_chunk", "digest", "numbers_of", "point_key"]
 
@@ -41,6 +46,10 @@ NUMBERS = (
 )
 
 _MOST_KEPT = 4096
+_NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
+_ENDINGS = (".yaml", ".yml", ".json")
+#: What a job is to the simulation, beside its model: not its name, and not the file with its numbers.
+_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in ("name", "model", "inputs"))
 
 
 @dataclass(frozen=True)
@@ -60,10 +69,12 @@ class Outcome:
 
 def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
     """The outcomes of some points, in their order; what a process has read for a setup it keeps for the next chunk."""
-    if setup.identity not in _RESOLVERS:
+    # The same sweep from another folder names its files in another way.
+    kept = (setup.identity, os.path.abspath(setup.document.folder), setup.document.name)
+    if kept not in _RESOLVERS:
         _RESOLVERS.clear()
-        _RESOLVERS[setup.identity] = Resolver(setup)
-    resolver = _RESOLVERS[setup.identity]
+        _RESOLVERS[kept] = Resolver(setup)
+    resolver = _RESOLVERS[kept]
     outcomes = []
     for point in points:
         if _SPENT_SECONDS[0] > _COMPILE_SECONDS or len(setup.sweep) > _MANY_POINTS:
@@ -76,7 +87,7 @@ def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
 
 
 #: What this process keeps between chunks: of the last setup, and the time that it has spent on points.
-_RESOLVERS: dict[str, Resolver] = {}
+_RESOLVERS: dict[tuple[str, ...], Resolver] = {}
 _SPENT_SECONDS = [0.0]
 #: About what loading the compiled engine takes.
 _COMPILE_SECONDS = 1.5
@@ -94,18 +105,51 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
             numbers = numbers_of(scenario, _simulate(scenario))
             key, status = scenario_key(scenario), "done"
     except InputError as error:
-        reason = "; ".join(_sentence(each) for each in error.mistakes[:3])
+        reason = "; ".join(_sentence(each, resolver.setup.document) for each in error.mistakes[:3])
     except (LstmsimError, MemoryError) as error:
         status, reason = "failed", f"{type(error).__name__}: {error}".strip()
     except Exception as error:  # A fault of ours in one point must not lose the others; it is kept and shown.
         status, reason = "failed", " ".join(f"internal error: {type(error).__name__}: {error}".split())
     # Reasons name jobs and paths, so they belong to the values of the point and not to what it simulates.
     key = key or value_key(resolver, values)
-    return Outcome(point, key, status, numbers, reason and reason[:500], time.perf_counter() - started)
+    return Outcome(point, key, status, numbers, reason and _writable(reason)[:500], time.perf_counter() - started)
 
 
-def _sentence(mistake: Mistake) -> str:
-    return str(Mistake(mistake.place.removeprefix(LABEL), mistake.sentence))
+def _sentence(mistake: Mistake, document: Document) -> str:
+    """The mistake as every process says it, wherever it was started: file names count from the scenario's folder."""
+    if mistake.place.startswith(LABEL):
+        place = mistake.place.removeprefix(LABEL)
+    elif document.name and mistake.place.startswith(f"{document.name}:"):
+        place = os.path.basename(document.name) + mistake.place.removeprefix(document.name)
+    else:
+        place = _from_folder(mistake.place, document.folder)
+    return str(Mistake(place, _from_folder(mistake.sentence, document.folder)))
+
+
+def _from_folder(text: str, folder: Path) -> str:
+    """The text without the folder before the names in it, as it was typed or as the system knows it.
+
+    >>> _from_folder("a/models/b.yaml:3:1: layers: must be a list", Path("a"))
+    'models/b.yaml:3:1: layers: must be a list'
+    """
+    for name in (os.path.abspath(folder), str(folder)):
+        if name not in (".", "/"):
+            text = re.sub(rf"(?<![\w./-]){re.escape(name)}/(?=\S)", "", text)
+    return _NO_FILE.sub(lambda found: found[1] + _nearest_file(found[2], folder), text)
+
+
+def _nearest_file(name: str, folder: Path) -> str:
+    """The hint at a file, sought among names as they are shown: long folders make all names alike."""
+    try:
+        siblings = sorted(os.listdir((folder / name).parent))
+    except (OSError, ValueError):
+        return ""
+    return nearest(name, [os.path.join(os.path.dirname(name), each) for each in siblings if each.endswith(_ENDINGS)])
+
+
+def _writable(text: str) -> str:
+    """The text without half letters, which names of files may have and tables may not."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _simulate(scenario: Scenario) -> Report:
@@ -134,7 +178,11 @@ def adders(chip: Chip) -> int:
 
     >>> adders(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=8),)))
     32
+
+    Those of a row-wise NPU: each engine's tree, the sum over the tiles, and an accumulator a row, as many as multipliers.
     """
+    if isinstance(chip, RowNpu):
+        return sum(core.vp * (core.ep - 1) + core.vp for core in chip.cores)
     total = 0
     for core in chip.cores if isinstance(chip, ColumnNpu) else ():
         rows, leaves = (
@@ -166,10 +214,7 @@ def point_key(resolver: Resolver, values: Mapping[str, Value]) -> str:
 
 def scenario_key(scenario: Scenario) -> str:
     """The key of everything that decides the cycles: chip, models and jobs without their names, and our version."""
-    jobs = [
-        [_model_digest(job.model), job.steps, job.arrival, job.frame_interval, job.core, job.batch]
-        for job in scenario.jobs
-    ]
+    jobs = [[_model_digest(job.model), *(getattr(job, key) for key in _JOB_KEYS)] for job in scenario.jobs]
     chip = scenario.chip
     cores = [_core_digest(core) for core in chip.cores] if isinstance(chip, ColumnNpu | RowNpu) else [repr(chip)]
     return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs])

@@ -12,9 +12,9 @@ from lstmsim.formats.files import whole_file
 from lstmsim.sweep.evaluate import NUMBERS
 from lstmsim.sweep.pareto import OBJECTIVES, marks
 from lstmsim.sweep.spec import Axis
-from lstmsim.sweep.store import Store
+from lstmsim.sweep.store import Store, quoted
 
-__all__ = ["columns", "export", "table"]
+__all__ = ["columns", "export", "table", "table_names"]
 
 _BATCH_ROWS = 10_000
 
@@ -28,7 +28,7 @@ def table(store: Store) -> Iterator[list[Any]]:
     """The rows of the table, in the order of the points; `pareto` and `knee` are 1 or 0, None where nothing was done.
 
     Points are rivals only if they do the same work: fronts are taken for each combination of the values of axes below
-    `jobs` and `cells`.
+    `jobs` and `cells`. Truth values are `true` and `false`; nothing and empty text are both blank in CSV.
     """
     on_front, knees = _marked(store)
     names = columns(store)
@@ -50,22 +50,33 @@ def _marked(store: Store) -> tuple[set[int], set[int]]:
         points.append(int(row[0]))
         costs.append(row[1 : 1 + len(OBJECTIVES)])
         groups.append(row[1 + len(OBJECTIVES) :])
-    on_front, knees = marks(costs, groups)
+    try:
+        on_front, knees = marks(costs, groups)
+    except (TypeError, ValueError) as error:
+        raise store.damage(error) from None
     return {p for p, yes in zip(points, on_front, strict=True) if yes}, {
         p for p, yes in zip(points, knees, strict=True) if yes
     }
 
 
+def table_names(stem: str) -> list[str]:
+    """The files that `export` writes.
+
+    >>> table_names("out/sweep")[0]
+    'out/sweep.csv'
+    """
+    return [f"{stem}.csv", *([f"{stem}.parquet"] if find_spec("pyarrow") is not None else [])]
+
+
 def export(store: Store, stem: str) -> list[str]:
     """Write `stem`.csv, and `stem`.parquet where pyarrow is installed; their names. Equal tables give equal bytes."""
-    written = [f"{stem}.csv"]
+    written = table_names(stem)
     with whole_file(written[0]) as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(columns(store))
         rows.writerows(table(store))
-    if find_spec("pyarrow") is not None:
-        written.append(f"{stem}.parquet")
-        _write_parquet(store, written[1])
+    for name in written[1:]:
+        _write_parquet(store, name)
     return written
 
 
@@ -101,7 +112,7 @@ def _arrow_type(store: Store, name: str) -> Any:
 
     if name in ("pareto", "knee"):
         return pyarrow.int64()
-    found = {kind for (kind,) in store.sql.execute(f'SELECT DISTINCT typeof("{name}") FROM sweep')} - {"null"}
+    found = {kind for (kind,) in store.read(f"SELECT DISTINCT typeof({quoted(name)}) FROM sweep")} - {"null"}
     if found == {"integer"}:
         return pyarrow.int64()
     return pyarrow.float64() if found and found <= {"integer", "real"} else pyarrow.string()

@@ -110,7 +110,7 @@ def _compile(node: ast.expr, names: dict[str, None], depth: int) -> _Rule:
 
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):
-            constant = value if isinstance(value, str) else _bounded(value)
+            constant = _writable(value) if isinstance(value, str) else _bounded(value)
             return lambda values: constant
         case ast.Name(id=name):
             if name in _FUNCTIONS:
@@ -123,8 +123,8 @@ def _compile(node: ast.expr, names: dict[str, None], depth: int) -> _Rule:
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
             positive, change = inner(operand), operator.neg if isinstance(sign, ast.USub) else operator.pos
             return lambda values: change(positive(values))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _binary(op, inner(left), inner(right))
+        case ast.BinOp(op=op) if type(op) in _BINARY:
+            return _operations(node, inner)
         case ast.BoolOp(op=op, values=parts):
             return _logic(isinstance(op, ast.And), [inner(each) for each in parts])
         case ast.Compare(left=left, ops=ops, comparators=others) if all(type(each) in _COMPARED for each in ops):
@@ -147,19 +147,32 @@ def _call(node: ast.Call, inner: Callable[[ast.expr], _Rule]) -> _Rule:
     return lambda values: function(*(part(values) for part in parts))
 
 
-def _binary(op: ast.operator, left: _Rule, right: _Rule) -> _Rule:
-    symbol, function = _BINARY[type(op)]
+def _operations(node: ast.BinOp, inner: Callable[[ast.expr], _Rule]) -> _Rule:
+    """`a + b - c`: one operation after another, from the left, and no deeper than its deepest part."""
+    chain: list[ast.BinOp] = []
+    first: ast.expr = node
+    while isinstance(first, ast.BinOp) and type(first.op) in _BINARY:
+        chain.insert(0, first)
+        first = first.left
+    start = inner(first)
+    steps = [(_BINARY[type(each.op)], inner(each.right)) for each in chain]
 
     def rule(values: Values) -> Any:
-        a, b = left(values), right(values)
-        # Text would be multiplied, repeated and formatted by the same signs.
-        if isinstance(a, str) or isinstance(b, str):
-            raise TypeError(symbol)
-        if symbol == "**":
-            _check_power(a, b)
-        return _bounded(function(a, b))
+        found = start(values)
+        for (symbol, function), right in steps:
+            found = _applied(symbol, function, found, right(values))
+        return found
 
     return rule
+
+
+def _applied(symbol: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    # Text would be multiplied, repeated and formatted by the same signs.
+    if isinstance(a, str) or isinstance(b, str):
+        raise TypeError(symbol)
+    if symbol == "**":
+        _check_power(a, b)
+    return _bounded(function(a, b))
 
 
 def _check_power(base: Any, exponent: Any) -> None:
@@ -169,6 +182,13 @@ def _check_power(base: Any, exponent: Any) -> None:
             raise ExpressionError("a number becomes too large")
     elif base < 0 and not float(exponent).is_integer():
         raise ExpressionError("a root of a negative number is no number")
+
+
+def _writable(text: str) -> str:
+    """Text that a table can hold."""
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ExpressionError(f"half of a letter (a lone surrogate) in {text!r}")
+    return text
 
 
 def _bounded(value: Any) -> Any:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.sweep.evaluate import NUMBERS
 from lstmsim.sweep.export import export
-from lstmsim.sweep.store import Store, quoted
+from lstmsim.sweep.store import STATUSES, Store, quoted
 
-__all__ = ["Merged", "merge"]
+__all__ = ["SUFFIX", "Merged", "merge"]
+
+#: How the name of the output ends; the tables stand beside it, with other ends.
+SUFFIX = ".sqlite"
+_RESULT = ("key", "status", *NUMBERS, "reason")
+_KEY, _STATUS = 0, 1
 
 
 @dataclass(frozen=True)
@@ -27,18 +34,34 @@ class Merged:
 def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]]) -> Merged:
     """Join the SQLite files of shards into `out` (new, or a part of the same sweep), and write its tables beside it.
 
-    `InputError` if a file belongs to another sweep, or if two have different results for a point.
+    `InputError` if a file belongs to another sweep or is damaged, if two have different results for a point, or if
+    `out` does not end in `.sqlite`; `out` is then as it was before.
     """
     if not inputs:
         raise InputError("nothing to merge: name at least one file of a shard")
     names = [os.fspath(each) for each in inputs]
     target = os.fspath(out)
+    if not target.lower().endswith(SUFFIX):
+        raise InputError(Mistake(f"OUT {target or repr(target)}", f"expected a file name that ends in {SUFFIX}"))
     for name in names:
         if os.path.realpath(name) == os.path.realpath(target):
             raise InputError(Mistake(name, "is the output too; expected another file"))
+    new = not os.path.exists(target)
+    try:
+        points, total = _join(target, names)
+    except BaseException:
+        if new:
+            with suppress(OSError):
+                os.remove(target)
+        raise
+    with Store(target, create=True) as store:
+        return Merged(target, tuple(export(store, target[: -len(SUFFIX)])), points, total)
+
+
+def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
+    """Put the shards into the target, all or none; the points that are there then, and those of the whole sweep."""
     with Store(names[0], create=False) as first:
-        identity, axes, total = _identity(first), first.axes(), int(first.meta("total") or 0)
-        derived = first.derived()
+        identity, axes, total, derived = _identity(first), first.axes(), first.total(), first.derived()
     for name in names[1:]:
         with Store(name, create=False) as other:
             if _identity(other) != identity:
@@ -46,14 +69,13 @@ def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]])
     with Store(target, create=True) as store:
         if store.meta("identity") not in (None, identity):
             raise InputError(Mistake(target, f"is of another sweep, scenario or version than {names[0]}"))
-        store.begin(identity, axes, total, derived)
-        for name in names:
-            with Store(name, create=False) as shard:
-                _take(store, shard)
-        store.tidy()
-        (points,) = store.sql.execute("SELECT count(*) FROM points").fetchone()
-        stem = os.path.splitext(target)[0]
-        return Merged(target, tuple(export(store, stem)), int(points), total)
+        with store.transaction():
+            store.begin(identity, axes, total, derived)
+            for name in names:
+                with Store(name, create=False) as shard:
+                    _take(store, shard, [name for name, _ in axes], total)
+            store.tidy()
+        return sum(1 for _ in store.statuses()), total
 
 
 def _identity(store: Store) -> str:
@@ -63,24 +85,38 @@ def _identity(store: Store) -> str:
     return identity
 
 
-def _take(store: Store, shard: Store) -> None:
+def _take(store: Store, shard: Store, axes: Sequence[str], total: int) -> None:
     """Add the points of a shard; one that is done elsewhere takes the place of one that failed."""
-    columns = ", ".join(["key", "status", *(quoted(each) for each in NUMBERS), "reason"])
-    present = "SELECT p.key, r.status FROM points p JOIN results r ON r.key = p.key WHERE p.point = ?"
-    with store.transaction():
-        for row in shard.sql.execute("SELECT p.*, r.status FROM points p JOIN results r ON r.key = p.key"):
-            point, status = row[:-1], row[-1]
-            there = store.sql.execute(present, point[:1]).fetchone()
-            if there is not None and "failed" not in (there[1], status) and there[0] != point[1]:
+    columns = ", ".join(["p.point", *(f"p.{quoted(each)}" for each in ("key", *axes))])
+    results = ", ".join(f"r.{quoted(each)}" for each in _RESULT)
+    width = 2 + len(axes)
+    for row in shard.read(f"SELECT {columns}, {results} FROM points p JOIN results r ON r.key = p.key"):
+        point, result = row[:width], row[width:]
+        if not _sound(result) or not isinstance(point[0], int) or not 0 <= point[0] < total:
+            raise shard.damage(f"point {point[0]}, status {result[_STATUS]!r}")
+        present = "SELECT p.key, r.status FROM points p JOIN results r ON r.key = p.key WHERE p.point = ?"
+        there = next(iter(list(store.read(present, point[:1]))), None)
+        if there is not None and there[_KEY] != result[_KEY] and "failed" not in (there[_STATUS], result[_STATUS]):
+            raise _conflict(shard, point[0])
+        text = f"SELECT {', '.join(quoted(each) for each in _RESULT)} FROM results WHERE key = ?"
+        for known in list(store.read(text, result[:1])):
+            if _differ(known, result):
                 raise _conflict(shard, point[0])
-            result = shard.sql.execute(f"SELECT {columns} FROM results WHERE key = ?", point[1:2]).fetchone()
-            known = store.sql.execute(f"SELECT {columns} FROM results WHERE key = ?", point[1:2]).fetchone()
-            if known is not None and "failed" not in (known[1], status) and known != result:
-                raise _conflict(shard, point[0])
-            if there is None or there[1] == "failed":
-                store.put([result], [point])
-        times = shard.sql.execute("SELECT point, seconds FROM timings").fetchall()
-        store.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", times)
+        if there is None or there[_STATUS] == "failed":
+            store.put([result], [point])
+    times = list(shard.read("SELECT point, seconds FROM timings WHERE typeof(seconds) = 'real'"))
+    store.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", times)
+
+
+def _sound(result: Sequence[Any]) -> bool:
+    """Whether a result may be one that was written."""
+    numbers = result[_STATUS] != "done" or all(isinstance(each, int | float) for each in result[2:-1])
+    return numbers and result[_STATUS] in STATUSES and isinstance(result[_KEY], str)
+
+
+def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two results are not the same; reasons may be worded in other ways."""
+    return "failed" not in (one[_STATUS], other[_STATUS]) and one[:-1] != other[:-1]
 
 
 def _conflict(shard: Store, point: int) -> InputError:

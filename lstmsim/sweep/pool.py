@@ -1,30 +1,28 @@
 """Who computes the points: this process, worker processes, or the workers of a dask cluster.
 
 Every executor of `concurrent.futures` will do, for only `submit` is needed. Points go out in chunks of about a quarter
-of a second. When a worker dies, the points that were out are tried once more, each alone, so that one that kills its
-worker takes no other with it.
+of a second. When a worker ends, or the whole executor, the points that were lost are tried once more, each alone, so
+that one that kills its worker takes no other with it.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from itertools import islice
 from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.sweep.evaluate import Outcome, compute_chunk, value_key
+from lstmsim.sweep.processes import CannotStartError, ProcessExecutor
 from lstmsim.sweep.resolve import Resolver, Setup
 
 __all__ = ["dask_executor", "inline", "on_executor", "process_executor"]
 
 _CHUNK_SECONDS = 0.25
 _MOST_POINTS = 500
-_ATTEMPTS_TO_START = 3
+#: So often in a row, without one answer, an executor may break before it is given up.
+_BREAKS_IN_A_ROW = 5
 
 Results = Iterator[list[Outcome]]
 
@@ -36,26 +34,8 @@ def inline(setup: Setup, points: Iterable[int]) -> Results:
 
 
 def process_executor(workers: int) -> Executor:
-    """Worker processes that start afresh (never forked from a process with threads) and end with this one."""
-    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    context = multiprocessing.get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload(["lstmsim.sweep.pool"])
-    return ProcessPoolExecutor(workers, context, _start_worker)
-
-
-def _start_worker() -> None:
-    """An interrupt from the keyboard ends a worker at once; so does the end of the process that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        # A killed parent closes no queue: without this its workers would wait for ever.
-        parent.join()
-        os._exit(1)
+    """Worker processes of this machine."""
+    return ProcessExecutor(workers)
 
 
 def dask_executor(address: str) -> tuple[Executor, int]:
@@ -64,11 +44,14 @@ def dask_executor(address: str) -> tuple[Executor, int]:
         from distributed import Client
     except ImportError:
         raise InputError(Mistake("--dask", "needs the package dask.distributed: pip install 'lstmsim[dask]'")) from None
+    # Some versions of it are typed and some are not.
+    kind: Any = Client
+    client = kind.__new__(kind)
     try:
-        # Some versions of it are typed and some are not.
-        connect: Any = Client
-        client = connect(address, timeout="10s", set_as_default=False)
+        client.__init__(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
+        # Half made, it would try to close a connection that it never had, and complain when that fails.
+        client.status = "closed"
         raise InputError(Mistake(f"--dask {address}", f"no scheduler answers there ({error})")) from None
     return _DaskExecutor(client), max(1, sum(client.nthreads().values()))
 
@@ -89,7 +72,10 @@ class _DaskExecutor(Executor):
 
 
 def on_executor(setup: Setup, points: Iterable[int], make: Callable[[], Executor], workers: int) -> Results:
-    """Compute the points on an executor; `make` is called again when one has broken."""
+    """Compute the points on an executor, every point once; `make` is called again when one has broken.
+
+    `LstmsimError` if executors break again and again, without one answer in between.
+    """
     return _Dispatch(setup, iter(points), make, workers).run()
 
 
@@ -101,18 +87,17 @@ class _Dispatch:
         self.workers = workers
         self.executor = make()
         self.chunk = 1
-        self.out: dict[Future[list[Outcome]], list[int]] = {}
+        #: What is under way: the points, and who has them.
+        self.out: dict[Future[list[Outcome]], tuple[list[int], Executor]] = {}
         self.suspects: list[int] = []
-        self.answered = False
         self.breaks = 0
 
     def run(self) -> Results:
         try:
-            while True:
-                self._fill()
-                if not self.out:
-                    break
+            self._fill()
+            while self.out:
                 yield from self._collect()
+                self._fill()
             for point in self.suspects:
                 yield [self._alone(point)]
         finally:
@@ -122,51 +107,62 @@ class _Dispatch:
 
     def _fill(self) -> None:
         while len(self.out) < 2 * self.workers and (chunk := list(islice(self.points, self.chunk))):
+            future = self._submit(chunk)
+            self.out[future] = (chunk, self.executor)
+
+    def _submit(self, chunk: list[int]) -> Future[list[Outcome]]:
+        """The chunk on its way, with another executor if this one takes nothing any more."""
+        while True:
             try:
-                self.out[self.executor.submit(compute_chunk, self.setup, chunk)] = chunk
-            except BrokenExecutor:
-                self.suspects += chunk
-                return
+                return self.executor.submit(compute_chunk, self.setup, chunk)
+            except BrokenExecutor as error:
+                self._replace(self.executor, error)
 
     def _collect(self) -> Results:
         done, _ = wait(self.out, return_when=FIRST_COMPLETED)
-        broken = False
         for future in done:
-            chunk = self.out.pop(future)
+            chunk, executor = self.out.pop(future)
             try:
                 outcomes = future.result()
             except Exception as error:
                 self.suspects += chunk
-                broken = broken or isinstance(error, BrokenExecutor)
+                self._replace(executor, error)
                 continue
             self._learn(outcomes)
             yield outcomes
-        if broken:
-            # The others are lost too; what still comes back of them is taken in the next rounds.
-            wait(self.out)
-            self._restart()
 
     def _learn(self, outcomes: list[Outcome]) -> None:
-        self.answered = True
+        self.breaks = 0
         mean = sum(each.seconds for each in outcomes) / len(outcomes)
         self.chunk = max(1, min(_MOST_POINTS, 2 * self.chunk, int(_CHUNK_SECONDS / max(mean, 1e-6))))
 
-    def _restart(self) -> None:
-        self.executor.shutdown(wait=False, cancel_futures=True)
+    def _replace(self, executor: Executor, error: Exception) -> None:
+        """Make another executor if the error broke this one, and none has taken its place yet."""
+        if not isinstance(error, BrokenExecutor) or executor is not self.executor:
+            return
+        executor.shutdown(wait=False, cancel_futures=True)
         self.breaks += 1
-        if not self.answered and self.breaks >= _ATTEMPTS_TO_START:
-            raise LstmsimError("the worker processes end before they have done anything; --jobs 1 needs none")
+        if self.breaks >= _BREAKS_IN_A_ROW:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise LstmsimError(f"the workers end before they have done anything; --jobs 1 needs none ({why})")
         self.executor = self.make()
 
     def _alone(self, point: int) -> Outcome:
-        """The second attempt at a point."""
-        try:
-            outcome = self.executor.submit(compute_chunk, self.setup, [point]).result()[0]
-            self.answered = True
-            return outcome
-        except Exception as error:
-            reason = " ".join(f"its worker ended or gave no answer, twice ({type(error).__name__}: {error})".split())
-            if isinstance(error, BrokenExecutor):
-                self._restart()
+        """The second attempt at a point, when nothing else is under way."""
+        while True:
+            future = self._submit([point])
+            try:
+                outcome = future.result()[0]
+            except Exception as error:
+                self._replace(self.executor, error)
+                # Then the point has not been tried.
+                if not isinstance(error, CannotStartError):
+                    return self._failed(point, error)
+            else:
+                self.breaks = 0
+                return outcome
+
+    def _failed(self, point: int, error: Exception) -> Outcome:
+        reason = " ".join(f"its worker ended or gave no answer, twice ({type(error).__name__}: {error})".split())
         key = value_key(Resolver(self.setup), self.setup.sweep.values(point))
         return Outcome(point, key, "failed", None, reason[:500], 0.0)

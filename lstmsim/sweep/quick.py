@@ -146,6 +146,8 @@ class Prepared:
                 return None
             count = change.get("count", entry.get("count", 1))
             arrivals = change.get("arrival", entry.get("arrival", 0))
+            if isinstance(arrivals, dict):
+                return None
             arrivals = arrivals if isinstance(arrivals, list) else [arrivals] * count
             if len(arrivals) != count or len(jobs) + count > schema.MAX_JOBS:
                 return None

@@ -9,14 +9,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.sweep import pool
 from lstmsim.sweep.evaluate import Outcome, point_key
 from lstmsim.sweep.export import export
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.resolve import Resolver, Setup
 from lstmsim.sweep.spec import shard_numbers
-from lstmsim.sweep.store import Store
+from lstmsim.sweep.store import SPELLING, Store
 
 __all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "table_stem"]
 
@@ -83,7 +83,7 @@ def run_sweep(
     with Store(f"{stem}.sqlite", create=True) as store:
         if not resume:
             store.forget()
-        store.begin(setup.identity, axes, len(setup.sweep), [each.name for each in setup.sweep.derived])
+        store.begin(f"{setup.identity} {SPELLING}", axes, len(setup.sweep), [each.name for each in setup.sweep.derived])
         left, counts = _left(setup, store, wanted, retry_failed)
         if progress:
             progress(counts)
@@ -148,6 +148,9 @@ def _compute(
     """Compute what is left, committing as it comes in."""
     count = sum(left)
     if not count:
+        if dask is not None:
+            # A wrong address is said also where it is not needed.
+            pool.dask_executor(dask)[0].shutdown(wait=False)
         return counts
     results = _results(setup, _numbers(left), count, jobs, dask)
     waiting: list[Outcome] = []
@@ -170,6 +173,9 @@ def _compute(
         # Also what came in before an interrupt is kept.
         commit()
         results.close()
+    if counts.done != counts.total:
+        missing = counts.total - counts.done
+        raise LstmsimError(f"{store.path}: {missing:,} points were never computed; the same command goes on with them")
     return counts
 
 

@@ -54,10 +54,15 @@ class Group:
     axes: tuple[Axis, ...]
     combine: str = "product"
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many combinations there are, also where they are too many for `len`."""
         if self.combine == "zip":
             return len(self.axes[0].values)
         return prod(len(axis.values) for axis in self.axes)
+
+    def __len__(self) -> int:
+        return self.size
 
     def values(self, number: int) -> list[Value]:
         """The values of the axes at combination `number`.
@@ -90,8 +95,13 @@ class Sweep:
     constraints: tuple[str, ...] = ()
     name: str = field(default="sweep", compare=False)
 
+    @property
+    def size(self) -> int:
+        """How many points there are, also where they are too many for `len`."""
+        return prod(group.size for group in self.groups)
+
     def __len__(self) -> int:
-        return prod(len(group) for group in self.groups)
+        return self.size
 
     def __getstate__(self) -> dict[str, object]:
         # Compiled expressions stay in the process that compiled them.
@@ -127,7 +137,7 @@ class Sweep:
         values = dict(zip((axis.name for axis in self.axes), chosen, strict=True))
         for each, rule in zip(self.derived, self._rules[0], strict=True):
             try:
-                values[each.name] = rule(values)
+                values[each.name] = _kept(each, rule, values)
             except ExpressionError:
                 values[each.name] = None
         return values
@@ -137,13 +147,21 @@ class Sweep:
         try:
             for each, rule in zip(self.derived, self._rules[0], strict=True):
                 if values[each.name] is None:
-                    rule(values)
+                    _kept(each, rule, values)
             for text, rule in zip(self.constraints, self._rules[1], strict=True):
                 if not rule(values):
                     return f"{text} is false"
         except ExpressionError as error:
             return str(error)
         return None
+
+
+def _kept(derived: Derived, rule: Expression, values: Mapping[str, Value]) -> Value:
+    """A derived value; `ExpressionError` if it has none, or one that no table can hold."""
+    value: Value = rule(values)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ExpressionError(f"{derived.text}: a whole number of 2**63 or more fits in no table")
+    return value
 
 
 def shard_numbers(total: int, shard: tuple[int, int]) -> Iterator[int]:

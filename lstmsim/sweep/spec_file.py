@@ -66,8 +66,8 @@ class _Reader(AxisReader):
         self._expressions(derived)
         constraints = self._constraints()
         sweep = Sweep(tuple(groups), tuple(each for each, _ in derived), tuple(constraints), name)
-        if groups and all(axis.values for axis in sweep.axes) and len(sweep) > MAX_POINTS:
-            document.blame(("axes",), f"make {len(sweep):,} points, at most {MAX_POINTS:,} are possible")
+        if groups and all(axis.values for axis in sweep.axes) and sweep.size > MAX_POINTS:
+            document.blame(("axes",), f"make {sweep.size:,} points, at most {MAX_POINTS:,} are possible")
         scenario, scenario_name = self._scenario()
         if document.mistakes:
             raise InputError(sorted(dict.fromkeys(document.mistakes), key=_line))
@@ -85,7 +85,7 @@ class _Reader(AxisReader):
         derived: list[tuple[Derived, DataPath]] = []
         if not isinstance(axes, list):
             group = self._group(("axes",), ("combine",), derived)
-            return [group] if group else [], derived
+            return [group] if group is not None else [], derived
         if "combine" in document.data:
             document.blame(("combine",), "stands in each group where `axes` is a list of groups", key=True)
         if not axes:
@@ -101,14 +101,14 @@ class _Reader(AxisReader):
                 document.blame((*path, "axes"), "required key is missing (the axes of the group)")
                 continue
             group = self._group((*path, "axes"), (*path, "combine"), derived)
-            groups += [group] if group else []
+            groups += [group] if group is not None else []
         return groups, derived
 
     def _group(self, path: DataPath, combine_path: DataPath, derived: list[tuple[Derived, DataPath]]) -> Group | None:
         document = self.document
         entries = document.at(path)
         if not isinstance(entries, dict) or not entries:
-            document.blame(path, f"must be a mapping of names to axes, at least 1, got {self.show(path)}")
+            document.blame(path, f"must be a mapping of names to axes, at least 1, got {self.show_empty(path)}")
             return None
         holder = document.at(combine_path[:-1])
         combine = holder.get("combine", "product")
@@ -147,9 +147,10 @@ class _Reader(AxisReader):
             self.document.blame(place, str(error))
             return
         spelled = {name.lower(): str(path[-1]) for name, path in self.names.items()}
-        choices = [spelled[each] for each in known]
+        choices = [spelled[each] for each in known if each not in self.refused]
         for name in names:
-            if name not in choices:
+            # A name that is refused where it stands is not refused once more where it is used.
+            if name not in choices and name.lower() not in self.refused:
                 hint = nearest(name, choices) or f"; there are: {listed(choices, 'and')}"
                 self.document.blame(place, f"no axis called {show(name)}{hint}")
 

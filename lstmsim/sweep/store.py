@@ -18,9 +18,24 @@ from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.sweep.evaluate import NUMBERS, Outcome
 from lstmsim.sweep.spec import Value
 
-__all__ = ["FORMAT", "Store", "quoted"]
+__all__ = ["FORMAT", "SPELLING", "STATUSES", "Store", "quoted"]
 
 FORMAT = "lstmsim sweep 1"
+#: Part of what `begin` is told: to be raised when values and reasons are spelled in another way than before.
+SPELLING = "2"
+#: What can become of a point.
+STATUSES = ("done", "infeasible", "failed")
+#: Errors that say nothing about the file: a full or broken disk, no permission, another process.
+_MACHINE = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+)
 _WRITES = "another process writes to it"
 
 
@@ -61,9 +76,8 @@ class Store:
                 if not tables:
                     self._create()
                 self.sql.execute("COMMIT")
-        except sqlite3.Error as error:
-            locked = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
-            text = _WRITES if locked else f"is no table of a sweep ({error})"
+        except (sqlite3.Error, UnicodeError) as error:
+            text = _WRITES if _locked(error) else f"is no table of a sweep ({error})"
             raise InputError(Mistake(self.path, text)) from None
         if tables and ("meta" not in tables or self.meta("format") != FORMAT):
             raise InputError(Mistake(self.path, "is no table of a sweep that this version of lstmsim can read"))
@@ -85,11 +99,20 @@ class Store:
 
     def meta(self, name: str) -> str | None:
         """A text about the whole file, None if there is none of that name."""
+        rows = list(self.read("SELECT content FROM meta WHERE name = ?", [name]))
+        return str(rows[0][0]) if rows else None
+
+    def read(self, text: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query; `InputError` if the file is damaged."""
         try:
-            row = self.sql.execute("SELECT content FROM meta WHERE name = ?", [name]).fetchone()
-        except sqlite3.Error as error:
-            raise InputError(Mistake(self.path, f"is damaged ({error})")) from None
-        return None if row is None else str(row[0])
+            yield from self.sql.execute(text, values)
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise self.damage(error) from None
+
+    def damage(self, why: object) -> InputError:
+        """The error for a file that does not hold what was written, or that another process holds."""
+        text = _WRITES if _locked(why) else f"is damaged ({why}); a sweep without that file begins anew"
+        return InputError(Mistake(self.path, text))
 
     def begin(
         self, identity: str, axes: Sequence[tuple[str, Sequence[str]]], total: int, derived: Sequence[str] = ()
@@ -129,12 +152,19 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of the block or nothing of it; a full disk is a `LstmsimError`."""
+        """All of the block or nothing of it, also of blocks within it; a full disk is a `LstmsimError`."""
+        within = self.sql.in_transaction
+        if within:
+            yield
+            return
         try:
             self.sql.execute("BEGIN IMMEDIATE")
             yield
             self.sql.execute("COMMIT")
         except sqlite3.Error as error:
+            # The lowest byte is the kind of error, the others say more.
+            if error.sqlite_errorcode & 0xFF not in _MACHINE:
+                raise self.damage(error) from None
             raise LstmsimError(f"{self.path}: {error}; results up to the last commit are kept") from None
         finally:
             if self.sql.in_transaction:
@@ -160,7 +190,8 @@ class Store:
         if results:
             self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", results)
         if points:
-            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", points)
+            plain = ([_spelled(value) for value in row] for row in points)
+            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", plain)
 
     def tidy(self) -> None:
         """Forget failures that no point has any more."""
@@ -169,13 +200,12 @@ class Store:
 
     def has(self, key: str) -> bool:
         """Whether that scenario has been simulated."""
-        found = self.sql.execute("SELECT 1 FROM results WHERE key = ? AND status = 'done'", [key])
-        return found.fetchone() is not None
+        return bool(list(self.read("SELECT 1 FROM results WHERE key = ? AND status = 'done'", [key])))
 
     def has_any(self) -> bool:
         """Whether anything has been simulated that no point has."""
         text = "SELECT 1 FROM results WHERE status = 'done' AND key NOT IN (SELECT key FROM points) LIMIT 1"
-        return self.sql.execute(text).fetchone() is not None
+        return bool(list(self.read(text)))
 
     def link(self, points: Sequence[Sequence[Any]]) -> None:
         """Give points (number, key, values) the results that are there already."""
@@ -184,20 +214,51 @@ class Store:
 
     def statuses(self) -> Iterator[tuple[int, str]]:
         """Every point that has a result, and its status."""
-        return self.sql.execute("SELECT p.point, r.status FROM points p JOIN results r ON r.key = p.key")
+        total = self.total()
+        for point, status in self.read("SELECT p.point, r.status FROM points p JOIN results r ON r.key = p.key"):
+            if status not in STATUSES or not 0 <= point < total:
+                raise self.damage(f"point {point}, status {status!r}")
+            yield point, status
+
+    def reasons(self, status: str) -> list[tuple[str, int]]:
+        """Why points have that status, and how many each, the most frequent first."""
+        text = "SELECT reason, count(*) FROM sweep WHERE status = ? GROUP BY reason ORDER BY count(*) DESC, min(point)"
+        return [(str(reason), int(count)) for reason, count in self.read(text, [status])]
 
     def axes(self) -> list[tuple[str, tuple[str, ...]]]:
         """Names and paths of the axes, then of derived values."""
-        return [(str(name), tuple(paths)) for name, paths in json.loads(self.meta("axes") or "[]")]
+        return [(str(name), tuple(paths)) for name, paths in self._listed("axes")]
 
     def derived(self) -> list[str]:
         """Names among the axes that are computed from others."""
-        return [str(name) for name in json.loads(self.meta("derived") or "[]")]
+        return [str(name) for name in self._listed("derived")]
+
+    def total(self) -> int:
+        """Points of the whole sweep."""
+        text = self.meta("total") or "0"
+        if not text.isdecimal():
+            raise self.damage(f"total {text!r}")
+        return int(text)
+
+    def _listed(self, name: str) -> list[Any]:
+        try:
+            found: list[Any] = json.loads(self.meta(name) or "[]")
+        except ValueError as error:
+            raise self.damage(error) from None
+        return found
 
     def rows(self, columns: Sequence[str], where: str = "") -> Iterator[tuple[Any, ...]]:
         """Those columns of the table, in the order of the points; `where` is an SQL condition of ours."""
-        text = f"SELECT {', '.join(quoted(each) for each in columns)} FROM sweep {where}"
-        return self.sql.execute(text)
+        return self.read(f"SELECT {', '.join(quoted(each) for each in columns)} FROM sweep {where}")
+
+
+def _locked(error: object) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def _spelled(value: Value) -> Value:
+    """SQLite knows no truth values: they would come back as 1 and 0."""
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _marks(rows: Sequence[Sequence[Any]]) -> str:

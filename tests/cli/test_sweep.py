@@ -1,13 +1,15 @@
-"""`lstmsim sweep` and `lstmsim merge` as users call them."""
+"""`lstmsim sweep` as users call it."""
 
 from __future__ import annotations
 
 import csv
+import gc
 from pathlib import Path
 
 import pytest
 
 from lstmsim.cli.sweep import bar_line
+from lstmsim.sweep import evaluate
 from lstmsim.sweep.run import Progress
 from tests.cli.runner import call
 
@@ -45,17 +47,6 @@ def test_a_sweep_writes_its_tables_and_its_picture(spec: str, tmp_path: Path) ->
     assert "had a result" not in call("sweep", spec, "--out", str(out), "--jobs", "1", "--no-resume").stderr
 
 
-def test_shards_are_merged(spec: str, tmp_path: Path) -> None:
-    for shard in ("1/2", "2/2"):
-        assert call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", "--shard", shard).exit_code == 0
-    one, two, out = (str(tmp_path / f"{name}.sqlite") for name in ("sweep-1-of-2", "sweep-2-of-2", "all"))
-    part = call("merge", out, two)
-    assert part.stdout == "4 of 8 points; 4 are missing\n"
-    assert call("merge", out, one, two).stdout == "8 of 8 points\n"
-    call("sweep", spec, "--out", str(tmp_path), "--jobs", "1")
-    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "sweep.csv").read_bytes()
-
-
 def test_overrides_change_the_scenario(spec: str, tmp_path: Path) -> None:
     for steps in ("1", "50"):
         call("sweep", spec, "--out", str(tmp_path / steps), "--jobs", "1", "--set", f"jobs.0.steps={steps}")
@@ -87,10 +78,80 @@ def test_mistakes_have_their_places_and_outputs_are_looked_at_first(spec: str, t
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"{spec}:10:14: axes.ep.path: chip.cores.0.epp: unknown key; did you mean 'ep'?" in result.stderr
     assert call("sweep", spec, "--out", spec).stderr == f"--out {spec}: cannot be a folder (File exists)\n"
-    wrong = call("merge", str(tmp_path / "nowhere" / "a.sqlite"), spec)
-    assert wrong.exit_code == 2
-    assert "there is no folder" in wrong.stderr
-    assert "is no table of a sweep" in call("merge", str(tmp_path / "a.sqlite"), spec).stderr
+    picture = call("sweep", spec, "--out", str(tmp_path), "--plot", str(tmp_path / "sweep.png"))
+    assert (picture.exit_code, picture.stdout) == (2, "")
+    assert "--plot's numbers; expected another file" in picture.stderr
+
+
+def test_reasons_of_infeasible_points_are_told_the_most_frequent_first(spec: str, tmp_path: Path) -> None:
+    text = SPEC.replace("from: 2, to: 16, factor: 2", "values: [2, 4, 8, 3.0, eight]") + "  - vp + 16 < 16 * ep\n"
+    Path(spec).write_text(text.replace('constraints: ["ep * vp <= 256"]', "constraints:"), encoding="utf-8")
+    result = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert (result.exit_code, result.stdout) == (0, "10 points: 4 simulated, 6 infeasible, 0 failed\n")
+    told = [line for line in result.stderr.splitlines() if line.startswith("infeasible: ")]
+    assert told == [
+        "infeasible: 3 points: vp + 16 < 16 * ep is false",
+        "infeasible: 2 points: vp + 16 < 16 * ep: only numbers can be added, multiplied and ordered",
+        "infeasible: 1 point: chip.cores.0.ep=3.0: must be a whole number, got 3.0; write 3",
+    ]
+
+
+def test_many_reasons_are_counted_together(spec: str, tmp_path: Path) -> None:
+    text = SPEC.replace("from: 2, to: 16, factor: 2", "values: [2, 2.5, 3.5, 4.5, 5.5, 6.5]")
+    Path(spec).write_text(text, encoding="utf-8")
+    told = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1").stderr
+    assert told.count("infeasible: 2 points: chip.cores.0.ep=") == 5
+    Path(spec).write_text(text.replace("6.5]", "6.5, 7.5, x]").replace("constraints", "name: a #"), encoding="utf-8")
+    told = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1").stderr
+    assert told.count("infeasible: 2 points: chip.cores.0.ep=") == 5
+    assert "infeasible: 4 points for 2 other reasons" in told
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "reason"),
+    [
+        ("jobs.0.model", "[lstm-51]", "no model called 'lstm-51'; did you mean 'lstm-512'?"),
+        ("chip", "[column-npu-64]", "no chip called 'column-npu-64'; did you mean 'column-npu-64k'?"),
+        ("jobs.0.model", "[nowhere.yaml]", "no file called 'nowhere.yaml'"),
+        ("chip.cores.0.npe", "[eight]", "must be a whole number, got 'eight'"),
+    ],
+)
+def test_a_sweep_that_simulates_nothing_is_a_mistake_but_has_its_table(
+    spec: str, tmp_path: Path, path: str, values: str, reason: str
+) -> None:
+    text = SPEC.replace("axes:", f"axes:\n  wrong: {{path: {path}, values: {values}}}").replace("to: 16", "to: 8")
+    Path(spec).write_text(text, encoding="utf-8")
+    picture = ["--plot", str(tmp_path / "map.png")]
+    result = call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", *picture)
+    assert (result.exit_code, result.stdout) == (2, "6 points: 0 simulated, 6 infeasible, 0 failed\n")
+    (line,) = [each for each in result.stderr.splitlines() if "nothing could be simulated" in each]
+    assert line.startswith(f"{spec}: nothing could be simulated: 6 points: {path}=")
+    assert reason in line
+    assert len((tmp_path / "sweep.csv").read_text(encoding="utf-8").splitlines()) == 7
+    # The few points of a shard may all be infeasible.
+    shard = call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", "--shard", "1/2")
+    assert shard.exit_code == 0
+    assert f"infeasible: 3 points: {path}=" in shard.stderr
+
+
+def test_a_sweep_that_only_fails_is_no_success(spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "numbers_of", lambda *_: 1 // 0)
+    Path(spec).write_text(SPEC.replace("<= 256", "> 0").replace("to: 16", "to: 8"), encoding="utf-8")
+    result = call("sweep", spec, "--out", str(tmp_path), "--jobs", "1")
+    assert (result.exit_code, result.stdout) == (1, "6 points: 0 simulated, 0 infeasible, 6 failed\n")
+    assert "nothing could be simulated: 6 points: internal error: ZeroDivisionError" in result.stderr
+
+
+def test_a_wrong_address_of_a_cluster_is_one_line_also_where_nothing_is_left_to_do(spec: str, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    for _ in range(2):
+        result = call("sweep", spec, "--out", str(tmp_path), "--dask", "foo")
+        # A client that is half made would complain here.
+        gc.collect()
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith("--dask foo: no scheduler answers there (")
+        assert result.stderr.count("\n") == 1
+        call("sweep", spec, "--out", str(tmp_path), "--jobs", "1")
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,18 @@ def test_other_axes_make_a_map_each_up_to_a_page(tmp_path: Path) -> None:
     assert len(numbers) == MAX_PANELS * 6
 
 
+def test_points_that_have_no_place_on_a_map_are_counted(tmp_path: Path) -> None:
+    axes = {"ep": {**EP, "from": 4}, "vp": {**VP, "values": [16, None, 32]}}
+    figure, numbers = drawn(tmp_path, axes)
+    assert "3 points whose ep or vp is no number are not drawn" in figure.get_suptitle()
+    assert {row["vp"] for row in numbers} == {"16", "32"}
+    whole, _ = drawn(tmp_path / "whole", {"ep": {**EP, "from": 4}, "vp": VP})
+    assert "not drawn" not in whole.get_suptitle()
+    # Without any place there is no map.
+    _, front = drawn(tmp_path / "none", {"ep": {**EP, "from": 4}, "vp": {**VP, "values": [None, "x"]}})
+    assert [(row["point"], row["pareto"]) for row in front if row["pareto"] == "1"]
+
+
 def test_an_axis_of_array_sizes_gives_utilization_curves(tmp_path: Path) -> None:
     axes = {
         "npe": {"path": "chip.cores.0.npe", "from": 256, "to": 1024, "factor": 2},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 CORE = {"npe": 256, "ep": 8, "vp": 32, "threads": 2, "tail_width": 16}
@@ -21,3 +23,12 @@ def spec(**changes: Any) -> dict[str, Any]:
         "hidden": {"path": HIDDEN, "from": 16, "to": 32, "step": 8},
     }
     return {"scenario": SCENARIO, "axes": axes, "constraints": ["vp <= 2 * hidden"], **changes}
+
+
+def table(folder: Path, name: str = "sweep") -> bytes:
+    return (folder / f"{name}.csv").read_bytes()
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with open(folder / "sweep.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

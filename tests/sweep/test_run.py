@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import os
-import random
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import lstmsim
-from lstmsim.errors import InputError, LstmsimError
+from lstmsim.errors import InputError
 from lstmsim.sweep import evaluate, pool, run
 from lstmsim.sweep.evaluate import NUMBERS, Outcome, compute_chunk
 from lstmsim.sweep.merge import merge
@@ -27,24 +18,7 @@ from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.resolve import Resolver, Setup
 from lstmsim.sweep.run import run_sweep
 from lstmsim.sweep.store import Store
-from tests.sweep.specs import spec
-
-
-def table(folder: Path, name: str = "sweep") -> bytes:
-    return (folder / f"{name}.csv").read_bytes()
-
-
-def rows(folder: Path) -> list[dict[str, str]]:
-    with open(folder / "sweep.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The small sweep, run in this process without a break."""
-    folder = tmp_path_factory.mktemp("whole")
-    run_sweep(spec(), folder, jobs=1)
-    return folder
+from tests.sweep.specs import rows, spec, table
 
 
 def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) -> None:
@@ -99,120 +73,6 @@ def test_what_has_a_result_is_not_computed_again(whole: Path, tmp_path: Path, mo
     computed.clear()
     run_sweep(spec(), tmp_path, jobs=1, resume=False)
     assert computed == list(range(60))
-
-
-CHILD = """
-import os, signal, sys
-from lstmsim.sweep import run
-from lstmsim.sweep.store import Store
-from tests.sweep.specs import spec
-
-def killing(self, results, points):
-    put(self, results, points)
-    Store.left -= len(points)
-    if Store.left <= 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-if __name__ == "__main__":
-    # Every point is a commit, so that a kill finds the file in all its states.
-    run._COMMIT_POINTS = run.pool._MOST_POINTS = 1
-    put, Store.put, Store.left = Store.put, killing, int(sys.argv[3])
-    run.run_sweep(spec(), sys.argv[1], jobs=int(sys.argv[2]))
-"""
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-
-
-def child(folder: Path, jobs: int, points: int) -> subprocess.Popen[bytes]:
-    """A sweep in a process of its own that kills itself while it writes that point, counted from 1."""
-    script = folder / "child.py"
-    script.write_text(CHILD, encoding="utf-8")
-    return subprocess.Popen([sys.executable, script, folder / "out", str(jobs), str(points)], env=ENVIRONMENT)
-
-
-def recorded(folder: Path) -> int:
-    """Points in the file of a sweep that was killed."""
-    with Store(folder / "sweep.sqlite", create=False) as store:
-        return len(list(store.statuses()))
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_sweep_killed_while_it_writes_keeps_all_it_had_written(whole: Path, tmp_path: Path, jobs: int) -> None:
-    before = 0
-    for points in (1, 9, 23):
-        assert child(tmp_path, jobs, points).wait() == -signal.SIGKILL
-        assert recorded(tmp_path / "out") == before + points - 1
-        before += points - 1
-    assert run_sweep(spec(), tmp_path / "out", jobs=jobs).progress.reused == before == 30
-    assert table(tmp_path / "out") == table(whole)
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_sweep_killed_at_any_moment_goes_on_to_the_same_table(whole: Path, tmp_path: Path, jobs: int) -> None:
-    chance, path = random.Random(jobs), tmp_path / "out" / "sweep.sqlite"
-    for _ in range(2):
-        running, wanted = child(tmp_path, jobs, 1000), chance.randrange(50)
-        while running.poll() is None and not (path.exists() and changes(path) >= wanted):
-            time.sleep(0.0005)
-        running.kill()
-        running.wait()
-    before = recorded(tmp_path / "out") if path.exists() and path.stat().st_size else 0
-    assert run_sweep(spec(), tmp_path / "out", jobs=jobs).progress.reused == before
-    assert table(tmp_path / "out") == table(whole)
-
-
-def changes(path: Path) -> int:
-    """The change counter of an SQLite file, read without a lock (bytes 24 to 27 of its header)."""
-    with open(path, "rb") as file:
-        return int.from_bytes(file.read(28)[24:], "big")
-
-
-class Dying(Executor):
-    """Computes in threads; some points break it, as a worker that dies breaks a pool of processes."""
-
-    def __init__(self, deadly: set[int], deaths: list[int]) -> None:
-        self.threads = ThreadPoolExecutor(1)
-        self.deadly, self.deaths = deadly, deaths
-        self.broken = False
-
-    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        if self.broken:
-            raise BrokenProcessPool("broken before")
-
-        def work() -> Any:
-            found = self.deadly & set(arguments[1])
-            if found or self.broken:
-                self.broken = True
-                self.deaths.extend(found)
-                raise BrokenProcessPool("a worker died")
-            return function(*arguments)
-
-        return self.threads.submit(work)
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        self.threads.shutdown(wait, cancel_futures=cancel_futures)
-
-
-def test_a_point_that_kills_its_worker_twice_fails_alone_and_is_retried_on_request(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deadly, deaths = {17, 42}, list[int]()
-    monkeypatch.setattr(pool, "process_executor", lambda workers: Dying(deadly, deaths))
-    result = run_sweep(spec(), tmp_path, jobs=2)
-    assert sorted(deaths) == [17, 17, 42, 42]
-    assert (result.progress.done, result.progress.failed) == (60, 2)
-    failed = [row for row in rows(tmp_path) if row["status"] == "failed"]
-    assert [int(row["point"]) for row in failed] == [17, 42]
-    assert all("its worker ended" in row["reason"] for row in failed)
-    deadly.clear()
-    assert run_sweep(spec(), tmp_path, jobs=2).progress.failed == 2
-    assert run_sweep(spec(), tmp_path, jobs=2, retry_failed=True).progress.failed == 0
-    assert table(tmp_path) == table(whole)
-
-
-def test_workers_that_cannot_start_end_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "process_executor", lambda workers: Dying(set(range(60)), []))
-    with pytest.raises(LstmsimError, match="before they have done anything"):
-        run_sweep(spec(), tmp_path, jobs=2)
 
 
 def test_an_error_of_ours_in_one_point_is_kept_and_shown(
@@ -275,35 +135,6 @@ def test_a_file_that_is_no_sweep_is_refused_or_begun(tmp_path: Path, content: by
     assert path.read_bytes() == before
 
 
-def test_merge_refuses_what_does_not_belong_together(whole: Path, tmp_path: Path) -> None:
-    run_sweep(spec(), tmp_path, jobs=1, shard=(1, 2))
-    run_sweep(spec(constraints=[]), tmp_path / "other", jobs=1, shard=(2, 2))
-    half, other = tmp_path / "sweep-1-of-2.sqlite", tmp_path / "other" / "sweep-2-of-2.sqlite"
-    with pytest.raises(InputError, match="is of another sweep"):
-        merge(tmp_path / "all.sqlite", [half, other])
-    with pytest.raises(InputError, match="is the output too"):
-        merge(half, [half])
-    with pytest.raises(InputError, match="no file called"):
-        merge(tmp_path / "all.sqlite", [tmp_path / "none.sqlite"])
-    changed = sqlite3.connect(half)
-    changed.execute("UPDATE results SET makespan_cycles = makespan_cycles + 1 WHERE status = 'done'")
-    changed.commit()
-    changed.close()
-    with pytest.raises(InputError, match=r"point \d+ has another result there"):
-        merge(tmp_path / "both.sqlite", [whole / "sweep.sqlite", half])
-
-
-def test_merge_takes_what_is_done_over_what_failed(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pool, "process_executor", lambda workers: Dying({5, 8}, []))
-    run_sweep(spec(), tmp_path, jobs=2)
-    for order in ([tmp_path, whole], [whole, tmp_path]):
-        out = tmp_path / f"from-{order[0].name}.sqlite"
-        merge(out, [each / "sweep.sqlite" for each in order])
-        assert out.with_suffix(".csv").read_bytes() == table(whole)
-
-
 def test_progress_counts_up_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_COMMIT_POINTS", 7)
     seen: list[run.Progress] = []
@@ -326,3 +157,69 @@ def test_a_dask_cluster_gives_the_same_table(whole: Path, tmp_path: Path) -> Non
     with cluster:
         run_sweep(spec(), tmp_path, dask=cluster.scheduler_address)
     assert table(tmp_path) == table(whole)
+
+
+def test_a_derived_value_that_no_table_holds_makes_its_point_infeasible(tmp_path: Path) -> None:
+    axes: dict[str, dict[str, Any]] = {
+        "s": {"path": "jobs.0.steps", "values": [2, 9]},
+        "big": {"path": "jobs.0.arrival", "expression": "s ** 21 - 1"},
+        "small": {"path": "chip.cores.0.switch_cycles", "expression": "min(1, big)"},
+    }
+    result = run_sweep(spec(axes=axes, constraints=[]), tmp_path, jobs=1)
+    assert (result.progress.done, result.progress.infeasible, result.progress.failed) == (2, 1, 0)
+    fine, large = rows(tmp_path)
+    assert (fine["status"], fine["big"], large["big"]) == ("done", str(2**21 - 1), "")
+    assert large["reason"] == "s ** 21 - 1: a whole number of 2**63 or more fits in no table"
+    # The largest that fits.
+    axes["big"]["expression"] = "2 ** 62 - 1 + 2 ** 62 - s + 2"
+    run_sweep(spec(axes=axes, constraints=[]), tmp_path / "edge", jobs=1)
+    assert [row["big"] for row in rows(tmp_path / "edge")] == [str(2**63 - 1), str(2**63 - 8)]
+
+
+SCENARIO_FILE = """
+chip: {kind: column-npu, frequency_mhz: 100, cores: [{npe: 64, ep: 4}]}
+jobs: [{model: lstm-256, steps: 2, core: 0}, {model: lstm-256, steps: 2, core: 1}]
+"""
+SWEEP_FILE = """
+scenario: sub/base.yaml
+axes:
+  count: {path: chip.cores.0.count, values: [1, 2]}
+  model: {path: jobs.0.model, values: [lstm-256, sub/there.yaml, sub/broken.yaml, sub/ther.yaml]}
+"""
+
+
+def test_reasons_do_not_depend_on_how_the_file_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "somewhere"
+    inner = folder / "sub" / "sub"
+    inner.mkdir(parents=True)
+    (folder / "s.yaml").write_text(SWEEP_FILE, encoding="utf-8")
+    (folder / "sub" / "base.yaml").write_text(SCENARIO_FILE, encoding="utf-8")
+    (inner / "there.yaml").write_text("layers: [{cell: lstm, hidden: 16, input: 16}]", encoding="utf-8")
+    (inner / "broken.yaml").write_text("layers: [{cell: lstm, hidden: 0, input: 16}]", encoding="utf-8")
+    found = []
+    for number, (start, name) in enumerate(
+        [(folder, "s.yaml"), (folder, "./s.yaml"), (folder, str(folder / "s.yaml")), (inner, "../../s.yaml")]
+    ):
+        monkeypatch.chdir(start)
+        run_sweep(name, tmp_path / str(number), jobs=1)
+        found.append(table(tmp_path / str(number)))
+    reasons = {row["reason"] for row in rows(tmp_path / "0")}
+    assert any("sub/broken.yaml:1" in each for each in reasons), reasons
+    assert any("no file called 'sub/ther.yaml'; did you mean 'sub/there.yaml'?" in each for each in reasons), reasons
+    assert any(each.startswith("base.yaml:3") for each in reasons), reasons
+    assert len(set(found)) == 1
+
+
+def test_truth_values_are_written_as_such(tmp_path: Path) -> None:
+    axes = {
+        "n": {"path": "jobs.0.steps", "values": [1, 2]},
+        "odd": {"path": "jobs.0.name", "expression": "n == 1"},
+        "flag": {"path": "chip.cores.0.vp", "values": [True, None]},
+    }
+    run_sweep(spec(axes=axes, constraints=[]), tmp_path, jobs=1)
+    assert [(row["n"], row["odd"], row["flag"]) for row in rows(tmp_path)] == [
+        ("1", "true", "true"),
+        ("1", "true", ""),
+        ("2", "false", "true"),
+        ("2", "false", ""),
+    ]

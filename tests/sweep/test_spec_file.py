@@ -48,6 +48,11 @@ def test_a_zip_steps_together_and_groups_are_multiplied() -> None:
         ({"from": 2, "to": 4}, [2, 3, 4]),
         ({"from": 3, "to": 30, "factor": 2}, [3, 6, 12, 24]),
         ({"from": 0, "to": 1, "step": 0.1}, [each * 0.1 for each in range(11)]),
+        ({"from": 0.1, "to": 0.3, "step": 0.1}, [0.1, 0.2, 0.3]),
+        ({"from": 0.1, "to": 0.7, "step": 0.2}, [0.1, 0.3, 0.5, 0.7]),
+        ({"from": 0.1, "to": 0.29999, "step": 0.1}, [0.1, 0.2]),
+        ({"from": 1, "to": 1.331, "factor": 1.1}, [1, 1.1, 1.21, 1.331]),
+        ({"from": 1, "to": 2**62 - 1, "factor": 2}, [2**each for each in range(62)]),
         ({"values": ["a", None, True, 2.5]}, ["a", None, True, 2.5]),
     ],
 )
@@ -62,11 +67,14 @@ def test_an_expression_adds_a_value_but_no_points() -> None:
 
 MISTAKES = [
     ("axis: {}", "s.yaml:2:1: axis: unknown key; did you mean 'axes'?"),
-    ("axes: {}", "s.yaml:2:7: axes: must be a mapping of names to axes, at least 1"),
+    ("axes: {}", "s.yaml:2:7: axes: must be a mapping of names to axes, at least 1, got an empty one"),
     ("axes: {ep: {path: chip.cores.0.ep}}", "s.yaml:2:12: axes.ep: needs one of: values"),
     ("axes: {ep: {values: [1]}}", "s.yaml:2:12: axes.ep.path: required key is missing"),
     ("axes: {ep: {path: a, values: [1], from: 2}}", "axes.ep: needs one of: values"),
-    ("axes: {ep: {path: a, values: []}}", "s.yaml:2:30: axes.ep.values: must be a list of at least one value"),
+    (
+        "axes: {ep: {path: a, values: []}}",
+        "s.yaml:2:30: axes.ep.values: must be a list of at least one value, got an empty one",
+    ),
     ("axes: {ep: {path: a, values: [1, [2]]}}", "s.yaml:2:34: axes.ep.values.1: must be a number"),
     ("axes: {ep: {path: a, values: [1, .nan]}}", "s.yaml:2:34: axes.ep.values.1: must be a number"),
     ("axes: {ep: {path: a, values: [1], step: 2}}", "s.yaml:2:35: axes.ep.step: belongs to a range"),
@@ -95,6 +103,22 @@ MISTAKES = [
         "axes: {a: {path: a, from: 1, to: 9999}, b: {path: b, from: 1, to: 9999}}",
         "s.yaml:2:7: axes: make 99,980,001 points, at most 10,000,000",
     ),
+    (
+        "axes: {" + ", ".join(f"{name}: {{path: x.{name}, from: 1, to: 1000000}}" for name in "abcd") + "}",
+        "s.yaml:2:7: axes: make 1,000,000,000,000,000,000,000,000 points, at most 10,000,000",
+    ),
+    (
+        "axes: {a: {path: chip.cores.0.ep, values: [1]}, b: {path: [x, chip.cores.00.ep], values: [2]}}",
+        "s.yaml:2:59: axes.b.path: chip.cores.00.ep is set by another axis too (s.yaml:2:18: axes.a.path)",
+    ),
+    (
+        "axes: [{axes: {a: {path: x, values: [1]}}}, {axes: {b: {path: x, expression: a}}}]",
+        "axes.1.axes.b.path: x is set by another axis too (s.yaml:2:26: axes.0.axes.a.path)",
+    ),
+    (
+        'axes: {a: {path: jobs.0.name, values: [fine, "\\ud800"]}}',
+        "s.yaml:2:46: axes.a.values.1: must be a number below 2**63, text (no lone surrogates)",
+    ),
     # What every point would have in common is said before the first one.
     ("axes: {ep: {path: chip.cores.0.epp, values: [1]}}", "s.yaml:2:19: axes.ep.path: chip.cores.0.epp: unknown key"),
     ("axes: {ep: {path: chip.cores.1.ep, values: [1]}}", "s.yaml:2:19: axes.ep.path: chip.cores.1.ep: 'chip.cores'"),
@@ -111,6 +135,16 @@ def test_every_mistake_has_its_place(tmp_path: Path, text: str, sentence: str | 
     with pytest.raises(InputError) as caught:
         prepare(path)
     assert sentence in str(caught.value).replace(f"{tmp_path}/", "")
+
+
+def test_a_name_that_is_refused_is_neither_proposed_nor_refused_again(tmp_path: Path) -> None:
+    axes = "axes: {a: {path: a, values: [1]}, point: {path: b, values: [1]}}\n"
+    path = written(tmp_path, axes + "constraints: [quite > 1, point > 1]\n")
+    with pytest.raises(InputError) as caught:
+        load_sweep(path)
+    refused, unknown = (each.sentence for each in caught.value.mistakes)
+    assert "'point' is a word of tables" in refused
+    assert unknown == "no axis called 'quite'; there are: a"
 
 
 def test_several_mistakes_come_at_once(tmp_path: Path) -> None:

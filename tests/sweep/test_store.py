@@ -1,0 +1,108 @@
+"""The file of a sweep: what is damaged is said, what is old is written anew."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lstmsim.errors import InputError
+from lstmsim.sweep.merge import merge
+from lstmsim.sweep.prepare import prepare
+from lstmsim.sweep.run import run_sweep
+from lstmsim.sweep.store import Store
+from tests.sweep.specs import spec, table
+
+PAGE_BYTES = 4096
+
+
+def changed(path: Path, *statements: str) -> None:
+    sql = sqlite3.connect(path)
+    for statement in statements:
+        sql.execute(statement)
+    sql.commit()
+    sql.close()
+
+
+def swept(path: Path) -> Path:
+    run_sweep(spec(), path.parent, jobs=1)
+    return path.with_suffix(".csv")
+
+
+def merged(path: Path) -> Path:
+    return Path(merge(path.with_name("all.sqlite"), [path]).tables[0])
+
+
+@pytest.mark.parametrize("use", [swept, merged])
+def test_a_damaged_file_is_named_whatever_page_it_is(whole: Path, tmp_path: Path, use: Callable[[Path], Path]) -> None:
+    content, path = (whole / "sweep.sqlite").read_bytes(), tmp_path / "sweep.sqlite"
+    said: list[str] = []
+    for start in range(0, len(content), PAGE_BYTES):
+        path.write_bytes(content[:start] + b"\xff" * PAGE_BYTES + content[start + PAGE_BYTES :])
+        try:
+            found = use(path)
+        except InputError as error:
+            said.append(str(error))
+        else:
+            # A page that nothing is read from.
+            assert found.read_bytes() == table(whole)
+    # At least the first page, that of the points and those of the results.
+    assert len(said) >= 4
+    assert {each.partition(": ")[0] for each in said} == {str(path)}
+    assert all("is damaged" in each or "is no table of a sweep" in each for each in said)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE results SET status = 'dome' WHERE status = 'done'",
+        "UPDATE points SET point = 1000000 WHERE point = 59",
+        "UPDATE points SET point = -1 WHERE point = 0",
+        "UPDATE meta SET content = '[[' WHERE name = 'axes'",
+        "UPDATE meta SET content = 'many' WHERE name = 'total'",
+        "UPDATE results SET makespan_cycles = 'many' WHERE status = 'done'",
+        "DROP TABLE points",
+    ],
+)
+def test_content_that_was_never_written_is_damage(whole: Path, tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "sweep.sqlite"
+    shutil.copy(whole / "sweep.sqlite", path)
+    changed(path, statement)
+    with pytest.raises(InputError, match=r"sweep\.sqlite: is damaged"):
+        merge(tmp_path / "all.sqlite", [path])
+    assert not (tmp_path / "all.sqlite").exists()
+    with pytest.raises(InputError, match=r"sweep\.sqlite: is damaged"):
+        run_sweep(spec(), tmp_path, jobs=1)
+
+
+def test_a_file_that_is_being_written_is_not_called_damaged(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.sqlite"
+    shutil.copy(whole / "sweep.sqlite", path)
+    with Store(path, create=True), pytest.raises(InputError, match="another process writes to it"):
+        merge(tmp_path / "all.sqlite", [path])
+
+
+BANKS: dict[str, Any] = {
+    "flag": {"path": "jobs.0.name", "values": [True, False, None, ""]},
+    "wide": {"path": "chip.cores.0.ep", "values": [4, 8]},
+    "big": {"path": "jobs.0.arrival", "expression": "wide > 4"},
+}
+
+
+def test_a_file_of_an_earlier_spelling_is_written_anew(tmp_path: Path) -> None:
+    run_sweep(spec(axes=BANKS, constraints=[]), tmp_path / "new", jobs=1)
+    run_sweep(spec(axes=BANKS, constraints=[]), tmp_path, jobs=1)
+    assert b",true," in table(tmp_path)
+    identity = prepare(spec(axes=BANKS, constraints=[]))[0].identity
+    changed(
+        tmp_path / "sweep.sqlite",
+        "UPDATE points SET big = 1 WHERE big = 'true'",
+        "UPDATE results SET reason = 'at home/' || reason",
+        f"UPDATE meta SET content = '{identity}' WHERE name = 'identity'",
+    )
+    run_sweep(spec(axes=BANKS, constraints=[]), tmp_path, jobs=1)
+    assert table(tmp_path) == table(tmp_path / "new")
