@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.timeline import Timeline
 
-__all__ = ["SUFFIXES", "load_trace", "save_trace", "view_beside"]
+__all__ = ["LIMIT_BYTES", "SUFFIXES", "load_trace", "save_trace", "view_beside"]
 
-#: What can be written; all but `.vcd` can also be read back.
-SUFFIXES = (".json", ".json.gz", ".csv", ".vcd")
+#: By suffix: the module that writes it, its writer, and its reader where the file holds all of a timeline.
+_FORMATS: dict[str, tuple[str, str, str | None]] = {
+    ".json": ("perfetto", "write_perfetto", "read_perfetto"),
+    ".json.gz": ("perfetto", "write_perfetto", "read_perfetto"),
+    ".csv": ("csv", "write_csv", "read_csv"),
+    ".csv.gz": ("csv", "write_csv", "read_csv"),
+    ".vcd": ("vcd", "write_vcd", None),
+    ".fst": ("fst", "write_fst", None),
+    ".pftrace": ("protobuf", "write_pftrace", None),
+    ".kanata": ("kanata", "write_kanata", None),
+}
+
+#: What can be written; `.json`, `.json.gz`, `.csv` and `.csv.gz` can also be read back.
+SUFFIXES = tuple(_FORMATS)
+
+#: Size above which a trace is not written unless the caller says so: 1 GB.
+LIMIT_BYTES = 10**9
 
 
 def _suffix(path: str) -> str:
@@ -30,52 +46,48 @@ def view_beside(path: str) -> str | None:
     return os.path.splitext(path)[0] + ".gtkw" if _suffix(path) == ".vcd" else None
 
 
-def save_trace(timeline: Timeline, path: str | os.PathLike[str]) -> None:
-    """Write a timeline, whole or not at all: `.json`, `.json.gz` (Perfetto), `.vcd` (and a `.gtkw` beside it), `.csv`.
+def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: int | None = LIMIT_BYTES) -> None:
+    """Write a timeline, whole or not at all, in the format that the suffix names.
 
-    A `.gtkw` that is there already stays as it is: users save their own views under that name. An unknown suffix
-    or a path that cannot be written is an `InputError`, a full disk an `LstmsimError`.
+    `.json`, `.json.gz` and `.pftrace` (needs the extra `trace`) are for Perfetto, `.vcd` (a `.gtkw` is written beside
+    it) and `.fst` (needs the extra `fst`) for GTKWave and Surfer, `.kanata` for Konata, `.csv` and `.csv.gz` for all
+    else. A `.gtkw` that is there already stays as it is: users save their own views under that name.
 
-    >>> save_trace(None, "trace.xls")
+    An unknown suffix, a missing extra, a path that cannot be written, or a trace that would take more than
+    `limit_bytes` (estimated; None: no limit) is an `InputError`, a full disk an `LstmsimError`.
+
+    >>> save_trace(None, "trace.xls")  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
-    lstmsim.errors.InputError: trace.xls: not a trace's name: expected it to end in .json, .json.gz, .csv, .vcd
+    lstmsim.errors.InputError: trace.xls: not a trace's name: expected it to end in .json, .json.gz, .csv, .csv.gz,
+    .vcd, .fst, .pftrace, .kanata
     """
     name = os.fspath(path)
-    match _suffix(name):
-        case ".csv":
-            from lstmsim.formats.traces.csv import write_csv
+    suffix = _suffix(name)
+    if limit_bytes is not None:
+        from lstmsim.formats.traces.sizes import require_small
 
-            write_csv(timeline, name)
-        case ".vcd":
-            from lstmsim.formats.traces.vcd import write_vcd
-
-            view = view_beside(name)
-            write_vcd(timeline, name, None if view is None or os.path.isfile(view) else view)
-        case _:
-            from lstmsim.formats.traces.perfetto import write_perfetto
-
-            write_perfetto(timeline, name)
+        require_small(timeline, name, suffix, limit_bytes)
+    module, writer, _ = _FORMATS[suffix]
+    write = getattr(import_module(f"{__name__}.{module}"), writer)
+    view = view_beside(name)
+    if view is None or os.path.isfile(view):
+        write(timeline, name)
+    else:
+        write(timeline, name, view)
 
 
 def load_trace(path: str | os.PathLike[str]) -> Timeline:
-    """The timeline that `save_trace` wrote as `.json`, `.json.gz` or `.csv`, equal in every column.
+    """The timeline that `save_trace` wrote as `.json`, `.json.gz`, `.csv` or `.csv.gz`, equal in every column.
 
     Anything else, and anything broken, is an `InputError`.
 
     >>> load_trace("trace.vcd")
     Traceback (most recent call last):
-    lstmsim.errors.InputError: trace.vcd: a VCD lacks layers and steps; .json, .json.gz and .csv can be read back
+    lstmsim.errors.InputError: trace.vcd: cannot be read back: .json, .json.gz, .csv and .csv.gz can
     """
     name = os.fspath(path)
-    match _suffix(name):
-        case ".csv":
-            from lstmsim.formats.traces.csv import read_csv
-
-            return read_csv(name)
-        case ".vcd":
-            sentence = "a VCD lacks layers and steps; .json, .json.gz and .csv can be read back"
-            raise InputError(Mistake(name, sentence))
-        case _:
-            from lstmsim.formats.traces.perfetto import read_perfetto
-
-            return read_perfetto(name)
+    module, _, reader = _FORMATS[_suffix(name)]
+    if reader is None:
+        raise InputError(Mistake(name, "cannot be read back: .json, .json.gz, .csv and .csv.gz can"))
+    timeline: Timeline = getattr(import_module(f"{__name__}.{module}"), reader)(name)
+    return timeline

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
 
-__all__ = ["SCHEMA", "Spans", "as_json", "facts", "timeline_of"]
+__all__ = ["SCHEMA", "Spans", "as_json", "extent", "facts", "timeline_of"]
 
 #: Named in every trace file; the number rises when the meaning of a field changes.
 SCHEMA = "lstmsim/trace/1"
@@ -47,14 +47,35 @@ class Spans:
         self.step.append(step)
 
 
+def extent(timeline: Timeline) -> tuple[int, int]:
+    """The cycles that a timeline shows, `first <= cycle < last`: all of the run, or the window it was cut to.
+
+    Array rows name every cycle, so what they name is what is shown; without such rows it is the whole run.
+
+    >>> from lstmsim.metrics.timeline import Row
+    >>> none = np.zeros(1, dtype=np.int64)
+    >>> table = dict(row=none, start=none + 40, end=none + 60, state=none, job=none, layer=none, step=none)
+    >>> extent(Timeline("chip", 260.0, 140, (Row(0, "array"),), ("a",), **table))
+    (40, 60)
+    """
+    arrays = np.array([row.kind == "array" for row in timeline.rows], dtype=bool)
+    mine = arrays[timeline.row]
+    if not mine.any():
+        return 0, timeline.makespan_cycles
+    return int(timeline.start[mine].min()), int(timeline.end[mine].max())
+
+
 def facts(timeline: Timeline) -> dict[str, object]:
-    """Everything about a timeline but its spans, ready for JSON."""
+    """Everything about a timeline but its spans, ready for JSON; `window` is there if it is not the whole run."""
+    shown = extent(timeline)
+    window = {} if shown == (0, timeline.makespan_cycles) else {"window": list(shown)}
     return {
         "schema": SCHEMA,
         "time": "1 ns = 1 cycle",
         "chip": timeline.chip,
         "frequency_mhz": float(timeline.frequency_mhz),
         "makespan_cycles": int(timeline.makespan_cycles),
+        **window,
         "rows": [[row.core, row.kind, row.index] for row in timeline.rows],
         "jobs": list(timeline.jobs),
         "spans": len(timeline),
@@ -115,22 +136,34 @@ def _require(path: str, known: Mapping[str, Any]) -> None:
         raise _refuse(path, "jobs: expected a list of names")
 
 
-def _require_whole(path: str, known: Mapping[str, Any], rows: tuple[Row, ...], row: Column, cycles: Column) -> None:
+def _shown(path: str, known: Mapping[str, Any]) -> tuple[int, int]:
+    """The window that the file says it holds, or the whole run."""
+    makespan = known["makespan_cycles"]
+    match known.get("window", [0, makespan]):
+        case [start, end] if _is_count(start) and _is_count(end, makespan) and (start < end or makespan == 0):
+            return start, end
+        case other:
+            raise _refuse(path, f"window: expected [start, end] within 0 to {makespan}, got {other!r:.40}")
+
+
+def _require_whole(
+    path: str, known: Mapping[str, Any], cycles_shown: int, rows: tuple[Row, ...], row: Column, cycles: Column
+) -> None:
     """Refuse a file that lacks spans: fewer than it says, or an array row (no spans overlap) with cycles unnamed."""
     if known.get("spans", len(row)) != len(row):
         raise _refuse(path, f"holds {len(row)} of {known['spans']!r:.40} spans, perhaps cut short")
     named = np.zeros(len(rows), dtype=np.int64)
     np.add.at(named, row, cycles)
-    makespan = known["makespan_cycles"]
     for each, count in zip(rows, named.tolist(), strict=True):
-        if each.kind == "array" and count != makespan:
-            raise _refuse(path, f"{each.name} has spans for {count} of {makespan} cycles, perhaps cut short")
+        if each.kind == "array" and count != cycles_shown:
+            raise _refuse(path, f"{each.name} has spans for {count} of {cycles_shown} cycles, perhaps cut short")
 
 
 def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
     """The timeline with these facts and spans (in any order); what cannot be is an `InputError` that names `path`."""
     _require(path, known)
-    rows, jobs, makespan = _rows(path, known.get("rows")), tuple(known["jobs"]), known["makespan_cycles"]
+    rows, jobs = _rows(path, known.get("rows")), tuple(known["jobs"])
+    first, last = _shown(path, known)
     column = {name: np.array(getattr(spans, name), dtype=np.int64) for name in Spans.__dataclass_fields__}
     order = np.lexsort((column["start"], column["row"]))
     column = {name: values[order] for name, values in column.items()}
@@ -146,19 +179,19 @@ def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
         wrong = (column[name] < low) | (column[name] > high)
         if wrong.any():
             raise _refuse(path, f"a span's {name} is {column[name][wrong][0]}, expected {low} to {high}")
-    outside = (start < 0) | (end <= start) | (end > makespan)
+    outside = (start < first) | (end <= start) | (end > last)
     if outside.any():
         at = int(np.argmax(outside))
-        raise _refuse(path, f"a span covers the cycles {start[at]} to {end[at]}, expected a part of 0 to {makespan}")
+        raise _refuse(path, f"a span covers the cycles {start[at]} to {end[at]}, expected a part of {first} to {last}")
     overlap = (row[1:] == row[:-1]) & (start[1:] < end[:-1])
     if overlap.any():
         at = int(np.argmax(overlap))
         raise _refuse(path, f"two spans of {rows[row[at]].name} overlap at cycle {start[at + 1]}")
-    _require_whole(path, known, rows, row, end - start)
+    _require_whole(path, known, last - first, rows, row, end - start)
     return Timeline(
         chip=known["chip"],
         frequency_mhz=float(known["frequency_mhz"]),
-        makespan_cycles=makespan,
+        makespan_cycles=known["makespan_cycles"],
         rows=rows,
         jobs=jobs,
         row=row.astype(np.int32),

