@@ -113,12 +113,19 @@ def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
 
 def _simulated(scenario: Scenario, engine: str) -> Entry:
     """The jobs on the chip, or why it refuses them: lowering asks the chip about every distinct job first."""
+    chip = scenario.chip
+    remarks = [f"{chip.name}: {text}" for job in scenario.jobs for text in chip.remarks(job)]
+    if chip.kind == "column-npu" and any(job.batch > 1 for job in scenario.jobs):
+        # the same work: this machine gives the inferences of a batch to its threads
+        jobs = [replace(job, batch=1) for job in scenario.jobs for _ in range(job.batch)]
+        scenario = replace(scenario, jobs=tuple(jobs))
+        remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
     try:
-        program = targets.lower(scenario.chip, scenario.jobs)
+        program = targets.lower(chip, scenario.jobs)
     except InputError as error:
         return Entry(reason="; ".join(map(str, error.mistakes)))
     totals = engines.totals(program) if engine == "fast" else totals_of(program, engines.run(program, engine))
-    return _entry(measure(scenario, totals, engine))
+    return replace(_entry(measure(scenario, totals, engine)), remarks=tuple(dict.fromkeys(remarks)))
 
 
 def _entry(report: Report) -> Entry:

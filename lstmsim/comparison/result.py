@@ -46,7 +46,8 @@ class Entry:
 
     `cycles`: the makespan; `ms`: the same in milliseconds; `mean_latency_ms`, `p99_latency_ms`: of the jobs; `tops`:
     two operations for each multiply-accumulate; `utilization`: useful multiply-accumulates per PE and cycle, 0 to 1.
-    `losses`: share of the PE-cycles by name, `useful` among them (they add up to 1). `reason`: why there is no number.
+    `losses`: share of the PE-cycles by name, `useful` among them (they add up to 1). `reason`: why there is no number;
+    `remarks`: what to know about those that there are.
 
     >>> Entry(reason="no batching").known, Entry(ms=1.0).known
     (False, True)
@@ -60,6 +61,7 @@ class Entry:
     utilization: float | None = None
     losses: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
+    remarks: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:

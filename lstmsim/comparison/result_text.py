@@ -42,7 +42,13 @@ def comparison_text(found: Comparison) -> str:
     parts = [_each(found, notes) if found.each else _whole(found, notes)]
     if len(found.machines) > 1:
         parts.append(_defeats(found))
-    return "\n\n".join([_title(found), *parts, *notes.lines()])
+    return "\n\n".join([_title(found), *parts, *notes.lines(), *_remarks(found)])
+
+
+def _remarks(found: Comparison) -> list[str]:
+    """What to know about the numbers, each once."""
+    texts = dict.fromkeys(text for row in found.entries for entry in row for text in entry.remarks)
+    return ["\n".join(textwrap.fill(text, _WIDTH, subsequent_indent="  ") for text in texts)] if texts else []
 
 
 class _Notes:
@@ -130,7 +136,7 @@ def _each(found: Comparison, notes: _Notes) -> str:
 
 def _defeats(found: Comparison) -> str:
     """On which workloads the base is slower, and why."""
-    lines = [f"WHERE {_name(found.machines[0].name)} IS SLOWER"]
+    lines = [f"WHERE {_name(found.machines[0].name)} TAKES LONGER (makespan)"]
     for column, machine in enumerate(found.machines[1:], start=1):
         lost = defeats(found, column)
         known = sum(found.speedup(row, column) is not None for row in range(len(found.workloads)))

@@ -19,6 +19,7 @@ NAMES = 8
 
 #: How many causes of waiting there are; the order of `lstmsim.program.program.CAUSES`.
 N_CAUSES = 4
+C_DISPATCH, C_HAZARD, C_INPUT, C_BACKPRESSURE = 0, 1, 2, 3
 
 # --- T: head ---
 N_CORES, N_UNITS, N_PHASES, N_BUFFERS, N_KINDS, N_TASKS, N_GROUPS, N_LONGEST = 0, 1, 2, 3, 4, 5, 6, 7

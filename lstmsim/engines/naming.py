@@ -10,6 +10,10 @@ from typing import Any
 from lstmsim.engines.layout import (
     ACCOUNTED,
     BACKPRESSURE,
+    C_BACKPRESSURE,
+    C_DISPATCH,
+    C_HAZARD,
+    C_INPUT,
     CONTEXT0,
     CONTEXTS,
     COUNTED,
@@ -46,14 +50,14 @@ def name_of(T: Any, S: Any, core: int, now: int) -> int:
             s = S[S_STREAM] + (c * T[N_UNITS] + T[f + ACCOUNTED]) * S_STREAM_SIZE
             if S[s + LEFT] == 0:
                 name = min(name, DRAIN)
-            elif now < S[s + UNTIL]:
-                name = min(name, HAZARD)
-            elif now < S[s + UNTIL + 1]:
-                name = min(name, INPUT)
-            elif now < S[s + UNTIL + 2]:
-                name = min(name, BACKPRESSURE)
-            elif now < S[s + UNTIL + 3]:
+            elif now < S[s + UNTIL + C_DISPATCH]:
                 name = min(name, DISPATCH)
+            elif now < S[s + UNTIL + C_HAZARD]:
+                name = min(name, HAZARD)
+            elif now < S[s + UNTIL + C_INPUT]:
+                name = min(name, INPUT)
+            elif now < S[s + UNTIL + C_BACKPRESSURE]:
+                name = min(name, BACKPRESSURE)
     return name
 
 

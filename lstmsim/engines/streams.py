@@ -15,6 +15,7 @@ from lstmsim.engines.layout import (
     ANCHOR,
     BUFFER0,
     BUFFER_CAUSE,
+    C_INPUT,
     CAME,
     CAUSE,
     COUNT,
@@ -185,7 +186,7 @@ def resolve(T: Any, S: Any, core: int, c: int, u: int) -> None:
         S[place] = max(S[place], end_of_need(T, S, c, x, s, n))
     if T[o + FRAME] > 0:
         frame = end_of_frame(T, S, S[S_CORE] + core * S_CORE_SIZE, c, x, s, T[o + AHEAD])
-        S[s + UNTIL + 1] = max(S[s + UNTIL + 1], frame)
+        S[s + UNTIL + C_INPUT] = max(S[s + UNTIL + C_INPUT], frame)
     if T[o + TAKES] >= 0:
         b = S[S_BUFFER] + (c * T[N_BUFFERS] + T[o + TAKES]) * S_BUFFER_SIZE
         d = T[S[x + VARIANT] + BUFFER0] + T[o + TAKES] * T_BUFFER_SIZE

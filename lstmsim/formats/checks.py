@@ -59,7 +59,8 @@ def _data_path(data: Any, location: tuple[int | str, ...], *, missing: bool) -> 
     """A pydantic location without the tags of unions, which name no key of the data."""
     path: DataPath = ()
     for part in location:
-        if isinstance(data, dict) and (part in data or missing):
+        tag = isinstance(part, str) and part.startswith("(")
+        if isinstance(data, dict) and (part in data or (missing and not tag)):
             data = data.get(part)
         elif isinstance(data, list) and isinstance(part, int):
             data = data[part]

@@ -76,6 +76,8 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
     if not isinstance(entries, list):
         return Cores((), known=False)
     rows = chip.get("kind") == "row-npu"
+    if not rows and chip.get("kind") != "column-npu":
+        return Cores((), known=False, kind="")
     found: list[AnyCore | None] = []
     known = True
     for index, data in enumerate(entries):
@@ -126,7 +128,10 @@ def _row_core(document: Document, place: DataPath, entry: RowCoreEntry) -> RowCo
         by_cell.append(Dispatch(cell, **{**general, **own}))
     core = RowCore(**values, by_cell=tuple(by_cell), latency=RowLatency(**entry.latency.model_dump()))
     if core.npe > MAX_PES:
-        document.blame((*place, "engines"), f"tiles, engines, lanes, vectors and replicas make {core.npe:,} PEs")
+        document.blame(
+            (*place, "engines"),
+            f"tiles, engines, lanes, vectors and replicas make {core.npe:,} PEs, at most {MAX_PES:,} may be",
+        )
         return None
     mistakes = core.mistakes()
     for key, text in mistakes:

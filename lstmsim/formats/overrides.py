@@ -16,7 +16,7 @@ LABEL = "--set "
 #: Replaces a name at a path by what it stands for, if it is one; False if there is no such thing.
 Expand = Callable[[DataPath], bool]
 #: Mappings that a file may leave out and an override may still reach into.
-_OPTIONAL_MAPPINGS = ("latency", "sources", "precision")
+_OPTIONAL_MAPPINGS = ("latency", "sources", "precision", "by_cell")
 
 
 class _NoSuchPathError(Exception):

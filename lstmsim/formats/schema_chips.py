@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from lstmsim.formats.schema_types import (
     MAX_BANKS,
@@ -125,6 +125,7 @@ class RowCoreEntry(Entry):
     serializer_cycles: DepthOrNone = 0
     count_flushes: bool = True
     by_cell: Annotated[dict[Name, DispatchEntry], Field(max_length=MAX_CELLS)] = Field(default_factory=dict)
+    matrix_words: Size | None = None
     latency: RowLatencyEntry = RowLatencyEntry()
 
 
@@ -139,6 +140,19 @@ class RowChipFile(Entry):
     sources: dict[str, Text] = Field(default_factory=dict)
 
 
+class UnknownChipFile(ChipFile):
+    """A chip that says no kind that there is: nothing can be said about its other keys."""
+
+    model_config = ConfigDict(extra="ignore")
+    kind: Annotated[Literal["column-npu", "row-npu"], Field(description="column-npu or row-npu")]
+    frequency_mhz: Any = None
+    cores: Any = None
+    sources: Any = None
+
+
 def chip_entry(chip: Any) -> type[ChipFile] | type[RowChipFile]:
-    """What the keys of a chip of that kind are; those of a column-wise NPU where it says no kind that there is."""
-    return RowChipFile if isinstance(chip, dict) and chip.get("kind") == "row-npu" else ChipFile
+    """What the keys of a chip of that kind are."""
+    kind = chip.get("kind") if isinstance(chip, dict) else "column-npu"
+    if kind == "row-npu":
+        return RowChipFile
+    return ChipFile if kind == "column-npu" else UnknownChipFile

@@ -11,7 +11,7 @@ from lstmsim.metrics.report import CoreReport, JobReport, Report
 from lstmsim.metrics.tables import table
 from lstmsim.units import cycles_to_ms
 
-__all__ = ["SCHEMA", "report_html", "report_json", "report_text"]
+__all__ = ["MEANING", "REMEDY", "SCHEMA", "reason", "report_html", "report_json", "report_text"]
 
 SCHEMA = "lstmsim/report/1"
 
@@ -21,7 +21,7 @@ _BAR = 24
 _WIDTH = 100
 
 #: What each name means.
-_MEANING = {
+MEANING = {
     "useful": "multiply-accumulates of the models",
     "padding": "the tile reaches beyond the edge of the matrix",
     "unmapped": "multipliers beyond ep * vp",
@@ -34,7 +34,7 @@ _MEANING = {
     "idle": "no job is on the core",
 }
 #: How a user could get less of it.
-_REMEDY = {
+REMEDY = {
     "padding": "an ep and vp that divide the layers better would help",
     "unmapped": "an ep * vp nearer to npe would help",
     "switch": "coarse-grained threads or fewer switch_cycles would help",
@@ -133,7 +133,7 @@ def _losses_text(report: Report) -> str:
     for name, count in losses.items():
         if count:
             bar = "#" * round(_BAR * count / total)
-            rows.append([name, f"{count:,}", _percent(count, total), bar, _MEANING[name]])
+            rows.append([name, f"{count:,}", _percent(count, total), bar, MEANING[name]])
     where = "all cores" if len(report.cores) > 1 else "the core"
     return "\n".join([f"MULTIPLIERS: where the PE-cycles of {where} went", *table(rows, left=(0, 3, 4))])
 
@@ -174,7 +174,7 @@ def _summary_text(report: Report) -> str:
             f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
             f"latency in ms: {latency}",
             *_missed_text(report),
-            *textwrap.wrap(_reason(report), _WIDTH),
+            *textwrap.wrap(reason(report), _WIDTH),
         ]
     )
 
@@ -185,7 +185,7 @@ def _missed_text(report: Report) -> list[str]:
     return [f"deadlines: {missed:,} of {len(due):,} missed"] if due else []
 
 
-def _reason(report: Report) -> str:
+def reason(report: Report) -> str:
     """One sentence: the biggest reason why the multipliers were not always useful."""
     losses = report.losses
     total = sum(losses.values())
@@ -193,10 +193,10 @@ def _reason(report: Report) -> str:
     if not losses[name]:
         return "every multiplier did useful work in every cycle"
     share = _percent(losses[name], total)
-    remedy = _REMEDY[name]
+    remedy = REMEDY[name]
     if name == "hazard" and not any("threads" in core.settings for core in report.cores):
-        remedy = "larger batches or smaller latencies would help: this machine runs one job at a time"
-    return f"not 100 % mainly because of {name} ({share}): {_MEANING[name]}; {remedy}"
+        remedy = "smaller latencies would help, or inferences in one batch: this machine runs one job at a time"
+    return f"not 100 % mainly because of {name} ({share}): {MEANING[name]}; {remedy}"
 
 
 def report_html(report: Report) -> str:
@@ -220,7 +220,7 @@ def _losses_html(report: Report) -> str:
         if count:
             colour = "#0072B2" if name == "useful" else "#bbbbbb"
             style = f"background:{colour};height:0.8em;width:{200 * count / total:.1f}px"
-            cells = (name, f"{count:,}", _percent(count, total), f'<div style="{style}"></div>', _MEANING[name])
+            cells = (name, f"{count:,}", _percent(count, total), f'<div style="{style}"></div>', MEANING[name])
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<table><caption>PE-cycles</caption>{''.join(rows)}</table>"
 

@@ -57,7 +57,7 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
     >>> spans = core_spans(program, run(program), 0)
     >>> {name: list(zip(each.start.tolist(), each.end.tolist())) for name, each in spans.waits.items()}
-    {'hazard': [(3, 7)], 'input': [], 'backpressure': [], 'dispatch': [], 'ready': [], 'drain': [(8, 11)]}
+    {'dispatch': [], 'hazard': [(3, 7)], 'input': [], 'backpressure': [], 'ready': [], 'drain': [(8, 11)]}
     """
     unit = program.cores[core].accounted
     rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") == unit))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 __all__ = ["CAUSES", "Body", "Buffer", "Core", "Dependence", "Operation", "Phase", "Program", "Task", "Unit"]
 
 #: Why a thread waits, strongest first: a thread that lacks several things waits for the first of them.
-CAUSES = ("hazard", "input", "backpressure", "dispatch")
+CAUSES = ("dispatch", "hazard", "input", "backpressure")
 
 
 @dataclass(frozen=True)

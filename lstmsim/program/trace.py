@@ -37,8 +37,8 @@ class Trace:
     """Three tables of whole numbers, shapes (n, len(..._COLUMNS)); issues and switches sorted by (start, core, unit).
 
     >>> builder = TraceBuilder(tasks=1)
-    >>> builder.issue(3, 1, 1, (0, 0, 0, 0, 0, 0, 0), (3, 0, 0, 0))
-    >>> builder.issue(4, 1, 1, (0, 0, 0, 0, 0, 0, 0), (3, 0, 0, 0))
+    >>> builder.issue(3, 1, 1, (0, 0, 0, 0, 0, 0, 0), (0, 3, 0, 0))
+    >>> builder.issue(4, 1, 1, (0, 0, 0, 0, 0, 0, 0), (0, 3, 0, 0))
     >>> builder.task(0, core=0, context=0, admitted=0, finish=9)
     >>> trace = builder.build()
     >>> trace.issue("start").tolist(), trace.issue("count").tolist(), trace.makespan_cycles

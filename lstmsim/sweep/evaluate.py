@@ -179,7 +179,7 @@ def adders(chip: Chip) -> int:
     >>> adders(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=8),)))
     32
 
-    Those of a row-wise NPU: each engine's tree, the sum over the tiles, and an accumulator a row, as many as multipliers.
+    Of a row-wise NPU: each engine's tree, the sum over the tiles, an accumulator a row; as many as multipliers.
     """
     if isinstance(chip, RowNpu):
         return sum(core.vp * (core.ep - 1) + core.vp for core in chip.cores)

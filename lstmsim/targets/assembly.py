@@ -107,7 +107,7 @@ def assemble(cores: Sequence[C], jobs: Sequence[Job], check: Callable[[Job], Non
             allowed = range(len(cores)) if job.core is None else (job.core,)
             known[key] = variants, tuple(i for i in allowed if cores[i].refusal(job.model) is None)
         variants, where = known[key]
-        key, from_arrival = DISPATCH[job.dispatch](job)
+        rank, from_arrival = DISPATCH[job.dispatch](job)
         times = (job.arrival, job.frame_interval)
-        tasks.append(Task(job.name, variants, buffers, where, *times, key, from_arrival, job.after))
+        tasks.append(Task(job.name, variants, buffers, where, *times, rank, from_arrival, job.after))
     return Program(tuple(parts.core(kinds[each], each) for each in cores), tuple(tasks))

@@ -198,6 +198,10 @@ class ColumnNpu:
             for each in self.cores
         )
 
+    def remarks(self, job: Job) -> tuple[str, ...]:
+        """Nothing is simulated that the machine could not do."""
+        return ()
+
     def check(self, job: Job) -> None:
         """Raise `InputError` if no core that the job may use can run it."""
         if job.batch != 1:

@@ -9,7 +9,8 @@ from functools import lru_cache
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Unit
 from lstmsim.targets.assembly import Parts, assemble
 from lstmsim.targets.row_cells import PROGRAMS
-from lstmsim.targets.row_npu import RowCore, RowNpu
+from lstmsim.targets.row_core import RowCore
+from lstmsim.targets.row_npu import RowNpu
 from lstmsim.targets.row_plan import Block, plan
 from lstmsim.targets.row_shape import Shape
 from lstmsim.targets.row_timing import MVU, UNITS, BlockTimer, Wait, Written
@@ -90,7 +91,7 @@ def _phases(model: Model, core: RowCore, steps: int, batch: int, paced: bool) ->
         start = Operation(0, start_cycles, result_cycles=start_cycles, label="start")
         phases.append(Phase(Body((start,)), 1))
     earlier: Earlier = {}
-    dense = not any(layer.cell.recurrent for layer in model.layers)
+    dense = steps == 1 and not any(layer.cell.recurrent for layer in model.layers)
     for block in plan(model, steps, batch, core.batch):
         phases.append(_phase(core, block, len(phases), earlier, (dense, paced)))
     return tuple(phases)

@@ -55,7 +55,7 @@ def plan(model: Model, steps: int, batch: int, at_once: int) -> list[Block]:
     """
     rounds = [min(at_once, batch - done) for done in range(0, batch, at_once)]
     if not any(layer.cell.recurrent for layer in model.layers):
-        blocks = [_dense_block(model, steps, rounds)]
+        blocks = _dense_blocks(model, steps, rounds)
     else:
         order = _by_layer if model.layer_order == "layer" else _by_step
         blocks = [block for number, size in enumerate(rounds) for block in order(model, steps, number, size)]
@@ -64,22 +64,30 @@ def plan(model: Model, steps: int, batch: int, at_once: int) -> list[Block]:
     return blocks
 
 
-def _dense_block(model: Model, steps: int, rounds: list[int]) -> Block:
-    """Every layer for all inputs: all rounds of a layer have one name, so the next layer waits for the last of them."""
-    items = []
-    for number, layer in enumerate(model.layers):
-        (chain,) = PROGRAMS[layer.cell.name](layer).x_part
-        if number == len(model.layers) - 1:
-            chain = replace(chain, matrix=False, output=True, writes=())
-        for step in range(steps):
-            for size in rounds:
-                item = Item(chain, layer.cell.name, (number, 0), f"{number}.", (f"{number - 1}.h",), size)
-                if number == 0:
-                    load = Load("x", layer.input, ahead=step)
-                    items.append(replace(item, what=load, own=""))
-                    item = replace(item, x=("x",))
-                items.append(item)
-    return Block(tuple(items))
+def _dense_blocks(model: Model, steps: int, rounds: list[int]) -> list[Block]:
+    """Every layer for all inputs: all rounds of a layer have one name, so the next layer waits for the last of them.
+
+    One step is one block, as the compiler sees it; of several, each layer repeats.
+    """
+    layers = [_dense_items(model, number, rounds) for number in range(len(model.layers))]
+    if steps == 1:
+        return [Block(tuple(item for items in layers for item in items))]
+    *below, top = layers
+    return [*(Block(items, steps) for items in below), Block(top, steps - 1), Block(top, 1, steps - 1)]
+
+
+def _dense_items(model: Model, number: int, rounds: list[int]) -> tuple[Item, ...]:
+    layer, items = model.layers[number], []
+    (chain,) = PROGRAMS[layer.cell.name](layer).x_part
+    if number == len(model.layers) - 1:
+        chain = replace(chain, matrix=False, output=True, writes=())
+    for size in rounds:
+        item = Item(chain, layer.cell.name, (number, 0), f"{number}.", (f"{number - 1}.h",), size)
+        if number == 0:
+            items.append(replace(item, what=Load("x", layer.input), own=""))
+            item = replace(item, x=("x",))
+        items.append(item)
+    return tuple(items)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lstmsim.targets.row_npu import RowCore
+from lstmsim.targets.row_core import RowCore
 
 __all__ = ["Shape", "shape_of"]
 
@@ -13,7 +13,7 @@ __all__ = ["Shape", "shape_of"]
 class Shape:
     """A core's sizes in words and cycles.
 
-    >>> from lstmsim.targets.row_npu import RowCore
+    >>> from lstmsim.targets.row_core import RowCore
     >>> core = RowCore(tiles=7, engines=40, lanes=40, vectors=3, chunk_groups=12)
     >>> shape = shape_of(core)
     >>> shape.words(1024), shape.groups(1024), shape.product_cycles(1024, 1024), shape.groups(256)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from lstmsim.program.program import Dependence, Operation
 from lstmsim.targets.row_cells import Chain, Load, Product
-from lstmsim.targets.row_npu import RowCore
+from lstmsim.targets.row_core import RowCore
 from lstmsim.targets.row_plan import Item
 from lstmsim.targets.row_shape import Shape
 

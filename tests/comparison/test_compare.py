@@ -103,14 +103,16 @@ def test_a_refusal_is_an_entry_unless_no_chip_can_run_it() -> None:
     assert mistake.sentence.startswith("none of the chips can run it; narrow: ")
 
 
-def test_cores_and_batches_that_a_chip_lacks_are_refused() -> None:
+def test_a_core_that_a_chip_lacks_is_refused_and_a_batch_becomes_jobs() -> None:
     bound = scenario(Job("a", LSTM, 3, core=1), chip=SMALL)
     assert "there is no core 1" in compare(bound, [SMALL, LARGE]).entries[0][1].reason
     intel = load_chip("intel-npu-rtl")
     batched = scenario(Job("a", LSTM, 3, batch=6), chip=intel)
     found = compare(batched, [intel, LARGE])
     assert found.entries[0][0].known
-    assert "batch" in found.entries[0][1].reason
+    alone = scenario(*[Job(name, LSTM, 3) for name in "abcdef"], chip=LARGE)
+    assert found.entries[0][1].cycles == compare(alone, [LARGE]).entries[0][0].cycles
+    assert "batched inferences run as jobs" in found.entries[0][1].remarks[0]
 
 
 def test_the_row_wise_machines_take_part() -> None:

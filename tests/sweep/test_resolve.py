@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.sweep.evaluate import digest, scenario_key
+from lstmsim.formats.scenario_file import load_chip
+from lstmsim.sweep.evaluate import adders, digest, scenario_key
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.quick import Prepared
 from lstmsim.sweep.resolve import Resolver, Setup
@@ -119,3 +120,9 @@ def test_a_scenario_that_needs_its_axes_is_still_a_sweep() -> None:
     setup, _ = prepare({"scenario": lacking, "axes": {"t": {"path": "jobs.0.steps", "values": [2, 3]}}})
     resolver = Resolver(setup)
     assert [resolver.scenario(setup.sweep.values(point)).jobs[0].steps for point in range(2)] == [2, 3]
+
+
+def test_a_row_wise_chip_has_adders_too() -> None:
+    chip = load_chip("intel-npu-rtl")
+    # 39 in each engine's tree, 6 over the tiles and an accumulator for each row and inference
+    assert adders(chip) == 7 * 40 * 6 * 39 + 40 * 6 * (6 + 1)

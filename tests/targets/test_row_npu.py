@@ -16,8 +16,9 @@ from lstmsim import engines, targets
 from lstmsim.api import run, simulate
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError
+from lstmsim.formats.catalog import list_models
 from lstmsim.formats.published import IntelWorkload, intel_npu
-from lstmsim.formats.scenario_file import load_chip, load_scenario
+from lstmsim.formats.scenario_file import load_chip, load_model, load_scenario
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.targets.row_cells import PROGRAMS
 from lstmsim.targets.row_npu import RowCore, RowLatency, RowNpu
@@ -169,7 +170,10 @@ WRONG = [
     ("chip.cores.0.ep=4", r"unknown key; known keys: count, tiles, engines"),
     ("chip.cores.0.latency.evrf=0", r"must be at least 1, got 0"),
     ("chip.cores.0.by_cell={lstn: {start_cycles: 1}}", r"no program for cell 'lstn'; did you mean 'lstm'"),
-    ("chip.kind=row-nup", r"must be 'column-npu' or 'row-npu', got 'row-nup'; did you mean 'row-npu'"),
+    (
+        "chip.kind=row-nup",
+        r"^--set chip.kind=row-nup: must be .* got 'row-nup'; did you mean 'row-npu'\?$",
+    ),
     ("chip.cores.0.engines=1000000", r"PEs"),
     ("jobs.0.core=1", r"must be 0, the chip's only core"),
 ]
@@ -179,3 +183,40 @@ WRONG = [
 def test_mistakes_are_named(change: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         load_scenario({"chip": "intel-npu-rtl", "jobs": [{"model": "lstm-512", "steps": 2}]}, [change])
+
+
+def test_how_far_brainwave_rests_on_the_assumed_latencies() -> None:
+    """The words of the preset's source of its latencies."""
+    engines.warm_up()
+    chip = preset("brainwave-s10")
+    changes = {}
+    for times in (0.5, 2.0):
+        own = chip.cores[0].latency
+        values = {name: max(1, round(getattr(own, name) * times)) for name in RowLatency.__dataclass_fields__}
+        core = replace(chip.cores[0], latency=RowLatency(**values))
+        for entry in list_models():
+            if entry.name.startswith("deepbench-"):
+                job = Job("j", load_model(entry.name), int(entry.name.rsplit("-", 1)[1]))
+                found = [totals_cycles(each, job) for each in (chip.cores[0], core)]
+                changes[times, entry.name] = abs(found[1] / found[0] - 1)
+    half, twice = ([change for (times, _), change in changes.items() if times == each] for each in (0.5, 2.0))
+    assert max(half) <= 0.015
+    assert 0.15 < max(twice) <= 0.19
+    assert max(changes, key=changes.__getitem__) == (2.0, "deepbench-gru-2560-375")
+
+
+def totals_cycles(core: RowCore, job: Job) -> int:
+    return engines.totals(targets.lower(RowNpu("c", 250, (core,)), [job])).makespan_cycles
+
+
+def test_the_start_of_a_job_is_a_wait_for_instructions() -> None:
+    report = simulate({"chip": "brainwave-s10", "jobs": [{"model": "deepbench-gru-512-1", "steps": 1}]})
+    assert report.cores[0].cycles["dispatch"] > 2520
+
+
+@pytest.mark.parametrize("chip", PRESETS)
+def test_many_steps_of_a_dense_layer_repeat(chip: str) -> None:
+    job = {"model": {"layers": [{"cell": "dense", "hidden": 64, "input": 64}] * 2}, "steps": 3000}
+    result = run({"chip": chip, "jobs": [job]})
+    assert sum(len(phase.body.operations) for phase in result.program.tasks[0].variants[0][1]) < 1000
+    assert result.report.jobs[0].macs == result.totals.work.sum() == 3000 * 2 * 64 * 64
