@@ -27,7 +27,9 @@ from lstmsim.workload.scenario import Scenario
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from lstmsim.explain.explanation import Explanation
     from lstmsim.replay.check import Checked
+    from lstmsim.serving.result import Serving
 
 __all__ = [
     "Run",
@@ -35,6 +37,7 @@ __all__ = [
     "check_numerics",
     "compare",
     "energy",
+    "explain",
     "fit",
     "load_scenario",
     "load_trace",
@@ -42,8 +45,10 @@ __all__ = [
     "plot_accuracy",
     "plot_comparison",
     "run",
+    "save_report",
     "save_trace",
     "search",
+    "serving",
     "simulate",
     "sweep",
     "trace",
@@ -142,6 +147,43 @@ def check_numerics(
     return check(result.scenario, result.program, result.trace, data, progress)
 
 
+def serving(result: Run) -> Serving:
+    """What serving the jobs of a run came to: rates, latencies with intervals, queues, misses, fairness between models.
+
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
+    >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
+    0
+    """
+    from lstmsim.serving.metrics import Collector
+
+    jobs = result.report.jobs
+    places = sorted(range(len(jobs)), key=lambda place: (jobs[place].arrival, place))
+    number = {place: rank for rank, place in enumerate(places)}
+    order = sorted(range(len(jobs)), key=lambda place: (jobs[place].finish, number[place]))
+    threads = sum(core.contexts for core in result.program.cores)
+    collector = Collector(result.report.frequency_mhz, threads)
+    for place in order:
+        job = jobs[place]
+        due = None if job.deadline is None else job.arrival + job.deadline
+        tenant = result.scenario.jobs[place].model.name
+        collector.add(number[place], job.arrival, job.start, job.finish, tenant=tenant, due=due)
+    return collector.result()
+
+
+def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
+    """Why a run is not 100 % useful: its critical path, and what would shorten it, each change simulated.
+
+    `progress` is called with simulations done and in all.
+
+    >>> found = explain(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}))
+    >>> sum(share.cycles for share in found.shares) == found.makespan_cycles
+    True
+    """
+    from lstmsim.explain.explanation import explain as explaining
+
+    return explaining(result.scenario, result.program, result.trace, progress)
+
+
 def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:
     """Simulate a scenario and return what happened cycle by cycle, as named spans.
 
@@ -151,11 +193,12 @@ def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = 
     return run(scenario, engine=engine, overrides=overrides).timeline
 
 
-def save_trace(timeline: Timeline, path: Path) -> None:
-    """Write a timeline; the suffix decides: `.json`, `.json.gz` (Perfetto), `.vcd` or `.csv`. Whole or not at all."""
+def save_trace(timeline: Timeline, path: Path, *, limit_bytes: int | None = 10**9) -> None:
+    """Write a timeline; the suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`,
+    `.fst` or `.kanata`. Whole or not at all, and not if it would take more than `limit_bytes` (None: no limit)."""
     from lstmsim.formats import traces
 
-    traces.save_trace(timeline, path)
+    traces.save_trace(timeline, path, limit_bytes)
 
 
 def load_trace(path: Path) -> Timeline:
@@ -163,6 +206,21 @@ def load_trace(path: Path) -> Timeline:
     from lstmsim.formats import traces
 
     return traces.load_trace(path)
+
+
+def save_report(result: Run, path: Path, *, trace_path: Path | None = None, command: str | None = None) -> None:
+    """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
+    resolved input; `trace_path`: a trace file that it shall link to, `command`: how it came about. Whole or not at all.
+    """
+    import os
+
+    from lstmsim.formats.files import whole_file
+    from lstmsim.html.page import report_page
+
+    folder = os.path.dirname(os.path.abspath(path))
+    trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
+    with whole_file(path) as file:
+        file.write(report_page(result, trace_file=trace_file, command=command))
 
 
 def plot(

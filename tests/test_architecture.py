@@ -18,7 +18,7 @@ PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
 GROUND = {"errors", "units"}
-STUDIES = {"applications", "comparison", "devices", "formats", "search", "sweep", "validation"}
+STUDIES = {"applications", "explain", "serving", "comparison", "devices", "formats", "search", "sweep", "validation"}
 SIMULATION = {"workload", "program", "engines", "numerics", "targets", "metrics", "replay"}
 #: What each part may import besides itself.
 BELOW: dict[str, set[str]] = {
@@ -32,8 +32,11 @@ BELOW: dict[str, set[str]] = {
     "targets": GROUND | {"workload", "program"},
     "metrics": GROUND | {"workload", "program"},
     "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
+    "serving": GROUND,
+    "explain": GROUND | {"workload", "program", "engines", "targets", "metrics"},
+    "html": GROUND | {"workload", "metrics", "targets", "formats", ""},
     "devices": GROUND | {"workload", "targets", "metrics"},
-    "formats": GROUND | SIMULATION | {"applications", "devices"},
+    "formats": GROUND | SIMULATION | {"applications", "devices", "serving"},
     "search": GROUND | SIMULATION | {"formats"},
     "sweep": GROUND | SIMULATION | {"formats", ""},
     "comparison": GROUND | SIMULATION | {"formats"},
@@ -41,8 +44,8 @@ BELOW: dict[str, set[str]] = {
     "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "sweep"},
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading"},
-    "api": GROUND | SIMULATION | STUDIES | {"plots", "loading", "studies"},
-    "cli": GROUND | SIMULATION | STUDIES | {"plots", "loading", "api", ""},
+    "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies"},
+    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
     "": GROUND | {"workload", "targets", "metrics", "api"},
@@ -60,6 +63,9 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
         "lstmsim.metrics",
         "lstmsim.formats",
         "lstmsim.plots",
+        "lstmsim.html",
+        "lstmsim.explain",
+        "lstmsim.serving",
         "lstmsim.search",
         "lstmsim.sweep",
     ),
@@ -75,6 +81,8 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "numba": ("lstmsim.engines.compiled",),
     "pyarrow": ("lstmsim.sweep",),
     "distributed": ("lstmsim.sweep",),
+    "perfetto": ("lstmsim.formats",),
+    "pylibfst": ("lstmsim.formats",),
 }
 
 FILE_LINES, FUNCTION_LINES = 320, 60

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import shlex
+import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +16,8 @@ from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     from lstmsim.api import Run
+    from lstmsim.explain.explanation import Explanation
+    from lstmsim.metrics.timeline import Timeline
     from lstmsim.replay.check import Checked
 
 __all__ = ["ENGINES", "command"]
@@ -39,9 +43,13 @@ ENGINES = ("fast", "reference")
     "--trace",
     "trace_path",
     metavar="FILE",
-    help="Write what happened: .json, .json.gz (Perfetto), .csv or .vcd (and, unless there is one, a GTKWave view of "
-    "it beside it, as .gtkw).",
+    help="Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or .vcd "
+    "(and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
 )
+@click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace and the timeline.")
+@click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
+@click.option("--serving", "with_serving", is_flag=True, help="Show rates, latencies with intervals, queues.")
+@click.option("--explain", is_flag=True, help="Why not 100 %: the critical path, what would shorten it, a glossary.")
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
 @click.option("--check-numerics", is_flag=True, help="Execute what was simulated on the models' weights and compare.")
 @click.option(
@@ -56,6 +64,10 @@ def command(
     overrides: tuple[str, ...],
     json_path: str | None,
     trace_path: str | None,
+    trace_window: str | None,
+    report_path: str | None,
+    with_serving: bool,
+    explain: bool,
     timeline_path: str | None,
     check_numerics: bool,
     random_weights: int | None,
@@ -67,37 +79,72 @@ def command(
     lstmsim simulate scenario.yaml --set chip.cores.0.ep=16 --set jobs.0.steps=50
     lstmsim simulate scenario.yaml --check-numerics --random-weights 0
     """
-    views = _check(scenario, json_path, trace_path, timeline_path)
+    check_suffix("--report", report_path, (".html",))
+    views = _check(scenario, json_path, trace_path, timeline_path, report_path)
+    if trace_window is not None and trace_path is None and timeline_path is None:
+        raise InputError(Mistake("--trace-window", "only with --trace or --timeline: nothing else shows single cycles"))
+    cut = _window(trace_window)
     if random_weights is not None and not check_numerics:
         raise InputError(Mistake("--random-weights", "only with --check-numerics: no other number depends on weights"))
     with status(f"simulating {os.path.basename(scenario)}"):
         from lstmsim.api import run
 
         result = run(scenario, engine=engine, overrides=overrides)
-        report = result.report
+        _ = result.report  # it takes the time of the simulation
     checks = None
     if check_numerics:
         with progress("executing the trace") as show:
             from lstmsim.api import check_numerics as check
 
             checks = check(result, random_weights=random_weights, progress=show)
-    written = _write(result, checks, json_path, trace_path, timeline_path)
+    reasons = _explanation(result) if explain else None
+    written = _write(result, checks, reasons, with_serving, json_path, trace_path, timeline_path, cut)
+    if report_path is not None:
+        with status(f"writing {report_path}"):
+            from lstmsim.api import save_report
+
+            save_report(result, report_path, trace_path=trace_path, command=shlex.join(["lstmsim", *sys.argv[1:]]))
+        written.append(report_path)
     if json_path != "-":
-        from lstmsim.metrics.report_text import report_text
-
-        click.echo(report_text(report))
-        if checks is not None:
-            from lstmsim.replay.check_text import checks_text
-
-            click.echo("\n" + checks_text(checks, result.scenario.precision))
+        _show(result, checks, reasons, with_serving=with_serving)
+    for text in dict.fromkeys(text for job in result.scenario.jobs for text in result.scenario.chip.remarks(job)):
+        remark(text)
     for path in written:
         remark(f"wrote {path}")
     for path, kept in views.items():
         remark(f"{'kept' if kept else 'wrote'} {path}")
 
 
+def _explanation(result: Run) -> Explanation:
+    from lstmsim.api import explain
+
+    with progress("simulating alternatives") as show:
+        return explain(result, progress=show)
+
+
+def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation | None, *, with_serving: bool) -> None:
+    """The report and what was asked for beside it, on standard output."""
+    from lstmsim.metrics.report_text import report_text
+
+    text = report_text(result.report)
+    click.echo(text)
+    if checks is not None:
+        from lstmsim.replay.check_text import checks_text
+
+        click.echo("\n" + checks_text(checks, result.scenario.precision))
+    if with_serving:
+        from lstmsim.api import serving
+        from lstmsim.serving.text import serving_text
+
+        click.echo("\n" + serving_text(serving(result)))
+    if reasons is not None:
+        from lstmsim.explain.text import explain_text
+
+        click.echo("\n" + explain_text(reasons, text))
+
+
 def _check(
-    scenario: str, json_path: str | None, trace_path: str | None, timeline_path: str | None
+    scenario: str, json_path: str | None, trace_path: str | None, timeline_path: str | None, report_path: str | None
 ) -> Mapping[str, bool]:
     """Refuse outputs that cannot be written before any time is spent; the views beside them, and whether they stay."""
     view = None
@@ -111,17 +158,31 @@ def _check(
 
         check_suffix("--timeline", timeline_path, SUFFIXES)
     outputs = {"--json": json_path, "--trace": trace_path, "--timeline": timeline_path, "--trace's view": view}
+    outputs["--report"] = report_path
     views = {} if view is None else {view: os.path.isfile(view)}
     check_outputs(outputs, inputs=[scenario], kept=[path for path, kept in views.items() if kept])
     return views
 
 
+def _window(text: str | None) -> Callable[[Timeline], Timeline]:
+    """What cuts a timeline to the window that was asked for; a mistake in the text is said before anything is run."""
+    if text is None:
+        return lambda timeline: timeline
+    from lstmsim.formats.traces.window import parse_window, window
+
+    start, end = parse_window(text)
+    return lambda timeline: window(timeline, start, end)
+
+
 def _write(
     result: Run,
     checks: tuple[Checked, ...] | None,
+    reasons: Explanation | None,
+    with_serving: bool,
     json_path: str | None,
     trace_path: str | None,
     timeline_path: str | None,
+    cut: Callable[[Timeline], Timeline],
 ) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
     from lstmsim import api
@@ -130,16 +191,24 @@ def _write(
 
     if trace_path is not None:
         with status(f"writing {trace_path}"):
-            api.save_trace(result.timeline, trace_path)
+            api.save_trace(cut(result.timeline), trace_path)
     if timeline_path is not None:
         with status(f"drawing {timeline_path}"):
-            api.plot(result.timeline, timeline_path)
+            api.plot(cut(result.timeline), timeline_path)
     if json_path is not None:
         content = report_json(result.report)
         if checks is not None:
             from lstmsim.replay.check_text import checks_json
 
             content["numerics"] = checks_json(checks)
+        if with_serving:
+            from lstmsim.serving.text import serving_json
+
+            content["serving"] = serving_json(api.serving(result))
+        if reasons is not None:
+            from lstmsim.explain.text import explain_json
+
+            content["explanation"] = explain_json(reasons)
         text = json.dumps(content, indent=2, allow_nan=False) + "\n"
         if json_path == "-":
             click.echo(text, nl=False)

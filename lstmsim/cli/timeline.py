@@ -32,7 +32,7 @@ def _core_numbers(_: click.Context, __: click.Parameter, text: str | None) -> tu
 @click.option("--cores", metavar="CORES", callback=_core_numbers, help="Only these cores, like 0,2; default: all.")
 @click.option("--out", metavar="FILE", help="Picture to write: .png, .svg or .pdf; default: beside TRACE, as .png.")
 def command(trace: str, start: int | None, end: int | None, cores: tuple[int, ...] | None, out: str | None) -> None:
-    """Draw the file TRACE that `lstmsim simulate --trace` wrote (.json, .json.gz or .csv).
+    """Draw the file TRACE that `lstmsim simulate --trace` wrote (.json, .json.gz, .csv or .csv.gz).
 
     \b
     lstmsim timeline trace.json --from 1000 --to 2000 --cores 0 --out detail.svg

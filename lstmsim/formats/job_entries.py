@@ -11,8 +11,10 @@ from lstmsim import targets
 from lstmsim.formats.catalog import input_files
 from lstmsim.formats.chip_entries import AnyCore, Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
+from lstmsim.formats.job_arrivals import coming
 from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
 from lstmsim.formats.schema import JobEntry
+from lstmsim.formats.schema_arrivals import ArrivalEntry, arrival_mistakes
 from lstmsim.formats.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
@@ -69,6 +71,9 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
     if isinstance(entry.arrival, list) and "count" not in keys and len(entry.arrival) != entry.count:
         text = f"must hold as many arrivals as there are jobs (count {entry.count}), got {len(entry.arrival)}"
         document.blame((*path, "arrival"), text)
+    if isinstance(entry.arrival, ArrivalEntry):
+        for key, text in arrival_mistakes(entry.arrival):
+            document.blame((*path, "arrival", key), text)
     if entry.batch > 1 and cores.kind == "column-npu":
         text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
         document.blame((*path, "batch"), f"{text}, got {entry.batch}")
@@ -139,22 +144,25 @@ def _check_size(document: Document, path: DataPath, model: Model, step: int, bef
         document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
 
 
-def build_jobs(document: Document, entries: list[JobEntry], models: list[Model], dispatch: str) -> tuple[Job, ...]:
+def build_jobs(
+    document: Document, entries: list[JobEntry], models: list[Model], dispatch: str, frequency_mhz: float
+) -> tuple[Job, ...]:
     """The jobs of a file without mistakes, `count` expanded in place, with unique names."""
     counts = [entry.count for entry in entries]
     names = [entry.name or model.name for entry, model in zip(entries, models, strict=True)]
     unique = iter(unique_names([name for name, count in zip(names, counts, strict=True) for _ in range(count)]))
-    jobs = []
+    jobs: list[Job] = []
     for index, (entry, model) in enumerate(zip(entries, models, strict=True)):
-        arrivals = entry.arrival if isinstance(entry.arrival, list) else [entry.arrival] * entry.count
+        each_of = coming(document, index, entry, names[index], frequency_mhz, len(jobs))
         steps = entry.steps or entry.model.steps or 1
         inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
         came_along = input_files().get(entry.inputs or "")
         if came_along is not None and not os.path.lexists(inputs):
             inputs = str(came_along)
-        for name, arrival in zip(islice(unique, entry.count), arrivals, strict=True):
+        for name, (arrival, after, due) in zip(islice(unique, entry.count), each_of, strict=True):
             where = (entry.frame_interval, entry.core, entry.batch, inputs)
-            jobs.append(Job(name, model, steps, arrival, *where, None, entry.priority, entry.deadline, dispatch))
+            deadline = due if entry.deadline is None else entry.deadline
+            jobs.append(Job(name, model, steps, arrival, *where, after, entry.priority, deadline, dispatch))
     return tuple(jobs)
 
 

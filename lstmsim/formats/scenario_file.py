@@ -134,7 +134,9 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     precision = _precision(document, wrong)
     if entry is None or document.mistakes:
         raise _error(document)
-    jobs = build_jobs(document, entry.jobs, [model for model in models if model is not None], entry.dispatch)
+    jobs = build_jobs(
+        document, entry.jobs, [model for model in models if model is not None], entry.dispatch, entry.chip.frequency_mhz
+    )
     return Scenario(build_chip(entry.chip, cores), jobs, entry.name or name, precision)
 
 

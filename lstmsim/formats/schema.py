@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from lstmsim.formats.schema_chips import ChipFile, RowChipFile, chip_entry
+from lstmsim.formats.schema_arrivals import ArrivalEntry
+from lstmsim.formats.schema_chips import ChipFile, RowChipFile, UnknownChipFile, chip_entry
 from lstmsim.formats.schema_types import (
     MAX_CELLS,
     MAX_CORES,
@@ -18,7 +19,8 @@ from lstmsim.formats.schema_types import (
     MAX_INTERVAL_CYCLES,
     MAX_JOBS,
     MAX_SIZE,
-    Arrival,
+    Arrivals,
+    Cycles,
     Entry,
     InputsPath,
     Name,
@@ -91,6 +93,16 @@ class ModelFile(Entry):
     cells: Cells = Field(default_factory=dict)
 
 
+def _kind_of_arrival(value: Any) -> str:
+    return "(list)" if isinstance(value, list) else "(process)" if isinstance(value, dict) else "(one)"
+
+
+AnyArrival = Annotated[
+    Annotated[Cycles, Tag("(one)")] | Annotated[Arrivals, Tag("(list)")] | Annotated[ArrivalEntry, Tag("(process)")],
+    Discriminator(_kind_of_arrival),
+]
+
+
 class JobEntry(Entry):
     """`count` equal jobs."""
 
@@ -98,7 +110,7 @@ class JobEntry(Entry):
     model: Annotated[ModelFile, Field(description="a model's name, its path, or its layers")]
     steps: Steps | None = None
     count: Annotated[int, Field(ge=1, le=MAX_JOBS)] = 1
-    arrival: Arrival = 0
+    arrival: AnyArrival = 0
     frame_interval: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
     core: Annotated[int, Field(ge=0, lt=MAX_CORES)] | None = None
     batch: Size = 1
@@ -139,7 +151,16 @@ class RowScenarioFile(ScenarioFile):
     chip: Annotated[RowChipFile, Field(description="a preset's name, a path, or the chip itself")]  # type: ignore[assignment]
 
 
+class UnknownScenarioFile(ScenarioFile):
+    """A scenario on a chip that says no kind that there is."""
+
+    chip: Annotated[UnknownChipFile, Field(description="a preset's name, a path, or the chip itself")]
+
+
 def scenario_entry(scenario: Any) -> type[ScenarioFile]:
     """What the keys of a scenario with such a chip are."""
     chip = scenario.get("chip") if isinstance(scenario, dict) else None
-    return RowScenarioFile if chip_entry(chip) is RowChipFile else ScenarioFile
+    entry = chip_entry(chip)
+    if entry is RowChipFile:
+        return RowScenarioFile
+    return UnknownScenarioFile if entry is UnknownChipFile else ScenarioFile

@@ -26,7 +26,6 @@ __all__ = [
     "MAX_STEPS",
     "MAX_THREADS",
     "MIN_FREQUENCY_MHZ",
-    "Arrival",
     "Arrivals",
     "Cycles",
     "Depth",
@@ -75,10 +74,6 @@ def _ticking(frequency_mhz: float) -> float:
     return frequency_mhz
 
 
-def _one_or_list(value: Any) -> str:
-    return "(list)" if isinstance(value, list) else "(one)"
-
-
 def _parts_or_list(value: Any) -> str:
     return "(parts)" if isinstance(value, dict) else "(list)"
 
@@ -105,7 +100,6 @@ Depth = Annotated[int, Field(ge=1, le=MAX_LATENCY_CYCLES)]
 DepthOrNone = Annotated[int, Field(ge=0, le=MAX_LATENCY_CYCLES)]
 Steps = Annotated[int, Field(ge=1, le=MAX_STEPS)]
 Arrivals = Annotated[list[Cycles], Field(max_length=MAX_JOBS)]
-Arrival = Annotated[Annotated[Cycles, Tag("(one)")] | Annotated[Arrivals, Tag("(list)")], Discriminator(_one_or_list)]
 Width = Annotated[int, Field(ge=-MAX_SIZE, le=MAX_SIZE)]
 Word = Annotated[str, Field(max_length=200)]
 Vectors = Annotated[list[Word], Field(max_length=MAX_GATES)]

@@ -84,7 +84,7 @@ s.yaml:18:5: jobs.2.steps: duplicate key, first given on line 17
 s.yaml:19:13: jobs.3.model: no file called 'nope/x.yaml'
 s.yaml:19:33: jobs.3.steps: must be at most 1000000000, got 10000000000
 s.yaml:20:5: jobs.4: must be a mapping of keys to values, got 5
-s.yaml:21:1: extra: unknown key; known keys: name, chip, jobs, precision and cells
+s.yaml:21:1: extra: unknown key; known keys: name, chip, dispatch, jobs, precision and cells
 """
 
 
@@ -193,7 +193,7 @@ def test_missing_keys_say_what_they_are_for(folder):
         (data({"steps": 2**9000}), "jobs.0.steps", "must be at most 1000000000, got a number of 9001 bits"),
         (data({"steps": 10_000_000}), "jobs.0.steps", "takes up to 140,000,000 operations"),
         (data({"count": 1_000_001}), "jobs.0.count", "must be at most 1000000"),
-        (data({"arrival": {"one": 1}}), "jobs.0.arrival", "must be a whole number, got a mapping"),
+        (data({"arrival": {"kind": "stream", "frame_ms": 1, "seed": 1}}), "jobs.0.arrival.seed", "is no key of stream"),
         (data({"arrival": "now"}), "jobs.0.arrival", "must be a whole number, got 'now'"),
         (data({"arrival": [0, -1], "count": 2}), "jobs.0.arrival.1", "must be at least 0, got -1"),
         (data({"name": "a\nb"}), "jobs.0.name", "must be printable text"),

@@ -1,0 +1,70 @@
+"""One sentence for each word that the tables use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+__all__ = ["GLOSSARY", "words_in"]
+
+#: Word -> sentence. A word in capitals is looked for as it stands, any other in small and capital letters.
+GLOSSARY: Mapping[str, str] = {
+    "critical path": "the chain of operations and waits, each of which began when the one before it was over, that "
+    "ends with the last result: only what shortens it shortens the run",
+    "makespan": "the cycle at which the last job has finished",
+    "utilization": "useful multiply-accumulates / (npe x makespan): the share of what the multipliers could have done",
+    "TOPS": "10^12 operations a second, where a multiply-accumulate counts as two",
+    "latency": "of a job: from its arrival to its last result; of a pipeline: from its input to its output",
+    "PE-cycles": "processing elements (multipliers) x cycles",
+    "npe": "number of processing elements: the multipliers of a core",
+    "ep": "element parallelism: columns of the matrix (elements of x or h) that a tile takes in a cycle",
+    "vp": "vector parallelism: rows of the matrix that a tile takes in a cycle",
+    "CAT": "configurable adder-tree tail: the tree's last levels can serve as accumulators, so that ep can be changed",
+    "useful": "multipliers do multiply-accumulates of the models",
+    "padding": "multipliers work on rows or columns beyond the edge of the matrix, or on empty places of a batch",
+    "unmapped": "multipliers beyond ep x vp, which no tile uses",
+    "busy": "the unit issues; without a unit's name: the array does",
+    "switch": "the array changes from one thread to another, and nothing can issue",
+    "hazard": "data hazard: nothing can issue, because a thread needs results that are still on their way",
+    "backpressure": "nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
+    "input": "nothing can issue, because the next frame of x has not come",
+    "dispatch": "nothing can issue, because the next instruction has not come or is not decoded",
+    "drain": "everything has issued, and the last results are on their way",
+    "idle": "no job is on the core",
+    "thread": "a context of a core: holds one job's vectors, states and accumulators; threads take turns on the array",
+    "turn": "the time in which a unit works for one thread while the others that could go on wait",
+    "tile": "vp rows by ep columns of a matrix, multiplied in one cycle",
+    "row block": "the rows that fill vp: as many whole hidden units as fit",
+    "bank": "accumulator memory for the partial sums of one row block",
+    "array": "the multipliers and adder trees; takes one tile a cycle",
+    "tail": "the unit behind the array: activations and state updates, tail_width hidden units a cycle",
+    "MVM": "matrix-vector multiplication; its pipeline: reading, multiplying, adder tree, accumulator, conversion",
+    "step": "one time step of a recurrent network: one x in, one h out",
+    "h": "the output of a recurrent layer, which its next step reads",
+    "arrival": "the cycle at which a job may start",
+    "frame": "the x of one time step",
+    "batch": "inferences of one job that run together",
+    "fetch": "sends instructions to the decoders, in order",
+    "mvu": "matrix-vector unit of a row-wise NPU: multiplies, once the whole vector is there",
+    "evrf": "vector register file behind the matrix-vector unit",
+    "mfu0": "first multi-function unit: activation, addition, multiplication of vectors",
+    "mfu1": "second multi-function unit: activation, addition, multiplication of vectors",
+    "loader": "writes results back to the register files, and inputs from outside",
+    "serializer": "takes the results of a row group apart into vectors",
+    "p95": "95 % of the jobs were faster (p50, p99 likewise; interpolated between ranks)",
+}
+
+
+def words_in(text: str) -> dict[str, str]:
+    """The words of the glossary that occur in a text (also with a plural s), in the order of the glossary.
+
+    >>> list(words_in("The makespan has 3 tiles; ep 4. A tops."))
+    ['makespan', 'ep', 'tile']
+    """
+    found = {}
+    for word, sentence in GLOSSARY.items():
+        flags = 0 if word.isupper() or len(word) == 1 else re.IGNORECASE
+        # decode_mvu holds mvu, tail_width holds tail
+        if re.search(rf"(?<![a-zA-Z0-9])(?:{re.escape(word)})s?(?![a-zA-Z0-9])", text, flags):
+            found[word] = sentence
+    return found

@@ -1,0 +1,182 @@
+"""Finds its way back through a trace: from an operation to its rows, from a row to the one before it on its unit.
+
+Everything is numpy, and linear in the rows: traces have millions of them, of which a path passes some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.metrics.issued import issued_operations
+from lstmsim.program.program import Operation, Phase, Program
+from lstmsim.program.trace import Trace
+
+__all__ = ["TraceIndex"]
+
+Numbers = NDArray[np.int64]
+
+
+class TraceIndex:
+    """What the walk back through a trace asks for.
+
+    Per row of `trace.issues`: `start`, `end` (of its last issue), `last` (start of its last issue), `task`,
+    `ready` (the cycle from which its operation lacked nothing), `position` (in `order`). `order`: rows unit by unit, in
+    time; `head`: per position the first of the rows that follow each other without a gap up to it.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),))))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
+    >>> index = TraceIndex(program, run(program))
+    >>> index.start.tolist(), index.end.tolist(), index.ready.tolist(), index.head.tolist()
+    ([0, 7], [3, 8], [0, 7], [0, 1])
+    """
+
+    def __init__(self, program: Program, trace: Trace) -> None:
+        self.program, self.trace = program, trace
+        self.start, self.task = trace.issue("start"), trace.issue("task")
+        self.cycles = trace.issue("cycles")
+        self.end = self.start + trace.issue("count") * self.cycles
+        self.last = self.end - self.cycles
+        until = [trace.issue(name) for name in ("hazard_until", "input_until", "backpressure_until", "dispatch_until")]
+        self.ready = np.maximum.reduce([trace.task("admitted")[self.task], *until])
+        self.unit = trace.issue("core") * self._units_of_core + trace.issue("unit")
+        # few units: 16 bits where they suffice, which numpy sorts by digits
+        small = self.unit.astype(np.int16) if len(program.cores) * self._units_of_core < 1 << 15 else self.unit
+        self.order = np.argsort(small, kind="stable")
+        self.position = np.empty_like(self.order)
+        self.position[self.order] = np.arange(len(self.order))
+        self.head = self._heads()
+
+    @cached_property
+    def _units_of_core(self) -> int:
+        return max((len(core.units) for core in self.program.cores), default=1)
+
+    def _heads(self) -> Numbers:
+        unit, start, end = self.unit[self.order], self.start[self.order], self.end[self.order]
+        first = np.ones(len(unit), dtype=bool)
+        first[1:] = (unit[1:] != unit[:-1]) | (start[1:] != end[:-1])
+        heads: Numbers = np.maximum.accumulate(np.where(first, np.arange(len(unit)), 0)) if len(unit) else self.order
+        return heads
+
+    def phases(self, task: int) -> tuple[Phase, ...]:
+        """The phases that the task ran."""
+        return self.program.tasks[task].phases(self.kind(task))
+
+    def kind(self, task: int) -> int:
+        """The kind of the core that the task ran on."""
+        return self.program.cores[int(self.trace.task("core")[task])].kind
+
+    @cached_property
+    def _issued(self) -> tuple[list[Operation], Numbers]:
+        return issued_operations(self.program, self.trace)
+
+    @property
+    def operations(self) -> list[Operation]:
+        """All operations of the bodies that ran."""
+        return self._issued[0]
+
+    @property
+    def numbers(self) -> Numbers:
+        """Per row its operation's place in `operations`."""
+        return self._issued[1]
+
+    def operation(self, row: int) -> Operation:
+        """What a row issued."""
+        return self.operations[int(self.numbers[row])]
+
+    @cached_property
+    def _first(self) -> tuple[Numbers, Numbers]:
+        """Per task and phase: the number of its first operation among all that ran; and per phase its body's length."""
+        tasks = self.program.tasks
+        width = max((len(phases) for task in tasks for _, phases in task.variants), default=1)
+        first, size = (np.zeros((len(tasks), width), dtype=np.int64) for _ in range(2))
+        total = 0
+        for number in range(len(tasks)):
+            for index, phase in enumerate(self.phases(number)):
+                first[number, index], size[number, index] = total, len(phase.body.operations)
+                total += len(phase.body.operations) * phase.repeat
+        return first, size
+
+    @cached_property
+    def _last_rows(self) -> Numbers:
+        first, size = self._first
+        where = self.task, self.trace.issue("phase")
+        number = first[where] + self.trace.issue("iteration") * size[where] + self.trace.issue("operation")
+        rows = np.full(int(number.max(initial=-1)) + 1, -1, dtype=np.int64)
+        # rows are in order of time, and of equal places the last assignment stays
+        rows[number] = np.arange(len(number))
+        return rows
+
+    def last_row(self, task: int, phase: int, iteration: int, operation: int) -> int:
+        """The row that holds the last issue of an operation."""
+        first, size = self._first
+        return int(self._last_rows[first[task, phase] + iteration * size[task, phase] + operation])
+
+    @cached_property
+    def _finishers(self) -> Numbers:
+        result = np.array([each.result_cycles for each in self.operations], dtype=np.int64)[self.numbers]
+        finish = self.trace.task("finish")
+        rows = np.flatnonzero(self.last + result == finish[self.task])
+        finishers = np.full(len(finish), -1, dtype=np.int64)
+        finishers[self.task[rows]] = rows
+        return finishers
+
+    def finisher(self, task: int) -> int:
+        """The row whose results end the task; of several the one that started last, then the highest unit's."""
+        return int(self._finishers[task])
+
+    @cached_property
+    def _switches(self) -> dict[int, tuple[Numbers, Numbers]]:
+        trace = self.trace
+        unit = trace.switch("core") * self._units_of_core + trace.switch("unit")
+        end = trace.switch("start") + trace.switch("cycles")
+        cycles = trace.switch("cycles")
+        return {int(each): (end[unit == each], cycles[unit == each]) for each in np.unique(unit)}
+
+    def switch_before(self, row: int, cycle: int) -> int:
+        """How long the switch took that ended on the row's unit at that cycle; 0 if there was none."""
+        known = self._switches.get(int(self.unit[row]))
+        if known is None:
+            return 0
+        ends, cycles = known
+        found = int(np.searchsorted(ends, cycle))
+        return int(cycles[found]) if found < len(ends) and ends[found] == cycle else 0
+
+    @cached_property
+    def _left(self) -> dict[tuple[int, int, int], int]:
+        names = ("core", "context", "finish")
+        core, context, finish = (self.trace.task(name).tolist() for name in names)
+        return {key: number for number, key in enumerate(zip(core, context, finish, strict=True))}
+
+    def task_before(self, task: int) -> int | None:
+        """The task whose finish made room for this one, in the same context and cycle."""
+        names = ("core", "context", "admitted")
+        core, context, admitted = (int(self.trace.task(name)[task]) for name in names)
+        return self._left.get((core, context, admitted))
+
+    def freer(self, task: int, phase: int, iteration: int, operation: int) -> tuple[int, int, int] | None:
+        """(phase, iteration, operation) that freed the slot which an operation takes; None where slots were free."""
+        phases = self.phases(task)
+        buffer = phases[phase].body.operations[operation].takes
+        assert buffer is not None
+        slots = self.program.tasks[task].slots(self.kind(task))[buffer].slots
+        takers = [_places([each.takes for each in one.body.operations], buffer) for one in phases]
+        before = sum(len(takers[number]) * phases[number].repeat for number in range(phase))
+        number = before + iteration * len(takers[phase]) + takers[phase].index(operation) - slots
+        if number < 0:
+            return None
+        for earlier, one in enumerate(phases):
+            freers = _places([each.frees for each in one.body.operations], buffer)
+            if number < len(freers) * one.repeat:
+                return earlier, number // len(freers), freers[number % len(freers)]
+            number -= len(freers) * one.repeat
+        return None
+
+
+def _places(values: Sequence[int | None], wanted: int) -> list[int]:
+    return [index for index, value in enumerate(values) if value == wanted]

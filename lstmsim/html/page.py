@@ -1,0 +1,158 @@
+"""A run as one web page that can be sent by e-mail: everything is in it, and nothing is loaded from anywhere."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from lstmsim.errors import InputError
+from lstmsim.html.accounts import accounts_section
+from lstmsim.html.latency import latency_section
+from lstmsim.html.looks import patterns
+from lstmsim.html.markup import Markup, Section, element, escaped, joined, link_to, table
+from lstmsim.html.resolved import loads_again, resolved_text
+from lstmsim.html.style import style_text
+from lstmsim.html.timeline import timeline_sections
+from lstmsim.html.wording import answer
+from lstmsim.html.workload import jobs_section, what_ran_section
+from lstmsim.metrics.report import Report
+from lstmsim.metrics.timeline import Timeline
+from lstmsim.units import cycles_to_ms
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["RunLike", "report_page"]
+
+#: A resolved input of more letters is cut: a page that goes by e-mail must stay small.
+_INPUT_LIMIT = 400_000
+
+#: No script, no network, no frames: a browser that honours it could not load anything if it were told to.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+#: What opens which traces.
+_VIEWERS = {
+    "Perfetto": (".json", ".json.gz", ".pftrace"),
+    "GTKWave or Surfer": (".vcd", ".fst"),
+    "Konata": (".kanata",),
+}
+
+
+class RunLike(Protocol):
+    """What a page needs of a run; `lstmsim.api.Run` has it."""
+
+    @property
+    def scenario(self) -> Scenario: ...
+    @property
+    def report(self) -> Report: ...
+    @property
+    def timeline(self) -> Timeline: ...
+
+
+def report_page(
+    run: RunLike,
+    *,
+    trace_file: str | None = None,
+    fit: str | None = None,
+    extra_sections: Sequence[tuple[str, str]] = (),
+    command: str | None = None,
+    date: str | None = None,
+) -> str:
+    """The page of a run, a complete HTML document. Equal runs and arguments give equal text.
+
+    `trace_file`: the saved trace, as seen from the page's folder. `fit`, and (title, text) pairs of `extra_sections`:
+    texts of others, shown as they are. `command`: the command line of the run. `date`: shown if given; none is asked of
+    the clock. Where the trace of a run is too long to keep, the page says so in place of the timeline.
+
+    >>> from lstmsim.api import run
+    >>> page = report_page(run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]}))
+    >>> page.startswith("<!DOCTYPE html>"), "1,423 cycles" in page, "<script" in page
+    (True, True, False)
+    """
+    report, scenario = run.report, run.scenario
+    parts = [what_ran_section(scenario), accounts_section(report), latency_section(report)]
+    parts += [*_timeline(run), jobs_section(scenario, report)]
+    texts = ([] if fit is None else [("Device fit", fit)]) + list(extra_sections)
+    for number, (title, text) in enumerate(texts):
+        parts.append(Section(f"more-{number}", title, element("pre", text, tabindex="0")))
+    parts += [_origin_section(report, trace_file, command, date), _input_section(scenario)]
+    title = f"{scenario.name} on {report.chip}"
+    body = [patterns(), _header(title, report, parts), element("main", joined([part.html for part in parts], "\n"))]
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        element("title", f"{title} – lstmsim"),
+        f"<style>\n{style_text()}</style>",
+    ]
+    lines = "\n".join(head)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{lines}\n</head>\n<body>\n{chr(10).join(body)}\n</body>\n</html>\n'
+    )
+
+
+def _header(title: str, report: Report, parts: Sequence[Section]) -> Markup:
+    links = [element("a", part.title, href=f"#{part.name}") for part in parts]
+    engine = element("p", f"{report.frequency_mhz:g} MHz, simulated cycle by cycle by lstmsim", class_="muted")
+    sentence = element("p", answer(report), class_="answer")
+    nav = element("nav", joined(links, " "), aria_label="Parts of this page")
+    return element("header", element("h1", title), engine, sentence, _figures(report), nav)
+
+
+def _figures(report: Report) -> Markup:
+    duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
+    peak = 2 * sum(core.npe for core in report.cores) * report.frequency_mhz / 1e6
+    pes = sum(core.npe for core in report.cores)
+    count = len(report.cores)
+    entries = [
+        ("makespan", f"{duration:.4g} ms", f"{report.makespan_cycles:,} cycles"),
+        ("utilization", f"{100 * report.utilization:.1f} %", "useful multiply-accumulates of all possible"),
+        ("throughput", f"{report.tops:.4g} TOPS", f"of {peak:.4g} at most"),
+        ("jobs", f"{len(report.jobs):,}", f"{sum(job.macs for job in report.jobs):,} multiply-accumulates"),
+        ("latency, p99", f"{report.latency_ms.p99:.4g} ms", f"mean {report.latency_ms.mean:.4g} ms"),
+        ("cores", f"{count:,}", f"{pes:,} multipliers in all"),
+    ]
+    boxes = (
+        element("div", element("dt", name), element("dd", value, element("small", more)))
+        for name, value, more in entries
+    )
+    return element("dl", *boxes, class_="figures")
+
+
+def _timeline(run: RunLike) -> list[Section]:
+    try:
+        timeline = run.timeline
+    except InputError as error:
+        return [Section("timeline", "Timeline", element("p", f"No timeline: {error}.", class_="note"))]
+    return timeline_sections(timeline)
+
+
+def _input_section(scenario: Scenario) -> Section:
+    text = resolved_text(scenario)
+    note = element("p", "Every key with its value, names and defaults resolved. ", class_="note")
+    if loads_again(scenario):
+        what = "Every key with its value, names and defaults resolved. Saved as a file, it runs again: "
+        note = element("p", what, element("code", "lstmsim simulate FILE"), class_="note")
+    if len(text) > _INPUT_LIMIT:
+        text = text[:_INPUT_LIMIT]
+        note = element("p", "Names and defaults resolved; too long for a page, so its end is cut off.", class_="note")
+    return Section("input", "Resolved input", note + element("pre", text, id="resolved-input", tabindex="0"))
+
+
+def _origin_section(report: Report, trace_file: str | None, command: str | None, date: str | None) -> Section:
+    # The package's own version, asked for late: it imports nothing of what is here.
+    from lstmsim import __version__
+
+    rows = [["lstmsim", __version__], ["Python", platform.python_version()], ["numpy", np.__version__]]
+    rows.append(["engine", report.engine])
+    if command is not None:
+        rows.append(["command", element("code", command)])
+    if date is not None:
+        rows.append(["date", date])
+    if trace_file is not None:
+        link = element("a", trace_file, href=link_to(trace_file))
+        viewer = next((name for name, suffixes in _VIEWERS.items() if trace_file.lower().endswith(suffixes)), None)
+        rows.append(["trace", link + (f" (for {viewer})" if viewer else "")])
+    return Section("origin", "How this was made", table(["what", "which"], rows, left=(0, 1)))

@@ -1,0 +1,151 @@
+"""A scenario with every key and its value, names and defaults resolved: what a page shows of the input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from itertools import groupby
+from typing import Any
+
+from lstmsim.formats.job_entries import unique_names
+from lstmsim.html.yaml_text import OnOneLine, yaml_text
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row_npu import RowCore, RowNpu
+from lstmsim.workload.cell import Cell, Stage
+from lstmsim.workload.cells import CELLS
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Chip, Job, Scenario
+
+__all__ = ["loads_again", "resolved_text"]
+
+#: Keys of a job that stand elsewhere in a file, or not in every job.
+_NOT_PLAIN = ("name", "model", "arrival", "inputs", "after", "dispatch")
+
+#: What `unique_names` appends to names that occur more than once.
+_SUFFIX = re.compile(r"(.+)-[a-z]+")
+
+
+def resolved_text(scenario: Scenario) -> str:
+    """The scenario as a scenario file that loads again and gives the same cycles; nothing in it is left to a default.
+
+    Neighbouring jobs that differ in nothing but name and arrival are one entry with a `count`.
+
+    >>> from lstmsim.formats.scenario_file import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]})
+    >>> [line.strip() for line in resolved_text(scenario).splitlines() if "lstm-512" in line or "count" in line]
+    ['- count: 1', '- name: lstm-512', 'count: 2', 'name: lstm-512']
+    """
+    cells = _shared_cells(scenario)
+    data: dict[str, Any] = {"name": scenario.name, "chip": _chip(scenario.chip), "dispatch": scenario.jobs[0].dispatch}
+    jobs = [_job_entry(name, group, own_cells=cells is None) for name, group in _groups(scenario.jobs)]
+    data |= {"jobs": jobs, "precision": asdict(scenario.precision)}
+    if cells:
+        data["cells"] = {name: _cell(each) for name, each in cells.items()}
+    return yaml_text(data)
+
+
+def loads_again(scenario: Scenario) -> bool:
+    """Whether a file can say all of it: not jobs that come after others, not jobs that are ranked in unlike ways."""
+    return all(job.after is None and job.dispatch == scenario.jobs[0].dispatch for job in scenario.jobs)
+
+
+def _chip(chip: Chip) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": chip.kind, "name": chip.name, "frequency_mhz": chip.frequency_mhz}
+    if isinstance(chip, ColumnNpu | RowNpu):
+        data |= {key: getattr(chip, key) for key in _plain_keys(chip, (*data, "cores", "sources"))}
+        cores: tuple[ColumnCore | RowCore, ...] = chip.cores
+        data["cores"] = [{"count": sum(1 for _ in same)} | _core(core) for core, same in groupby(cores)]
+        data["sources"] = dict(chip.sources)
+    return data
+
+
+def _core(core: ColumnCore | RowCore) -> dict[str, Any]:
+    data = asdict(core)
+    if isinstance(core, RowCore):
+        entries = (asdict(each) for each in core.by_cell)
+        data["by_cell"] = {each.pop("cell"): OnOneLine(each) for each in entries}
+    return data | {"latency": OnOneLine(data["latency"])}
+
+
+def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
+    """Jobs that one entry can describe, with the entry's name; every job on its own where names would not come back."""
+    found: list[tuple[str, list[Job]]] = []
+    for job in jobs:
+        match = _SUFFIX.fullmatch(job.name)
+        name = match[1] if match else job.name
+        if found and found[-1][0] == name and match and _alike(found[-1][1][-1], job):
+            found[-1][1].append(job)
+        else:
+            found.append((name, [job]))
+    found = [(name if len(group) > 1 else group[0].name, group) for name, group in found]
+    names = unique_names([name for name, group in found for _ in group])
+    return found if names == [job.name for job in jobs] else [(job.name, [job]) for job in jobs]
+
+
+def _plain_keys(thing: Job | ColumnNpu | RowNpu, others: Sequence[str]) -> list[str]:
+    """Keys whose values stand in a file as they are: all but `others`."""
+    return [each.name for each in fields(thing) if each.name not in others]
+
+
+def _alike(one: Job, other: Job) -> bool:
+    same = one.model == other.model and one.model.weights == other.model.weights
+    keys = _plain_keys(one, ("name", "model", "arrival"))
+    return same and all(getattr(one, key) == getattr(other, key) for key in keys)
+
+
+def _job_entry(name: str, group: list[Job], own_cells: bool) -> dict[str, Any]:
+    job, arrivals = group[0], [job.arrival for job in group]
+    arrival = arrivals[0] if len(set(arrivals)) == 1 else arrivals
+    data = {"name": name, "count": len(group), "model": _model(job.model, own_cells), "arrival": arrival}
+    data |= {key: getattr(job, key) for key in _plain_keys(job, _NOT_PLAIN)}
+    data |= {"inputs": job.inputs} if job.inputs else {}
+    return data | ({"after": job.after} if job.after is not None else {})
+
+
+def _model(model: Model, own_cells: bool) -> dict[str, Any]:
+    data: dict[str, Any] = {"name": model.name, "layers": [_layer(layer) for layer in model.layers]}
+    data["layer_order"] = model.layer_order
+    if model.weights:
+        data["weights"] = model.weights
+    cells = {layer.cell.name: layer.cell for layer in model.layers if layer.cell.name not in CELLS}
+    if own_cells and cells:
+        data["cells"] = {name: _cell(each) for name, each in cells.items()}
+    return data
+
+
+def _layer(layer: Layer) -> OnOneLine:
+    data = OnOneLine(cell=layer.cell.name, hidden=layer.hidden, input=layer.input, bidirectional=layer.bidirectional)
+    if layer.projection is not None:
+        data["projection"] = layer.projection
+    return data
+
+
+def _shared_cells(scenario: Scenario) -> dict[str, Cell] | None:
+    """The cells of the user's own by name; None where two of a name differ, so that each model needs its own."""
+    found: dict[str, Cell] = {}
+    for job in scenario.jobs:
+        for layer in job.model.layers:
+            if layer.cell.name not in CELLS and found.setdefault(layer.cell.name, layer.cell) != layer.cell:
+                return None
+    return found
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    nodes = {node.name: " ".join([node.operation, *map(_word, node.inputs)]) for node in cell.nodes}
+    stages = [_stage(stage) for stage in cell.stages]
+    data = {"source": cell.source, "stages": stages, "nodes": nodes, "states": OnOneLine(cell.states)}
+    return data | {"parameters": list(cell.parameters)}
+
+
+def _word(value: str | float) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    gates: dict[str, Any] = {}
+    for gate in stage.gates:
+        plain = len(gate.sums) == 1 and gate.sums[0].name == gate.name
+        sums = {each.name: list(each.vectors) for each in gate.sums}
+        gates[gate.name] = sums[gate.name] if plain else sums
+    return {"rows": stage.rows, "gates": gates}

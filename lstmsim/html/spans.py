@@ -1,0 +1,85 @@
+"""What of a timeline a page shows: rows that fit, spans that touch and look the same joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
+
+__all__ = ["ROW_LIMIT", "Spans", "spans_of"]
+
+#: More rows than this cannot be told apart on a page.
+ROW_LIMIT = 120
+
+_BUSY = STATES.index("busy")
+_IDLE = STATES.index("idle")
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Spans to draw: `row` indexes `rows`, `state` indexes `STATES`; `job` is -1 for everything but work.
+
+    Idle is left out. `left_out` says in words which rows are not shown.
+    """
+
+    rows: tuple[Row, ...]
+    left_out: str
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    state: NDArray[np.int64]
+    job: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def kinds(self) -> Iterator[tuple[int, int, int, NDArray[np.int64]]]:
+        """(row, state, job, indices of the spans) for every combination that occurs, spans in the order of time."""
+        if not len(self):
+            return
+        order = np.lexsort((self.start, self.job, self.state, self.row))
+        keys = np.stack([self.row, self.state, self.job])[:, order]
+        cuts = np.flatnonzero((np.diff(keys) != 0).any(axis=0)) + 1
+        for indices in np.split(order, cuts):
+            first = indices[0]
+            yield int(self.row[first]), int(self.state[first]), int(self.job[first]), indices
+
+
+def spans_of(timeline: Timeline) -> Spans:
+    """The spans of a timeline as a page shows them."""
+    shown, left_out = _shown_rows(timeline.rows)
+    place = np.full(len(timeline.rows) + 1, -1)
+    place[shown] = np.arange(len(shown))
+    row = place[timeline.row]
+    seen = (row >= 0) & (timeline.state != _IDLE)
+    row, state = row[seen], timeline.state[seen].astype(np.int64)
+    start, end = timeline.start[seen], timeline.end[seen]
+    job = np.where(state == _BUSY, timeline.job[seen], -1).astype(np.int64)
+    if len(row):
+        same = (row[1:] == row[:-1]) & (start[1:] == end[:-1]) & (state[1:] == state[:-1]) & (job[1:] == job[:-1])
+        first = np.flatnonzero(np.concatenate([[True], ~same]))
+        last = np.append(first[1:], len(row)) - 1
+        row, start, end, state, job = row[first], start[first], end[last], state[first], job[first]
+    rows = tuple(timeline.rows[number] for number in shown)
+    return Spans(rows, left_out, row.astype(np.int64), start, end, state, job)
+
+
+def _shown_rows(rows: tuple[Row, ...]) -> tuple[list[int], str]:
+    """Numbers of the rows to draw: all, or fewer kinds of them, or the first; and what is left out."""
+    wanted = list(range(len(rows)))
+    left_out = []
+    units = sorted({row.kind for row in rows if is_unit(row.kind)})
+    for kind in (*units, "thread"):
+        if len(wanted) > ROW_LIMIT:
+            fewer = [number for number in wanted if rows[number].kind != kind]
+            if 0 < len(fewer) < len(wanted):
+                left_out.append(f"{len(wanted) - len(fewer)} {kind} rows")
+                wanted = fewer
+    if len(wanted) > ROW_LIMIT:
+        left_out.append(f"{len(wanted) - ROW_LIMIT} more {rows[wanted[-1]].kind} rows")
+        wanted = wanted[:ROW_LIMIT]
+    return wanted, " and ".join(left_out)

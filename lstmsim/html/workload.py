@@ -1,0 +1,125 @@
+"""The sections on what ran: chip, models, jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
+from lstmsim.metrics.report import JobReport, Report
+from lstmsim.units import cycles_to_ms
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import ArrayCore, Scenario
+
+__all__ = ["jobs_section", "what_ran_section"]
+
+#: More jobs than this are cut with a count; more than `_PRINTED` are not printed on paper.
+_JOBS, _PRINTED = 1000, 40
+_MODELS, _LAYERS = 40, 6
+
+
+def what_ran_section(scenario: Scenario) -> Section:
+    """The chip's cores and the models, as they were after names and defaults had been resolved."""
+    return Section("ran", "What ran", _cores(scenario) + _models(scenario))
+
+
+def _cores(scenario: Scenario) -> Markup:
+    chip = scenario.chip
+    found: dict[tuple[int, int, int, tuple[tuple[str, int | str], ...]], list[int]] = {}
+    for index, core in enumerate(chip.array_cores):
+        found.setdefault((core.npe, core.ep, core.vp, tuple(core.settings.items())), []).append(index)
+    rows = []
+    for (npe, ep, vp, settings), indexes in found.items():
+        rows.append([_listed(indexes), f"{npe:,}", f"{ep:,}", f"{vp:,}", _settings(dict(settings))])
+    caption = (
+        f"Chip {chip.name}: a {chip.kind} at {chip.frequency_mhz:g} MHz, {_peak(chip.array_cores, chip.frequency_mhz)}"
+    )
+    return table(["cores", "npe", "ep", "vp", "settings"], rows, left=(0, 4), caption=caption)
+
+
+def _peak(cores: tuple[ArrayCore, ...], frequency_mhz: float) -> str:
+    return f"{2 * sum(core.npe for core in cores) * frequency_mhz / 1e6:.4g} TOPS at most"
+
+
+def _settings(settings: Mapping[str, int | str]) -> str:
+    return ", ".join(
+        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in settings.items()
+    )
+
+
+def _listed(indexes: list[int]) -> str:
+    """Numbers as ranges.
+
+    >>> _listed([0, 1, 2, 5])
+    '0–2, 5'
+    """
+    parts: list[list[int]] = []
+    for index in indexes:
+        if parts and parts[-1][1] == index - 1:
+            parts[-1][1] = index
+        else:
+            parts.append([index, index])
+    return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in parts)
+
+
+def _models(scenario: Scenario) -> Markup:
+    found: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    kinds: dict[tuple[str, tuple[str, ...]], Model] = {}
+    for job in scenario.jobs:
+        key = (job.model.name, _layers(job.model))
+        kinds[key] = job.model
+        entry = found.setdefault(key, [0, job.steps, job.steps, 0])
+        entry[:] = [entry[0] + 1, min(entry[1], job.steps), max(entry[2], job.steps), entry[3] + job.macs]
+    rows = []
+    for key, (jobs, least, most, macs) in list(found.items())[:_MODELS]:
+        steps = f"{least:,}" if least == most else f"{least:,}–{most:,}"
+        rows.append([short(key[0]), "; ".join(key[1]), f"{jobs:,}", steps, f"{macs:,}"])
+    hidden = len(found) - len(rows)
+    note = element("p", f"and {hidden:,} more models, in the resolved input", class_="note") if hidden else ""
+    head = ["model", "layers", "jobs", "steps", "multiply-accumulates"]
+    return table(head, rows, left=(0, 1), caption="Models") + note
+
+
+def _layers(model: Model) -> tuple[str, ...]:
+    texts = []
+    for layer in model.layers[:_LAYERS]:
+        more = " bidirectional" if layer.bidirectional else ""
+        more += f" projected to {layer.projection}" if layer.projection is not None else ""
+        texts.append(f"{layer.cell.name} {layer.hidden} over {layer.input}{more}")
+    hidden = len(model.layers) - len(texts)
+    return (*texts, f"{hidden} more layers") if hidden else tuple(texts)
+
+
+def _deadline(job: JobReport) -> str:
+    if job.deadline is None:
+        return "–"
+    return f"{job.deadline:,}, {'missed' if job.missed else 'met'}"
+
+
+def jobs_section(scenario: Scenario, report: Report) -> Section:
+    """When and where each job ran; long lists can be scrolled and are cut with a count."""
+    numbers = list(range(len(report.jobs)))
+    slowest = max(numbers, key=lambda number: report.jobs[number].latency)
+    shown = numbers if len(numbers) <= _JOBS else numbers[: _JOBS - 1]
+    if slowest not in shown:
+        shown.append(slowest)
+    deadlines = any(job.deadline is not None for job in report.jobs)
+    rows = []
+    for number in shown:
+        job, asked = report.jobs[number], scenario.jobs[number]
+        place = [short(job.name), short(asked.model.name, 28), f"{asked.steps:,}", str(job.core), str(job.thread)]
+        times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
+        row = [*place, *times, f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"]
+        rows.append([*row, _deadline(job)] if deadlines else row)
+    head = ["job", "model", "steps", "core", "thread", "arrival", "start", "finish", "latency", "ms"]
+    head += ["deadline"] if deadlines else []
+    caption = "Times in cycles; latency is finish less arrival"
+    box = region("Jobs", "scroll", table(head, rows, left=(0, 1), caption=caption))
+    notes = []
+    hidden = len(numbers) - len(shown)
+    if hidden:
+        text = f"and {hidden:,} more jobs (the slowest of all is shown, last); the report as JSON has every job"
+        notes.append(element("p", text, class_="note"))
+    if len(shown) > _PRINTED:
+        text = f"{len(shown) - _PRINTED:,} more rows are not printed; the page on a screen has them."
+        notes.append(element("p", text, class_="note print-only"))
+    return Section("jobs", "Jobs", joined([box, *notes]))

@@ -1,0 +1,230 @@
+"""Latencies of ever so many requests in bounded memory: all of them while they fit, then a histogram.
+
+Up to `KEPT` latencies are kept as they are and every figure is exact. With one more, a tenth of those is left out as
+warm-up, the rest goes into histograms, and so does whatever follows: mean and maximum stay exact, a percentile is off
+by at most 1 / 2048 of itself. `Series.exact` says which of the two it is.
+
+The histogram's buckets are whole numbers below 2048 each for itself and then 1024 equal parts of each power of two (as
+in HdrHistogram by G. Tene); a percentile is the middle of its bucket.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.serving.statistics import Interval, batch_interval
+
+__all__ = ["BATCHES", "KEPT", "PERCENTILES", "Distribution", "Histogram", "Series"]
+
+Ints = NDArray[np.int64]
+
+#: Latencies that are kept one by one: 8 MB.
+KEPT = 2**20
+#: Fewest batches for confidence intervals; histograms come in up to twice as many.
+BATCHES = 10
+PERCENTILES = (50.0, 95.0, 99.0, 99.9)
+#: A batch gives a percentile of its own if about this many of its requests lie beyond it (assumption: with fewer, the
+#: percentile of a batch leans to one side).
+BEYOND = 10
+
+_PARTS = 1024
+_POWERS = np.array([2 * _PARTS << shift for shift in range(52)], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Mean and percentiles in cycles, with confidence intervals, of the `requests` that count (without warm-up).
+
+    `exact`: from every single number; otherwise percentiles are off by at most 1 / 2048 of themselves.
+    """
+
+    requests: int
+    mean: Interval
+    percentiles: dict[float, Interval]
+    max: int
+    exact: bool
+
+    @property
+    def p50(self) -> Interval:
+        """The median."""
+        return self.percentiles[50.0]
+
+    @property
+    def p95(self) -> Interval:
+        """The 95th percentile."""
+        return self.percentiles[95.0]
+
+    @property
+    def p99(self) -> Interval:
+        """The 99th percentile."""
+        return self.percentiles[99.0]
+
+
+class Histogram:
+    """How often whole numbers from 0 below 2^62 occurred, in buckets no wider than 1 / 1024 of what they hold.
+
+    >>> histogram = Histogram()
+    >>> histogram.add(np.array([3, 5, 5, 1_000_000]))
+    >>> histogram.percentile(50), abs(histogram.percentile(100) - 1_000_000) <= 1_000_000 / 2048
+    (5.0, True)
+    """
+
+    def __init__(self) -> None:
+        self.counts: Ints = np.zeros(0, dtype=np.int64)
+        self.requests = 0
+        self.total = 0
+
+    def add(self, values: Ints) -> None:
+        """Count these. Shape [values]."""
+        shift = np.searchsorted(_POWERS, values, side="right")
+        self._join(np.bincount(shift * _PARTS + (values >> shift)), len(values), sum_of(values))
+
+    def join(self, other: Histogram) -> None:
+        """Count what the other one has counted."""
+        self._join(other.counts, other.requests, other.total)
+
+    def _join(self, counts: Ints, requests: int, total: int) -> None:
+        if len(counts) > len(self.counts):
+            self.counts = np.concatenate([self.counts, np.zeros(len(counts) - len(self.counts), dtype=np.int64)])
+        self.counts[: len(counts)] += counts
+        self.requests += requests
+        self.total += total
+
+    def percentile(self, percent: float) -> float:
+        """Linear between ranks, as that of numbers one by one; of at least one number."""
+        below, share = _rank(self.requests, percent)
+        until = np.cumsum(self.counts)
+        ranks = [below, min(below + 1, self.requests - 1)]
+        one, two = (_middle(int(each)) for each in np.searchsorted(until, ranks, side="right"))
+        return one + (two - one) * share
+
+
+class Series:
+    """Numbers in the order in which they come, and what they amount to without the first few.
+
+    >>> series = Series()
+    >>> series.add(np.arange(1000))
+    >>> found = series.distribution(warmup=500)
+    >>> found.mean.value, found.p50.value, found.max, found.exact
+    (749.5, 749.5, 999, True)
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self.kept = kept
+        self.count = 0
+        self._values: Ints = np.zeros(min(kept, 4096), dtype=np.int64)
+        self._batches: list[Histogram] | None = None
+        self._batch_size = 0
+        self._max = 0
+
+    @property
+    def exact(self) -> bool:
+        """Are all numbers still there one by one?"""
+        return self._batches is None
+
+    @property
+    def values(self) -> Ints:
+        """The numbers one by one, while `exact`."""
+        return self._values[: self.count]
+
+    def add(self, values: Ints) -> None:
+        """Further numbers from 0 below 2^62. While `exact`, no more than there is room for: `kept` in all."""
+        if self._batches is not None:
+            self._add_to_batches(values)
+            return
+        until = self.count + len(values)
+        if until > len(self._values):
+            grown = np.zeros(min(self.kept, max(until, 2 * len(self._values))), dtype=np.int64)
+            grown[: self.count] = self.values
+            self._values = grown
+        self._values[self.count : until] = values
+        self.count = until
+
+    def summarize(self, warmup: int) -> None:
+        """Put all but the first `warmup` numbers into histograms; from now on nothing is kept one by one."""
+        values, self._values = self.values[warmup:], np.zeros(0, dtype=np.int64)
+        self._batches, self._batch_size, self.count = [], max(1, -(-len(values) // BATCHES)), 0
+        self._add_to_batches(values)
+
+    def _add_to_batches(self, values: Ints) -> None:
+        assert self._batches is not None
+        self.count += len(values)
+        self._max = max(self._max, int(values.max(initial=0)))
+        while len(values):
+            if not self._batches or self._batches[-1].requests == self._batch_size:
+                if len(self._batches) == 2 * BATCHES:
+                    for one, two in zip(self._batches[::2], self._batches[1::2], strict=True):
+                        one.join(two)
+                    self._batches = self._batches[::2]
+                    self._batch_size *= 2
+                self._batches.append(Histogram())
+            room = self._batch_size - self._batches[-1].requests
+            self._batches[-1].add(values[:room])
+            values = values[room:]
+
+    def distribution(self, warmup: int, confidence: float = 0.95) -> Distribution:
+        """Mean and percentiles of all but the first `warmup` numbers (those that are gone already, once summarized)."""
+        if self._batches is None:
+            return _of_values(self.values[warmup:], confidence)
+        return _of_histograms(self._batches, self._batch_size, self._max, confidence)
+
+
+def sum_of(values: Ints) -> int:
+    """The exact sum of whole numbers from 0 below 2^62, however many.
+
+    >>> sum_of(np.full(4, 2**61)) == 2**63
+    True
+    """
+    return (int((values >> 31).sum()) << 31) + int((values & (2**31 - 1)).sum())
+
+
+def _of_values(values: Ints, confidence: float) -> Distribution:
+    ordered, size = np.sort(values), len(values) // BATCHES
+    batches = values[: size * BATCHES].reshape(BATCHES, size)
+    sums = [sum_of(batch) for batch in batches]
+    mean = batch_interval(sum_of(values) / len(values), [each / size for each in sums] if size else [], confidence)
+    rows = np.sort(batches, axis=1)
+    percentiles = {}
+    for percent in PERCENTILES:
+        known = [_percentile(row, percent) for row in rows] if _telling(size, percent) else []
+        percentiles[percent] = batch_interval(_percentile(ordered, percent), known, confidence)
+    return Distribution(len(values), mean, percentiles, int(ordered[-1]), True)
+
+
+def _of_histograms(batches: list[Histogram], size: int, most: int, confidence: float) -> Distribution:
+    whole, full = Histogram(), [each for each in batches if each.requests == size]
+    for each in batches:
+        whole.join(each)
+    mean = batch_interval(whole.total / whole.requests, [each.total / size for each in full], confidence)
+    percentiles = {}
+    for percent in PERCENTILES:
+        known = [each.percentile(percent) for each in full] if _telling(size, percent) else []
+        percentiles[percent] = batch_interval(whole.percentile(percent), known, confidence)
+    return Distribution(whole.requests, mean, percentiles, most, False)
+
+
+def _telling(size: int, percent: float) -> bool:
+    return size * (1000 - round(percent * 10)) >= 1000 * BEYOND
+
+
+def _rank(number: int, percent: float) -> tuple[int, float]:
+    """The rank below a percentile and how far beyond it the percentile lies; per mille keep 99.9 exact."""
+    rank, rest = divmod((number - 1) * round(percent * 10), 1000)
+    return rank, rest / 1000
+
+
+def _percentile(ordered: Ints, percent: float) -> float:
+    """Linear between ranks, as in the report of a simulation."""
+    below, share = _rank(len(ordered), percent)
+    one, two = int(ordered[below]), int(ordered[min(below + 1, len(ordered) - 1)])
+    return one + (two - one) * share
+
+
+def _middle(bucket: int) -> float:
+    if bucket < 2 * _PARTS:
+        return float(bucket)
+    shift = bucket // _PARTS - 1
+    return float((bucket - shift * _PARTS << shift) + ((1 << shift) - 1) / 2)

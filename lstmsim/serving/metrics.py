@@ -1,0 +1,231 @@
+"""The metrics of a run, gathered while its requests finish; memory does not grow with their number.
+
+A request is its number in the order of arrival and its cycles of arrival, start and finish; requests come in the order
+in which they finish. The numbers say when the past is complete: once all requests up to number n are here, nothing
+that is still to come can have happened before the arrival of n. Up to there the population is swept, what lies behind
+is forgotten. So memory grows only with the requests that are in the system together with the oldest one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.serving.arrivals import MAX_CYCLE, positive
+from lstmsim.serving.latencies import KEPT, Series, sum_of
+from lstmsim.serving.population import Population
+from lstmsim.serving.result import Little, Serving, Tenant
+from lstmsim.serving.statistics import Warmup, warmup_of
+
+__all__ = ["Collector"]
+
+Ints = NDArray[np.int64]
+
+#: Requests that are added one by one are gone through this many at a time.
+_CHUNK = 4096
+_NEVER = 2**63 - 1
+
+
+class Collector:
+    """Gathers finished requests; `result` says what they amount to.
+
+    `servers`: how many requests can run at once, for the utilization. `warmup`: how many of the first to finish are
+    left out of the latencies; None is a tenth of them (of the first `kept`, if there are more than can be kept).
+
+    >>> collector = Collector(frequency_mhz=250)
+    >>> for number in range(3):
+    ...     collector.add(number, arrival=0, start=100 * number, finish=100 * (number + 1), due=250)
+    >>> result = collector.result()
+    >>> result.latency.mean.value, result.misses, result.most_waiting, result.utilization, result.little.difference
+    (200.0, 1, 2, 1.0, 0)
+    """
+
+    def __init__(self, frequency_mhz: float, servers: int = 1, *, warmup: int | None = None, kept: int = KEPT) -> None:
+        positive("chip", frequency_mhz=frequency_mhz, servers=servers)
+        if kept < 1 or (warmup is not None and not 0 <= warmup < kept):
+            text = f"must be from 0 to less than the latencies kept ({kept}), got {warmup}"
+            raise InputError(Mistake("warmup", text))
+        self.frequency_mhz, self.servers, self.kept = frequency_mhz, servers, kept
+        self._given = warmup
+        self._warmup: Warmup | None = None
+        self._latency, self._wait = Series(kept), Series(kept)
+        self._population = Population()
+        self._requests = self._misses = self._sojourn = self._service = 0
+        self._last_finish = self._next = self._last_arrival = 0
+        self._most_ahead = 0
+        self._done = False
+        self._ahead: Ints = np.zeros((2, 0), dtype=np.int64)
+        self._changes: Ints = np.zeros((3, 0), dtype=np.int64)
+        self._rows: list[tuple[int, int, int, int, int]] = []
+        self._names: list[str] = []
+        self._tenants: dict[str, Counter[str]] = {}
+
+    def add(
+        self, number: int, arrival: int, start: int, finish: int, *, tenant: str = "", due: int | None = None
+    ) -> None:
+        """One more request, which finished no earlier than those before; `number`: its place by arrival, from 0.
+
+        What is wrong with it (`InputError`) may be said at a later call.
+        """
+        self._rows.append((number, arrival, start, finish, _NEVER if due is None else due))
+        self._names.append(tenant)
+        if len(self._rows) >= _CHUNK:
+            self._flush()
+
+    def add_many(
+        self,
+        numbers: ArrayLike,
+        arrivals: ArrayLike,
+        starts: ArrayLike,
+        finishes: ArrayLike,
+        *,
+        tenants: Sequence[str] | str = "",
+        due: ArrayLike | None = None,
+    ) -> None:
+        """Many requests at once: sequences of one length; `tenants` may be one name for all of them.
+
+        >>> collector = Collector(250)
+        >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
+        >>> collector.result().wait.max
+        5
+        """
+        self._flush()
+        number = np.asarray(numbers, dtype=np.int64)
+        dues = np.full(len(number), _NEVER) if due is None else due
+        columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes, dues))]
+        names = [tenants] * len(number) if isinstance(tenants, str) else list(tenants)
+        lengths = {len(names), *(len(column) for column in columns)}
+        if len(lengths) > 1:
+            raise InputError(Mistake("requests", f"must come in columns of one length, got {sorted(lengths)}"))
+        self._take(columns, names)
+
+    def _flush(self) -> None:
+        rows, names = self._rows, self._names
+        self._rows, self._names = [], []
+        if rows:
+            self._take(list(np.array(rows, dtype=np.int64).T), names)
+
+    def _take(self, columns: list[Ints], names: list[str]) -> None:
+        number, arrival, start, finish, due = columns
+        if self._done:
+            raise InputError(Mistake("requests", "the result has been taken, nothing can be added any more"))
+        if not len(number):
+            return
+        self._check(number, arrival, start, finish)
+        latency, wait, late = finish - arrival, start - arrival, finish > due
+        self._requests += len(number)
+        self._misses += int(late.sum())
+        self._sojourn += sum_of(latency)
+        self._service += sum_of(finish - start)
+        self._last_finish = int(finish[-1])
+        self._count_tenants(names, late, latency, finish - start)
+        self._keep(latency, wait)
+        none, one = np.zeros(len(number), dtype=np.int64), np.ones(len(number), dtype=np.int64)
+        times, waiting = np.concatenate([arrival, start, finish]), np.concatenate([one, -one, none])
+        changes = np.stack([times, waiting, np.concatenate([none, one, -one])])
+        self._changes = np.concatenate([self._changes, changes], axis=1)
+        self._settle(np.stack([number, arrival]))
+
+    def _check(self, number: Ints, arrival: Ints, start: Ints, finish: Ints) -> None:
+        before = np.concatenate([[self._last_finish], finish[:-1]])
+        for wrong, sentence in (
+            ((number < self._next), "comes twice (or has a number below 0)"),
+            ((arrival < 0) | (finish > MAX_CYCLE), f"must lie between cycles 0 and {MAX_CYCLE}"),
+            (start < arrival, "starts before it arrives"),
+            (finish < start, "finishes before it starts"),
+            (finish < before, "finishes before the one that came before it; they must come in the order of finishes"),
+        ):
+            if wrong.any():
+                at = int(np.argmax(wrong))
+                cycles = f"arrival {arrival[at]}, start {start[at]}, finish {finish[at]}"
+                raise InputError(Mistake(f"request {number[at]}", f"{sentence}; {cycles}"))
+
+    def _count_tenants(self, names: list[str], late: NDArray[np.bool_], sojourn: Ints, service: Ints) -> None:
+        places: dict[str, int] = {}
+        group = np.array([places.setdefault(name, len(places)) for name in names])
+        for name, place in places.items():
+            own = group == place
+            counted = {"requests": int(own.sum()), "in_time": int((own & ~late).sum())}
+            counted |= {"sojourn": sum_of(sojourn[own]), "service": sum_of(service[own])}
+            self._tenants.setdefault(name, Counter()).update(counted)
+
+    def _keep(self, latency: Ints, wait: Ints) -> None:
+        room = max(0, self.kept - self._latency.count) if self._latency.exact else len(latency)
+        self._latency.add(latency[:room])
+        self._wait.add(wait[:room])
+        if room < len(latency):
+            self._warmup = self._find_warmup()
+            for series, rest in ((self._latency, latency[room:]), (self._wait, wait[room:])):
+                series.summarize(self._warmup.requests)
+                series.add(rest)
+
+    def _find_warmup(self) -> Warmup:
+        return warmup_of(self._latency.values, self._given)
+
+    def _settle(self, arrived: Ints) -> None:
+        """Sweep up to the last arrival before which nothing more can come to light."""
+        ahead = np.concatenate([self._ahead, arrived], axis=1)
+        ahead = ahead[:, np.argsort(ahead[0], kind="stable")]
+        numbers, cycles = ahead
+        gaps = np.flatnonzero(numbers != self._next + np.arange(len(numbers)))
+        whole = int(gaps[0]) if len(gaps) else len(numbers)
+        twice = np.flatnonzero(np.diff(numbers) == 0)
+        if len(twice):
+            raise InputError(Mistake(f"request {numbers[twice[0]]}", "comes twice"))
+        back = np.flatnonzero(np.diff(cycles[:whole], prepend=self._last_arrival) < 0)
+        if len(back):
+            at = int(back[0])
+            text = f"arrives at {cycles[at]}, before the one with the number below; numbers must follow arrivals"
+            raise InputError(Mistake(f"request {numbers[at]}", text))
+        self._ahead = ahead[:, whole:]
+        self._most_ahead = max(self._most_ahead, len(numbers) - whole)
+        if whole:
+            self._next += whole
+            self._last_arrival = int(cycles[whole - 1])
+            self._sweep(self._changes[0] < self._last_arrival)
+
+    def _sweep(self, past: NDArray[np.bool_]) -> None:
+        self._population.apply(*self._changes[:, past])
+        self._changes = self._changes[:, ~past]
+
+    def result(self, confidence: float = 0.95) -> Serving:
+        """What all requests amount to; nothing can be added after that.
+
+        `InputError` if there are none, or if one of the numbers below the highest is missing.
+        """
+        self._flush()
+        if not self._requests:
+            raise InputError(Mistake("requests", "none has finished, expected at least one"))
+        if self._ahead.shape[1]:
+            text = f"has not finished, but request {self._ahead[0, 0]} has; a result needs all of those before"
+            raise InputError(Mistake(f"request {self._next}", text))
+        self._sweep(np.ones(self._changes.shape[1], dtype=np.bool_))
+        swept, self._done = self._population, True
+        warmup = self._warmup or self._find_warmup()
+        if self._latency.exact and warmup.requests >= self._requests:
+            text = f"leaves out {warmup.requests} requests of {self._requests}"
+            raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
+        span, waited = swept.now - swept.first_cycle, self._sojourn - self._service
+        return Serving(
+            frequency_mhz=self.frequency_mhz,
+            servers=self.servers,
+            requests=self._requests,
+            misses=self._misses,
+            first_arrival=swept.first_cycle,
+            last_finish=self._last_finish,
+            service_cycles=self._service,
+            warmup=warmup,
+            latency=self._latency.distribution(warmup.requests, confidence),
+            wait=self._wait.distribution(warmup.requests, confidence),
+            little=Little(swept.waiting_area + swept.running_area, self._sojourn, self._requests, span),
+            little_waiting=Little(swept.waiting_area, waited, self._requests, span),
+            most_waiting=swept.most_waiting,
+            most_inside=swept.most_inside,
+            windows=swept.windows,
+            tenants={name: Tenant(name, **counts) for name, counts in sorted(self._tenants.items())},
+            memory_requests=self._most_ahead,
+        )

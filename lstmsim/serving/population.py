@@ -1,0 +1,126 @@
+"""How many requests wait and run at each cycle: areas, largest numbers, windows over time. Whole numbers, exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["WINDOWS", "Population", "Window"]
+
+Ints = NDArray[np.int64]
+
+#: Most windows that are kept; when they are full, two become one.
+WINDOWS = 256
+
+
+@dataclass(frozen=True)
+class Window:
+    """Part of a run: `width_cycles` from `start_cycle`, and the sums over them of requests waiting and running."""
+
+    start_cycle: int
+    width_cycles: int
+    waiting_cycles: int
+    running_cycles: int
+    finished: int
+
+    @property
+    def queue_length(self) -> float:
+        """Requests that wait, on average over the window."""
+        return self.waiting_cycles / self.width_cycles
+
+    @property
+    def running(self) -> float:
+        """Requests that run, on average over the window."""
+        return self.running_cycles / self.width_cycles
+
+
+class Population:
+    """Sweeps over changes in the order of time. At each cycle all changes of that cycle take effect together.
+
+    >>> population = Population()
+    >>> population.apply(np.array([0, 2, 2, 5]), np.array([1, 1, -1, 0]), np.array([0, 0, 1, -1]))
+    >>> population.waiting_area, population.running_area, population.most_waiting
+    (5, 3, 1)
+    """
+
+    def __init__(self) -> None:
+        self.waiting = self.running = 0
+        self.waiting_area = self.running_area = 0
+        self.most_waiting = self.most_inside = 0
+        self.first_cycle = self.now = -1
+        self._width = 1
+        self._sums = [[0] * WINDOWS for _ in range(3)]
+
+    def apply(self, times: Ints, waiting: Ints, running: Ints) -> None:
+        """Changes at `times` (in any order, none before those of earlier calls) of the numbers waiting and running.
+
+        Shape [changes] each. A request changes `running` by +1 when it starts and by -1 when it finishes.
+        """
+        if not len(times):
+            return
+        order = np.argsort(times, kind="stable")
+        times, waiting, running = times[order], waiting[order], running[order]
+        firsts = np.flatnonzero(np.diff(times, prepend=times[0] - 1))
+        if self.first_cycle < 0:
+            self.first_cycle = self.now = int(times[0])
+        waits = np.cumsum(np.add.reduceat(waiting, firsts)) + self.waiting
+        runs = np.cumsum(np.add.reduceat(running, firsts)) + self.running
+        self.most_waiting = max(self.most_waiting, int(waits.max()))
+        self.most_inside = max(self.most_inside, int((waits + runs).max()))
+        self._sweep(
+            times,
+            times[firsts],
+            np.concatenate([[self.waiting], waits]),
+            np.concatenate([[self.running], runs]),
+            running < 0,
+        )
+        self.waiting, self.running, self.now = int(waits[-1]), int(runs[-1]), int(times[-1])
+
+    def _sweep(self, times: Ints, distinct: Ints, waits: Ints, runs: Ints, finishes: NDArray[np.bool_]) -> None:
+        """Adds areas and finishes up to the last of the times, window by window."""
+        end = int(distinct[-1])
+        while end > self.first_cycle + self._width * WINDOWS:
+            self._sums = [_in_pairs(each) for each in self._sums]
+            self._width *= 2
+        first = (self.now - self.first_cycle) // self._width
+        last = max(first, (end - 1 - self.first_cycle) // self._width)
+        edges = self.first_cycle + self._width * np.arange(first + 1, last + 2)
+        edges[-1] = end
+        knots = np.concatenate([[self.now], distinct])
+        done = np.searchsorted(times[finishes], edges, side="right")
+        until = [_integral(knots, waits, edges), _integral(knots, runs, edges), done.tolist()]
+        self.waiting_area += until[0][-1]
+        self.running_area += until[1][-1]
+        # A request that finishes at the edge was at work up to it: it counts for the window that ends there.
+        if end == self.now and end > self.first_cycle:
+            first = (end - 1 - self.first_cycle) // self._width
+        for sums, totals in zip(self._sums, until, strict=True):
+            for place, (before, total) in enumerate(zip([0, *totals], totals, strict=False), first):
+                sums[place] += total - before
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The run so far, cut into equal parts (the last may be shorter)."""
+        found = []
+        for place, sums in enumerate(zip(*self._sums, strict=True)):
+            start = self.first_cycle + place * self._width
+            if start < self.now:
+                found.append(Window(start, min(self._width, self.now - start), *sums))
+        return tuple(found)
+
+
+def _integral(knots: Ints, levels: Ints, edges: Ints) -> list[int]:
+    """From the first knot to each edge, of the function that is `levels[i]` from knot i on; exact."""
+    if int(levels.max()) * int(knots[-1] - knots[0]) >= 2**62:
+        knots, levels, edges = (each.astype(object) for each in (knots, levels, edges))
+    areas = np.concatenate([[0], np.cumsum(levels[:-1] * np.diff(knots))])
+    piece = np.searchsorted(knots, edges, side="right") - 1
+    totals: list[int] = (areas[piece] + levels[piece] * (edges - knots[piece])).tolist()
+    return totals
+
+
+def _in_pairs(sums: list[int]) -> list[int]:
+    joined = [one + two for one, two in zip(sums[::2], sums[1::2], strict=True)]
+    return joined + [0] * (len(sums) - len(joined))

@@ -1,0 +1,114 @@
+"""Streams of random numbers that are the same on every machine, with every numpy, in however many processes.
+
+A stream belongs to a key: whole numbers and words, such as (seed, job, number of the stream). SHA-256 of the key is
+the key of the counter-based generator Philox4x64-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as
+1, 2, 3; SC 2011). So no stream depends on another one, on the order in which they are drawn, or on who draws them.
+
+Of numpy only `Philox.random_raw` is used, whose 64-bit words are fixed by that publication (numpy's own
+distributions may change with its version). Everything behind the words is done here with whole numbers and with
+additions, multiplications and divisions of IEEE 754 doubles, one at a time, which have one correct result each; the
+logarithm is a series of those, because the last bit of a library's logarithm differs between libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from math import sqrt
+
+import numpy as np
+from numpy.random import Philox
+from numpy.typing import NDArray
+
+from lstmsim.errors import InputError, Mistake
+
+__all__ = ["CHUNK", "UNIT", "StreamKey", "below", "exponentials", "stream_words", "words"]
+
+#: What names a stream: a seed and whatever tells this stream from the others of that seed.
+StreamKey = tuple[int | str, ...]
+
+#: Words that are drawn at a time; no result depends on it.
+CHUNK = 4096
+
+#: Exponential numbers are whole multiples of 1 / UNIT.
+UNIT = 1 << 52
+
+_LN2 = 0.6931471805599453
+_SQRT_HALF = sqrt(0.5)
+#: ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...), s = (m - 1) / (m + 1). With m between sqrt(1/2) and sqrt(2), s^2 is below
+#: 0.0295 and the first term left out below 2^-58 of the sum.
+_TERMS = 11
+
+
+def stream_words(key: StreamKey) -> tuple[int, int]:
+    """The two 64-bit words that key the generator of a stream: the first 16 bytes of SHA-256, little-endian.
+
+    Each part goes in with its type and length, so that no two keys read alike.
+
+    >>> stream_words((7, "job", 0)) == stream_words((7, "job", 1))
+    False
+    >>> stream_words((1, "2")) == stream_words(("1", 2))
+    False
+    """
+    digest = sha256()
+    for part in key:
+        if isinstance(part, bool) or not isinstance(part, int | str):
+            raise InputError(Mistake("key of a random stream", f"must hold whole numbers and words, got {part!r}"))
+        text = str(part).encode("utf-8", "surrogatepass")
+        kind = "s" if isinstance(part, str) else "i"
+        digest.update(f"{kind}{len(text)}:".encode("ascii") + text)
+    first = digest.digest()
+    return int.from_bytes(first[:8], "little"), int.from_bytes(first[8:16], "little")
+
+
+def words(key: StreamKey, chunk: int = CHUNK) -> Iterator[NDArray[np.uint64]]:
+    """The words of a stream, endlessly, `chunk` of them at a time. Shape [chunk].
+
+    >>> whole, halves = next(words((1, "a"), 8)), words((1, "a"), 4)
+    >>> (next(halves) == whole[:4]).all() and (next(halves) == whole[4:]).all()
+    np.True_
+    """
+    generator = Philox(counter=0, key=np.array(stream_words(key), dtype=np.uint64))
+    while True:
+        yield generator.random_raw(chunk)
+
+
+def exponentials(key: StreamKey, chunk: int = CHUNK) -> Iterator[int]:
+    """Independent exponential numbers of mean 1, in units of 1 / `UNIT`: -ln U, rounded down.
+
+    U is an odd multiple of 2^-53 made of a word's upper 52 bits, so never 0 or 1. The largest number is 36.7.
+
+    >>> from itertools import islice
+    >>> round(sum(islice(exponentials((1, "mean")), 100_000)) / UNIT / 100_000, 2)
+    1.0
+    """
+    for block in words(key, chunk):
+        yield from _negative_logs(block).tolist()
+
+
+def below(key: StreamKey, bound: int, chunk: int = CHUNK) -> Iterator[int]:
+    """Independent whole numbers 0 ... `bound` - 1, equally likely but for a bias of at most `bound` / 2^64.
+
+    >>> from itertools import islice
+    >>> sorted(set(islice(below((1, "dice"), 6), 100)))
+    [0, 1, 2, 3, 4, 5]
+    """
+    for block in words(key, chunk):
+        for word in block.tolist():
+            yield word * bound >> 64
+
+
+def _negative_logs(block: NDArray[np.uint64]) -> NDArray[np.int64]:
+    odd = (block >> np.uint64(12)) * np.uint64(2) + np.uint64(1)
+    mantissa, exponent = np.frexp(odd.astype(np.float64))  # 53 bits: exact
+    low = mantissa < _SQRT_HALF
+    mantissa = np.where(low, 2 * mantissa, mantissa)
+    s = (mantissa - 1) / (mantissa + 1)
+    square = s * s
+    series = np.full_like(s, 1 / (2 * _TERMS - 1))
+    for term in range(_TERMS - 2, -1, -1):
+        series = series * square
+        series = series + 1 / (2 * term + 1)
+    halvings = (53 - exponent + low).astype(np.float64)
+    result: NDArray[np.int64] = ((halvings * _LN2 - 2 * s * series) * UNIT).astype(np.int64)
+    return result

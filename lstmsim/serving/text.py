@@ -1,0 +1,79 @@
+"""What serving many requests came to, as lines for the terminal and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lstmsim.serving.latencies import Distribution
+from lstmsim.serving.result import Serving
+from lstmsim.serving.statistics import Interval
+from lstmsim.units import cycles_to_ms
+
+__all__ = ["SERVING_SCHEMA", "serving_json", "serving_text"]
+
+SERVING_SCHEMA = "lstmsim/serving/1"
+
+
+def serving_text(found: Serving) -> str:
+    """Lines of at most 100 columns: rates, latencies with their 95 % intervals, queue, warm-up, Little's law.
+
+    >>> from lstmsim.serving.metrics import Collector
+    >>> collector = Collector(250)
+    >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
+    >>> print(serving_text(collector.result()).splitlines()[1])
+    throughput 2.5e+07 /s, goodput 2.5e+07 /s, 0 of 2 late; threads taken 100.0 % of the time
+    """
+    rates = f"throughput {found.throughput_per_second:.4g} /s, goodput {found.goodput_per_second:.4g} /s"
+    late = f"{found.misses:,} of {found.requests:,} late; threads taken {100 * found.utilization:.1f} % of the time"
+    inside = f"in the system {found.little.inside:.4g} on average, {found.most_inside:,} at most"
+    waiting = f"waiting {found.little_waiting.inside:.4g}, {found.most_waiting:,} at most"
+    state = "settled" if found.warmup.settled else "not settled: the run is too short for what it shows"
+    law = "holds exactly" if not found.little.difference and not found.little_waiting.difference else "is broken"
+    lines = [
+        f"SERVING: {found.requests:,} requests on {found.servers} threads",
+        f"{rates}, {late}",
+        f"latency in ms: {_distribution(found.latency, found.frequency_mhz)}",
+        f"wait in ms: {_distribution(found.wait, found.frequency_mhz)}",
+        f"{inside}; {waiting}; Little's law {law}",
+        f"warm-up: {found.warmup.requests:,} requests left out ({found.warmup.rule}); {state}",
+    ]
+    if len(found.tenants) > 1:
+        fair = f"of slowdowns {found.fairness_slowdown:.3f}, of goodput {found.fairness_goodput:.3f}"
+        lines.append(f"fairness between models (Jain): {fair}")
+    return "\n".join(lines)
+
+
+def _distribution(found: Distribution, frequency_mhz: float) -> str:
+    named = {"mean": found.mean, **{f"p{percent:g}": each for percent, each in found.percentiles.items()}}
+    parts = [f"{name} {_interval(each, frequency_mhz)}" for name, each in named.items()]
+    return ", ".join([*parts, f"max {cycles_to_ms(found.max, frequency_mhz):.4g}"])
+
+
+def _interval(each: Interval, frequency_mhz: float) -> str:
+    value = f"{each.value / frequency_mhz / 1000:.4g}"
+    return value if each.half_width is None else f"{value} +- {each.half_width / frequency_mhz / 1000:.2g}"
+
+
+def serving_json(found: Serving) -> dict[str, Any]:
+    """The same as plain data of schema `lstmsim/serving/1`; times in cycles."""
+    return {
+        "schema": SERVING_SCHEMA,
+        "requests": found.requests,
+        "servers": found.servers,
+        "misses": found.misses,
+        "throughput_per_second": found.throughput_per_second,
+        "goodput_per_second": found.goodput_per_second,
+        "utilization": found.utilization,
+        "latency_cycles": _plain(found.latency),
+        "wait_cycles": _plain(found.wait),
+        "inside": {"mean": found.little.inside, "most": found.most_inside, "area": found.little.area},
+        "waiting": {"mean": found.little_waiting.inside, "most": found.most_waiting},
+        "sojourn_cycles": found.little.sojourn,
+        "warmup": {"requests": found.warmup.requests, "rule": found.warmup.rule, "settled": found.warmup.settled},
+    }
+
+
+def _plain(found: Distribution) -> dict[str, Any]:
+    named = {"mean": found.mean, **{f"p{percent:g}": each for percent, each in found.percentiles.items()}}
+    values = {name: {"value": each.value, "half_width": each.half_width} for name, each in named.items()}
+    return {**values, "max": found.max, "exact": found.exact}
