@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         trace,
         validate,
     )
+    from lstmsim.capacity import saturate
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
@@ -66,6 +67,7 @@ __all__ = [
     "plot_accuracy",
     "plot_comparison",
     "run",
+    "saturate",
     "save_report",
     "save_trace",
     "simulate",
@@ -95,6 +97,7 @@ _HOMES = {
         "trace",
         "validate",
     ),
+    "lstmsim.capacity": ("saturate",),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
     "lstmsim.metrics.report": ("Report",),
     "lstmsim.metrics.timeline": ("Timeline",),

@@ -1,6 +1,7 @@
 """What the commands do, as functions: load, simulate, trace, plot; and the studies of `lstmsim.studies`.
 
-`search` and `sweep` are reached as `lstmsim.api.search` and `.sweep`: the package has folders of those names.
+`search`, `sweep`, `serving` and `explain` are reached as `lstmsim.api.search` and so on: the package has folders of
+those names.
 """
 
 from __future__ import annotations
@@ -208,9 +209,20 @@ def load_trace(path: Path) -> Timeline:
     return traces.load_trace(path)
 
 
-def save_report(result: Run, path: Path, *, trace_path: Path | None = None, command: str | None = None) -> None:
+def save_report(
+    result: Run,
+    path: Path,
+    *,
+    trace_path: Path | None = None,
+    command: str | None = None,
+    device: str | None = None,
+    sections: Sequence[tuple[str, str]] = (),
+) -> None:
     """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
-    resolved input; `trace_path`: a trace file that it shall link to, `command`: how it came about. Whole or not at all.
+    resolved input; whole or not at all.
+
+    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that the chip
+    might fit, `sections`: further titles and texts.
     """
     import os
 
@@ -219,8 +231,16 @@ def save_report(result: Run, path: Path, *, trace_path: Path | None = None, comm
 
     folder = os.path.dirname(os.path.abspath(path))
     trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
+    fitting = None
+    if device is not None:
+        from lstmsim.devices.text import fit_text
+        from lstmsim.formats.devices_file import published_on
+
+        (found,) = fit(result.scenario, [device])
+        fitting = fit_text(found, published_on(found.device))
+    page = report_page(result, trace_file=trace_file, fit=fitting, extra_sections=sections, command=command)
     with whole_file(path) as file:
-        file.write(report_page(result, trace_file=trace_file, command=command))
+        file.write(page)
 
 
 def plot(

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from lstmsim.targets.row_npu import RowNpu
     from lstmsim.validation.rows import Validation
 
-__all__ = ["accuracy", "compare", "energy", "fit", "plot_accuracy", "plot_comparison", "search", "sweep", "validate"]
+__all__ = [
+    "accuracy",
+    "compare",
+    "energy",
+    "fit",
+    "plot_accuracy",
+    "plot_comparison",
+    "search",
+    "sweep",
+    "validate",
+]
 
 
 def accuracy(

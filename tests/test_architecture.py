@@ -45,10 +45,11 @@ BELOW: dict[str, set[str]] = {
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading"},
     "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies"},
-    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", ""},
+    "capacity": {"api", "formats", "loading", "serving"},
+    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "capacity", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
-    "": GROUND | {"workload", "targets", "metrics", "api"},
+    "": GROUND | {"workload", "targets", "metrics", "api", "capacity"},
 }
 
 #: The only places that may import a third-party package (prefixes of module names).

@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "lstmsim.cli.compare",
     "validate": "lstmsim.cli.validate",
     "accuracy": "lstmsim.cli.accuracy",
+    "saturate": "lstmsim.cli.saturate",
     "fit": "lstmsim.cli.fit",
     "search": "lstmsim.cli.search",
     "sweep": "lstmsim.cli.sweep",

@@ -48,6 +48,7 @@ ENGINES = ("fast", "reference")
 )
 @click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace and the timeline.")
 @click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
+@click.option("--device", metavar="NAME", help="With --report: does the chip fit that FPGA?")
 @click.option("--serving", "with_serving", is_flag=True, help="Show rates, latencies with intervals, queues.")
 @click.option("--explain", is_flag=True, help="Why not 100 %: the critical path, what would shorten it, a glossary.")
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
@@ -66,6 +67,7 @@ def command(
     trace_path: str | None,
     trace_window: str | None,
     report_path: str | None,
+    device: str | None,
     with_serving: bool,
     explain: bool,
     timeline_path: str | None,
@@ -83,6 +85,8 @@ def command(
     views = _check(scenario, json_path, trace_path, timeline_path, report_path)
     if trace_window is not None and trace_path is None and timeline_path is None:
         raise InputError(Mistake("--trace-window", "only with --trace or --timeline: nothing else shows single cycles"))
+    if device is not None:
+        _check_device(device, report_path)
     cut = _window(trace_window)
     if random_weights is not None and not check_numerics:
         raise InputError(Mistake("--random-weights", "only with --check-numerics: no other number depends on weights"))
@@ -101,9 +105,7 @@ def command(
     written = _write(result, checks, reasons, with_serving, json_path, trace_path, timeline_path, cut)
     if report_path is not None:
         with status(f"writing {report_path}"):
-            from lstmsim.api import save_report
-
-            save_report(result, report_path, trace_path=trace_path, command=shlex.join(["lstmsim", *sys.argv[1:]]))
+            _page(result, reasons, report_path, trace_path, device, with_serving=with_serving)
         written.append(report_path)
     if json_path != "-":
         _show(result, checks, reasons, with_serving=with_serving)
@@ -113,6 +115,40 @@ def command(
         remark(f"wrote {path}")
     for path, kept in views.items():
         remark(f"{'kept' if kept else 'wrote'} {path}")
+
+
+def _check_device(name: str, report_path: str | None) -> None:
+    """A device that is not known is told before anything is run."""
+    from lstmsim.formats.devices_file import device
+
+    if report_path is None:
+        raise InputError(Mistake("--device", "only with --report; `lstmsim fit` shows it on its own"))
+    device(name)
+
+
+def _page(
+    result: Run,
+    reasons: Explanation | None,
+    report_path: str,
+    trace_path: str | None,
+    device: str | None,
+    *,
+    with_serving: bool,
+) -> None:
+    """The page about the run, with what else was asked for."""
+    from lstmsim.api import save_report, serving
+
+    sections = []
+    if with_serving:
+        from lstmsim.serving.text import serving_text
+
+        sections.append(("Serving", serving_text(serving(result))))
+    if reasons is not None:
+        from lstmsim.explain.text import explain_text
+
+        sections.append(("Why not 100 %", explain_text(reasons)))
+    line = shlex.join(["lstmsim", *sys.argv[1:]])
+    save_report(result, report_path, trace_path=trace_path, command=line, device=device, sections=sections)
 
 
 def _explanation(result: Run) -> Explanation:

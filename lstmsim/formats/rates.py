@@ -1,0 +1,49 @@
+"""The rates of a scenario's random arrivals, and the overrides that change all of them together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.document import document_of
+from lstmsim.formats.overrides import apply_overrides
+from lstmsim.formats.yaml_source import read_document
+
+__all__ = ["rate_overrides", "rates_of"]
+
+#: The key of the rate in each kind of arrivals that has one.
+_KEYS = {"poisson": "rate_per_second", "bursty": "on_rate_per_second"}
+
+
+def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> dict[str, float]:
+    """Paths of the rates in a scenario that loads, and their values; `InputError` if it has none.
+
+    >>> job = {"model": "lstm-512", "count": 9, "arrival": {"kind": "poisson", "rate_per_second": 500}}
+    >>> rates_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
+    {'jobs.1.arrival.rate_per_second': 500.0}
+    """
+    document = document_of(source) if isinstance(source, Mapping) else read_document(source)
+    apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True)
+    jobs = document.data.get("jobs")
+    found = {}
+    for index, job in enumerate(jobs if isinstance(jobs, list) else []):
+        arrival = job.get("arrival") if isinstance(job, dict) else None
+        key = _KEYS.get(str(arrival.get("kind"))) if isinstance(arrival, dict) else None
+        if isinstance(arrival, dict) and key and isinstance(arrival.get(key), int | float):
+            found[f"jobs.{index}.arrival.{key}"] = float(arrival[key])
+    if not found:
+        text = "no job comes at a rate: expected an arrival of kind poisson or bursty"
+        raise InputError(Mistake("jobs", text))
+    return found
+
+
+def rate_overrides(rates: Mapping[str, float], rate: float) -> list[str]:
+    """Overrides that bring the sum of the rates to `rate`, each in its share.
+
+    >>> rate_overrides({"jobs.0.arrival.rate_per_second": 100.0, "jobs.1.arrival.rate_per_second": 300.0}, 40)
+    ['jobs.0.arrival.rate_per_second=10.0', 'jobs.1.arrival.rate_per_second=30.0']
+    """
+    total = sum(rates.values())
+    return [f"{path}={value / total * rate!r}" for path, value in rates.items()]
