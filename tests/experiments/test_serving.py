@@ -1,0 +1,132 @@
+"""Serving the DeepBench LSTMs: theory holds, and what a small run prints is part of what stands beside the script."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lstmsim import load_scenario
+from lstmsim.metrics.report import Report
+from lstmsim.search.search import search
+
+FOLDER = Path(__file__).parents[2] / "experiments"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
+
+
+@cache
+def script() -> Any:
+    from experiments import run
+
+    return run.load("serving")
+
+
+@cache
+def small() -> Any:
+    return script().results(small=True)
+
+
+def expected() -> str:
+    return (FOLDER / "serving" / "expected.md").read_text(encoding="utf-8")
+
+
+def rows(text: str, columns: int) -> list[list[str]]:
+    """Cells of the table rows with so many columns that hold figures."""
+    lines = [
+        line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ") and "| machine |" not in line
+    ]
+    return [
+        [cell.strip() for cell in each] for each in lines if len(each) == columns and any(map(str.isdigit, each[1]))
+    ]
+
+
+def numbers(text: str) -> set[str]:
+    return {line for line in text.splitlines() if line.startswith("| ") and any(map(str.isdigit, line))}
+
+
+def test_a_small_run_is_a_part_of_the_whole() -> None:
+    printed = script().summary(small())
+    own = numbers(printed) - {line for line in numbers(printed) if line.startswith("| machine")}
+    assert len(own) == 2 + 2 + 3
+    assert own <= numbers(expected())
+
+
+def test_the_same_requests_give_the_same_numbers() -> None:
+    script().served.cache_clear()
+    script().requests.cache_clear()
+    machine, (load,) = script().machines()[0], script().LOADS[:1]
+    assert script().served(machine, load * small().reference) == small().runs[machine][load]
+
+
+def test_theory_and_laws_hold() -> None:
+    assert [each.queue.split(",")[0] for each in small().checks] == ["M/D/1", "M/D/4", "M/G/1"]
+    for check in small().checks:
+        assert check.wait.holds(check.formula)
+        assert check.wait.half_width < check.formula
+        assert check.run.found.little.difference == check.run.found.little_waiting.difference == 0
+        assert check.run.idle_while_waiting == 0
+        assert check.run.found.service_cycles == check.run.alone_cycles > 0
+
+
+def test_free_threads_are_noticed() -> None:
+    """Two requests at cycle 0 and one at 5; with two threads the second could have begun at once, and did at 10."""
+    times = ((0, 0, 10), (0, 10, 20), (5, 20, 30))
+    jobs = tuple(SimpleNamespace(arrival=one, start=two, finish=three) for one, two, three in times)
+    report: Report = SimpleNamespace(jobs=jobs)  # type: ignore[assignment]
+    assert script().idle_while_waiting(report, 1) == 0
+    assert script().idle_while_waiting(report, 2) == 20
+    assert script().idle_while_waiting(report, 3) == 5 + 2 * 5 + 10
+
+
+def test_the_rows_that_stand_in_the_file_agree_with_theory() -> None:
+    checks = rows(expected(), 6)
+    assert len(checks) <= script().CHECKS
+    assert {cells[0].split(",")[0] for cells in checks} == {"M/D/1", "M/D/4", "M/D/8", "M/G/1"}
+    for cells in checks:
+        wait, half = map(float, cells[3].split(" ± "))
+        assert abs(wait - float(cells[4])) <= half, cells
+        assert cells[5] == "yes"
+    assert "exact on 70 of 70 runs" in expected()
+    assert "waits on 70 of 70 runs" in expected()
+
+
+def test_latencies_grow_with_the_load_and_capacities_stay_below_the_peak() -> None:
+    names = {machine.name for machine in script().machines()}
+    table = [cells for cells in rows(expected(), 8) if cells[0] in names]
+    assert len(table) == len(names) * len(script().LOADS)
+    for one, two in pairwise(table):
+        assert one[0] != two[0] or float(one[2].split()[0]) <= float(two[2].split()[0])
+    most = {cells[0]: float(cells[3].replace(",", "")) for cells in rows(expected(), 5) if cells[0] in names}
+    assert max(most.values()) < 1.001 * script().peak()
+    for machine in script().machines():
+        assert most[machine.name] == pytest.approx(script().one_thread_rate(machine), abs=1) or machine.threads > 1
+        if machine.threads == 1:
+            marked = {cells[1] for cells in table if cells[0] == machine.name and "full" in cells[7]}
+            share = most[machine.name] / script().one_thread_rate(script().machines()[6])
+            assert marked == {str(load) for load in script().LOADS if load >= share}
+
+
+def test_the_bound_lies_where_the_table_breaks_it() -> None:
+    p99 = {(cells[0], float(cells[1])): float(cells[3].split()[0]) for cells in rows(expected(), 8)}
+    found = rows(expected(), 4)
+    assert len(found) == len(script().machines())
+    for name, low, high, _ in found:
+        below = [value for (machine, load), value in p99.items() if machine == name and load <= float(low)]
+        above = [value for (machine, load), value in p99.items() if machine == name and load >= float(high)]
+        assert below
+        assert max(below) <= script().BOUND_MS < min(above, default=float("inf"))
+        assert 0 < float(high) - float(low) <= script().TOLERANCE
+
+
+def test_the_ep_is_the_one_of_the_search() -> None:
+    """With 8,192 multipliers the search finds it among all; elsewhere the tree reaches the preset's."""
+    jobs = [{"model": f"deepbench-{name}"} for name in script().TASKS]
+    cores = [{"npe": 8192, "ep": 8, "threads": 1, "tree_inputs": 16, "cat": 4, "tail_width": 64}]
+    scenario = load_scenario({"chip": {"kind": "column-npu", "frequency_mhz": 260, "cores": cores}, "jobs": jobs})
+    assert script().best_ep(*script().SIZES[2]) == search(scenario, 8192).common.walk.chosen.ep
+    for cores_, npe, preset in script().SIZES[:2]:
+        assert script().best_ep(cores_, npe, preset) == script().known(preset).cores[0].ep
