@@ -12,6 +12,7 @@ from lstmsim.program.program import (
     CAUSES,
     Body,
     Buffer,
+    Content,
     Core,
     Dependence,
     Operation,
@@ -43,26 +44,29 @@ def dependences(
 
 
 @st.composite
-def phase_lists(draw: st.DrawFn, units: int, buffers: int) -> tuple[Phase, ...]:
+def phase_lists(draw: st.DrawFn, members: Sequence[int], buffers: int) -> tuple[Phase, ...]:
+    """Phases of a task whose cores have so many units."""
     count = draw(st.integers(1, 3))
     repeats = [draw(st.sampled_from([1, 2, 3, 3, 5])) for _ in range(count)]
     sizes = [draw(st.integers(1, 5)) for _ in range(count)]
-    taker, freer = draw(st.integers(0, units - 1)), draw(st.integers(0, units - 1))
+    places = [(member, unit) for member, units in enumerate(members) for unit in range(units)]
+    taker, freer = draw(st.sampled_from(places)), draw(st.sampled_from(places))
     phases = []
     for number in range(count):
         operations = []
         for index in range(sizes[number]):
-            unit, cycles = draw(st.integers(0, units - 1)), draw(st.integers(1, 3))
+            place, cycles = draw(st.sampled_from(places)), draw(st.integers(1, 3))
             needs = draw(st.lists(dependences(index, sizes[number], number, repeats, sizes), max_size=2))
             operations.append(
                 Operation(
-                    unit=unit,
+                    unit=place[1],
                     cycles=cycles,
+                    member=place[0],
                     count=draw(st.integers(1, 4)),
                     needs=tuple(needs),
                     frame=draw(st.booleans()),
-                    takes=0 if buffers and unit == taker and draw(SELDOM) else None,
-                    frees=0 if buffers and unit == freer and draw(st.booleans()) else None,
+                    takes=0 if buffers and place == taker and draw(SELDOM) else None,
+                    frees=0 if buffers and place == freer and draw(st.booleans()) else None,
                     result_cycles=cycles + draw(SMALL),
                     ahead=draw(st.sampled_from([0, 0, 1, -1])),
                 )
@@ -89,7 +93,7 @@ def programs(draw: st.DrawFn) -> Program:
     tasks = []
     for number in range(draw(st.integers(1, 5))):
         buffers = draw(st.sampled_from([(), (), (Buffer("banks", 2),), (Buffer("banks", 4),)]))
-        variants = tuple((kind, draw(phase_lists(len(units), len(buffers)))) for kind, units in enumerate(kinds))
+        variants = tuple((kind, draw(phase_lists([len(units)], len(buffers)))) for kind, units in enumerate(kinds))
         allowed = draw(st.sets(st.integers(0, len(cores) - 1), min_size=1))
         tasks.append(
             Task(
@@ -105,6 +109,87 @@ def programs(draw: st.DrawFn) -> Program:
             )
         )
     return Program(cores, tuple(tasks))
+
+
+@st.composite
+def joint_programs(draw: st.DrawFn) -> Program:
+    """Legal programs with all that tasks can ask of more than a thread: several cores at once, room in memories,
+    preemption, short queues, little patience. Some get stuck."""
+    kinds = [
+        tuple(
+            Unit(f"u{unit}", draw(st.sampled_from(["coarse", "fine", "fifo"])), draw(st.sampled_from([0, 0, 2])))
+            for unit in range(draw(st.integers(1, 2)))
+        )
+        for _ in range(2)
+    ]
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    cores = []
+    for kind in draw(st.lists(st.integers(0, 1), min_size=1, max_size=3)):
+        capacity = draw(st.sampled_from([None, max(sizes), max(sizes) + 2]))
+        held = draw(st.sampled_from([(), (0,)])) if capacity is not None else ()
+        cores.append(Core(kind, kinds[kind], draw(st.integers(1, 3)), capacity=capacity, held=held))
+    # a memory or a link that others share: never short of threads
+    cores.append(Core(2, (Unit("memory", draw(st.sampled_from(["fine", "fifo"]))),), 9, shared=True))
+    preempting = draw(st.booleans())
+    tasks = [
+        draw(joint_tasks(number, kinds, tuple(cores), sizes, preempting)) for number in range(draw(st.integers(1, 6)))
+    ]
+    return Program(tuple(cores), tuple(tasks))
+
+
+@st.composite
+def joint_tasks(
+    draw: st.DrawFn,
+    number: int,
+    kinds: Sequence[tuple[Unit, ...]],
+    cores: tuple[Core, ...],
+    sizes: Sequence[int],
+    preempting: bool,
+) -> Task:
+    memory, own = len(cores) - 1, range(len(cores) - 1)
+    first = sorted(draw(st.sets(st.sampled_from(own), min_size=1)))
+    partners: tuple[tuple[int, ...], ...] = ()
+    members: tuple[int, ...] = ()
+    content = None
+    shape = "alone" if preempting else draw(st.sampled_from(["alone", "memory", "gang", "threads"]))
+    if shape == "memory":
+        partners, members = ((memory,),) * len(first), (1,)
+    elif shape == "gang":
+        first = first[:1]
+        others = tuple(each for each in own if each != first[0])
+        partners, members = (others,), tuple(len(cores[each].units) for each in others)
+    elif shape == "threads" and all(cores[each].contexts > 1 for each in first):
+        partners, members = tuple((each,) for each in first), (min(len(cores[each].units) for each in first),)
+    if shape in ("memory", "gang") and draw(st.booleans()):
+        key = draw(st.integers(0, len(sizes) - 1))
+        content = Content(key, sizes[key])
+    buffers = draw(st.sampled_from([(), (Buffer("banks", 2),), (Buffer("banks", 4),)]))
+    variants = []
+    for kind, units in enumerate(kinds):
+        count = [min([len(units)] + [len(cores[each].units) for each in first if cores[each].kind == kind])]
+        phases = draw(phase_lists([*count, *members], len(buffers)))
+        if content is not None and len(phases) == 1:
+            phases = (Phase(Body((Operation(0, cycles=draw(st.integers(1, 9)), result_cycles=9),)), 1), *phases)
+        variants.append((kind, phases))
+    alone = not partners and content is None
+    return Task(
+        name=f"t{number}",
+        variants=tuple(variants),
+        buffers=tuple((kind, buffers) for kind in range(len(kinds))),
+        cores=tuple(first),
+        release=draw(st.sampled_from([0, 0, 1, 2, 7, 15])),
+        frame_interval=draw(st.sampled_from([0, 0, 1, 5, 20])),
+        # later ones are often more urgent, so that they have somebody to stop
+        key=draw(st.sampled_from([0, 0, 1, 2, -2])) - 3 * number * preempting,
+        key_from_arrival=draw(SELDOM),
+        after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
+        partners=partners,
+        content=content,
+        affine=draw(st.booleans()),
+        preempts=alone and preempting and draw(st.sampled_from([True, True, False])),
+        queue_limit=draw(st.sampled_from([None, None, 0, 1, 2])),
+        patience=draw(st.sampled_from([None, None, 0, 5, 30])),
+    )
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""One thread of the reference engine: its task, the next operation for each unit, and until when that is held back."""
+"""One running task of the reference engine: the next operation for each of its streams, and until when that is held."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 
 from lstmsim.program.program import CAUSES, Buffer, Dependence, Operation, Phase, Task
 
-__all__ = ["Head", "Thread", "stream"]
+__all__ = ["Boundary", "Head", "Seat", "Stream", "Thread", "stream"]
+
+#: A number of a phase and one of an iteration in it: everything before is done.
+Boundary = tuple[int, int]
+#: Which of a task's cores, and which unit of that.
+Stream = tuple[int, int]
 
 
 @dataclass
@@ -23,31 +28,41 @@ class Head:
     since: int = 0
 
 
-def stream(phases: tuple[Phase, ...], unit: int) -> Iterator[Head]:
-    """The operations of one unit in the order in which they issue, iteration by iteration, phase by phase."""
+def stream(phases: tuple[Phase, ...], which: Stream, first: Boundary) -> Iterator[Head]:
+    """The operations of one stream in the order in which they issue, iteration by iteration, phase by phase."""
     for number, phase in enumerate(phases):
-        mine = [(i, each) for i, each in enumerate(phase.body.operations) if each.unit == unit]
+        mine = [(i, each) for i, each in enumerate(phase.body.operations) if (each.member, each.unit) == which]
         for iteration in range(phase.repeat):
-            for index, operation in mine:
-                yield Head(number, iteration, index, operation, operation.count)
+            if (number, iteration) >= first:
+                for index, operation in mine:
+                    yield Head(number, iteration, index, operation, operation.count)
 
 
 @dataclass
 class Thread:
-    """One context's work: its task, the next operation per unit, and what has happened so far."""
+    """A task from its admission (or since it goes on) to its finish or pause: its streams and what happened so far.
+
+    `seats`: core and context of each member. It begins at boundary `first`; with `stop`, it stops there.
+    """
 
     number: int
     task: Task
+    rank: int
     arrived: int
-    admitted: int
+    since: int
     phases: tuple[Phase, ...]
     buffers: tuple[Buffer, ...]
-    streams: list[Iterator[Head]] = field(default_factory=list)
-    heads: list[Head | None] = field(default_factory=list)
+    seats: tuple[tuple[int, int], ...]
+    first: Boundary
+    stop: Boundary | None = None
+    streams: dict[Stream, Iterator[Head]] = field(default_factory=dict)
+    heads: dict[Stream, Head | None] = field(default_factory=dict)
+    reached: dict[Stream, Boundary] = field(default_factory=dict)
     starts: dict[tuple[int, int, int], int] = field(default_factory=dict)
     taken: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     freed: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     finish: int = 0
+    clear: int = 0
 
     @property
     def frames(self) -> int:
@@ -61,14 +76,39 @@ class Thread:
         ]
         return 1 + max(last, default=-1)
 
+    @property
+    def end(self) -> Boundary:
+        """The boundary behind the last iteration."""
+        return len(self.phases), 0
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing will issue any more, because nothing is left or because it stops."""
+        return all(head is None or self.parked(head) for head in self.heads.values())
+
+    def parked(self, head: Head) -> bool:
+        """Whether an operation stands behind the boundary at which the thread stops."""
+        return self.stop is not None and (head.phase, head.iteration) >= self.stop
+
+    def next_boundary(self) -> Boundary:
+        """The first boundary that no stream has passed."""
+        after = [self.first]
+        for phase, iteration in self.reached.values():
+            last = iteration + 1 == self.phases[phase].repeat
+            after.append((phase + 1, 0) if last else (phase, iteration + 1))
+        return max(after)
+
     def source(self, head: Head, need: Dependence) -> tuple[int, int, int] | None:
         """Key of the operation that `need` points to; None where it holds nothing back."""
         if need.phase is None:
-            iteration = head.iteration - need.lag
-            return None if iteration < 0 else (head.phase, iteration, need.operation)
-        repeat = self.phases[need.phase].repeat
-        iteration = repeat - 1 - head.iteration if need.mirrored else head.iteration
-        return (need.phase, iteration, need.operation) if 0 <= iteration < repeat else None
+            phase, iteration = head.phase, head.iteration - need.lag
+        else:
+            phase = need.phase
+            repeat = self.phases[phase].repeat
+            iteration = repeat - 1 - head.iteration if need.mirrored else head.iteration
+            if iteration >= repeat:
+                return None
+        return None if iteration < 0 or (phase, iteration) < self.first else (phase, iteration, need.operation)
 
     def lacking(self, head: Head) -> str | None:
         """What has not even started yet that `head` needs; None if all its waits have a known end."""
@@ -98,13 +138,21 @@ class Thread:
             until[cause] = max(until[cause], self.freed[buffer][self.taken[buffer] - self.buffers[buffer].slots])
         return tuple(until.values())
 
-    def ready(self, unit: int, now: int) -> int | None:
-        """The cycle from which the next operation on `unit` could start; None if not by `now`."""
-        head = self.heads[unit]
-        if head is None:
+    def ready(self, which: Stream, now: int) -> int | None:
+        """The cycle from which the next operation of a stream could start; None if not by `now`."""
+        head = self.heads.get(which)
+        if head is None or self.parked(head):
             return None
         if head.left == head.operation.count:
             if self.lacking(head) is not None:
                 return None
-            head.since = max(self.admitted, *self.until(head))
+            head.since = max(self.since, *self.until(head))
         return head.since if head.since <= now else None
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What sits in a context: a thread, and which of the task's cores this one is."""
+
+    thread: Thread
+    member: int

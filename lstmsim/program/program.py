@@ -3,8 +3,8 @@
 Clock rules, which every engine states and keeps on its own:
 
 1. Time is a whole number of cycles.
-2. At each cycle first everything due takes effect (results, freed buffer slots, finished tasks), then tasks are
-   admitted, then every free unit chooses once.
+2. At each cycle first everything due takes effect (results, freed buffer slots, finished and paused tasks), then tasks
+   are admitted (`Task`), then every free unit chooses once.
 3. Within a thread the operations of one unit issue in the body's order (an in-order stream per unit); between
    units only dependences order them. What is issued at t takes effect at t + 1 at the earliest.
 4. A choice depends on the candidates, the policy's own state and numbers of the program: never on creation,
@@ -14,16 +14,19 @@ Clock rules, which every engine states and keeps on its own:
 An `Operation` may stand for `count` issues in a row, each `cycles` long, each a choice of its own (so a
 fine-grained unit may put other threads' work between them). Its dependences hold back the first issue; others
 depend on its last one.
+
+A task may take threads of several cores at once (`Task.partners`): a model spread over cores, or a core with a memory
+that others share, which is a core of its own. Its operations then say on which of its cores they run (`member`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CAUSES", "Body", "Buffer", "Core", "Dependence", "Operation", "Phase", "Program", "Task", "Unit"]
+__all__ = ["CAUSES", "Body", "Buffer", "Content", "Core", "Dependence", "Operation", "Phase", "Program", "Task", "Unit"]
 
 #: Why a thread waits, strongest first: a thread that lacks several things waits for the first of them.
-CAUSES = ("dispatch", "hazard", "input", "backpressure")
+CAUSES = ("dispatch", "hazard", "input", "backpressure", "reload", "weights")
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Operation:
-    """`count` issues of `cycles` each on unit number `unit` of the core.
+    """`count` issues of `cycles` each on unit number `unit` of core number `member` of the task's cores.
 
     `frame` True: the first issue also waits (cause `input`) for the task's frame of its step; that is `ahead` steps
     after the iteration's own (a vector loaded for the next step). `takes` / `frees`:
@@ -82,6 +85,7 @@ class Operation:
     label: str = ""
     place: tuple[int, ...] = ()
     ahead: int = 0
+    member: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,14 +126,48 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class Content:
+    """What must lie in a core's memory for a task (weights), named by a number; `size` in the unit of `Core.capacity`.
+
+    Where all cores of the task hold it already, its first `loading` phases are left out, and nothing waits for them.
+    """
+
+    key: int
+    size: int
+    loading: int = 1
+
+
+@dataclass(frozen=True)
 class Task:
     """What one job asks of the machine: per kind of core a sequence of phases, and when it may start.
 
-    `variants` maps a core's `kind` to its phases (as pairs); `buffers` likewise. `cores` are the cores it may
-    use. It arrives at cycle `release` or, if `after` names an earlier task, `release` cycles after that has finished.
-    The frame of step t is there from its arrival + `t * frame_interval`. Of the tasks that wait the one with the
-    smallest `key` (plus its arrival, if `key_from_arrival`) is admitted first, of equal ones the one that arrived
-    first, of these the one that stands first.
+    `variants` maps a core's `kind` to its phases (as pairs); `buffers` likewise. `cores` are the cores it may use; with
+    the i-th of them it also takes a thread of each of `partners[i]` (a core may stand there again: a second thread);
+    the kind that counts is that of the first.
+
+    It arrives at cycle `release` or, if `after` names an earlier task, `release` cycles after that has finished or has
+    been turned away. The frame of step t is there from its arrival + `t * frame_interval`.
+
+    **Admission.** Its rank is `key` (plus its arrival, if `key_from_arrival`). Waiting tasks are looked at in the order
+    of (rank, arrival, position); those that were paused wait again with the arrival that they had. A task takes, among
+    the places (a core with its partners) where every core has a free thread and room for its `content`, one that holds
+    the content if `affine`, then the one with the fewest occupied threads on its cores, then the one of the lowest
+    cores; there the lowest free threads. A task that finds none keeps those behind it off all cores that it could use
+    and that are not `shared` (which matters only if some task needs more than a free thread).
+
+    **Turned away.** `queue_limit`: in the cycle in which it comes, before anyone is admitted, if of the tasks that wait
+    and may use the same places as many as there are free threads on the first cores of these, and `queue_limit` more,
+    stand before it. Tasks that were paused do not count. `patience`: when a place is found for it more than so many
+    cycles after its arrival; the place stays free.
+
+    **Preemption.** A task that `preempts` and finds no place takes one thread from a running task of a larger rank. If
+    no thread of its cores (those that nobody before it keeps) is about to pause already, the running task with the
+    largest rank, of these the one admitted (or resumed) last, of these the one on the highest core and thread is asked
+    to: each of its streams goes on to the first boundary of iterations that none of them has passed, and when all that
+    its operations bring about has come about (results, and delays that others wait for), at the earliest in the next
+    cycle, it is paused: its thread is free, and it waits for one of the same core. It goes on with that iteration; its
+    buffers are empty and needs of earlier iterations hold nothing back. Where that boundary is its end, it just
+    finishes. Tasks with partners or content neither preempt nor pause.
     """
 
     name: str
@@ -141,6 +179,22 @@ class Task:
     key: int = 0
     key_from_arrival: bool = False
     after: int | None = None
+    partners: tuple[tuple[int, ...], ...] = ()
+    content: Content | None = None
+    affine: bool = False
+    preempts: bool = False
+    queue_limit: int | None = None
+    patience: int | None = None
+
+    @property
+    def places(self) -> tuple[tuple[int, ...], ...]:
+        """The cores of each place where it may run, the first of each being one of `cores`.
+
+        >>> Task("t", (), (), (0, 1), partners=((2,), (2,))).places
+        ((0, 2), (1, 2))
+        """
+        partners = self.partners or ((),) * len(self.cores)
+        return tuple((core, *others) for core, others in zip(self.cores, partners, strict=True))
 
     def phases(self, kind: int) -> tuple[Phase, ...]:
         """The phases for a core of that kind."""
@@ -155,13 +209,20 @@ class Task:
 class Core:
     """Units and a number of thread contexts. Cores of the same `kind` run the same variant of a task.
 
-    `accounted` is the unit whose cycles the accounts name (the PE array).
+    `accounted` is the unit whose cycles the accounts name (the PE array). `capacity`: how much content its memory holds
+    (None: it does not matter); `held`: the keys of what is there at the start, the least recently used first. To make
+    room, what no running task uses goes, the least recently used first; used is what a task needed that was admitted or
+    finished. A `shared` core (a memory, a link) has threads for the tasks of all others, and is not looked at to find
+    the least occupied place.
     """
 
     kind: int
     units: tuple[Unit, ...]
     contexts: int = 1
     accounted: int = 0
+    capacity: int | None = None
+    held: tuple[int, ...] = ()
+    shared: bool = False
 
 
 @dataclass(frozen=True)

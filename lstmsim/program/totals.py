@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 __all__ = ["CYCLE_NAMES", "Totals"]
 
 #: The names that a core's cycles can have, in the order in which a core looks for the name of a cycle.
-CYCLE_NAMES = ("busy", "switch", "hazard", "backpressure", "input", "dispatch", "drain", "idle")
+CYCLE_NAMES = ("busy", "switch", "hazard", "backpressure", "input", "dispatch", "reload", "weights", "drain", "idle")
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +18,8 @@ class Totals:
     """`cycles` [cores, names in the order of `CYCLE_NAMES`], `work` [cores] useful multiply-accumulates, `issues`
     [cores] of all units, `tasks` as in `Trace.tasks`.
 
-    >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 1, 0]])
-    >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0]])).makespan_cycles
+    >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 1, 0]])
+    >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0, 0]])).makespan_cycles
     4
     """
 

@@ -21,15 +21,20 @@ def validate(program: Program) -> None:
     lstmsim.errors.ProgramError: core 0, unit array: no policy called 'sleepy'
     """
     faults = [fault for index, core in enumerate(program.cores) for fault in _core(index, core)]
-    seen: set[tuple[int, int, int]] = set()
+    faults += _contents(program)
+    needed = sum(core.contexts for core in program.cores if not core.shared)
+    for index, core in enumerate(program.cores):
+        if core.shared and core.contexts < needed:
+            faults.append(f"core {index}: is shared by {needed} threads and has {core.contexts}")
+    seen: set[tuple[object, ...]] = set()
     for number, task in enumerate(program.tasks):
         faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task, program.cores))
         for kind, phases in task.variants:
             # bodies are shared between tasks; each is looked at once per set of buffers
-            key = (id(phases), id(task.slots(kind)), kind)
+            key = (id(phases), id(task.slots(kind)), kind, task.cores, task.partners)
             if key not in seen:
                 seen.add(key)
-                units = [len(core.units) for core in program.cores if core.kind == kind]
+                units = _units_of_members(task, kind, program.cores)
                 faults.extend(f"task {task.name}: {fault}" for fault in _phases(task, kind, phases, units))
     if faults:
         raise ProgramError("\n".join(faults))
@@ -40,6 +45,8 @@ def _core(index: int, core: Core) -> Iterator[str]:
         yield f"core {index}: needs at least one context"
     if not 0 <= core.accounted < len(core.units):
         yield f"core {index}: accounted unit {core.accounted} does not exist"
+    if core.capacity is not None and core.capacity < 0:
+        yield f"core {index}: capacity {core.capacity} < 0"
     for unit in core.units:
         if unit.policy not in POLICIES:
             yield f"core {index}, unit {unit.name}: no policy called {unit.policy!r}"
@@ -54,6 +61,19 @@ def _task(number: int, task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
         yield "may run on no core"
     if task.release < 0 or task.frame_interval < 0:
         yield "release and frame_interval must not be negative"
+    if (task.queue_limit or 0) < 0 or (task.patience or 0) < 0:
+        yield "queue_limit and patience must not be negative"
+    if task.partners and len(task.partners) != len(task.cores):
+        yield f"has partners for {len(task.partners)} of its {len(task.cores)} cores"
+        return
+    if (task.partners or task.content) and task.preempts:
+        yield "preempts, which a task with partners or content cannot"
+    for place in task.places:
+        for index in dict.fromkeys(place):
+            if 0 <= index < len(cores) and place.count(index) > cores[index].contexts:
+                yield f"needs {place.count(index)} threads of core {index}, which has {cores[index].contexts}"
+            if not 0 <= index < len(cores) and index not in task.cores:
+                yield f"core {index} does not exist"
     kinds = [kind for kind, _ in task.variants]
     for index in task.cores:
         if not 0 <= index < len(cores):
@@ -62,32 +82,63 @@ def _task(number: int, task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
             yield f"has no variant for core {index} of kind {cores[index].kind}"
 
 
+def _contents(program: Program) -> Iterator[str]:
+    sizes: dict[int, int] = {}
+    for task in program.tasks:
+        content = task.content
+        if content is None:
+            continue
+        if sizes.setdefault(content.key, content.size) != content.size:
+            yield f"task {task.name}: content {content.key} has size {content.size} and {sizes[content.key]}"
+        for place in task.places:
+            rooms = [program.cores[each].capacity for each in place if 0 <= each < len(program.cores)]
+            if any(room is not None and room < content.size for room in rooms):
+                yield f"task {task.name}: content {content.key} of size {content.size} does not fit on cores {place}"
+    for index, core in enumerate(program.cores):
+        if core.capacity is not None and sum(sizes.get(key, 0) for key in core.held) > core.capacity:
+            yield f"core {index}: holds more than its capacity {core.capacity}"
+
+
+def _units_of_members(task: Task, kind: int, cores: tuple[Core, ...]) -> list[int]:
+    """How many units each member of the task's places has at least, where the first core is of that kind."""
+    known = [place for place in task.places if all(0 <= each < len(cores) for each in place)]
+    places = [place for place in known if cores[place[0]].kind == kind]
+    if len({len(place) for place in places}) > 1:
+        places = [place[: min(map(len, places))] for place in places]
+    return [min(len(cores[each].units) for each in members) for members in zip(*places, strict=True)]
+
+
 def _phases(task: Task, kind: int, phases: tuple[Phase, ...], units: list[int]) -> Iterator[str]:
     if not phases:
         yield f"kind {kind}: has no phases"
+    elif task.content is not None and not 0 <= task.content.loading < len(phases):
+        yield f"kind {kind}: all of its phases are for loading"
     if any(buffer.slots < 1 or buffer.cause not in CAUSES for buffer in task.slots(kind)):
         yield f"kind {kind}: a buffer needs at least one slot and a known cause"
-    users: dict[tuple[str, int], set[int]] = {}
+    users: dict[tuple[str, int], set[tuple[int, int]]] = {}
     for number, phase in enumerate(phases):
         if phase.repeat < 1 or not phase.body.operations:
             yield f"kind {kind}, phase {number}: must repeat at least once and hold an operation"
         for index, operation in enumerate(phase.body.operations):
             where = f"kind {kind}, phase {number}, operation {index}"
-            for fault in _operation(operation, min(units, default=operation.unit + 1), len(task.slots(kind))):
+            for fault in _operation(operation, units, len(task.slots(kind))):
                 yield f"{where}: {fault}"
             for need in operation.needs:
                 for fault in _dependence(need, index, number, phases):
                     yield f"{where}: {fault}"
             for use, buffer in (("taken", operation.takes), ("freed", operation.frees)):
                 if buffer is not None:
-                    users.setdefault((use, buffer), set()).add(operation.unit)
+                    users.setdefault((use, buffer), set()).add((operation.member, operation.unit))
     for (use, buffer), on in users.items():
         if len(on) > 1:
             yield f"kind {kind}: buffer {buffer} is {use} by more than one unit, so its slots have no order"
 
 
-def _operation(operation: Operation, units: int, buffers: int) -> Iterator[str]:
-    if not 0 <= operation.unit < units:
+def _operation(operation: Operation, units: list[int], buffers: int) -> Iterator[str]:
+    # a task that may use no core of this kind may have a variant for it all the same
+    if units and not 0 <= operation.member < len(units):
+        yield f"member {operation.member} does not exist"
+    elif units and not 0 <= operation.unit < units[operation.member]:
         yield f"unit {operation.unit} does not exist"
     if operation.cycles < 1 or operation.count < 1:
         yield "cycles and count must be at least 1"
