@@ -143,7 +143,7 @@ def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, 
     from lstmsim.devices.energy import energy as spending
 
     loaded = load_scenario(scenario, overrides)
-    distinct = dict.fromkeys((job.model, job.steps, job.core or 0) for job in loaded.jobs)
+    distinct = dict.fromkeys((job.model, job.steps, job.allowed(1)[0]) for job in loaded.jobs)
     chip, precision = _described(loaded), loaded.precision
     return tuple(spending(chip, model, steps, precision, core=core) for model, steps, core in distinct)
 

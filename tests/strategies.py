@@ -251,7 +251,7 @@ def scenarios(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Scenari
                 steps=draw(st.integers(1, 4)),
                 arrival=draw(st.sampled_from([0, 0, 1, 30, 400])),
                 frame_interval=draw(st.sampled_from([0, 0, 7, 90])),
-                core=draw(st.sampled_from([None, *able])),
+                cores=draw(st.sampled_from([None, *((each,) for each in able), tuple(able)])),
             )
         )
     return Scenario(ColumnNpu("chip", 260, cores), tuple(jobs))

@@ -130,7 +130,7 @@ def _on_row(chip: RowNpu, jobs: Sequence[Job]) -> list[Change]:
 
 def _room(chip: RowNpu, job: Job) -> int:
     """Inferences that run together on every core that the job may use."""
-    return min(core.batch for core in (chip.cores if job.core is None else (chip.cores[job.core],)))
+    return min(core.batch for core in [chip.cores[index] for index in job.allowed(len(chip.cores))])
 
 
 def _in_rounds(chip: RowNpu, jobs: Sequence[Job]) -> bool:

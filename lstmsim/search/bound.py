@@ -57,7 +57,7 @@ def least_of(searched: Searched) -> Least:
 def _loads(searched: Searched) -> list[_Load]:
     """Jobs bound to each searched core, and, if no core is left out, all jobs on all cores together."""
     latest = sorted(searched.jobs, key=lambda job: -job.arrival)
-    bound = [_Load(tuple(job for job in latest if job.core == core), 1) for core in searched.cores]
+    bound = [_Load(tuple(job for job in latest if job.cores == (core,)), 1) for core in searched.cores]
     every = [_Load(tuple(latest), len(searched.cores))] if len(searched.cores) == len(searched.chip.cores) else []
     return [load for load in (*bound, *every) if load.jobs]
 

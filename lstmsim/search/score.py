@@ -32,15 +32,15 @@ class Searched:
     @cached_property
     def distinct(self) -> tuple[Job, ...]:
         """The first job of each kind that a chip runs or does not run."""
-        found: dict[tuple[int, int | None, int], Job] = {}
+        found: dict[tuple[int, tuple[int, ...] | None, int], Job] = {}
         for job in self.jobs:
-            found.setdefault((id(job.model), job.core, job.batch), job)
+            found.setdefault((id(job.model), job.cores, job.batch), job)
         return tuple(found.values())
 
     @cached_property
     def limits(self) -> Limits:
         """What the models that may run on the searched cores ask of them."""
-        able = [job.model for job in self.jobs if job.core is None or job.core in self.cores]
+        able = [job.model for job in self.jobs if job.may_use(self.cores)]
         return limits_of(dict.fromkeys(able), self.chip.cores[self.cores[0]].tail_width)
 
     def chip_with(self, ep: int, vp: int) -> ColumnNpu:

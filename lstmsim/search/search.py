@@ -80,7 +80,7 @@ def search(
     """
     searched = _searched(scenario, npe, core)
     how = _How(exhaustive, any_ep)
-    able = [job.model for job in searched.jobs if job.core is None or job.core in searched.cores]
+    able = [job.model for job in searched.jobs if job.may_use(searched.cores)]
     models = list(dict.fromkeys(able))
     alone = [_alone(searched, model) for model in models] if len(models) > 1 else []
     steps = _Steps(sum(_bound(each, how) for each in [searched, *alone]), progress)
@@ -106,7 +106,7 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
         text = f"is of kind {chip.kind!r}, which has no EP and VP; expected a column-npu"
         raise InputError(Mistake(f"chip {chip.name}", text))
     searched = Searched(chip, scenario.jobs, _cores(chip, core), npe)
-    if not any(job.core is None or job.core in searched.cores for job in scenario.jobs):
+    if not any(job.may_use(searched.cores) for job in scenario.jobs):
         raise InputError(Mistake("core", f"no job may run on core {core}: all are bound to others"))
     if npe < 1:
         raise InputError(Mistake("npe", f"must be at least 1, got {npe}"))

@@ -189,7 +189,7 @@ def _starts(entries: list[dict[str, Any]]) -> list[int]:
 def _allowed(chip: ColumnNpu, job: Job) -> tuple[ColumnCore, ...]:
     if len(chip.cores) == 1:
         return chip.cores
-    return tuple(dict.fromkeys(chip.cores)) if job.core is None else (chip.cores[job.core],)
+    return tuple(dict.fromkeys(chip.cores[index] for index in job.allowed(len(chip.cores))))
 
 
 @lru_cache(_MOST_KEPT)

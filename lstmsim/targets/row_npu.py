@@ -52,7 +52,7 @@ class RowNpu:
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What is simulated although the machine could not do it, in sentences."""
-        shape = Shape(self.cores[job.core or 0])
+        shape = Shape(self.cores[job.allowed(1)[0]])
         limit = shape.core.matrix_words
         programs = [(layer, PROGRAMS[layer.cell.name](layer)) for layer in job.model.layers]
         words = sum(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,7 +11,13 @@ from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 
-__all__ = ["ArrayCore", "Chip", "Job", "Scenario"]
+#: How one job may run on several cores at once.
+SPLITS = {
+    "rows": "every gate matrix is cut into equal shares of units; each core needs all of h and sends its share to the others",
+    "layers": "a pipeline: each core has some layers, and starts a step when the layer below has it",
+}
+
+__all__ = ["SPLITS", "ArrayCore", "Chip", "Job", "Scenario"]
 
 
 @dataclass(frozen=True)
@@ -54,11 +60,14 @@ class Chip(Protocol):
 class Job:
     """One inference: `steps` of `model`, arriving at cycle `arrival`.
 
-    Frame t of its input is there from cycle `arrival + t * frame_interval`. `core` binds it to one core.
-    `batch` inferences run together where the target has batching (1 elsewhere). `inputs`: the file with the numbers of
+    Frame t of its input is there from cycle `arrival + t * frame_interval`. `cores`: the cores that it may use (None:
+    all); it runs on one of them or, with `split` (a key of `SPLITS`), on all of them at once. `batch` inferences run together where the target has batching (1 elsewhere). `inputs`: the file with the numbers of
     its frames, or empty; no cycle depends on it. With `after`, the position of an earlier job, it arrives `arrival`
     cycles after that has finished. `dispatch` (a key of `lstmsim.workload.dispatch.DISPATCH`) ranks it among jobs that
-    wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that asks for them.
+    wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that asks for them; if it
+    `preempts`, a running job of a larger rank gives up its thread at the next step. `affinity`: it prefers a core that
+    holds its weights. It is turned away if `queue_limit` jobs stand before it when it comes, or if it has waited more
+    than `patience` cycles when its turn comes.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -71,27 +80,52 @@ class Job:
     steps: int
     arrival: int = 0
     frame_interval: int = 0
-    core: int | None = None
+    cores: tuple[int, ...] | None = None
     batch: int = 1
     inputs: str = field(default="", compare=False)
     after: int | None = None
     priority: int = 0
     deadline: int | None = None
     dispatch: str = "fcfs"
+    split: str = ""
+    preempts: bool = False
+    affinity: bool = False
+    queue_limit: int | None = None
+    patience: int | None = None
 
     def __post_init__(self) -> None:
         least = {"steps": 1, "arrival": 0, "frame_interval": 0, "batch": 1}
+        least |= {key: 0 for key in ("queue_limit", "patience") if getattr(self, key) is not None}
         if self.dispatch not in DISPATCH:
             text = f"must be one of {', '.join(DISPATCH)}, got {self.dispatch!r}"
             raise InputError(Mistake(f"job {self.name}: dispatch", text))
         if self.deadline is not None and self.deadline < 1:
             raise InputError(Mistake(f"job {self.name}: deadline", f"must be at least 1, got {self.deadline}"))
+        if self.split and self.split not in SPLITS:
+            text = f"must be one of {', '.join(SPLITS)}, got {self.split!r}"
+            raise InputError(Mistake(f"job {self.name}: split", text))
+        if self.cores is not None and not self.cores:
+            raise InputError(Mistake(f"job {self.name}: cores", "must name at least one core"))
         wrong = [(key, low) for key, low in least.items() if getattr(self, key) < low]
         if wrong:
             texts = [
                 (f"job {self.name}: {key}", f"must be at least {low}, got {getattr(self, key)}") for key, low in wrong
             ]
             raise InputError([Mistake(place, text) for place, text in texts])
+
+    def allowed(self, cores: int) -> tuple[int, ...]:
+        """The cores that it may use on a chip with so many.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> from lstmsim.workload.model import Layer
+        >>> Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3).allowed(2)
+        (0, 1)
+        """
+        return tuple(range(cores)) if self.cores is None else self.cores
+
+    def may_use(self, cores: Iterable[int]) -> bool:
+        """Whether it may use any of these."""
+        return self.cores is None or not set(self.cores).isdisjoint(cores)
 
     @property
     def macs(self) -> int:

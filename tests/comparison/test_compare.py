@@ -57,7 +57,7 @@ def test_the_whole_scenario_has_the_numbers_of_its_simulations(engine: str) -> N
 
 
 def test_each_takes_one_job_of_each_model_alone_from_cycle_0() -> None:
-    jobs = (*JOBS, Job("d", LSTM, 7, core=0), Job("e", GRU, 4))
+    jobs = (*JOBS, Job("d", LSTM, 7, cores=(0,)), Job("e", GRU, 4))
     found = compare(scenario(*jobs), [LARGE, SMALL], each=True)
     assert [each.name for each in found.workloads] == ["lstm, 6 steps", "gru", "lstm, 7 steps"]
     assert {each.jobs for each in found.workloads} == {1}
@@ -104,7 +104,7 @@ def test_a_refusal_is_an_entry_unless_no_chip_can_run_it() -> None:
 
 
 def test_a_core_that_a_chip_lacks_is_refused_and_a_batch_becomes_jobs() -> None:
-    bound = scenario(Job("a", LSTM, 3, core=1), chip=SMALL)
+    bound = scenario(Job("a", LSTM, 3, cores=(1,)), chip=SMALL)
     assert "there is no core 1" in compare(bound, [SMALL, LARGE]).entries[0][1].reason
     intel = load_chip("intel-npu-rtl")
     batched = scenario(Job("a", LSTM, 3, batch=6), chip=intel)

@@ -237,7 +237,7 @@ def test_single_mistakes(source, place, words):
 def test_a_job_is_refused_only_if_no_core_can_run_it():
     wide, narrow = {"npe": 64, "ep": 4, "vp": 16}, {"npe": 64, "ep": 4, "vp": 2}
     source = data({"model": {"layers": [layer("gru")]}})
-    assert scenario_from_data({**source, "chip": {**CHIP, "cores": [narrow, wide]}}).jobs[0].core is None
+    assert scenario_from_data({**source, "chip": {**CHIP, "cores": [narrow, wide]}}).jobs[0].cores is None
     short = {**wide, "block_order": "column", "accumulator_banks": 1}
     (told_once,) = mistakes({**source, "chip": {**CHIP, "cores": [{**narrow, "count": 2}, short]}})
     assert "any core: core 0: cell 'gru' has 3 gates" in told_once

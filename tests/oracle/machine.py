@@ -86,7 +86,7 @@ def simulate(scenario: Scenario) -> tuple[list[tuple[int, int, int, int]], list[
             allowed = [
                 (sum(thread is not None for thread in core.threads), number)
                 for number, core in enumerate(cores)
-                if job.core in (None, number) and None in core.threads and may_run(job, core.core)
+                if number in job.allowed(len(cores)) and None in core.threads and may_run(job, core.core)
             ]
             if job.arrival <= now and allowed:
                 core = cores[min(allowed)[1]]

@@ -49,13 +49,13 @@ def random_searched(random: Random, npe: int) -> Searched:
         if random.random() < 0.4:
             layers.append(Layer(cell("gru"), random.randint(2, 9), layers[0].hidden))
         order = random.choice(("layer", "step"))
-        home = random.choice((None, None, cores - 1))
+        home = random.choice((None, None, (cores - 1,)))
         made = Model(f"m{number}", tuple(layers), layer_order=order)
         jobs.append(
             Job(f"j{number}", made, random.randint(1, 4), random.choice((0, 0, 60)), random.choice((0, 9)), home)
         )
     searched = random.choice(((0,), tuple(range(cores)))) if cores > 1 else (0,)
-    if not any(job.core is None or job.core in searched for job in jobs):
+    if not any(job.may_use(searched) for job in jobs):
         jobs[0] = Job("j0", jobs[0].model, 2)
     return Searched(ColumnNpu("chip", 260, (core,) * cores), tuple(jobs), searched, npe)
 

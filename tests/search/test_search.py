@@ -54,7 +54,7 @@ def test_every_point_is_a_simulation_of_the_scenario(indices: tuple[int, ...]) -
 
 def test_one_core_of_several() -> None:
     small = replace(CORE, npe=32, ep=2, tree_inputs=None, cat=1, threads=1)
-    jobs = (Job("a", SMALL, 4, core=1), Job("b", LARGE, 3, core=0), Job("c", SMALL, 5))
+    jobs = (Job("a", SMALL, 4, cores=(1,)), Job("b", LARGE, 3, cores=(0,)), Job("c", SMALL, 5))
     original = scenario(*jobs, cores=(CORE, small))
     found = search(original, 512, core=1, exhaustive=True)
     # the large model may not run on core 1, so that it has no say there
@@ -202,7 +202,7 @@ class OtherChip:
         (scenario(), 64, 1, "core: there is no core 1; the chip has 1 (0 to 0)"),
         (scenario(), 64, -1, "core: there is no core -1; the chip has 1 (0 to 0)"),
         (scenario(cores=(CORE, replace(CORE, threads=1))), 64, None, "core: the 2 cores of chip chip are not equal; "),
-        (scenario(Job("a", SMALL, 1, core=0), cores=(CORE, CORE)), 64, 1, "core: no job may run on core 1: all are"),
+        (scenario(Job("a", SMALL, 1, cores=(0,)), cores=(CORE, CORE)), 64, 1, "core: no job may run on core 1: all are"),
         (Scenario(OtherChip(), (Job("a", SMALL, 1),)), 64, None, "chip other: is of kind 'systolic', which has no EP"),
         (scenario(Job("a", SMALL, 1, batch=2)), 64, None, "no (EP, VP) of 64 multipliers can be simulated; (1, 64): "),
         (
