@@ -11,12 +11,23 @@ from lstmsim.targets.column_tail import depths
 from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Layer
 
-__all__ = ["StageShape", "issue_order", "pass_shapes"]
+__all__ = ["StageShape", "issue_order", "pass_shapes", "share_of"]
+
+
+def share_of(units: int, share: int, shares: int) -> int:
+    """How many of the units are in a share: as equal as whole units allow, the first shares being the larger ones.
+
+    >>> [share_of(10, share, 4) for share in range(4)]
+    [3, 3, 2, 2]
+    """
+    return units // shares + (share < units % shares)
 
 
 @dataclass(frozen=True)
 class StageShape:
-    """Stage number `number` of a layer on a core.
+    """Stage number `number` of a layer on a core, or share number `share` of its units, of so many `shares`.
+
+    Units and row blocks are counted within the share.
 
     >>> from lstmsim.workload.cells import cell
     >>> shape = StageShape(Layer(cell("lstm"), 10, 7), ColumnCore(npe=64, ep=4, vp=16), 0)
@@ -27,11 +38,18 @@ class StageShape:
     layer: Layer
     core: ColumnCore
     number: int
+    share: int = 0
+    shares: int = 1
 
     @cached_property
     def stage(self) -> Stage:
         """The stage itself."""
         return self.layer.cell.stages[self.number]
+
+    @cached_property
+    def units(self) -> int:
+        """Units of the share."""
+        return share_of(self.layer.units(self.stage.rows), self.share, self.shares)
 
     @cached_property
     def units_per_block(self) -> int:
@@ -41,7 +59,7 @@ class StageShape:
     @cached_property
     def blocks(self) -> tuple[int, ...]:
         """Units of each row block; the last one may be partial."""
-        full, rest = divmod(self.layer.units(self.stage.rows), self.units_per_block)
+        full, rest = divmod(self.units, self.units_per_block)
         return (self.units_per_block,) * full + ((rest,) if rest else ())
 
     @cached_property
@@ -49,10 +67,10 @@ class StageShape:
         """Cycles from a unit's turn until each node's value is there."""
         return dict(depths(self.layer.cell, vars(self.core.latency), self.core.tail_width))
 
-    def turn(self, unit: int) -> tuple[int, int, int]:
-        """(row block, cycles from the block's start in the tail, last unit of that turn) of a unit's turn."""
+    def turn(self, unit: int, width: int) -> tuple[int, int, int]:
+        """(row block, turn, last unit of that turn) of a unit, where a block's units take turns, `width` in each."""
         block, place = divmod(unit, self.units_per_block)
-        turn, width = place // self.core.tail_width, self.core.tail_width
+        turn = place // width
         return block, turn, block * self.units_per_block + min((turn + 1) * width, self.blocks[block]) - 1
 
     def visible_cycles(self, node: str) -> int:
@@ -73,9 +91,9 @@ class StageShape:
         return self.layer.cell.output if vector == "h" else vector
 
 
-def pass_shapes(layer: Layer, core: ColumnCore) -> tuple[StageShape, ...]:
-    """The stages of a layer on a core."""
-    return tuple(StageShape(layer, core, number) for number in range(len(layer.cell.stages)))
+def pass_shapes(layer: Layer, core: ColumnCore, share: int = 0, shares: int = 1) -> tuple[StageShape, ...]:
+    """The stages of a layer, or of a share of its units, on a core."""
+    return tuple(StageShape(layer, core, number, share, shares) for number in range(len(layer.cell.stages)))
 
 
 def issue_order(stage: Stage, x_last: bool) -> Iterator[str]:

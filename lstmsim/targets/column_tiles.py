@@ -9,47 +9,75 @@ whole group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lstmsim.program.program import Dependence, Operation
 from lstmsim.targets.column_shape import StageShape
 
-__all__ = ["ARRAY", "Group", "Source", "Tiles", "column_groups"]
+__all__ = ["ARRAY", "Group", "Read", "Share", "Source", "Tiles", "column_groups"]
 
 #: Number of the array among the units of a core.
 ARRAY = 0
 
 
 @dataclass(frozen=True)
-class Source:
-    """A vector's elements: results `node` of a stage, whose tail operations begin at `first_tail` in their body.
+class Read:
+    """Elements as tiles read them: the units of a share become visible as operations give them, one for each row block.
 
-    `lag`, `phase` and `mirrored` are those of the dependence.
+    The first of these operations is `first` in its body, the next ones follow `stride` apart. `width` units come in each
+    cycle, the first ones `cycles` after the operation's start. `lag`, `phase` and `mirrored` are those of the dependence.
     """
 
     shape: StageShape
-    node: str
-    first_tail: int
+    first: int
+    stride: int
+    width: int
+    cycles: int
     lag: int = 0
     phase: int | None = None
     mirrored: bool = False
 
-    @cached_property
-    def width(self) -> int:
-        """Elements that this source gives."""
-        return self.shape.layer.width(self.node)
-
-    @cached_property
-    def _visible_cycles(self) -> int:
-        return self.shape.visible_cycles(self.node)
-
     def need(self, unit: int) -> tuple[Dependence, int]:
         """The dependence of a tile that reads the result of that unit; and the last unit for which it is the same."""
-        block, turn, last = self.shape.turn(unit)
-        delay = turn + self._visible_cycles
-        return Dependence(self.first_tail + block, delay, "hazard", self.lag, self.phase, self.mirrored), last
+        block, turn, last = self.shape.turn(unit, self.width)
+        first, delay = self.first + block * self.stride, max(1, turn + self.cycles)
+        return Dependence(first, delay, "hazard", self.lag, self.phase, self.mirrored), last
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one member gives of a vector: results `node` of its share of a stage, visible as its tail gives them to who
+    is on core `core` of the task's, and to others as its exchange unit does (`sent`; None: no others read it)."""
+
+    shape: StageShape
+    node: str
+    core: int
+    first_tail: int
+    sent: Read | None = None
+
+    def read_on(self, core: int) -> Read:
+        """The elements as they are seen on one of the task's cores."""
+        if core != self.core:
+            assert self.sent is not None, "what others read is sent"
+            return self.sent
+        tail_width = self.shape.core.tail_width
+        return Read(self.shape, self.first_tail, 1, tail_width, self.shape.visible_cycles(self.node))
+
+
+@dataclass(frozen=True)
+class Source:
+    """A vector's elements, share by share; `lag`, `phase` and `mirrored` are those of the dependences on them."""
+
+    shares: tuple[Share, ...]
+    lag: int = 0
+    phase: int | None = None
+    mirrored: bool = False
+
+    def read_on(self, core: int) -> list[Read]:
+        """The elements as they are seen on one of the task's cores."""
+        changes = {"lag": self.lag, "phase": self.phase, "mirrored": self.mirrored}
+        return [replace(share.read_on(core), **changes) for share in self.shares]  # type: ignore[arg-type]
 
 
 class Group(NamedTuple):
@@ -81,10 +109,10 @@ def _joined(groups: Sequence[Group]) -> list[Group]:
     return joined
 
 
-def column_groups(shape: StageShape, vector: str, sources: Sequence[Source], frame: bool) -> list[Group]:
-    """The column groups of a vector, each waiting for the last unit that it reads of each source."""
+def column_groups(shape: StageShape, vector: str, parts: Sequence[Read], frame: bool) -> list[Group]:
+    """The column groups of a vector, each waiting for the last unit that it reads of each of the vector's parts."""
     length, ep, index = shape.layer.width(vector), shape.core.ep, shape.first_group(vector)
-    if not sources:
+    if not parts:
         full, rest = divmod(length, ep)
         plain = [Group(ep, (), frame, index, full)] if full else []
         return plain + ([Group(rest, (), frame, index + full)] if rest else [])
@@ -93,13 +121,14 @@ def column_groups(shape: StageShape, vector: str, sources: Sequence[Source], fra
     while first < length:
         last = min(first + ep, length) - 1
         needs, offset, same = [], 0, length
-        for source in sources:
-            if first < offset + source.width and last >= offset:
-                need, alike = source.need(min(last - offset, source.width - 1))
+        for part in parts:
+            units = part.shape.units
+            if first < offset + units and last >= offset:
+                need, alike = part.need(min(last - offset, units - 1))
                 needs.append(need)
-                # a group that ends in the same turn of the same source waits for the same
+                # a group that ends in the same turn of the same part waits for the same
                 same = min(same, offset + alike if first >= offset else last)
-            offset += source.width
+            offset += units
         count = max(1, (min(same, length - 1) + 1 - first) // ep) if last + 1 - first == ep else 1
         groups.append(Group(last + 1 - first, tuple(needs), False, index + first // ep, count))
         first += count * ep
@@ -108,17 +137,22 @@ def column_groups(shape: StageShape, vector: str, sources: Sequence[Source], fra
 
 @dataclass(frozen=True)
 class Tiles:
-    """The tiles of a stage: its shape, where the pass stands, and its column groups in issue order."""
+    """The tiles of a stage: its shape, where the pass stands, its column groups in issue order, and whose they are.
+
+    A member of the task has a buffer of its number: its accumulator banks.
+    """
 
     shape: StageShape
     place: tuple[int, int]
     groups: tuple[Group, ...]
+    member: int = 0
 
     def tile(self, block: int, group: Group, **changes: object) -> Operation:
         shape = self.shape
         work = len(shape.stage.gates) * shape.blocks[block] * group.columns
         place = (*self.place, block, group.first, shape.number)
-        return Operation(ARRAY, count=group.length, work=work, label="mvm", place=place, **changes)  # type: ignore[arg-type]
+        own: dict[str, object] = {"work": work, "label": "mvm", "place": place, "member": self.member}
+        return Operation(ARRAY, count=group.length, **own, **changes)  # type: ignore[arg-type]
 
     @property
     def total(self) -> int:
@@ -135,7 +169,7 @@ class Tiles:
         later = _joined([group.plain() for group in self.groups])
         for block in range(len(self.shape.blocks)):
             for number, group in enumerate(later if block else self.groups):
-                takes = 0 if number == 0 else None
+                takes = self.member if number == 0 else None
                 tiles.append(self.tile(block, group, needs=group.needs, frame=group.frame, takes=takes))
             last.append(len(tiles) - 1)
         return tiles, last
@@ -146,7 +180,7 @@ class Tiles:
         blocks = range(len(self.shape.blocks))
         singles = [g._replace(length=1, first=g.first + i) for g in self.groups for i in range(g.length)]
         for number, group in enumerate(singles):
-            takes = 0 if number == 0 else None
+            takes = self.member if number == 0 else None
             tiles.append(self.tile(0, group, needs=group.needs, frame=group.frame, takes=takes))
             bare = group.plain()
             if number in (0, len(singles) - 1):
