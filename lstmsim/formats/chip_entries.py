@@ -153,4 +153,4 @@ def build_chip(entry: ChipFile | RowChipFile, cores: Cores) -> ColumnNpu | RowNp
         rows = tuple(core for core in cores.cores if isinstance(core, RowCore))
         return RowNpu(entry.name, frequency, rows, dict(entry.sources))
     columns = tuple(core for core in cores.cores if isinstance(core, ColumnCore))
-    return ColumnNpu(entry.name, frequency, columns, dict(entry.sources))
+    return ColumnNpu(entry.name, frequency, columns, sources=dict(entry.sources))
