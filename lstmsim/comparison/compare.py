@@ -40,8 +40,7 @@ def compare(
     `each`: not the scenario as a whole, but one job of each distinct model alone, from cycle 0. Of `published` the rows
     with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs that know none
     of the workloads are left out. A chip that cannot run a workload has an entry with the reason; `InputError` if no
-    chip can. `progress` is called with runs done and in all. Both engines give the same numbers. `jobs_at`: the
-    scenario's jobs as they come at another clock than its own chip's, in MHz; without it at the same cycles everywhere.
+    chip can. `progress` is called with runs done and in all. `jobs_at`: the jobs as they come at another clock in MHz.
 
     >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
