@@ -19,6 +19,7 @@ from lstmsim.formats.cell_entries import read_cells
 from lstmsim.formats.checks import check
 from lstmsim.formats.chip_entries import Cores, build_chip, read_cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document, document_of
+from lstmsim.formats.job_arrivals import JobArrivals
 from lstmsim.formats.job_entries import build_jobs, check_jobs
 from lstmsim.formats.model_entries import read_model
 from lstmsim.formats.overrides import apply_overrides
@@ -130,13 +131,13 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     entry, wrong = check(scenario_entry(document.data), document, references.failed)
     cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
     cells = read_cells(document, (), wrong)
-    models = check_jobs(document, wrong, cores, cells)
+    arrivals = JobArrivals(document, None if entry is None else entry.chip.frequency_mhz)
+    models = check_jobs(document, wrong, cores, cells, arrivals)
     precision = _precision(document, wrong)
     if entry is None or document.mistakes:
         raise _error(document)
-    jobs = build_jobs(
-        document, entry.jobs, [model for model in models if model is not None], entry.dispatch, entry.chip.frequency_mhz
-    )
+    known = [model for model in models if model is not None]
+    jobs = build_jobs(document, entry.jobs, known, entry.dispatch, arrivals)
     return Scenario(build_chip(entry.chip, cores), jobs, entry.name or name, precision)
 
 
