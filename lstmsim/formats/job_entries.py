@@ -11,8 +11,9 @@ from lstmsim.formats.catalog import input_files
 from lstmsim.formats.chip_entries import AnyCore, Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.job_arrivals import Coming, JobArrivals
+from lstmsim.formats.job_cores import check_cores, named_cores, runnable_cores
 from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
-from lstmsim.formats.schema import JobEntry
+from lstmsim.formats.schema import JobEntry, ScenarioFile
 from lstmsim.formats.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
@@ -57,10 +58,11 @@ def check_jobs(
             key = "count" if "count" in data else "arrival"
             document.blame((*path, key), f"more than {MAX_JOBS} jobs in all")
         steps = _steps(document, path, entry, keys)
-        runnable = [] if model is None else _runnable(document, path, entry, model, cores, refusals)
+        runnable = [] if model is None else runnable_cores(document, path, entry, model, cores, refusals)
         if model is None or not runnable:
             continue
-        step = max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
+        members = 1 if entry.split is None else len(named_cores(entry) or cores.cores)
+        step = members * max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
         before, total = total, total + step * steps * count
         if step * steps > MAX_JOB_OPERATIONS:
             text = f"takes up to {step * steps:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
@@ -78,10 +80,7 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
     if entry.batch > 1 and cores.kind == "column-npu":
         text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
         document.blame((*path, "batch"), f"{text}, got {entry.batch}")
-    if entry.core is not None and cores.known and entry.core >= len(cores.cores):
-        last = len(cores.cores) - 1
-        text = "must be 0, the chip's only core" if last == 0 else f"must be one of the chip's cores 0 to {last}"
-        document.blame((*path, "core"), f"{text}, got {entry.core}")
+    check_cores(document, path, entry, cores)
 
 
 def _steps(document: Document, path: DataPath, entry: JobEntry, keys: set[str | int]) -> int:
@@ -92,42 +91,6 @@ def _steps(document: Document, path: DataPath, entry: JobEntry, keys: set[str | 
     if own is None and "steps" not in keys and isinstance(model, dict):
         document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
     return own if isinstance(own, int) else 1
-
-
-def _runnable(
-    document: Document,
-    path: DataPath,
-    entry: JobEntry,
-    model: Model,
-    cores: Cores,
-    refusals: dict[tuple[AnyCore, Model], str | None],
-) -> list[AnyCore]:
-    """Distinct cores that can run the job; a mistake is noted if there is none among those it may use."""
-    if entry.core is not None and entry.core >= len(cores.cores):
-        return []
-    indexes = range(len(cores.cores)) if entry.core is None else [entry.core]
-    if not cores.known or any(cores.cores[index] is None for index in indexes):
-        return []
-    allowed = {core: index for index in reversed(indexes) if (core := cores.cores[index]) is not None}
-    for core in allowed:
-        if (core, model) not in refusals:
-            refusals[core, model] = core.refusal(model)
-    runnable = [core for core in allowed if not refusals[core, model]]
-    if not runnable:
-        where = "any core" if entry.core is None else f"core {entry.core}"
-        reasons = _reasons({index: refusals[core, model] or "" for core, index in allowed.items()})
-        place = path if entry.core is None else (*path, "core")
-        document.blame(place, f"job {show(entry.name or model.name)} cannot run on {where}: {reasons}")
-    return runnable
-
-
-def _reasons(by_core: dict[int, str]) -> str:
-    """Each reason once, with the first core that has it; the core is left out where all have the same."""
-    first = {text: index for index, text in sorted(by_core.items(), reverse=True)}
-    if len(first) == 1:
-        return next(iter(first))
-    texts = [f"core {index}: {text}" for text, index in sorted(first.items(), key=lambda pair: pair[1])]
-    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def _check_size(document: Document, path: DataPath, model: Model, step: int, before: int, total: int) -> None:
@@ -145,11 +108,10 @@ def _check_size(document: Document, path: DataPath, model: Model, step: int, bef
         document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
 
 
-def build_jobs(
-    document: Document, entries: list[JobEntry], models: list[Model], dispatch: str, arrivals: JobArrivals
-) -> tuple[Job, ...]:
+def build_jobs(document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals) -> tuple[Job, ...]:
     """The jobs of a file without mistakes, `count` expanded in place, with unique names; `InputError` for arrivals that
     are too late."""
+    entries, dispatch = order.jobs, order.dispatch
     names = [entry.name or model.name for entry, model in zip(entries, models, strict=True)]
     coming = _coming(entries, names, arrivals)
     unique = iter(unique_names([name for name, each_of in zip(names, coming, strict=True) for _ in each_of]))
@@ -160,10 +122,14 @@ def build_jobs(
         came_along = input_files().get(entry.inputs or "")
         if came_along is not None and not os.path.lexists(inputs):
             inputs = str(came_along)
+        cores = named_cores(entry)
+        limits = (entry.split or "", order.preemption, order.placement == "affinity", entry.queue_limit, entry.patience)
         for arrival, after, due in each_of:
-            where = (entry.frame_interval, entry.core, entry.batch, inputs)
+            where = (entry.frame_interval, cores, entry.batch, inputs)
             deadline = due if entry.deadline is None else entry.deadline
-            jobs.append(Job(next(unique), model, steps, arrival, *where, after, entry.priority, deadline, dispatch))
+            jobs.append(
+                Job(next(unique), model, steps, arrival, *where, after, entry.priority, deadline, dispatch, *limits)
+            )
     return tuple(jobs)
 
 

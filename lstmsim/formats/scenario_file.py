@@ -134,11 +134,30 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     arrivals = JobArrivals(document, None if entry is None else entry.chip.frequency_mhz)
     models = check_jobs(document, wrong, cores, cells, arrivals)
     precision = _precision(document, wrong)
+    _check_order(document)
     if entry is None or document.mistakes:
         raise _error(document)
     known = [model for model in models if model is not None]
-    jobs = build_jobs(document, entry.jobs, known, entry.dispatch, arrivals)
+    jobs = build_jobs(document, entry, known, arrivals)
     return Scenario(build_chip(entry.chip, cores), jobs, entry.name or name, precision)
+
+
+def _check_order(document: Document) -> None:
+    """Note what contradicts itself in how jobs are chosen and weights are held."""
+    data = document.data
+    if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
+        text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
+        document.blame(("preemption",), text)
+    chip, precision = data.get("chip"), data.get("precision")
+    cores = chip.get("cores") if isinstance(chip, dict) else None
+    bits = precision.get("weight_bits") if isinstance(precision, dict) else None
+    for index, core in enumerate(cores if isinstance(cores, list) else []):
+        if isinstance(core, dict) and core.get("weight_kib") is not None and isinstance(bits, int):
+            own = core.get("weight_bits", 8)
+            if own != bits:
+                text = f"must be the precision's weight_bits, {bits}, got {own}"
+                key = "weight_bits" if "weight_bits" in core else "weight_kib"
+                document.blame(("chip", "cores", index, key), text if key == "weight_bits" else f"weight_bits {text}")
 
 
 def _precision(document: Document, wrong: list[DataPath]) -> Precision:
