@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import os
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from lstmsim.workload.scenario import Scenario
+from lstmsim.workload.scenario import Job, Scenario
 
-__all__ = ["Path", "Source", "load_scenario"]
+__all__ = ["JobsAt", "Path", "Source", "load_at_clocks", "load_scenario"]
 
 Path = str | PathLike[str]
 Source = Scenario | Path | Mapping[str, Any]
+#: The jobs of a scenario as they come at a clock in MHz.
+JobsAt = Callable[[float], tuple[Job, ...]]
 
 
 def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
@@ -30,3 +34,32 @@ def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
             raise TypeError("overrides need a file or a mapping; a Scenario is finished: use dataclasses.replace")
         return source
     return scenario_file.load_scenario(source, overrides)
+
+
+def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scenario, JobsAt]:
+    """A scenario, and its jobs as they come on a chip with another clock: arrivals by the second at other cycles.
+
+    A ready-made scenario has its arrivals in cycles, which are the same on every chip. The file is read once.
+
+    >>> job = {"model": "lstm-512", "steps": 2, "count": 3, "arrival": {"kind": "stream", "frame_ms": 10}}
+    >>> scenario, jobs_at = load_at_clocks({"chip": "column-npu-64k", "jobs": [job]})
+    >>> scenario.chip.frequency_mhz, scenario.jobs[1].arrival, jobs_at(100)[1].arrival
+    (260, 2600000, 1000000)
+    """
+    from lstmsim.formats.document import document_of
+    from lstmsim.formats.scenario_file import scenario_from_document
+    from lstmsim.formats.yaml_source import read_document
+
+    if isinstance(source, Scenario):
+        ready = load_scenario(source, overrides)
+        return ready, lambda frequency_mhz: ready.jobs
+    if isinstance(source, Mapping):
+        document, name = document_of(source), "scenario"
+    else:
+        document, name = read_document(source), os.path.splitext(os.path.basename(source))[0]
+
+    def jobs_at(frequency_mhz: float) -> tuple[Job, ...]:
+        clock = f"chip.frequency_mhz={frequency_mhz!r}"
+        return scenario_from_document(copy.deepcopy(document), [*overrides, clock], name).jobs
+
+    return scenario_from_document(copy.deepcopy(document), overrides, name), jobs_at

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.errors import InputError
-from lstmsim.loading import Path, Source, load_scenario
+from lstmsim.loading import Path, Source, load_at_clocks, load_scenario
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def compare(
 ) -> Comparison:
     """Run the same jobs on the scenario's chip (or on `base` instead) and on others, presets or chip files.
 
-    `each`: every distinct model alone, a row each; `published`: with the published DeepBench figures beside them.
+    `each`: every distinct model alone, a row each; `published`: with the published DeepBench figures beside them. What
+    arrives by the second does so at each chip's own clock (the jobs of a ready `Scenario` have their cycles already).
 
     >>> found = compare({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}, ["intel-npu-rtl"])
     >>> [machine.name for machine in found.machines]
@@ -105,9 +106,10 @@ def compare(
     from lstmsim.comparison.compare import compare as comparing
     from lstmsim.formats.published import deepbench
 
-    loaded = load_scenario(scenario, overrides)
+    loaded, jobs_at = load_at_clocks(scenario, overrides)
     rows = deepbench() if published else ()
-    return comparing(loaded, chips_of(loaded, chips, base), each=each, published=rows, engine=engine)
+    found = chips_of(loaded, chips, base)
+    return comparing(loaded, found, each=each, published=rows, engine=engine, jobs_at=jobs_at)
 
 
 def plot_comparison(found: Comparison, path: Path | None = None) -> Figure:

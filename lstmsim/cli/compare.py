@@ -67,16 +67,15 @@ def command(
     outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
     check_outputs(outputs, inputs=[scenario])
     with progress("comparing") as show:
-        from lstmsim.api import load_scenario
         from lstmsim.comparison.chips import chips_of
         from lstmsim.comparison.compare import compare
         from lstmsim.formats.published import deepbench
+        from lstmsim.loading import load_at_clocks
 
-        loaded = load_scenario(scenario, overrides)
+        loaded, jobs_at = load_at_clocks(scenario, overrides)
         beside = deepbench() if published else ()
-        found = compare(
-            loaded, chips_of(loaded, chips, base), each=each, published=beside, engine=engine, progress=show
-        )
+        machines = chips_of(loaded, chips, base)
+        found = compare(loaded, machines, each=each, published=beside, engine=engine, progress=show, jobs_at=jobs_at)
     _write(found, json_path, csv_path, plot_path)
     if json_path != "-" and csv_path != "-":
         from lstmsim.comparison.result_text import comparison_text

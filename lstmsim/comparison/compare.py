@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from lstmsim import engines, targets
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
@@ -31,6 +32,7 @@ def compare(
     published: Sequence[Measurement] = (),
     engine: str = "fast",
     progress: Progress | None = None,
+    jobs_at: Callable[[float], tuple[Job, ...]] | None = None,
 ) -> Comparison:
     """Simulate the scenario's jobs on every chip. The first is the base of the speed-ups; the scenario's own chip takes
     part only if it is among `chips`.
@@ -38,7 +40,7 @@ def compare(
     `each`: not the scenario as a whole, but one job of each distinct model alone, from cycle 0. Of `published` the rows
     with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs that know none
     of the workloads are left out. A chip that cannot run a workload has an entry with the reason; `InputError` if no
-    chip can. `progress` is called with runs done and in all. Both engines give the same numbers.
+    chip can. `progress` is called with runs done and in all. `jobs_at`: the jobs as they come at another clock in MHz.
 
     >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
@@ -54,7 +56,7 @@ def compare(
     for _, jobs in rows:
         found = []
         for chip in chips:
-            found.append(_simulated(replace(scenario, chip=chip, jobs=jobs), engine))
+            found.append(_entry_on(chip, replace(scenario, jobs=jobs), None if each else jobs_at, engine))
             done += 1
             if progress is not None:
                 progress(done, total)
@@ -111,14 +113,23 @@ def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
     return None if pes is None or frequency_mhz is None else 2 * pes * frequency_mhz / 1e6
 
 
+def _entry_on(chip: Chip, scenario: Scenario, jobs_at: Callable[[float], tuple[Job, ...]] | None, engine: str) -> Entry:
+    jobs = scenario.jobs
+    if jobs_at is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
+        try:
+            jobs = jobs_at(chip.frequency_mhz)
+        except InputError as error:
+            return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}")
+    return _simulated(replace(scenario, chip=chip, jobs=jobs), engine)
+
+
 def _simulated(scenario: Scenario, engine: str) -> Entry:
     """The jobs on the chip, or why it refuses them: lowering asks the chip about every distinct job first."""
     chip = scenario.chip
     remarks = [f"{chip.name}: {text}" for job in scenario.jobs for text in chip.remarks(job)]
     if chip.kind == "column-npu" and any(job.batch > 1 for job in scenario.jobs):
         # the same work: this machine gives the inferences of a batch to its threads
-        jobs = [replace(job, batch=1) for job in scenario.jobs for _ in range(job.batch)]
-        scenario = replace(scenario, jobs=tuple(jobs))
+        scenario = replace(scenario, jobs=_unbatched(scenario.jobs))
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
     try:
         program = targets.lower(chip, scenario.jobs)
@@ -126,6 +137,17 @@ def _simulated(scenario: Scenario, engine: str) -> Entry:
         return Entry(reason="; ".join(map(str, error.mistakes)))
     totals = engines.totals(program) if engine == "fast" else totals_of(program, engines.run(program, engine))
     return replace(_entry(measure(scenario, totals, engine)), remarks=tuple(dict.fromkeys(remarks)))
+
+
+def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """A job for each inference; one that comes after a batch comes after the inference of its own number in it."""
+    first = [0, *accumulate(job.batch for job in jobs)]
+    single = []
+    for job in jobs:
+        for number in range(job.batch):
+            after = None if job.after is None else first[job.after] + min(number, jobs[job.after].batch - 1)
+            single.append(replace(job, batch=1, after=after))
+    return tuple(single)
 
 
 def _entry(report: Report) -> Entry:

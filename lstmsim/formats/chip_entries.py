@@ -13,7 +13,8 @@ from lstmsim.formats.overrides import LABEL
 from lstmsim.formats.schema_chips import ChipFile, CoreEntry, RowChipFile, RowCoreEntry
 from lstmsim.formats.schema_types import MAX_CONTEXTS, MAX_CORES, MAX_PES
 from lstmsim.formats.wording import nearest, show
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange, Latency
+from lstmsim.targets.memory import Memory
 from lstmsim.targets.row_cells import PROGRAMS
 from lstmsim.targets.row_npu import Dispatch, RowCore, RowLatency, RowNpu
 
@@ -153,4 +154,6 @@ def build_chip(entry: ChipFile | RowChipFile, cores: Cores) -> ColumnNpu | RowNp
         rows = tuple(core for core in cores.cores if isinstance(core, RowCore))
         return RowNpu(entry.name, frequency, rows, dict(entry.sources))
     columns = tuple(core for core in cores.cores if isinstance(core, ColumnCore))
-    return ColumnNpu(entry.name, frequency, columns, dict(entry.sources))
+    memory = None if entry.memory is None else Memory(**entry.memory.model_dump())
+    exchange = Exchange(**entry.exchange.model_dump())
+    return ColumnNpu(entry.name, frequency, columns, memory, exchange, dict(entry.sources))

@@ -8,8 +8,9 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import readable_file
@@ -42,7 +43,7 @@ class ImportedModel:
 
 
 @contextmanager
-def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[IO[bytes], int]]:
+def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[BufferedReader, int]]:
     """An existing file of at most 2 GB and its size in bytes; `what` is the expected content: `an ONNX network`.
 
     >>> with bounded_file("no-such-file.pt", "a PyTorch file"):

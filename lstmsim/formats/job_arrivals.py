@@ -2,74 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.arrival_file import read_arrivals
-from lstmsim.formats.document import Document
+from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.model_entries import file_path
 from lstmsim.formats.schema import JobEntry
-from lstmsim.formats.schema_arrivals import ArrivalEntry, describe
+from lstmsim.formats.schema_arrivals import ArrivalEntry, arrival_mistakes, describe
 from lstmsim.formats.schema_types import MAX_CYCLES
-from lstmsim.serving.arrivals import Stream, arrivals
+from lstmsim.serving.arrivals import Stream, arrivals, exact
 from lstmsim.serving.closed_loop import Clients, ClosedLoop
+from lstmsim.serving.streams import StreamKey
 
-__all__ = ["Coming", "coming"]
+__all__ = ["Coming", "JobArrivals"]
 
 #: Of a job: its arrival, the position of the job that it comes after (or None), the latency that it should not exceed.
 Coming = tuple[int, int | None, int | None]
 
 
-def coming(
-    document: Document, index: int, entry: JobEntry, name: str, frequency_mhz: float, first: int
-) -> list[Coming]:
-    """How each of the jobs of entry number `index` comes; `first` is the position of its first job among all.
+class JobArrivals:
+    """The arrivals of a document's jobs at one clock; each file of arrivals is read once.
 
-    `name` keeps the random numbers of one entry apart from those of others. `InputError` for arrivals that are too late
-    for a simulation, and for a file that lacks some.
+    With `frequency_mhz` None, of a scenario that has other mistakes, only keys are checked.
     """
-    process = entry.arrival
-    if not isinstance(process, ArrivalEntry):
-        each = process if isinstance(process, list) else [process] * entry.count
-        return [(cycle, None, None) for cycle in each]
-    found = list(_process(document, index, entry, process, name, frequency_mhz, first))
-    place = document.place(("jobs", index, "arrival"))
-    if len(found) < entry.count:
-        text = f"the file has {len(found):,} arrivals, there are {entry.count:,} jobs (count)"
-        raise InputError(Mistake(place, text))
-    late = max((cycle for cycle, _, _ in found), default=0)
-    if late > MAX_CYCLES:
-        raise InputError(Mistake(place, f"comes as late as cycle {late:,}, at most {MAX_CYCLES:,} are simulated"))
-    return found
+
+    def __init__(self, document: Document, frequency_mhz: float | None) -> None:
+        self.document, self.frequency_mhz = document, frequency_mhz
+        self._files: dict[str, Sequence[int] | InputError] = {}
+
+    def check(self, index: int, entry: JobEntry) -> int:
+        """How many jobs entry number `index` stands for: `count`, or all rows of a file where that is left out.
+
+        What is wrong with its process is noted in the document.
+        """
+        process = entry.arrival
+        if not isinstance(process, ArrivalEntry):
+            return entry.count
+        mistakes = arrival_mistakes(process)
+        for key, text in mistakes:
+            self.document.blame(("jobs", index, "arrival", key), text)
+        if mistakes or self.frequency_mhz is None:
+            return entry.count
+        if process.kind == "stream" and exact(process.frame_ms) * exact(self.frequency_mhz) * 1000 < 1:
+            text = f"is shorter than a cycle, which takes {0.001 / self.frequency_mhz:g} ms on this chip"
+            self.document.blame(("jobs", index, "arrival", "frame_ms"), f"{text}: no frame could be in time")
+        if process.kind == "file":
+            try:
+                return len(self._rows(index, entry, process))
+            except InputError as error:
+                self.document.mistakes.extend(error.mistakes)
+        return entry.count
+
+    def coming(self, index: int, entry: JobEntry, name: str, occurrence: int, first: int) -> list[Coming]:
+        """How each of the jobs of entry number `index` comes; `first` is the position of its first job among all.
+
+        `name` and `occurrence` (how many entries before have that name) keep the random numbers of one entry apart from
+        those of others. `InputError` for arrivals that are too late for a simulation.
+
+        >>> from lstmsim.formats.document import document_of
+        >>> layers = [{"cell": "rnn", "hidden": 4, "input": 4}]
+        >>> data = {"model": {"layers": layers}, "count": 3, "arrival": {"kind": "stream", "frame_ms": 0.5}}
+        >>> entry = JobEntry.model_validate(data)
+        >>> JobArrivals(document_of({"jobs": [data]}), frequency_mhz=1).coming(0, entry, "a", 0, 0)
+        [(0, None, 500), (500, None, 500), (1000, None, 500)]
+        """
+        process = entry.arrival
+        if not isinstance(process, ArrivalEntry):
+            each = process if isinstance(process, list) else [process] * entry.count
+            return [(cycle, None, None) for cycle in each]
+        if process.kind == "file":
+            drawn: Iterator[Coming] = ((cycle, None, None) for cycle in self._rows(index, entry, process))
+        else:
+            drawn = self._drawn(entry.count, process, (process.seed, name, occurrence), first)
+        found: list[Coming] = []
+        place = self.document.place(("jobs", index, "arrival"))
+        try:
+            for one in drawn:
+                if one[0] > MAX_CYCLES:
+                    text = f"job {len(found) + 1:,} of this entry comes as late as cycle {one[0]:,}"
+                    raise InputError(Mistake(place, f"{text}, at most {MAX_CYCLES:,} are simulated"))
+                found.append(one)
+        except InputError as error:
+            raise InputError([Mistake(place, each.sentence) for each in error.mistakes]) from None
+        return found
+
+    def _rows(self, index: int, entry: JobEntry, process: ArrivalEntry) -> Sequence[int]:
+        """The arrivals of a file that the entry takes; `InputError` for a file that is wrong or lacks some."""
+        place: DataPath = ("jobs", index, "arrival", "path")
+        path = file_path(self.document, place, process.path)
+        if path not in self._files:
+            try:
+                self._files[path] = read_arrivals(path, self.frequency_mhz or 0).cycles
+            except InputError as error:
+                self._files[path] = error
+        found = self._files[path]
+        named = self.document.place(place)
+        if isinstance(found, InputError):
+            # What concerns a file as a whole is said where it is named, for there it can be mended.
+            said = [Mistake(named, str(each)) if each.place == path else each for each in found.mistakes]
+            raise InputError(said)
+        if "count" not in entry.model_fields_set:
+            return found
+        if len(found) < entry.count:
+            text = f"the file has {len(found):,} arrivals, there are {entry.count:,} jobs (count)"
+            raise InputError(Mistake(named, text))
+        return found[: entry.count]
+
+    def _drawn(self, count: int, process: ArrivalEntry, key: StreamKey, first: int) -> Iterator[Coming]:
+        description, clock = describe(process), self.frequency_mhz or 0
+        if isinstance(description, ClosedLoop):
+            yield from _asked(description, count, clock, key, first)
+        elif isinstance(description, Stream):
+            for cycle, following in pairwise(arrivals(description, count + 1, clock, key)):
+                yield cycle, None, following - cycle
+        else:
+            for cycle in arrivals(description, count, clock, key):
+                yield cycle, None, None
 
 
-def _process(
-    document: Document,
-    index: int,
-    entry: JobEntry,
-    process: ArrivalEntry,
-    name: str,
-    frequency_mhz: float,
-    first: int,
-) -> Iterator[Coming]:
-    if process.kind == "file":
-        path = file_path(document, ("jobs", index, "arrival", "path"), process.path)
-        yield from ((cycle, None, None) for cycle in islice(read_arrivals(path, frequency_mhz).cycles, entry.count))
-        return
-    key = (process.seed, name, 0)
-    description = describe(process)
-    if isinstance(description, ClosedLoop):
-        clients, many = Clients(description, frequency_mhz, key), description.clients
-        thought = [0] * many
-        for number in range(entry.count):
-            # how long a client thinks does not depend on when its last request has finished
-            before = thought[number % many]
-            thought[number % many] = clients.next_arrival(number % many, before)
-            after = None if number < many else first + number - many
-            yield thought[number % many] - before, after, None
-        return
-    cycles = list(arrivals(description, entry.count + 1, frequency_mhz, key))
-    for number in range(entry.count):
-        due = cycles[number + 1] - cycles[number] if isinstance(description, Stream) else None
-        yield cycles[number], None, due
+def _asked(loop: ClosedLoop, count: int, frequency_mhz: float, key: StreamKey, first: int) -> Iterator[Coming]:
+    many = min(loop.clients, count)
+    clients = Clients(replace(loop, clients=many), frequency_mhz, key)
+    thought = [0] * many
+    for number in range(count):
+        # how long a client thinks does not depend on when its last request has finished
+        before = thought[number % many]
+        thought[number % many] = clients.next_arrival(number % many, before)
+        after = None if number < many else first + number - many
+        yield thought[number % many] - before, after, None

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import islice
 
 from lstmsim import targets
 from lstmsim.formats.catalog import input_files
 from lstmsim.formats.chip_entries import AnyCore, Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
-from lstmsim.formats.job_arrivals import coming
+from lstmsim.formats.job_arrivals import Coming, JobArrivals
+from lstmsim.formats.job_cores import check_cores, named_cores, runnable_cores
 from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
-from lstmsim.formats.schema import JobEntry
-from lstmsim.formats.schema_arrivals import ArrivalEntry, arrival_mistakes
+from lstmsim.formats.schema import JobEntry, ScenarioFile
 from lstmsim.formats.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
@@ -29,7 +28,11 @@ MAX_STEP_OPERATIONS = 500_000
 
 
 def check_jobs(
-    document: Document, wrong: list[DataPath], cores: Cores, cells: Mapping[str, Cell | None]
+    document: Document,
+    wrong: list[DataPath],
+    cores: Cores,
+    cells: Mapping[str, Cell | None],
+    arrivals: JobArrivals,
 ) -> list[Model | None]:
     """One model per job entry; everything that is wrong between jobs, models and cores is noted in the document.
 
@@ -48,16 +51,19 @@ def check_jobs(
         entry = usable(JobEntry, data, keys, {"model": STAND_IN})
         if entry is None:
             continue
-        total_jobs += entry.count
-        if total_jobs - entry.count <= MAX_JOBS < total_jobs:
-            document.blame((*path, "count"), f"more than {MAX_JOBS} jobs in all")
         _check_entry(document, path, entry, cores, keys)
+        count = arrivals.check(index, entry)
+        total_jobs += count
+        if total_jobs - count <= MAX_JOBS < total_jobs:
+            key = "count" if "count" in data else "arrival"
+            document.blame((*path, key), f"more than {MAX_JOBS} jobs in all")
         steps = _steps(document, path, entry, keys)
-        runnable = [] if model is None else _runnable(document, path, entry, model, cores, refusals)
+        runnable = [] if model is None else runnable_cores(document, path, entry, model, cores, refusals)
         if model is None or not runnable:
             continue
-        step = max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
-        before, total = total, total + step * steps * entry.count
+        members = 1 if entry.split is None else len(named_cores(entry) or cores.cores)
+        step = members * max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
+        before, total = total, total + step * steps * count
         if step * steps > MAX_JOB_OPERATIONS:
             text = f"takes up to {step * steps:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
             key = "steps" if "steps" in data else "model"
@@ -71,16 +77,10 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
     if isinstance(entry.arrival, list) and "count" not in keys and len(entry.arrival) != entry.count:
         text = f"must hold as many arrivals as there are jobs (count {entry.count}), got {len(entry.arrival)}"
         document.blame((*path, "arrival"), text)
-    if isinstance(entry.arrival, ArrivalEntry):
-        for key, text in arrival_mistakes(entry.arrival):
-            document.blame((*path, "arrival", key), text)
     if entry.batch > 1 and cores.kind == "column-npu":
         text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
         document.blame((*path, "batch"), f"{text}, got {entry.batch}")
-    if entry.core is not None and cores.known and entry.core >= len(cores.cores):
-        last = len(cores.cores) - 1
-        text = "must be 0, the chip's only core" if last == 0 else f"must be one of the chip's cores 0 to {last}"
-        document.blame((*path, "core"), f"{text}, got {entry.core}")
+    check_cores(document, path, entry, cores)
 
 
 def _steps(document: Document, path: DataPath, entry: JobEntry, keys: set[str | int]) -> int:
@@ -91,42 +91,6 @@ def _steps(document: Document, path: DataPath, entry: JobEntry, keys: set[str | 
     if own is None and "steps" not in keys and isinstance(model, dict):
         document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
     return own if isinstance(own, int) else 1
-
-
-def _runnable(
-    document: Document,
-    path: DataPath,
-    entry: JobEntry,
-    model: Model,
-    cores: Cores,
-    refusals: dict[tuple[AnyCore, Model], str | None],
-) -> list[AnyCore]:
-    """Distinct cores that can run the job; a mistake is noted if there is none among those it may use."""
-    if entry.core is not None and entry.core >= len(cores.cores):
-        return []
-    indexes = range(len(cores.cores)) if entry.core is None else [entry.core]
-    if not cores.known or any(cores.cores[index] is None for index in indexes):
-        return []
-    allowed = {core: index for index in reversed(indexes) if (core := cores.cores[index]) is not None}
-    for core in allowed:
-        if (core, model) not in refusals:
-            refusals[core, model] = core.refusal(model)
-    runnable = [core for core in allowed if not refusals[core, model]]
-    if not runnable:
-        where = "any core" if entry.core is None else f"core {entry.core}"
-        reasons = _reasons({index: refusals[core, model] or "" for core, index in allowed.items()})
-        place = path if entry.core is None else (*path, "core")
-        document.blame(place, f"job {show(entry.name or model.name)} cannot run on {where}: {reasons}")
-    return runnable
-
-
-def _reasons(by_core: dict[int, str]) -> str:
-    """Each reason once, with the first core that has it; the core is left out where all have the same."""
-    first = {text: index for index, text in sorted(by_core.items(), reverse=True)}
-    if len(first) == 1:
-        return next(iter(first))
-    texts = [f"core {index}: {text}" for text, index in sorted(first.items(), key=lambda pair: pair[1])]
-    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
 def _check_size(document: Document, path: DataPath, model: Model, step: int, before: int, total: int) -> None:
@@ -144,26 +108,40 @@ def _check_size(document: Document, path: DataPath, model: Model, step: int, bef
         document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
 
 
-def build_jobs(
-    document: Document, entries: list[JobEntry], models: list[Model], dispatch: str, frequency_mhz: float
-) -> tuple[Job, ...]:
-    """The jobs of a file without mistakes, `count` expanded in place, with unique names."""
-    counts = [entry.count for entry in entries]
+def build_jobs(document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals) -> tuple[Job, ...]:
+    """The jobs of a file without mistakes, `count` expanded in place, with unique names; `InputError` for arrivals that
+    are too late."""
+    entries, dispatch = order.jobs, order.dispatch
     names = [entry.name or model.name for entry, model in zip(entries, models, strict=True)]
-    unique = iter(unique_names([name for name, count in zip(names, counts, strict=True) for _ in range(count)]))
+    coming = _coming(entries, names, arrivals)
+    unique = iter(unique_names([name for name, each_of in zip(names, coming, strict=True) for _ in each_of]))
     jobs: list[Job] = []
-    for index, (entry, model) in enumerate(zip(entries, models, strict=True)):
-        each_of = coming(document, index, entry, names[index], frequency_mhz, len(jobs))
+    for index, (entry, model, each_of) in enumerate(zip(entries, models, coming, strict=True)):
         steps = entry.steps or entry.model.steps or 1
         inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
         came_along = input_files().get(entry.inputs or "")
         if came_along is not None and not os.path.lexists(inputs):
             inputs = str(came_along)
-        for name, (arrival, after, due) in zip(islice(unique, entry.count), each_of, strict=True):
-            where = (entry.frame_interval, entry.core, entry.batch, inputs)
+        cores = named_cores(entry)
+        limits = (entry.split or "", order.preemption, order.placement == "affinity", entry.queue_limit, entry.patience)
+        for arrival, after, due in each_of:
+            where = (entry.frame_interval, cores, entry.batch, inputs)
             deadline = due if entry.deadline is None else entry.deadline
-            jobs.append(Job(name, model, steps, arrival, *where, after, entry.priority, deadline, dispatch))
+            jobs.append(
+                Job(next(unique), model, steps, arrival, *where, after, entry.priority, deadline, dispatch, *limits)
+            )
     return tuple(jobs)
+
+
+def _coming(entries: list[JobEntry], names: list[str], arrivals: JobArrivals) -> list[list[Coming]]:
+    found: list[list[Coming]] = []
+    named: Counter[str] = Counter()
+    first = 0
+    for index, (entry, name) in enumerate(zip(entries, names, strict=True)):
+        found.append(arrivals.coming(index, entry, name, named[name], first))
+        named[name] += 1
+        first += len(found[-1])
+    return found
 
 
 def unique_names(names: list[str]) -> list[str]:

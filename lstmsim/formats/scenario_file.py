@@ -19,6 +19,7 @@ from lstmsim.formats.cell_entries import read_cells
 from lstmsim.formats.checks import check
 from lstmsim.formats.chip_entries import Cores, build_chip, read_cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document, document_of
+from lstmsim.formats.job_arrivals import JobArrivals
 from lstmsim.formats.job_entries import build_jobs, check_jobs
 from lstmsim.formats.model_entries import read_model
 from lstmsim.formats.overrides import apply_overrides
@@ -130,14 +131,33 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     entry, wrong = check(scenario_entry(document.data), document, references.failed)
     cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
     cells = read_cells(document, (), wrong)
-    models = check_jobs(document, wrong, cores, cells)
+    arrivals = JobArrivals(document, None if entry is None else entry.chip.frequency_mhz)
+    models = check_jobs(document, wrong, cores, cells, arrivals)
     precision = _precision(document, wrong)
+    _check_order(document)
     if entry is None or document.mistakes:
         raise _error(document)
-    jobs = build_jobs(
-        document, entry.jobs, [model for model in models if model is not None], entry.dispatch, entry.chip.frequency_mhz
-    )
+    known = [model for model in models if model is not None]
+    jobs = build_jobs(document, entry, known, arrivals)
     return Scenario(build_chip(entry.chip, cores), jobs, entry.name or name, precision)
+
+
+def _check_order(document: Document) -> None:
+    """Note what contradicts itself in how jobs are chosen and weights are held."""
+    data = document.data
+    if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
+        text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
+        document.blame(("preemption",), text)
+    chip, precision = data.get("chip"), data.get("precision")
+    cores = chip.get("cores") if isinstance(chip, dict) else None
+    bits = precision.get("weight_bits") if isinstance(precision, dict) else None
+    for index, core in enumerate(cores if isinstance(cores, list) else []):
+        if isinstance(core, dict) and core.get("weight_kib") is not None and isinstance(bits, int):
+            own = core.get("weight_bits", 8)
+            if own != bits:
+                text = f"must be the precision's weight_bits, {bits}, got {own}"
+                key = "weight_bits" if "weight_bits" in core else "weight_kib"
+                document.blame(("chip", "cores", index, key), text if key == "weight_bits" else f"weight_bits {text}")
 
 
 def _precision(document: Document, wrong: list[DataPath]) -> Precision:

@@ -103,6 +103,9 @@ AnyArrival = Annotated[
 ]
 
 
+CoreNumber = Annotated[int, Field(ge=0, lt=MAX_CORES)]
+
+
 class JobEntry(Entry):
     """`count` equal jobs."""
 
@@ -112,10 +115,14 @@ class JobEntry(Entry):
     count: Annotated[int, Field(ge=1, le=MAX_JOBS)] = 1
     arrival: AnyArrival = 0
     frame_interval: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
-    core: Annotated[int, Field(ge=0, lt=MAX_CORES)] | None = None
+    core: CoreNumber | None = None
+    cores: Annotated[list[CoreNumber], Field(min_length=1, max_length=MAX_CORES)] | None = None
+    split: Literal["rows", "layers"] | None = None
     batch: Size = 1
     priority: Annotated[int, Field(ge=-MAX_SIZE, le=MAX_SIZE)] = 0
     deadline: Annotated[int, Field(ge=1, le=MAX_CYCLES)] | None = None
+    queue_limit: Annotated[int, Field(ge=0, le=MAX_JOBS)] | None = None
+    patience: Cycles | None = None
     inputs: InputsPath | None = None
 
 
@@ -140,6 +147,8 @@ class ScenarioFile(Entry):
     name: Name | None = None
     chip: Annotated[ChipFile, Field(description="a preset's name, a path, or the chip itself")]
     dispatch: Literal["fcfs", "sjf", "edf", "priority"] = "fcfs"
+    preemption: bool = False
+    placement: Literal["least-loaded", "affinity"] = "least-loaded"
     jobs: Annotated[list[JobEntry], Field(min_length=1, max_length=MAX_JOBS, description="a list of jobs")]
     precision: PrecisionEntry = PrecisionEntry()
     cells: Cells = Field(default_factory=dict)

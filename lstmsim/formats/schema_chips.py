@@ -10,8 +10,10 @@ from lstmsim.formats.schema_types import (
     MAX_BANKS,
     MAX_CELLS,
     MAX_CORES,
+    MAX_GB_PER_S,
     MAX_LATENCY_CYCLES,
     MAX_THREADS,
+    MAX_WEIGHT_KIB,
     Depth,
     DepthOrNone,
     Entry,
@@ -26,7 +28,9 @@ __all__ = [
     "ChipFile",
     "CoreEntry",
     "DispatchEntry",
+    "ExchangeEntry",
     "LatencyEntry",
+    "MemoryEntry",
     "RowChipFile",
     "RowCoreEntry",
     "RowLatencyEntry",
@@ -66,6 +70,23 @@ class CoreEntry(Entry):
     switch_cycles: Annotated[int, Field(ge=0, le=MAX_LATENCY_CYCLES)] = 0
     block_order: Literal["row", "column"] = "row"
     latency: LatencyEntry = LatencyEntry()
+    weight_kib: Annotated[int, Field(ge=1, le=MAX_WEIGHT_KIB)] | None = None
+    weight_bits: Annotated[int, Field(ge=1, le=64)] = 8
+
+
+class MemoryEntry(Entry):
+    """The memory beside a chip; meaning and defaults as in `lstmsim.targets.memory.Memory`."""
+
+    gb_per_s: Annotated[float, Field(gt=0, le=MAX_GB_PER_S, description="bandwidth in 10^9 bytes a second")]
+    latency_cycles: DepthOrNone = 64
+    prefetch_blocks: Annotated[int, Field(ge=1, le=MAX_BANKS)] = 2
+
+
+class ExchangeEntry(Entry):
+    """How h goes from core to core; meaning and defaults as in `lstmsim.targets.column_npu.Exchange`."""
+
+    latency_cycles: DepthOrNone = 8
+    width: Size = 64
 
 
 class ChipFile(Entry):
@@ -76,6 +97,8 @@ class ChipFile(Entry):
     source: Text = ""
     frequency_mhz: Frequency
     cores: Annotated[list[CoreEntry], Field(min_length=1, max_length=MAX_CORES, description="a list of cores")]
+    memory: MemoryEntry | None = None
+    exchange: ExchangeEntry = ExchangeEntry()
     sources: dict[str, Text] = Field(default_factory=dict)
 
 

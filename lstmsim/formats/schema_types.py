@@ -18,6 +18,7 @@ __all__ = [
     "MAX_CORES",
     "MAX_CYCLES",
     "MAX_FREQUENCY_MHZ",
+    "MAX_GB_PER_S",
     "MAX_INTERVAL_CYCLES",
     "MAX_JOBS",
     "MAX_LATENCY_CYCLES",
@@ -25,6 +26,7 @@ __all__ = [
     "MAX_SIZE",
     "MAX_STEPS",
     "MAX_THREADS",
+    "MAX_WEIGHT_KIB",
     "MIN_FREQUENCY_MHZ",
     "Arrivals",
     "Cycles",
@@ -55,6 +57,8 @@ MAX_PES = 10_000_000
 MAX_BANKS = 65_536
 MAX_THREADS = 1024
 MAX_CORES = 4096
+MAX_WEIGHT_KIB = 1 << 30
+MAX_GB_PER_S = 1e6
 MAX_CONTEXTS = 65_536
 MAX_JOBS = 1_000_000
 MAX_CELLS = 100

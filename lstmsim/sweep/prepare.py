@@ -12,8 +12,8 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.catalog import is_path
 from lstmsim.formats.document import Document
-from lstmsim.formats.files import readable_file
-from lstmsim.formats.overrides import LABEL
+from lstmsim.formats.imported import bounded_file
+from lstmsim.formats.overrides import LABEL, apply_overrides
 from lstmsim.formats.scenario_file import scenario_from_document
 from lstmsim.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.sweep.resolve import Resolver, Setup
@@ -53,7 +53,9 @@ def prepare(
         overrides = ()
     except InputError:
         document = file.scenario
-    texts = sorted(_file_names(sweep, document))
+    changed = copy.deepcopy(document)
+    apply_overrides(changed, overrides, lambda path: True)
+    texts = sorted(_file_names(sweep, changed))
     names = [sweep.names, [list(each) for each in sweep.paths.values()]]
     groups = [[[list(axis.values) for axis in group.axes], group.combine] for group in sweep.groups]
     rules = [[each.text for each in sweep.derived], list(sweep.constraints)]
@@ -65,20 +67,27 @@ def prepare(
 
 
 def _file_names(sweep: Sweep, document: Document) -> Iterator[str]:
-    """Files of chips and models that axes name, or a scenario that could not be read before the axes change it."""
+    """Files that decide about cycles and are no part of the document: of arrivals; of chips and models that axes name,
+    or a scenario that could not be read before the axes change it."""
     for axis in sweep.axes:
-        yield from (value for value in axis.values if isinstance(value, str) and is_path(value))
+        come = any(path.endswith(".arrival.path") for path in axis.paths)
+        yield from (value for value in axis.values if isinstance(value, str) and (come or is_path(value)))
     jobs = document.data.get("jobs")
-    entries = [job.get("model") for job in (jobs if isinstance(jobs, list) else []) if isinstance(job, dict)]
-    yield from (name for name in (document.data.get("chip"), *entries) if isinstance(name, str) and is_path(name))
+    entries = [job for job in (jobs if isinstance(jobs, list) else []) if isinstance(job, dict)]
+    models = [job.get("model") for job in entries]
+    yield from (name for name in (document.data.get("chip"), *models) if isinstance(name, str) and is_path(name))
+    arrivals = [job.get("arrival") for job in entries]
+    paths = [arrival.get("path") for arrival in arrivals if isinstance(arrival, dict)]
+    yield from (path for path in paths if isinstance(path, str))
 
 
 def _content(document: Document, name: str) -> str:
+    """What stands for the content of a file: its digest, or why it cannot be read."""
     try:
-        with readable_file(document.folder / name) as file:
-            return hashlib.sha256(file.read()).hexdigest()
-    except InputError:
-        return ""
+        with bounded_file(document.folder / name, "a file of a scenario") as (file, _):
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except InputError as error:
+        return "; ".join(each.sentence for each in error.mistakes)
 
 
 def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:

@@ -140,14 +140,15 @@ class Prepared:
         names: list[str] = []
         jobs: list[Job] = []
         for entry, first, change in zip(self.job_entries, self.first_job, changes, strict=True):
+            if isinstance(entry.get("arrival"), dict):
+                # A process may also give its jobs number, deadlines and jobs to wait for.
+                return None
             job = self.base.jobs[first]
             model = _model(job.model, entry["model"], change)
             if model is None:
                 return None
             count = change.get("count", entry.get("count", 1))
             arrivals = change.get("arrival", entry.get("arrival", 0))
-            if isinstance(arrivals, dict):
-                return None
             arrivals = arrivals if isinstance(arrivals, list) else [arrivals] * count
             if len(arrivals) != count or len(jobs) + count > schema.MAX_JOBS:
                 return None

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.program.program import Buffer, Core, Phase, Program, Task
+from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
-__all__ = ["MAX_JOB_OPERATIONS", "MAX_OPERATIONS", "AnyCore", "Parts", "assemble", "check_cores"]
+__all__ = [
+    "MAX_JOB_OPERATIONS",
+    "MAX_OPERATIONS",
+    "AnyCore",
+    "Footprint",
+    "Parts",
+    "assemble",
+    "check_cores",
+    "usual_footprint",
+]
 
 #: Most operations of one job: a thread remembers up to 16 bytes of each, whichever of them are skipped.
 MAX_JOB_OPERATIONS = 20_000_000
@@ -31,6 +40,17 @@ class AnyCore(Protocol):
 
 
 C = TypeVar("C", bound=AnyCore)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a job needs of a machine: variants, buffers, cores, partners and content as in `Task`."""
+
+    variants: Variants
+    buffers: tuple[tuple[int, tuple[Buffer, ...]], ...]
+    cores: tuple[int, ...]
+    partners: tuple[tuple[int, ...], ...] = ()
+    content: Content | None = None
 
 
 @dataclass(frozen=True)
@@ -55,25 +75,26 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
     ...
     lstmsim.errors.InputError: job a: no core can run it: cell 'gru' has 3 gates and needs vp >= 3, got vp 2
     """
-    if job.core is not None and not 0 <= job.core < len(cores):
-        text = f"there is no core {job.core}; the chip has {len(cores)} (0 to {len(cores) - 1})"
+    unknown = [each for each in job.allowed(len(cores)) if not 0 <= each < len(cores)]
+    if unknown:
+        text = f"there is no core {unknown[0]}; the chip has {len(cores)} (0 to {len(cores) - 1})"
         raise InputError(Mistake(f"job {job.name}: core", text))
-    allowed = cores if job.core is None else (cores[job.core],)
-    reasons = [core.refusal(job.model) for core in allowed]
-    if None not in reasons:
+    reasons = [cores[each].refusal(job.model) for each in job.allowed(len(cores))]
+    if None not in reasons and not job.split:
         raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reasons[0]}"))
 
 
 def _check_size(cores: Sequence[C], jobs: Sequence[Job], operations: Callable[[Model, C, int], int]) -> None:
     total = 0
-    known: dict[tuple[int, int, int, int | None], int] = {}
+    known: dict[Hashable, int] = {}
     for index, job in enumerate(jobs):
         # by identity: jobs are many, their models few, and comparing models takes longer than all the rest
-        key = (id(job.model), job.steps, job.batch, job.core)
+        key = (id(job.model), job.steps, job.batch, job.cores, job.split)
         if key not in known:
-            allowed = cores if job.core is None else (cores[job.core],)
-            able = [core for core in dict.fromkeys(allowed) if core.refusal(job.model) is None]
-            known[key] = job.steps * max(operations(job.model, core, job.batch) for core in able)
+            allowed = dict.fromkeys(cores[each] for each in job.allowed(len(cores)))
+            able = [core for core in allowed if core.refusal(job.model) is None or job.split]
+            each_core = job.steps * max(operations(job.model, core, job.batch) for core in able)
+            known[key] = each_core * (len(job.allowed(len(cores))) if job.split else 1)
         most = known[key]
         total += most
         if most > MAX_JOB_OPERATIONS or total > MAX_OPERATIONS:
@@ -84,30 +105,47 @@ def _check_size(cores: Sequence[C], jobs: Sequence[Job], operations: Callable[[M
             raise InputError(Mistake(f"jobs.{index}.steps (job {job.name})", text))
 
 
-def assemble(cores: Sequence[C], jobs: Sequence[Job], check: Callable[[Job], None], parts: Parts[C]) -> Program:
+def usual_footprint(cores: Sequence[C], kinds: Mapping[C, int], job: Job, parts: Parts[C]) -> Footprint:
+    """A job that runs on one core, any of those that it may use and that can run it."""
+    able = [(kind, core) for core, kind in kinds.items() if core.refusal(job.model) is None]
+    variants = tuple((kind, parts.phases(job, core)) for kind, core in able)
+    where = tuple(each for each in job.allowed(len(cores)) if cores[each].refusal(job.model) is None)
+    return Footprint(variants, tuple((kind, parts.buffers(core)) for core, kind in kinds.items()), where)
+
+
+def assemble(
+    cores: Sequence[C],
+    jobs: Sequence[Job],
+    check: Callable[[Job], None],
+    parts: Parts[C],
+    footprint: Callable[[Job], Footprint] | None = None,
+    machine: tuple[Core, ...] | None = None,
+) -> Program:
     """The Program of jobs on cores, both in their order; `InputError` if a job can run nowhere or all are too large.
 
-    `check` says of a job whether the chip can run it; each distinct job is asked for once.
+    `check` says of a job whether the chip can run it; each distinct job is asked for once, and so is its `footprint`.
+    `machine`: the cores of the Program, where they are more than the chip's.
     """
     kinds = {core: kind for kind, core in enumerate(dict.fromkeys(cores))}
-    checked: set[tuple[int, int | None, int]] = set()
+    checked: set[Hashable] = set()
     for job in jobs:
-        if (id(job.model), job.core, job.batch) not in checked:
+        one = (id(job.model), job.cores, job.batch, job.split)
+        if one not in checked:
             check(job)
-            checked.add((id(job.model), job.core, job.batch))
+            checked.add(one)
     _check_size(cores, jobs, parts.operations)
-    known: dict[tuple[int, int, int, int | None, bool], tuple[Variants, tuple[int, ...]]] = {}
-    buffers = tuple((kind, parts.buffers(core)) for core, kind in kinds.items())
+    known: dict[Hashable, Footprint] = {}
     tasks = []
     for job in jobs:
-        key = (id(job.model), job.steps, job.batch, job.core, job.frame_interval > 0)
+        key = (id(job.model), job.steps, job.batch, job.cores, job.split, job.frame_interval > 0)
         if key not in known:
-            able = [(kind, core) for core, kind in kinds.items() if core.refusal(job.model) is None]
-            variants = tuple((kind, parts.phases(job, core)) for kind, core in able)
-            allowed = range(len(cores)) if job.core is None else (job.core,)
-            known[key] = variants, tuple(i for i in allowed if cores[i].refusal(job.model) is None)
-        variants, where = known[key]
+            known[key] = footprint(job) if footprint else usual_footprint(cores, kinds, job, parts)
+        each = known[key]
         rank, from_arrival = DISPATCH[job.dispatch](job)
-        times = (job.arrival, job.frame_interval)
-        tasks.append(Task(job.name, variants, buffers, where, *times, rank, from_arrival, job.after))
-    return Program(tuple(parts.core(kinds[each], each) for each in cores), tuple(tasks))
+        task = Task(
+            *(job.name, each.variants, each.buffers, each.cores, job.arrival, job.frame_interval),
+            *(rank, from_arrival, job.after, each.partners, each.content),
+            *(job.affinity, job.preempts, job.queue_limit, job.patience),
+        )
+        tasks.append(task)
+    return Program(machine or tuple(parts.core(kinds[each], each) for each in cores), tuple(tasks))

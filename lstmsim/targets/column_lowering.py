@@ -13,6 +13,7 @@ from lstmsim.program.program import Body, Buffer, Core, Operation, Phase, Progra
 from lstmsim.targets.assembly import Parts, assemble
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column_passes import ARRAY, Source, pass_operations
+from lstmsim.targets.column_plan import Plan
 from lstmsim.targets.column_shape import pass_shapes
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
@@ -73,7 +74,10 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job]) -> Program:
     >>> sum(each.count for each in program.tasks[0].phases(0)[0].body.operations if each.unit == ARRAY)
     32
     """
-    return assemble(chip.cores, jobs, chip.check, PARTS)
+    if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
+        return assemble(chip.cores, jobs, chip.check, PARTS)
+    plan = Plan(chip, jobs)
+    return assemble(chip.cores, jobs, chip.check, PARTS, plan.footprint, plan.machine)
 
 
 def _bare(core: ColumnCore) -> ColumnCore:

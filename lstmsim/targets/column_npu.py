@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.assembly import check_cores
+from lstmsim.targets.memory import Memory
 from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import ArrayCore, Job
@@ -21,13 +22,16 @@ __all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Latenc
 THREAD_POLICIES = ("coarse", "fine")
 BLOCK_ORDERS = ("row", "column")
 
-_AT_LEAST_ONE = ("npe", "ep", "vp", "threads", "tail_width", "accumulator_banks", "cat")
+_AT_LEAST_ONE = ("npe", "ep", "vp", "threads", "tail_width", "accumulator_banks", "cat", "weight_bits")
 
 #: Latencies that may be 0; the others are at least 1.
 _MAY_BE_ZERO = ("read", "convert", "quantize", "writeback")
 
 #: Settings of a core that a report shows beside its array, where they are not zero.
-_SHOWN = ("threads", "thread_policy", "switch_cycles", "tail_width", "accumulator_banks", "block_order", "adders_saved")
+_SHOWN = (
+    *("threads", "thread_policy", "switch_cycles", "tail_width", "accumulator_banks", "block_order", "adders_saved"),
+    "weight_kib",
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ class ColumnCore:
     """One core: `npe` multipliers used as `vp` rows of `ep`, an adder tree, accumulators, a tail unit, threads.
 
     `tree_inputs` and `cat` describe a configurable adder-tree tail (CAT-n): `ep` may be `tree_inputs`,
-    `tree_inputs / 2`, ... `tree_inputs / cat`. Without them any `ep` is built as such.
+    `tree_inputs / 2`, ... `tree_inputs / cat`. Without them any `ep` is built as such. `weight_kib`: its memory for
+    weights of `weight_bits` each (None: as much as it takes).
 
     >>> core = ColumnCore(npe=65536, ep=32, vp=2048, tree_inputs=64, cat=4)
     >>> core.mistakes(), core.adders_saved
@@ -90,6 +95,17 @@ class ColumnCore:
     switch_cycles: int = 0
     block_order: str = "row"
     latency: Latency = field(default_factory=Latency)
+    weight_kib: int | None = None
+    weight_bits: int = 8
+
+    @property
+    def weight_capacity(self) -> int | None:
+        """How many weights the core holds; None: any number.
+
+        >>> ColumnCore(npe=64, ep=4, vp=16, weight_kib=1, weight_bits=4).weight_capacity
+        2048
+        """
+        return None if self.weight_kib is None else self.weight_kib * 8192 // self.weight_bits
 
     @property
     def adders_saved(self) -> int:
@@ -105,6 +121,8 @@ class ColumnCore:
         """What is wrong with the numbers, alone and taken together, as (key, sentence) pairs."""
         least = {key: getattr(self, key) for key in _AT_LEAST_ONE}
         found = [(key, f"must be at least 1, got {value}") for key, value in least.items() if value < 1]
+        if self.weight_kib is not None and self.weight_kib < 1:
+            found.append(("weight_kib", f"must be at least 1, got {self.weight_kib}"))
         if self.switch_cycles < 0:
             found.append(("switch_cycles", f"must be at least 0, got {self.switch_cycles}"))
         for key, known in (("thread_policy", THREAD_POLICIES), ("block_order", BLOCK_ORDERS)):
@@ -167,9 +185,13 @@ class ColumnCore:
         return None
 
 
+def _settings(core: ColumnCore) -> dict[str, int | str]:
+    return {key: getattr(core, key) for key in _SHOWN if getattr(core, key)}
+
+
 @dataclass(frozen=True)
 class ColumnNpu:
-    """A chip: one clock, one or more independent cores, equal or not. `InputError` if a core cannot be built.
+    """A chip: one clock, one or more cores, equal or not, perhaps a memory. `InputError` if a core cannot be built.
 
     >>> ColumnNpu("small", 260, (ColumnCore(npe=64, ep=4, vp=16),)).cores[0].ep
     4
@@ -178,6 +200,7 @@ class ColumnNpu:
     name: str
     frequency_mhz: float
     cores: tuple[ColumnCore, ...]
+    memory: Memory | None = None
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "column-npu"
 
@@ -187,6 +210,8 @@ class ColumnNpu:
             for index, core in enumerate(self.cores)
             for key, text in core.mistakes()
         ]
+        if self.memory is not None:
+            mistakes += [Mistake(f"chip {self.name}: memory.{key}", text) for key, text in self.memory.mistakes()]
         if mistakes:
             raise InputError(mistakes)
 
@@ -194,7 +219,7 @@ class ColumnNpu:
     def array_cores(self) -> tuple[ArrayCore, ...]:
         """The cores as the accounts see them."""
         return tuple(
-            ArrayCore(each.npe, each.ep, each.vp, {key: getattr(each, key) for key in _SHOWN if getattr(each, key)})
+            ArrayCore(each.npe, each.ep, each.vp, _settings(each), ("reload", "weights") if self.memory else ())
             for each in self.cores
         )
 

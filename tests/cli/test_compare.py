@@ -58,6 +58,15 @@ def test_the_scenario_on_its_own_chip_and_others(tmp_path: Path) -> None:
     assert max(map(len, shown.stdout.splitlines())) <= 100
 
 
+def test_requests_come_at_the_clock_of_each_chip(tmp_path: Path) -> None:
+    poisson = {"kind": "poisson", "rate_per_second": 200_000}
+    path = scenario(tmp_path, {**JOB, "count": 9, "arrival": poisson})
+    assert cycles(result(path, "--chip", "column-npu-16k", "--set", "jobs.0.steps=3")) == [
+        simulate(path, overrides=["jobs.0.steps=3"]).makespan_cycles,
+        simulate(path, overrides=["jobs.0.steps=3", "chip=column-npu-16k"]).makespan_cycles,
+    ]
+
+
 def test_both_engines_give_the_same_numbers(tmp_path: Path) -> None:
     path = scenario(tmp_path)
     fast, reference = (result(path, "--chip", "column-npu-16k", "--engine", name) for name in ("fast", "reference"))

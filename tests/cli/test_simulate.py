@@ -46,6 +46,28 @@ def refused(*arguments: str) -> str:
     return result.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is empty"),
+        (b"arrival_cycles\n", "has a header only"),
+        (b"arrival_cycles\n1\nNaN\n", "a.csv:3: arrival_cycles: must be a finite number, got 'NaN'"),
+        (b"arrival_ms\n-1\n", "a.csv:2: arrival_ms: must be at least 0, got -1"),
+        (b"arrival_ms\n2\n1\n", "a.csv:3: arrival_ms: goes back in time"),
+        (b"arrival_ms\n1e40\n", "a.csv:2: arrival_ms: must lie within 2^62 cycles"),
+        (b"arrival_cycles\n1000000000001\n", "jobs.0.arrival: job 1 of this entry comes as late as cycle"),
+        (b"time\n1\n", "a.csv:1: unknown column 'time'"),
+        (b"\x7fELF\x02\x00\xff\n", "a.csv:1: is no UTF-8 text"),
+    ],
+)
+def test_files_of_arrivals_that_are_none_get_a_line(scenario: str, content: bytes, sentence: str) -> None:
+    Path("a.csv").write_bytes(content)
+    text = Path(scenario).read_text().replace("count: 2", "arrival: {kind: file, path: a.csv}")
+    Path(scenario).write_text(text)
+    (line,) = refused(scenario).splitlines()
+    assert sentence in line
+
+
 def test_engines_are_those_that_there_are() -> None:
     assert set(ENGINES) == set(REAL_ENGINES)
 

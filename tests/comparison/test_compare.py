@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lstmsim import api
 from lstmsim.api import simulate
 from lstmsim.comparison.chips import chips_of
 from lstmsim.comparison.compare import compare
@@ -113,6 +117,62 @@ def test_a_core_that_a_chip_lacks_is_refused_and_a_batch_becomes_jobs() -> None:
     alone = scenario(*[Job(name, LSTM, 3) for name in "abcdef"], chip=LARGE)
     assert found.entries[0][1].cycles == compare(alone, [LARGE]).entries[0][0].cycles
     assert "batched inferences run as jobs" in found.entries[0][1].remarks[0]
+
+
+def test_clients_of_a_batch_wait_for_its_inferences() -> None:
+    batches = (Job("a", LSTM, 3, batch=2), Job("b", GRU, 2, batch=3, after=0), Job("c", LSTM, 1, arrival=9, after=1))
+    single = [Job("a", LSTM, 3), Job("a", LSTM, 3)]
+    single += [Job("b", GRU, 2, after=after) for after in (0, 1, 1)] + [Job("c", LSTM, 1, arrival=9, after=2)]
+    intel = load_chip("intel-npu-rtl")
+    found = compare(scenario(*batches, chip=intel), [LARGE]).entries[0][0]
+    assert replace(found, remarks=()) == compare(scenario(*single), [LARGE]).entries[0][0]
+
+
+ARRIVALS: list[dict[str, Any]] = [
+    {"kind": "poisson", "rate_per_second": 1e5},
+    {"kind": "bursty", "on_rate_per_second": 1e6, "mean_on_ms": 0.01, "mean_off_ms": 0.1},
+    {"kind": "stream", "frame_ms": 0.02, "start_cycle": 5},
+    {"kind": "closed", "clients": 2, "think_ms": 0.03},
+    {"kind": "file", "path": "ms.csv"},
+    {"kind": "file", "path": "cycles.csv"},
+    {"kind": "periodic", "interval_cycles": 900, "jitter_cycles": 300},
+]
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS, ids=lambda each: each.get("path", each["kind"]))
+def test_what_arrives_by_the_second_does_so_at_the_clock_of_each_chip(
+    arrival: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ms.csv").write_text("arrival_ms\n0.01\n0.03\n0.05\n0.08\n")
+    Path("cycles.csv").write_text("arrival_cycles\n1000\n3000\n5000\n8000\n")
+    core = {"npe": 256, "ep": 8, "vp": 32}
+    names = ("own.json", "other.json")
+    for name, clock in zip(names, (100, 333.5), strict=True):
+        Path(name).write_text(json.dumps({"kind": "column-npu", "frequency_mhz": clock, "cores": [core]}))
+    layers = [{"cell": "lstm", "hidden": 32, "input": 32}]
+    data = {"chip": names[0], "jobs": [{"model": {"layers": layers}, "steps": 2, "count": 4, "arrival": arrival}]}
+    Path("s.json").write_text(json.dumps(data))
+    expected = [simulate({**data, "chip": name}).makespan_cycles for name in names]
+    in_cycles = arrival["kind"] == "periodic" or arrival.get("path") == "cycles.csv"
+    assert (expected[0] == expected[1]) == in_cycles
+    for source in (data, "s.json", Path("s.json")):
+        assert [each.cycles for each in api.compare(source, [names[1]]).entries[0]] == expected
+    # a ready scenario has cycles only
+    ready = api.compare(load_scenario(data), [names[1]])
+    assert [each.cycles for each in ready.entries[0]] == [expected[0]] * 2
+
+
+def test_a_chip_on_which_requests_come_too_late_says_so(tmp_path: Path) -> None:
+    job = {"model": "lstm-512", "steps": 1, "count": 2, "arrival": {"kind": "stream", "frame_ms": 1e6}}
+    data = {"chip": "column-npu-64k", "jobs": [job]}
+    core = {"npe": 256, "ep": 8, "vp": 32}
+    path = tmp_path / "fast.json"
+    path.write_text(json.dumps({"kind": "column-npu", "frequency_mhz": 2000, "cores": [core]}))
+    own, fast = api.compare(data, [str(path)]).entries[0]
+    assert own.known
+    text = "comes as late as cycle 2,000,000,000,000, at most 1,000,000,000,000 are simulated"
+    assert fast.reason == f"fast: jobs.0.arrival: job 2 of this entry {text}"
 
 
 def test_the_row_wise_machines_take_part() -> None:

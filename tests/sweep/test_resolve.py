@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +102,28 @@ def test_numbers_of_cores_jobs_and_layers_really_go_the_quick_way(monkeypatch: p
     assert len({digest(str(each)) for each in scenarios}) == 8
     # One reading for each value of the axis that needs it.
     assert [isinstance(each, Prepared) for each in resolver.prepared.values()] == [True, True]
+
+
+@pytest.mark.parametrize("kind", ["stream", "closed", "file"])
+def test_an_axis_may_take_the_place_of_a_process(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("arrival_cycles\n5\n6\n7\n")
+    processes: dict[str, dict[str, Any]] = {
+        "stream": {"frame_ms": 1},
+        "closed": {"clients": 1, "think_ms": 1},
+        "file": {"path": str(tmp_path / "a.csv")},
+    }
+    job = {"model": "lstm-512", "steps": 2, "name": "p", "arrival": {"kind": kind, **processes[kind]}}
+    if kind != "file":
+        job["count"] = 2
+    axes = {
+        "when": {"path": "jobs.0.arrival", "values": [3, 4]},
+        "steps": {"path": "jobs.1.steps", "values": [2, 3]},
+    }
+    setup, _ = prepare({"scenario": {**SCENARIO, "jobs": [job, JOBS[0]]}, "axes": axes})
+    resolver = Resolver(setup)
+    values = setup.sweep.values(0)
+    assert resolver.scenario(values) == resolver.checked(values)
+    assert {each.deadline for each in resolver.scenario(values).jobs} == {None}
 
 
 def test_shorter_paths_are_set_first_whatever_the_order_of_the_axes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -208,6 +209,45 @@ def test_reasons_do_not_depend_on_how_the_file_was_named(tmp_path: Path, monkeyp
     assert any("no file called 'sub/ther.yaml'; did you mean 'sub/there.yaml'?" in each for each in reasons), reasons
     assert any(each.startswith("base.yaml:3") for each in reasons), reasons
     assert len(set(found)) == 1
+
+
+ARRIVING = """
+chip: {kind: column-npu, frequency_mhz: 100, cores: [{npe: 64, ep: 4}]}
+jobs: [{model: lstm-256, steps: 2, arrival: {kind: file, path: a.csv}}]
+"""
+
+
+@pytest.mark.parametrize("by", ["scenario", "axis", "override", "override that the axes complete"])
+def test_other_arrivals_in_a_file_are_simulated_anew(by: str, tmp_path: Path) -> None:
+    text = "scenario: sub/base.yaml\naxes: {steps: {path: jobs.0.steps, values: [2, 3]}}\n"
+    overrides, base = [], ARRIVING
+    if by == "axis":
+        text = "scenario: sub/base.yaml\naxes: {path: {path: jobs.0.arrival.path, values: [a.csv, b.csv]}}\n"
+    elif by != "scenario":
+        overrides, base = ["jobs.0.arrival.path=a.csv"], ARRIVING.replace("a.csv", "b.csv")
+    if by == "override that the axes complete":
+        base = base.replace("steps: 2, ", "")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "base.yaml").write_text(base, encoding="utf-8")
+    (tmp_path / "s.yaml").write_text(text, encoding="utf-8")
+    arrivals = tmp_path / "sub" / "a.csv"
+    (tmp_path / "sub" / "b.csv").write_text("arrival_cycles\n0\n", encoding="utf-8")
+    found = []
+    for start in (100, 9000, 9000):
+        arrivals.write_text(f"arrival_cycles\n{start}\n", encoding="utf-8")
+        result = run_sweep(tmp_path / "s.yaml", tmp_path, jobs=1, overrides=overrides)
+        found.append((int(rows(tmp_path)[0]["makespan_cycles"]), result.progress.reused))
+    (first, _), (second, _), again = found
+    assert second - first == 9000 - 100
+    assert again == (second, 2)
+
+
+def test_a_pipe_in_place_of_a_file_of_arrivals_does_not_stop_a_sweep(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.csv")
+    (tmp_path / "base.yaml").write_text(ARRIVING, encoding="utf-8")
+    (tmp_path / "s.yaml").write_text("scenario: base.yaml\naxes: {n: {path: jobs.0.steps, values: [2]}}\n")
+    run_sweep(tmp_path / "s.yaml", tmp_path, jobs=1)
+    assert "is a device or a pipe" in rows(tmp_path)[0]["reason"]
 
 
 def test_truth_values_are_written_as_such(tmp_path: Path) -> None:

@@ -1,0 +1,233 @@
+"""Where jobs of a column-wise NPU run and what must be there: cores taken together, contents of weight memories.
+
+A content is the weights of a model on a core (of its share, where it is split). If on every core all contents that may
+be wanted there fit together, they are there from the start and cost nothing. Otherwise, without a `memory` beside the
+chip, a core keeps the first that fit, and jobs of the others run elsewhere or not at all; with one, they take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.program.program import Buffer, Content, Core, Unit
+from lstmsim.targets.assembly import Footprint, Phases, Variants
+from lstmsim.targets.column_members import Members
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column_weights import Transfers, blocks_of, reserve, streamed, with_transfers
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+
+__all__ = ["Plan"]
+
+
+@dataclass(frozen=True)
+class _Demand:
+    """What a job wants: its model, how it is split, and the places where it may run."""
+
+    model: Model
+    split: str
+    places: tuple[tuple[int, ...], ...]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for jobs that share weights."""
+        return (self.model, self.split, self.places[0] if self.split else None)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Decides for all jobs of a chip together."""
+
+    chip: ColumnNpu
+    jobs: Sequence[Job]
+    members: Members = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "members", Members(self.chip))
+
+    @cached_property
+    def kinds(self) -> dict[ColumnCore, int]:
+        """Numbers of the kinds of cores."""
+        return {core: kind for kind, core in enumerate(dict.fromkeys(self.chip.cores))}
+
+    def demand(self, job: Job) -> _Demand:
+        """What a job wants, whatever is in the memories."""
+        return _Demand(job.model, job.split, self.members.places(job))
+
+    @cached_property
+    def demands(self) -> dict[tuple[object, ...], _Demand]:
+        """What all jobs want, each content once, in the order of the jobs; places of equal ones together."""
+        found: dict[tuple[object, ...], _Demand] = {}
+        seen: set[tuple[object, ...]] = set()
+        for job in self.jobs:
+            # by identity first: comparing models takes long
+            one = (id(job.model), job.split, job.cores)
+            if one not in seen:
+                seen.add(one)
+                each = self.demand(job)
+                places = (*found[each.key].places, *each.places) if each.key in found else each.places
+                found[each.key] = _Demand(each.model, each.split, tuple(dict.fromkeys(places)))
+        return found
+
+    def weights(self, demand: _Demand) -> int:
+        """Weights on each core of a place, at most."""
+        return self.members.weights(demand.model, demand.split, len(demand.places[0]))
+
+    def _capacity(self, cores: Sequence[int]) -> int | None:
+        """The least capacity of some cores."""
+        limits = [self.chip.cores[each].weight_capacity for each in cores]
+        return min((each for each in limits if each is not None), default=None)
+
+    @cached_property
+    def tight(self) -> bool:
+        """Whether some core cannot hold all that may be wanted there."""
+        wanted = [0] * len(self.chip.cores)
+        for demand in self.demands.values():
+            for core in {core for place in demand.places for core in place}:
+                wanted[core] += self.weights(demand)
+        limits = [core.weight_capacity for core in self.chip.cores]
+        return any(limit is not None and total > limit for total, limit in zip(wanted, limits, strict=True))
+
+    @cached_property
+    def held(self) -> list[list[tuple[object, ...]]]:
+        """What lies on each core at the start: the first contents that fit, in the order of the jobs."""
+        left = [core.weight_capacity for core in self.chip.cores]
+        held: list[list[tuple[object, ...]]] = [[] for _ in left]
+        for key, demand in self.demands.items():
+            size = self.size(demand)
+            for place in demand.places:
+                rooms = [room for room in (left[core] for core in place) if room is not None]
+                if all(room >= size for room in rooms):
+                    for core in place:
+                        room = left[core]
+                        if key not in held[core]:
+                            held[core].append(key)
+                            left[core] = None if room is None else room - size
+        return held
+
+    def size(self, demand: _Demand) -> int:
+        """Weights that its content takes of a core's memory; all of it if the model has to be streamed."""
+        fitting = self.fitting(demand)
+        weights = self.weights(demand)
+        if fitting or self.chip.memory is None:
+            return weights
+        return self._capacity([core for place in demand.places for core in place]) or weights
+
+    def fitting(self, demand: _Demand) -> tuple[tuple[int, ...], ...]:
+        """The places whose cores can hold the weights."""
+        return tuple(
+            place
+            for place in demand.places
+            if (limit := self._capacity(place)) is None or limit >= self.weights(demand)
+        )
+
+    def footprint(self, job: Job) -> Footprint:
+        """Where a job runs, its phases there, and what must be in the memories."""
+        demand = self.demand(job)
+        memory = self.chip.memory
+        if not self.tight:
+            return self._made(job, demand.places, None)
+        if memory is None:
+            there = [place for place in demand.places if all(demand.key in self.held[core] for core in place)]
+            if not there:
+                raise InputError(Mistake(f"job {job.name}", self._no_room(demand)))
+            return self._made(job, tuple(there), None)
+        if job.preempts:
+            text = "jobs stop others only where all weights stay on the chip, and here they take turns"
+            raise InputError(Mistake(f"job {job.name}: preemption", text))
+        whole = self.demands[demand.key]
+        number = list(self.demands).index(demand.key)
+        fitting = self.fitting(demand)
+        # a content has one size everywhere, so that of all jobs that share it
+        content = Content(number, self.size(whole))
+        return self._made(job, fitting or demand.places, content)
+
+    def _made(self, job: Job, places: tuple[tuple[int, ...], ...], content: Content | None) -> Footprint:
+        members = len(places[0])
+        kinds = {self.kinds[self.chip.cores[place[0]]]: self.chip.cores[place[0]] for place in places}
+        variants: list[tuple[int, Phases]] = []
+        loading = 1
+        for kind, core in kinds.items():
+            phases = self.members.phases(job, core, places[0])
+            if content is not None:
+                phases, loading = self._transferred(job, core, phases, content.size, members)
+            variants.append((kind, phases))
+        buffers = tuple((kind, self._buffers(core, members, content)) for kind, core in kinds.items())
+        beside = () if content is None else (len(self.chip.cores),)
+        partners = tuple((*place[1:], *beside) for place in places)
+        if content is not None:
+            content = Content(content.key, content.size, loading)
+        cores = tuple(place[0] for place in places)
+        return Footprint(_sorted(variants), buffers, cores, partners if any(partners) else (), content)
+
+    def _transferred(self, job: Job, core: ColumnCore, phases: Phases, size: int, members: int) -> tuple[Phases, int]:
+        """Phases with their transfers, and how many of them load what stays."""
+        memory = self.chip.memory
+        assert memory is not None
+        blocks = blocks_of(phases)
+        out = streamed(blocks, size, memory)
+        if out:
+            if core.block_order == "column":
+                text = f"{self._needs(job.model, core, size)}; weights are streamed with block_order 'row' only"
+                raise InputError(Mistake(f"job {job.name}", text))
+            kept_free = reserve(blocks, memory)
+            if kept_free > size:
+                text = f"to stream the others, prefetch_blocks {memory.prefetch_blocks} row blocks must fit"
+                need = f"{text}: {_kib(kept_free, core)} KiB"
+                raise InputError(Mistake(f"job {job.name}", f"{self._needs(job.model, core, size)}; {need}"))
+        transfers = Transfers(memory, self.chip.frequency_mhz, core.weight_bits, members, members)
+        found = with_transfers(phases, blocks, out, transfers)
+        return found, len(found) - len(phases)
+
+    def _needs(self, model: Model, core: ColumnCore, size: int) -> str:
+        weights = model.macs_per_step
+        return f"its weights take {_kib(weights, core)} KiB, a core keeps {_kib(size, core)} KiB"
+
+    def _no_room(self, demand: _Demand) -> str:
+        core = demand.places[0][0]
+        described = self.chip.cores[core]
+        weights = self.weights(demand)
+        used = sum(self.weights(self.demands[key]) for key in self.held[core])
+        if weights > (described.weight_capacity or weights):
+            there = f"core {core} holds {described.weight_kib:,} KiB"
+        else:
+            there = f"of the {described.weight_kib:,} KiB of core {core}, {_kib(used, described)} are taken"
+        text = f"its weights take {_kib(weights, described)} KiB of {described.weight_bits} bits each, {there}"
+        return f"{text}; a chip with `memory` could load them from there"
+
+    def _buffers(self, core: ColumnCore, members: int, content: Content | None) -> tuple[Buffer, ...]:
+        """Accumulator banks of each member, and room for the row blocks that each streams."""
+        banks = (Buffer("accumulator bank", core.accumulator_banks),) * members
+        memory = self.chip.memory
+        if content is None or memory is None:
+            return banks
+        return (*banks, *(Buffer("weight block", memory.prefetch_blocks, "weights"),) * members)
+
+    @property
+    def machine(self) -> tuple[Core, ...]:
+        """The cores of the Program: those of the chip and, if weights take turns, the memory."""
+        shown = self.members.units
+        loading = self.tight and self.chip.memory is not None
+        numbers = {key: number for number, key in enumerate(self.demands)}
+        cores = []
+        for index, core in enumerate(self.chip.cores):
+            # what comes first in the scenario is wanted first, so it goes last
+            held = tuple(numbers[key] for key in reversed(self.held[index])) if loading else ()
+            capacity = core.weight_capacity if loading else None
+            kind = self.kinds[core]
+            cores.append(Core(kind, shown(core), core.threads, 0, capacity, held if capacity is not None else ()))
+        if loading:
+            threads = sum(core.threads for core in self.chip.cores)
+            cores.append(Core(len(self.kinds), (Unit("memory", "fine"),), threads, shared=True))
+        return tuple(cores)
+
+
+def _sorted(variants: list[tuple[int, Phases]]) -> Variants:
+    return tuple(sorted(variants, key=lambda pair: pair[0]))
+
+
+def _kib(weights: int, core: ColumnCore) -> str:
+    return f"{-(-weights * core.weight_bits // 8192):,}"

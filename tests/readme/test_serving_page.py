@@ -1,0 +1,52 @@
+"""The page about arrivals has the keys and defaults that the schema has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lstmsim.formats.schema import JobEntry, ScenarioFile
+from lstmsim.formats.schema_arrivals import KEYS, ArrivalEntry
+from lstmsim.formats.schema_types import MAX_CYCLES, MAX_JOBS
+from lstmsim.workload.dispatch import DISPATCH
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"
+TEXT = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+
+pytestmark = pytest.mark.skipif(not TEXT, reason="the page is in the checkout only")
+
+
+def table(head: str) -> list[list[str]]:
+    """The cells of the rows of the table whose first column is called so."""
+    found = re.search(rf"^\| {head} \|.*\n\|[ -|]*\n((?:\|.*\n?)*)", TEXT, re.MULTILINE)
+    assert found is not None, head
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in found[1].splitlines()]
+
+
+def test_every_kind_has_its_keys_units_and_defaults() -> None:
+    kinds: dict[str, list[str]] = {}
+    for kind, key, unit, default, meaning in table("kind"):
+        kinds[kind or list(kinds)[-1]] = [*kinds.get(kind or list(kinds)[-1], []), key]
+        needed, _ = KEYS[list(kinds)[-1]]
+        assert default == ("" if key in needed else str(ArrivalEntry.model_fields[key].default))
+        assert unit == next(
+            (u for end, u in (("_cycle", "cycles"), ("_ms", "ms"), ("_second", "1/s")) if end in key), ""
+        )
+        assert meaning
+    assert kinds == {kind: [*needed, *allowed] for kind, (needed, allowed) in KEYS.items()}
+
+
+def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
+    orders = [row[0].partition("`")[0] for row in table("dispatch")]
+    assert orders == list(DISPATCH)
+    assert table("dispatch")[0][0] == f"{ScenarioFile.model_fields['dispatch'].default}` (default)"
+    keys = {row[0]: row[2] for row in table("key of a job entry")}
+    assert list(keys) == ["deadline", "priority"]
+    assert keys["priority"] == str(JobEntry.model_fields["priority"].default)
+    assert JobEntry.model_fields["deadline"].default is None
+
+
+def test_limits_are_those_of_the_schema() -> None:
+    assert f"at most {MAX_JOBS:,} jobs in all, no arrival after cycle {MAX_CYCLES:,}" in TEXT
