@@ -119,7 +119,7 @@ def assemble(
     check: Callable[[Job], None],
     parts: Parts[C],
     footprint: Callable[[Job], Footprint] | None = None,
-    machine: tuple[Core, ...] | None = None,
+    machine: Callable[[], tuple[Core, ...]] | None = None,
 ) -> Program:
     """The Program of jobs on cores, both in their order; `InputError` if a job can run nowhere or all are too large.
 
@@ -148,4 +148,5 @@ def assemble(
             *(job.affinity, job.preempts, job.queue_limit, job.patience),
         )
         tasks.append(task)
-    return Program(machine or tuple(parts.core(kinds[each], each) for each in cores), tuple(tasks))
+    described = machine() if machine else tuple(parts.core(kinds[each], each) for each in cores)
+    return Program(described, tuple(tasks))

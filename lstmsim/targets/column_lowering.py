@@ -6,13 +6,12 @@ One step of a pass is lowered in `lstmsim.targets.column_passes`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
 
-from lstmsim.program.program import Body, Buffer, Core, Operation, Phase, Program, Unit
+from lstmsim.program.program import Buffer, Core, Phase, Program, Unit
 from lstmsim.targets.assembly import Parts, assemble
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.column_passes import ARRAY, Source, pass_operations
+from lstmsim.targets.column_passes import ARRAY
+from lstmsim.targets.column_phases import model_phases
 from lstmsim.targets.column_plan import Plan
 from lstmsim.targets.column_shape import pass_shapes
 from lstmsim.workload.model import Model
@@ -20,32 +19,6 @@ from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
 
 __all__ = ["ARRAY", "lower", "operations_per_step"]
-
-
-def _layer_phases(model: Model, core: ColumnCore, steps: int) -> tuple[Phase, ...]:
-    """`layer_order: layer`: one phase a pass, forward before backward."""
-    phases: list[Phase] = []
-    below: list[Source] = []
-    for number, layer in enumerate(model.layers):
-        done = []
-        for direction in range(layer.directions):
-            sources = [replace(source, mirrored=direction != other) for other, source in enumerate(below)]
-            operations, h = pass_operations(layer, core, (number, direction), sources, 0, x_last=False)
-            done.append(replace(h, phase=len(phases)))
-            phases.append(Phase(Body(tuple(operations)), steps, mirrored=direction == 1))
-        below = done
-    return tuple(phases)
-
-
-def _step_phases(model: Model, core: ColumnCore, steps: int) -> tuple[Phase, ...]:
-    """`layer_order: step`: one body with all layers; above the first, what is ready later (x) comes last."""
-    operations: list[Operation] = []
-    sources: list[Source] = []
-    for number, layer in enumerate(model.layers):
-        own, h = pass_operations(layer, core, (number, 0), sources, len(operations), x_last=number > 0)
-        operations += own
-        sources = [h]
-    return (Phase(Body(tuple(operations)), steps),)
 
 
 def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
@@ -77,29 +50,11 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job]) -> Program:
     if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
         return assemble(chip.cores, jobs, chip.check, PARTS)
     plan = Plan(chip, jobs)
-    return assemble(chip.cores, jobs, chip.check, PARTS, plan.footprint, plan.machine)
-
-
-def _bare(core: ColumnCore) -> ColumnCore:
-    """The core without what no phase depends on, so that equal phases are made once."""
-    return ColumnCore(
-        npe=core.ep * core.vp,
-        ep=core.ep,
-        vp=core.vp,
-        tail_width=core.tail_width,
-        block_order=core.block_order,
-        latency=core.latency,
-    )
-
-
-@lru_cache(maxsize=64)
-def _phases(model: Model, core: ColumnCore, steps: int) -> tuple[Phase, ...]:
-    order = _layer_phases if model.layer_order == "layer" else _step_phases
-    return order(model, core, steps)
+    return assemble(chip.cores, jobs, chip.check, PARTS, plan.footprint, lambda: plan.machine)
 
 
 def _job_phases(job: Job, core: ColumnCore) -> tuple[Phase, ...]:
-    return _phases(job.model, _bare(core), job.steps)
+    return model_phases(job.model, core, job.steps)
 
 
 def _banks(core: ColumnCore) -> tuple[Buffer, ...]:

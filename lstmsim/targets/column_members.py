@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Unit
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column_phases import model_phases
+from lstmsim.targets.column_split import share_weights, split_phases, split_refusal
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
@@ -15,25 +19,48 @@ __all__ = ["Members"]
 
 @dataclass(frozen=True)
 class Members:
-    """Places and phases of jobs on a chip, whatever its memories hold."""
+    """Places and phases of jobs on a chip, whatever its memories hold. `exchanging`: whether some job is split."""
 
     chip: ColumnNpu
+    exchanging: bool = False
 
     def places(self, job: Job) -> tuple[tuple[int, ...], ...]:
-        """Where a job may run: each place the cores that it takes together."""
+        """Where a job may run: each place the cores that it takes together. `InputError` if it cannot be split so."""
         cores = job.allowed(len(self.chip.cores))
-        return tuple((each,) for each in cores if self.chip.cores[each].refusal(job.model) is None)
+        if not job.split:
+            return tuple((each,) for each in cores if self.chip.cores[each].refusal(job.model) is None)
+        mistake = self._mistake(job, cores)
+        if mistake is not None:
+            raise InputError(Mistake(f"job {job.name}: split", mistake))
+        return (cores,)
+
+    def _mistake(self, job: Job, place: tuple[int, ...]) -> str | None:
+        """Why a job cannot be split over these cores."""
+        first = self.chip.cores[place[0]]
+        unlike = [each for each in place if self.chip.cores[each] != first]
+        if unlike:
+            return f"the cores of a job that is split must be equal, and core {unlike[0]} is not like core {place[0]}"
+        if job.preempts:
+            return "a job that is split does not stop others: leave out `preempts`"
+        for core in dict.fromkeys(place):
+            times = place.count(core)
+            if times > 1 and job.split != "layers":
+                return f"names core {core} twice; only a job split into layers takes several threads of a core"
+            if times > self.chip.cores[core].threads:
+                return f"takes {times} threads of core {core}, which has {self.chip.cores[core].threads}"
+        return split_refusal(job.model, first, job.split, len(place))
 
     def phases(self, job: Job, core: ColumnCore, place: tuple[int, ...]) -> Phases:
         """The phases of a job on the cores of a place, all like `core`."""
-        from lstmsim.targets.column_lowering import PARTS
+        if job.split:
+            return split_phases(job.model, core, job.steps, job.split, place, self.chip.exchange)
+        return model_phases(job.model, core, job.steps)
 
-        return PARTS.phases(job, core)
-
-    def weights(self, model: Model, split: str, members: int) -> int:
-        """Weights on the core that has the most."""
-        return model.macs_per_step
+    def weights(self, model: Model, split: str, place: Sequence[int]) -> int:
+        """Weights on the core of the place that has the most."""
+        return share_weights(model, split, place) if split else model.macs_per_step
 
     def units(self, core: ColumnCore) -> tuple[Unit, ...]:
         """The units of a core."""
-        return Unit("array", core.thread_policy, core.switch_cycles), Unit("tail", "fifo")
+        own = (Unit("array", core.thread_policy, core.switch_cycles), Unit("tail", "fifo"))
+        return (*own, Unit("exchange", "fifo")) if self.exchanging else own

@@ -17,7 +17,7 @@ from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import ArrayCore, Job
 
-__all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Latency"]
+__all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Exchange", "Latency"]
 
 THREAD_POLICIES = ("coarse", "fine")
 BLOCK_ORDERS = ("row", "column")
@@ -190,6 +190,28 @@ def _settings(core: ColumnCore) -> dict[str, int | str]:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """How h goes from a core to the others of a job that is split: each core has a link of its own to all of them.
+
+    `width`: elements that the link takes in a cycle (default: an assumption, because it is what the tail unit gives in
+    a cycle by default). `latency_cycles`: from an element's turn on the link until it is visible on every other core
+    (default: an assumption, because a write, a few registers across a die and a read take about that).
+
+    >>> Exchange(width=0).mistakes()
+    [('width', 'must be at least 1, got 0')]
+    """
+
+    latency_cycles: int = 8
+    width: int = 64
+
+    def mistakes(self) -> list[tuple[str, str]]:
+        """What is wrong with the numbers, as (key, sentence) pairs."""
+        least = {"latency_cycles": 0, "width": 1}
+        values = asdict(self)
+        return [(key, f"must be at least {low}, got {values[key]}") for key, low in least.items() if values[key] < low]
+
+
+@dataclass(frozen=True)
 class ColumnNpu:
     """A chip: one clock, one or more cores, equal or not, perhaps a memory. `InputError` if a core cannot be built.
 
@@ -201,6 +223,7 @@ class ColumnNpu:
     frequency_mhz: float
     cores: tuple[ColumnCore, ...]
     memory: Memory | None = None
+    exchange: Exchange = Exchange()
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "column-npu"
 
@@ -212,6 +235,7 @@ class ColumnNpu:
         ]
         if self.memory is not None:
             mistakes += [Mistake(f"chip {self.name}: memory.{key}", text) for key, text in self.memory.mistakes()]
+        mistakes += [Mistake(f"chip {self.name}: exchange.{key}", text) for key, text in self.exchange.mistakes()]
         if mistakes:
             raise InputError(mistakes)
 

@@ -46,7 +46,7 @@ class Plan:
     members: Members = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "members", Members(self.chip))
+        object.__setattr__(self, "members", Members(self.chip, any(job.split for job in self.jobs)))
 
     @cached_property
     def kinds(self) -> dict[ColumnCore, int]:
@@ -73,8 +73,8 @@ class Plan:
         return found
 
     def weights(self, demand: _Demand) -> int:
-        """Weights on each core of a place, at most."""
-        return self.members.weights(demand.model, demand.split, len(demand.places[0]))
+        """Weights on the core of a place that has the most."""
+        return self.members.weights(demand.model, demand.split, demand.places[0])
 
     def _capacity(self, cores: Sequence[int]) -> int | None:
         """The least capacity of some cores."""

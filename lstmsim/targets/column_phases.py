@@ -1,0 +1,79 @@
+"""The phases of a model on the column-wise NPU, in either order of layers, each pass on one core or spread over several."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from lstmsim.program.program import Body, Operation, Phase
+from lstmsim.targets.assembly import Phases
+from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column_passes import WHOLE, Source, Spread, pass_operations
+from lstmsim.workload.model import Model
+
+__all__ = ["bare", "layer_phases", "model_phases", "step_phases"]
+
+
+def bare(core: ColumnCore) -> ColumnCore:
+    """The core without what no phase depends on, so that equal phases are made once."""
+    return ColumnCore(
+        npe=core.ep * core.vp,
+        ep=core.ep,
+        vp=core.vp,
+        tail_width=core.tail_width,
+        block_order=core.block_order,
+        latency=core.latency,
+    )
+
+
+def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[Spread] = ()) -> Phases:
+    """`layer_order: layer`: one phase a pass, forward before backward. `spreads`: one for each layer, or none."""
+    phases: list[Phase] = []
+    below: list[Source] = []
+    for number, (layer, spread) in enumerate(zip(model.layers, spreads or _alone(model), strict=True)):
+        done = []
+        for direction in range(layer.directions):
+            sources = [replace(source, mirrored=direction != other) for other, source in enumerate(below)]
+            operations, h = pass_operations(layer, core, (number, direction), sources, 0, x_last=False, spread=spread)
+            done.append(replace(h, phase=len(phases)))
+            phases.append(Phase(Body(tuple(operations)), steps, mirrored=direction == 1))
+        below = done
+    return tuple(phases)
+
+
+def step_phases(
+    model: Model, core: ColumnCore, steps: int, spreads: Sequence[Spread] = (), first: Collection[int] = (0,)
+) -> Phases:
+    """`layer_order: step`: one body with all layers; above those that are `first`, what is ready later (x) comes last."""
+    operations: list[Operation] = []
+    sources: list[Source] = []
+    for number, (layer, spread) in enumerate(zip(model.layers, spreads or _alone(model), strict=True)):
+        own, h = pass_operations(
+            layer, core, (number, 0), sources, len(operations), x_last=number not in first, spread=spread
+        )
+        operations += own
+        sources = [h]
+    return (Phase(Body(tuple(operations)), steps),)
+
+
+def _alone(model: Model) -> tuple[Spread, ...]:
+    return (WHOLE,) * len(model.layers)
+
+
+@lru_cache(maxsize=64)
+def _whole(model: Model, core: ColumnCore, steps: int) -> Phases:
+    order = layer_phases if model.layer_order == "layer" else step_phases
+    return order(model, core, steps)
+
+
+def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:
+    """The phases of a model on one core; the same object for equal ones.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> model = Model("m", (Layer(cell("lstm"), 4, 4), Layer(cell("lstm"), 4, 4)))
+    >>> [phase.repeat for phase in model_phases(model, ColumnCore(npe=64, ep=4, vp=16), steps=7)]
+    [7, 7]
+    """
+    return _whole(model, bare(core), steps)
