@@ -55,13 +55,14 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Parts(Generic[C]):
-    """How a target makes the parts of a Program: a job's phases on a core, a core's buffers, a core of some kind; and a
-    bound on the operations of one step of a model in a batch of some size."""
+    """How a target makes the parts of a Program: a job's phases on a core, a core's buffers, a core of some kind; a
+    bound on the operations of one step of a model in a batch of some size, and of one that is split over so many."""
 
     operations: Callable[[Model, C, int], int]
     phases: Callable[[Job, C], Phases]
     buffers: Callable[[C], tuple[Buffer, ...]]
     core: Callable[[int, C], Core]
+    split_operations: Callable[[Model, C, str, int], int] | None = None
 
 
 def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
@@ -84,17 +85,23 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
         raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reasons[0]}"))
 
 
-def _check_size(cores: Sequence[C], jobs: Sequence[Job], operations: Callable[[Model, C, int], int]) -> None:
+def _per_step(cores: Sequence[C], job: Job, parts: Parts[C]) -> int:
+    """A bound on the operations of one step of a job, wherever it runs."""
+    allowed = job.allowed(len(cores))
+    if job.split and parts.split_operations is not None:
+        return parts.split_operations(job.model, cores[allowed[0]], job.split, len(allowed))
+    able = [core for core in dict.fromkeys(cores[each] for each in allowed) if core.refusal(job.model) is None]
+    return max(parts.operations(job.model, core, job.batch) for core in able)
+
+
+def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C]) -> None:
     total = 0
     known: dict[Hashable, int] = {}
     for index, job in enumerate(jobs):
         # by identity: jobs are many, their models few, and comparing models takes longer than all the rest
         key = (id(job.model), job.steps, job.batch, job.cores, job.split)
         if key not in known:
-            allowed = dict.fromkeys(cores[each] for each in job.allowed(len(cores)))
-            able = [core for core in allowed if core.refusal(job.model) is None or job.split]
-            each_core = job.steps * max(operations(job.model, core, job.batch) for core in able)
-            known[key] = each_core * (len(job.allowed(len(cores))) if job.split else 1)
+            known[key] = job.steps * _per_step(cores, job, parts)
         most = known[key]
         total += most
         if most > MAX_JOB_OPERATIONS or total > MAX_OPERATIONS:
@@ -133,7 +140,7 @@ def assemble(
         if one not in checked:
             check(job)
             checked.add(one)
-    _check_size(cores, jobs, parts.operations)
+    _check_size(cores, jobs, parts)
     known: dict[Hashable, Footprint] = {}
     tasks = []
     for job in jobs:

@@ -14,6 +14,7 @@ from lstmsim.targets.column_passes import ARRAY
 from lstmsim.targets.column_phases import model_phases
 from lstmsim.targets.column_plan import Plan
 from lstmsim.targets.column_shape import pass_shapes
+from lstmsim.targets.column_split import split_operations_per_step
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
@@ -50,7 +51,12 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job]) -> Program:
     if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
         return assemble(chip.cores, jobs, chip.check, PARTS)
     plan = Plan(chip, jobs)
-    return assemble(chip.cores, jobs, chip.check, PARTS, plan.footprint, lambda: plan.machine)
+
+    def check(job: Job) -> None:
+        chip.check(job)
+        plan.members.places(job)
+
+    return assemble(chip.cores, jobs, check, PARTS, plan.footprint, lambda: plan.machine)
 
 
 def _job_phases(job: Job, core: ColumnCore) -> tuple[Phase, ...]:
@@ -70,4 +76,4 @@ def _units(core: ColumnCore) -> tuple[Unit, Unit]:
 
 
 #: What `assemble` makes a Program of.
-PARTS = Parts(operations_per_step, _job_phases, _banks, _core)
+PARTS = Parts(operations_per_step, _job_phases, _banks, _core, split_operations_per_step)

@@ -197,12 +197,17 @@ class Exchange:
     a cycle by default). `latency_cycles`: from an element's turn on the link until it is visible on every other core
     (default: an assumption, because a write, a few registers across a die and a read take about that).
 
-    >>> Exchange(width=0).mistakes()
-    [('width', 'must be at least 1, got 0')]
+    >>> Exchange(width=0).mistakes(), Exchange(latency_cycles=0).visible_cycles
+    ([('width', 'must be at least 1, got 0')], 1)
     """
 
     latency_cycles: int = 8
     width: int = 64
+
+    @property
+    def visible_cycles(self) -> int:
+        """From an element's turn on the link until others can read it; at least 1, as behind the tail."""
+        return max(1, self.latency_cycles)
 
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs."""

@@ -6,8 +6,9 @@ Tiles are in `lstmsim.targets.column_tiles`, what follows them in `lstmsim.targe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 
 from lstmsim.program.program import Operation
 from lstmsim.targets.column_npu import ColumnCore, Exchange
@@ -38,7 +39,7 @@ class Spread:
     members: tuple[int, ...] = (0,)
     cores: tuple[int, ...] = (0,)
     readers: tuple[int, ...] = ()
-    exchange: Exchange = Exchange()
+    exchange: Exchange = field(default_factory=Exchange)
 
     def sends_to(self, share: int, readers: Sequence[str]) -> bool:
         """Whether anyone on another core reads a share of what is read by these: `h` (the pass itself), `above`."""
@@ -52,7 +53,7 @@ WHOLE = Spread()
 
 @dataclass(frozen=True)
 class _Pass:
-    """One step of a pass: its stages on each member, where it stands, what x is made of, where its results come from."""
+    """One step of a pass: its stages share by share, where it stands, what x is made of, where its results are made."""
 
     shapes: tuple[tuple[StageShape, ...], ...]
     place: tuple[int, int]
@@ -134,7 +135,7 @@ class _Pass:
         if node in nodes:
             first = self.homes[share, stage, index, EXCHANGE] + nodes.index(node)
             exchange = self.spread.exchange
-            sent = Read(shape, first, len(nodes), exchange.width, exchange.latency_cycles)
+            sent = Read(shape, first, len(nodes), exchange.width, exchange.visible_cycles)
         return Share(shape, node, self.spread.cores[share], self.homes[share, stage, index, TAIL], sent)
 
     def _sent(self, share: int, segment: Segment) -> list[str]:
@@ -166,7 +167,8 @@ def pass_operations(
     """
     shares = len(spread.members)
     shapes = tuple(pass_shapes(layer, core, share, shares) for share in range(shares))
-    keys = [(s, each.stage, each.index, unit) for s in range(shares) for each in segments(layer.cell) for unit in (1, 2)]
+    order = product(range(shares), segments(layer.cell), (TAIL, EXCHANGE))
+    keys = [(share, each.stage, each.index, unit) for share, each, unit in order]
     guess: Homes = {key: base + number * _APART for number, key in enumerate(keys)}
     one = _Pass(shapes, place, tuple(x), x_last, spread, guess)
     one = replace(one, homes=one.homes_from(base))

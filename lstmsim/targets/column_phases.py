@@ -1,4 +1,4 @@
-"""The phases of a model on the column-wise NPU, in either order of layers, each pass on one core or spread over several."""
+"""The phases of a model on the column-wise NPU, in either order of layers, a pass on one core or on several."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[S
 def step_phases(
     model: Model, core: ColumnCore, steps: int, spreads: Sequence[Spread] = (), first: Collection[int] = (0,)
 ) -> Phases:
-    """`layer_order: step`: one body with all layers; above those that are `first`, what is ready later (x) comes last."""
+    """`layer_order: step`: one body with all layers. What is ready later comes last: x, but h in those in `first`."""
     operations: list[Operation] = []
     sources: list[Source] = []
     for number, (layer, spread) in enumerate(zip(model.layers, spreads or _alone(model), strict=True)):

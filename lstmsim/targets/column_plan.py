@@ -153,7 +153,7 @@ class Plan:
         for kind, core in kinds.items():
             phases = self.members.phases(job, core, places[0])
             if content is not None:
-                phases, loading = self._transferred(job, core, phases, content.size, members)
+                phases, loading = self._transferred(job, core, phases, content.size, places[0])
             variants.append((kind, phases))
         buffers = tuple((kind, self._buffers(core, members, content)) for kind, core in kinds.items())
         beside = () if content is None else (len(self.chip.cores),)
@@ -163,28 +163,30 @@ class Plan:
         cores = tuple(place[0] for place in places)
         return Footprint(_sorted(variants), buffers, cores, partners if any(partners) else (), content)
 
-    def _transferred(self, job: Job, core: ColumnCore, phases: Phases, size: int, members: int) -> tuple[Phases, int]:
+    def _transferred(
+        self, job: Job, core: ColumnCore, phases: Phases, room: int, place: Sequence[int]
+    ) -> tuple[Phases, int]:
         """Phases with their transfers, and how many of them load what stays."""
-        memory = self.chip.memory
+        memory, members = self.chip.memory, len(place)
         assert memory is not None
+        # what does not fit is streamed, and threads of one core have equal parts of its memory
+        weights = self.members.weights(job.model, job.split, place)
+        size = room // max(map(place.count, place)) if weights > room else room
         blocks = blocks_of(phases)
         out = streamed(blocks, size, memory)
         if out:
+            needs = f"its weights take {_kib(weights, core)} KiB, a core keeps {_kib(room, core)} KiB"
             if core.block_order == "column":
-                text = f"{self._needs(job.model, core, size)}; weights are streamed with block_order 'row' only"
+                text = f"{needs}; weights are streamed with block_order 'row' only"
                 raise InputError(Mistake(f"job {job.name}", text))
             kept_free = reserve(blocks, memory)
             if kept_free > size:
                 text = f"to stream the others, prefetch_blocks {memory.prefetch_blocks} row blocks must fit"
                 need = f"{text}: {_kib(kept_free, core)} KiB"
-                raise InputError(Mistake(f"job {job.name}", f"{self._needs(job.model, core, size)}; {need}"))
+                raise InputError(Mistake(f"job {job.name}", f"{needs}; {need}"))
         transfers = Transfers(memory, self.chip.frequency_mhz, core.weight_bits, members, members)
         found = with_transfers(phases, blocks, out, transfers)
         return found, len(found) - len(phases)
-
-    def _needs(self, model: Model, core: ColumnCore, size: int) -> str:
-        weights = model.macs_per_step
-        return f"its weights take {_kib(weights, core)} KiB, a core keeps {_kib(size, core)} KiB"
 
     def _no_room(self, demand: _Demand) -> str:
         core = demand.places[0][0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column_npu import ColumnCore, Exchange
@@ -72,7 +72,7 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
     count = len(macs)
     sums = [sum(macs[:index]) for index in range(count + 1)]
 
-    @lru_cache(maxsize=None)
+    @cache
     def largest(first: int, left: int) -> int:
         if left == 1:
             return sums[count] - sums[first]
@@ -81,7 +81,7 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
 
     most = largest(0, members)
 
-    @lru_cache(maxsize=None)
+    @cache
     def best(first: int, left: int) -> tuple[int, tuple[int, ...]] | None:
         """Sum of squares, and minus the number of layers of each member, from layer `first` on."""
         ends = [count] if left == 1 else range(first + 1, count - left + 2)

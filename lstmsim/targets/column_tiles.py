@@ -25,8 +25,9 @@ ARRAY = 0
 class Read:
     """Elements as tiles read them: the units of a share become visible as operations give them, one for each row block.
 
-    The first of these operations is `first` in its body, the next ones follow `stride` apart. `width` units come in each
-    cycle, the first ones `cycles` after the operation's start. `lag`, `phase` and `mirrored` are those of the dependence.
+    The first of these operations is `first` in its body, the next ones follow `stride` apart. `width` units come in
+    each cycle, the first ones `cycles` after the operation's start. `lag`, `phase` and `mirrored` are those of the
+    dependence.
     """
 
     shape: StageShape
@@ -41,7 +42,7 @@ class Read:
     def need(self, unit: int) -> tuple[Dependence, int]:
         """The dependence of a tile that reads the result of that unit; and the last unit for which it is the same."""
         block, turn, last = self.shape.turn(unit, self.width)
-        first, delay = self.first + block * self.stride, max(1, turn + self.cycles)
+        first, delay = self.first + block * self.stride, turn + self.cycles
         return Dependence(first, delay, "hazard", self.lag, self.phase, self.mirrored), last
 
 

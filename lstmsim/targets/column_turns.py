@@ -74,7 +74,7 @@ class Turns:
                         EXCHANGE,
                         cycles=taken,
                         needs=(Dependence(home + block, shape.visible_cycles(node) + behind),),
-                        result_cycles=max(taken, taken - 1 + exchange.latency_cycles),
+                        result_cycles=taken - 1 + exchange.visible_cycles,
                         label="exchange",
                         place=(*self.place, block, 0, segment.stage, segment.index),
                         member=self.member,

@@ -102,7 +102,7 @@ class Transfers:
 def with_transfers(
     phases: Sequence[Phase], blocks: Blocks, out: frozenset[Block], transfers: Transfers
 ) -> tuple[Phase, ...]:
-    """Phases with a first one that loads what stays (if anything does), and transfers of streamed row blocks (`out`)."""
+    """Phases with a first one that loads what stays (if anything does), and transfers of what is streamed (`out`)."""
     kept = sum(weights for block, weights in blocks.items() if block not in out)
     loading = list(transfers.operations(kept, "load weights", (), None)) if kept else []
     first = [Phase(Body(tuple(loading)), 1)] if loading else []

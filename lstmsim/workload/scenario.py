@@ -13,7 +13,7 @@ from lstmsim.workload.precision import Precision
 
 #: How one job may run on several cores at once.
 SPLITS = {
-    "rows": "every gate matrix is cut into equal shares of units; each core needs all of h and sends its share to the others",
+    "rows": "each core has an equal share of the units of every gate matrix, and sends its h to the others",
     "layers": "a pipeline: each core has some layers, and starts a step when the layer below has it",
 }
 
@@ -61,8 +61,9 @@ class Job:
     """One inference: `steps` of `model`, arriving at cycle `arrival`.
 
     Frame t of its input is there from cycle `arrival + t * frame_interval`. `cores`: the cores that it may use (None:
-    all); it runs on one of them or, with `split` (a key of `SPLITS`), on all of them at once. `batch` inferences run together where the target has batching (1 elsewhere). `inputs`: the file with the numbers of
-    its frames, or empty; no cycle depends on it. With `after`, the position of an earlier job, it arrives `arrival`
+    all); it runs on one of them or, with `split` (a key of `SPLITS`), on all of them at once. `batch` inferences run
+    together where the target has batching (1 elsewhere). `inputs`: the file with the numbers of its frames, or empty;
+    no cycle depends on it. With `after`, the position of an earlier job, it arrives `arrival`
     cycles after that has finished. `dispatch` (a key of `lstmsim.workload.dispatch.DISPATCH`) ranks it among jobs that
     wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that asks for them; if it
     `preempts`, a running job of a larger rank gives up its thread at the next step. `affinity`: it prefers a core that
