@@ -56,6 +56,7 @@ class Member(Thread):
         self.targets: dict[tuple[int, str], list[Seen]] = {}
         self.sendings: list[Sending] = []
         self.sent = 0
+        self.through = 0  # the tail, and the link
 
     def own_keys(self) -> Iterator[Key]:
         if self.job.split == "rows":
@@ -107,7 +108,7 @@ class Member(Thread):
     def enter_tail(self, now: int) -> int:
         turn = self.turns[self.turned]
         taken = super().enter_tail(now)
-        self.finish = NEVER
+        self.finish, self.through = NEVER, max(self.through, now + taken)
         written = self.plan(turn.key).written[turn.stage, turn.segment]
         found = [
             Sending(turn.key, name, turn.units, [self.visible[turn.key, name, unit] for unit in turn.units])
@@ -149,6 +150,7 @@ class SplitCore(OracleCore):
                     for seen in member.targets[sending.key[0], sending.name]:
                         at = now + place // width + max(1, self.exchange.latency_cycles)
                         seen[sending.key, sending.name, unit] = at
+                        member.through = max(member.through, at)
 
     def step(self, now: int) -> str:
         name = super().step(now)
@@ -189,4 +191,5 @@ def simulate_split(
             each.step(now)
         now += 1
     outputs = [layer.cell.states["h"] for layer in job.model.layers]
-    return max(at for each in seen.values() for (key, name, _), at in each.items() if name == outputs[key[0]]), cores
+    last = max(at for each in seen.values() for (key, name, _), at in each.items() if name == outputs[key[0]])
+    return max(last, *(member.through for member in members)), cores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,13 +25,36 @@ from lstmsim.targets.column_split import (
     split_refusal,
 )
 from lstmsim.targets.column_tiles import ARRAY
-from lstmsim.workload.cells import CELLS, cell
+from lstmsim.workload.cell import Cell, stage_of
+from lstmsim.workload.cells import CELLS, cell, graph
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job
 from tests.oracle import split as oracle
 from tests.strategies import cores_of_a_chip, models
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "250"))
+
+#: Cells that send more than one vector of a row block.
+OWN_CELLS = (
+    Cell(
+        "the one later than the other",
+        (stage_of("a[x h] b[x h]"), stage_of("n[x q r]")),
+        graph("at sigmoid a; bt tanh b; p multiply at bt; q quantize p; r quantize at; s tanh n; h' quantize s"),
+        {"h": "h'"},
+    ),
+    Cell(
+        "both at once",
+        (stage_of("a[x h] b[x h]"), stage_of("n[r q]")),
+        graph("at sigmoid a; bt tanh b; r quantize at; q quantize bt; s tanh n; h' quantize s"),
+        {"h": "h'"},
+    ),
+    Cell(
+        "h before the second product",
+        (stage_of("a[x h]"), stage_of("p[m]")),
+        graph("at sigmoid a; ct multiply at c; h' quantize ct; m quantize at; pt tanh p; c' add pt c"),
+        {"h": "h'", "c": "c'"},
+    ),
+)
 
 
 def issues(trace: Trace, core: int, unit: int) -> list[tuple[int, int]]:
@@ -49,6 +73,10 @@ def issues(trace: Trace, core: int, unit: int) -> list[tuple[int, int]]:
 def splits(draw: st.DrawFn) -> tuple[ColumnCore, Exchange, Job, tuple[int, ...]]:
     """A job that is split, and cores for it."""
     model = draw(models(tuple(CELLS)))
+    if draw(st.booleans()) and not any(layer.cell.projected for layer in model.layers):
+        own = [draw(st.sampled_from(OWN_CELLS)) if layer.cell.recurrent else layer.cell for layer in model.layers]
+        layers = tuple(replace(layer, cell=cell) for layer, cell in zip(model.layers, own, strict=True))
+        model = Model("m", layers, model.layer_order)
     split = draw(st.sampled_from(["rows", "layers"]))
     members = draw(st.integers(2, 4 if split == "rows" else max(2, min(3, len(model.layers)))))
     core = draw(cores_of_a_chip())
