@@ -94,7 +94,14 @@ class _Pass:
 
     def source(self, node: str, lag: int = 0) -> Source:
         """The results `node` of the pass."""
-        return Source(tuple(self._share(share, node) for share in range(len(self.shapes))), lag)
+        if (node, lag) not in self._sources:
+            shares = tuple(self._share(share, node) for share in range(len(self.shapes)))
+            self._sources[node, lag] = Source(shares, lag)
+        return self._sources[node, lag]
+
+    @cached_property
+    def _sources(self) -> dict[tuple[str, int], Source]:
+        return {}
 
     def _segments(self, stage: int) -> Iterator[Segment]:
         return (each for each in segments(self.layer.cell) if each.stage == stage)

@@ -19,7 +19,10 @@ from lstmsim.workload.cell import REDUCTIONS
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.segments import segments
 
-__all__ = ["layer_runs", "share_weights", "split_operations_per_step", "split_phases", "split_refusal"]
+__all__ = ["MAX_MEMBERS", "layer_runs", "share_weights", "split_operations_per_step", "split_phases", "split_refusal"]
+
+#: Most members of a job: what each of them waits for grows with their number, and so does its program with the square.
+MAX_MEMBERS = 256
 
 
 def split_phases(
@@ -107,6 +110,8 @@ def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> s
     """
     if members < 2:
         return f"split {split!r} needs at least two cores, got {members}"
+    if members > MAX_MEMBERS:
+        return f"at most {MAX_MEMBERS} cores can work on one job here, got {members}"
     if split == "layers":
         return _no_layers(model, members) or core.refusal(model)
     for index, layer in enumerate(model.layers):

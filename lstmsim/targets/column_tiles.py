@@ -8,8 +8,11 @@ whole group.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from lstmsim.program.program import Dependence, Operation
@@ -77,8 +80,18 @@ class Source:
 
     def read_on(self, core: int) -> list[Read]:
         """The elements as they are seen on one of the task's cores."""
-        changes = {"lag": self.lag, "phase": self.phase, "mirrored": self.mirrored}
-        return [replace(share.read_on(core), **changes) for share in self.shares]  # type: ignore[arg-type]
+        return [
+            self._changed(share.read_on(core)) if share.core == core or sent is None else sent
+            for share, sent in zip(self.shares, self._sent, strict=True)
+        ]
+
+    @cached_property
+    def _sent(self) -> list[Read | None]:
+        """What others see, made once for all of them."""
+        return [None if share.sent is None else self._changed(share.sent) for share in self.shares]
+
+    def _changed(self, read: Read) -> Read:
+        return replace(read, lag=self.lag, phase=self.phase, mirrored=self.mirrored)
 
 
 class Group(NamedTuple):
@@ -118,18 +131,18 @@ def column_groups(shape: StageShape, vector: str, parts: Sequence[Read], frame: 
         plain = [Group(ep, (), frame, index, full)] if full else []
         return plain + ([Group(rest, (), frame, index + full)] if rest else [])
     groups: list[Group] = []
+    ends = list(accumulate(part.shape.units for part in parts))
     first = 0
     while first < length:
         last = min(first + ep, length) - 1
-        needs, offset, same = [], 0, length
-        for part in parts:
-            units = part.shape.units
-            if first < offset + units and last >= offset:
-                need, alike = part.need(min(last - offset, units - 1))
-                needs.append(need)
-                # a group that ends in the same turn of the same part waits for the same
-                same = min(same, offset + alike if first >= offset else last)
-            offset += units
+        needs, same = [], length
+        for number in range(bisect_right(ends, first), bisect_left(ends, last + 1) + 1):
+            units = parts[number].shape.units
+            offset = ends[number] - units
+            need, alike = parts[number].need(min(last - offset, units - 1))
+            needs.append(need)
+            # a group that ends in the same turn of the same part waits for the same
+            same = min(same, offset + alike if first >= offset else last)
         count = max(1, (min(same, length - 1) + 1 - first) // ep) if last + 1 - first == ep else 1
         groups.append(Group(last + 1 - first, tuple(needs), False, index + first // ep, count))
         first += count * ep

@@ -25,6 +25,7 @@ from lstmsim.targets.column_split import (
     split_refusal,
 )
 from lstmsim.targets.column_tiles import ARRAY
+from lstmsim.targets.memory import Memory
 from lstmsim.workload.cell import Cell, stage_of
 from lstmsim.workload.cells import CELLS, cell, graph
 from lstmsim.workload.model import Layer, Model
@@ -138,6 +139,20 @@ def test_runs_are_the_best_of_all_cuts(model: Model, members: int) -> None:
     assert list(layer_runs(model, members)) == oracle.runs(model, members)
 
 
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(splits(), st.integers(1, 20))
+def test_a_slower_exchange_never_ends_sooner(
+    case: tuple[ColumnCore, Exchange, Job, tuple[int, ...]], more: int
+) -> None:
+    core, exchange, job, place = case
+    assume(len(set(place)) == len(place))
+    ends = []
+    for latency in (exchange.latency_cycles, exchange.latency_cycles + more):
+        chip = ColumnNpu("c", 260, (core,) * (max(place) + 1), None, replace(exchange, latency_cycles=latency))
+        ends.append(reference.run(lower(chip, [job])).makespan_cycles)
+    assert ends[0] <= ends[1]
+
+
 LSTM = cell("lstm")
 SMALL = {"npe": 64, "ep": 4, "vp": 16}
 LARGE = {"npe": 65536, "ep": 32, "vp": 2048}
@@ -218,6 +233,17 @@ def test_the_pipeline_starts_as_soon_as_the_layer_below_has_a_step() -> None:
     assert issues(trace, 1, 0)[0][0] == alone - 7 + 8
 
 
+@pytest.mark.parametrize(("split", "model"), [("rows", stack(2, 8)), ("layers", stack(2, 8))])
+def test_threads_of_one_core_exchange_nothing(split: str, model: Model) -> None:
+    core = ColumnCore(**SMALL)
+    for place, sent in (((3, 3), False), ((3, 5), True)):
+        phases = split_phases(model, core, 2, split, place, Exchange())
+        operations = [each for phase in phases for each in phase.body.operations]
+        assert {each.member for each in operations} == {0, 1}
+        assert {each.takes for each in operations} == {None, 0, 1}
+        assert any(each.label == "exchange" for each in operations) == sent
+
+
 def test_weights_are_shared_out() -> None:
     model = stack(3, 10)
     assert share_weights(model, "rows", (0, 1, 2)) == 3 * 4 * 4 * 20
@@ -232,9 +258,39 @@ def test_weights_are_shared_out() -> None:
         lower(chip, [Job("j", big, 2, cores=(0, 1), split="rows")])
 
 
+@pytest.mark.parametrize(
+    ("split", "place", "threads"), [("rows", (0, 1), 1), ("layers", (0, 1), 1), ("layers", (0, 0), 2)]
+)
+def test_weights_that_do_not_fit_are_streamed_to_each_member(split: str, place: tuple[int, ...], threads: int) -> None:
+    job = Job("j", stack(2, 64, "step"), 3, cores=place, split=split)
+    ends = []
+    for kib in (64, 8):
+        core = ColumnCore(**SMALL, weight_kib=kib, threads=threads)
+        program = lower(ColumnNpu("c", 260, (core,) * (max(place) + 1), Memory(gb_per_s=2)), [job])
+        trace = reference.run(program)
+        ends.append(trace.makespan_cycles)
+        assert work(program) == job.macs
+        streams = [each for phase in phases_of(program) for each in phase.body.operations if "stream" in each.label]
+        if kib == 64:
+            assert not streams
+            continue
+        # what is not streamed, and room for two row blocks of each member, fits on its core
+        streamed = {each.place[:3] for each in streams}
+        tiles = [each for phase in phases_of(program) for each in phase.body.operations if each.label == "mvm"]
+        if split == "layers":
+            kept: dict[int, int] = {}
+            for each in tiles:
+                if each.place[:3] not in streamed:
+                    on = place[each.member]
+                    kept[on] = kept.get(on, 0) + each.work * each.count
+            assert all(weights + 2 * 16 * 128 * place.count(on) <= 8 * 1024 for on, weights in kept.items())
+    assert ends[0] < ends[1]
+
+
 REFUSED = [
     ("rows", stack(1, 8, name="lstm-layernorm"), (0, 1), "takes a mean over all units"),
     ("rows", stack(1, 3), (0, 1, 2, 3), "layer 0 has 3 hidden units for 4 cores"),
+    ("rows", stack(1, 999), (*range(4), *range(5, 258)), "at most 256 cores"),
     ("rows", stack(1, 8), (0, 0), "names core 0 twice"),
     ("rows", stack(1, 8), (0,), "needs at least two cores, got 1"),
     ("layers", stack(2, 8), (0,), "needs at least two cores, got 1"),
@@ -242,7 +298,7 @@ REFUSED = [
     ("layers", stack(3, 8), (0, 0, 0), "takes 3 threads of core 0, which has 2"),
     ("layers", Model("m", (Layer(LSTM, 8, 8, True), Layer(LSTM, 8, 16))), (0, 1), "layer 0 is bidirectional"),
     ("rows", stack(1, 8), (0, 4), "core 4 is not like core 0"),
-    ("rows", stack(1, 8), (0, 5), "there is no core 5"),
+    ("rows", stack(1, 8), (0, 258), "there is no core 258"),
     ("rows", stack(1, 8), (4, 0), "core 0 is not like core 4"),
 ]
 
@@ -250,7 +306,7 @@ REFUSED = [
 @pytest.mark.parametrize(("split", "model", "cores", "text"), REFUSED)
 def test_what_cannot_be_split_so(split: str, model: Model, cores: tuple[int, ...], text: str) -> None:
     core = ColumnCore(**SMALL, threads=2)
-    chip = ColumnNpu("c", 260, (*(core,) * 4, ColumnCore(npe=64, ep=4, vp=8)))
+    chip = ColumnNpu("c", 260, (*(core,) * 4, ColumnCore(npe=64, ep=4, vp=8), *(core,) * 253))
     with pytest.raises(InputError, match=text):
         lower(chip, [Job("j", model, 2, cores=cores, split=split)])
 
