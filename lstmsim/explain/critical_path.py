@@ -170,9 +170,14 @@ class _Walk:
         if index.trace.task("arrived")[task] == cycle:
             return self.arrived(row, task, cycle)
         before = index.room_for(task, cycle)
-        if before is None:
+        if before is None and not (index.trace.pause("paused") == cycle).any():
             raise ValueError(f"the trace is not one of this program: no context becomes free at cycle {cycle}")
         self.handovers += 1
+        if before is None:
+            # the task that paused for it had issued nothing yet
+            arrived = int(index.trace.task("arrived")[task])
+            self.add(arrived, cycle, _ARRIVAL, "thread", row)
+            return self.arrived(row, task, arrived)
         return self.result(before, cycle, "thread")
 
     def arrived(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:

@@ -174,7 +174,7 @@ class TraceIndex:
         if len(left):
             return self.finisher(int(left[0]))
         paused = trace.pause("task")[trace.pause("paused") == cycle]
-        rows = np.flatnonzero(np.isin(self.task, paused[:1]) & (self.end <= cycle))
+        rows = np.flatnonzero(np.isin(self.task, paused) & (self.end <= cycle))
         return int(rows[np.argmax(self.end[rows])]) if len(rows) else None
 
     def freer(self, task: int, phase: int, iteration: int, operation: int) -> tuple[int, int, int] | None:

@@ -190,6 +190,12 @@ def _settings(core: ColumnCore) -> dict[str, int | str]:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    latency_cycles: int = 8
+    width: int = 64
+
+
+@dataclass(frozen=True)
 class ColumnNpu:
     """A chip: one clock, one or more cores, equal or not, perhaps a memory. `InputError` if a core cannot be built.
 
@@ -201,6 +207,7 @@ class ColumnNpu:
     frequency_mhz: float
     cores: tuple[ColumnCore, ...]
     memory: Memory | None = None
+    exchange: Exchange = Exchange()
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "column-npu"
 
