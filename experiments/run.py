@@ -7,7 +7,7 @@ beside the script. A script has `text(small)`, which runs it and returns the sum
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -17,13 +17,9 @@ HERE = Path(__file__).resolve().parent
 
 def load(name: str) -> ModuleType:
     """The script of an experiment as a module."""
-    spec = importlib.util.spec_from_file_location(f"experiment_{name}", HERE / name / "run.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    if str(HERE.parent) not in sys.path:
+        sys.path.insert(0, str(HERE.parent))
+    return importlib.import_module(f"experiments.{name}.run")
 
 
 def main() -> None:

@@ -155,20 +155,10 @@ def serving(result: Run) -> Serving:
     >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
     0
     """
-    from lstmsim.serving.metrics import Collector
+    from lstmsim.serving.run_requests import collect
 
-    jobs = result.report.jobs
-    places = sorted(range(len(jobs)), key=lambda place: (jobs[place].arrival, place))
-    number = {place: rank for rank, place in enumerate(places)}
-    order = sorted(range(len(jobs)), key=lambda place: (jobs[place].finish, number[place]))
-    threads = sum(core.contexts for core in result.program.cores)
-    collector = Collector(result.report.frequency_mhz, threads)
-    for place in order:
-        job = jobs[place]
-        due = None if job.deadline is None else job.arrival + job.deadline
-        tenant = result.scenario.jobs[place].model.name
-        collector.add(number[place], job.arrival, job.start, job.finish, tenant=tenant, due=due)
-    return collector.result()
+    pauses = result.trace.pauses if any(job.preempted for job in result.report.jobs) else None
+    return collect(result.scenario, result.program, result.report, pauses)
 
 
 def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:

@@ -32,7 +32,7 @@ BELOW: dict[str, set[str]] = {
     "targets": GROUND | {"workload", "program"},
     "metrics": GROUND | {"workload", "program"},
     "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
-    "serving": GROUND,
+    "serving": GROUND | {"workload", "program", "metrics"},
     "explain": GROUND | {"workload", "program", "engines", "targets", "metrics"},
     "html": GROUND | {"workload", "metrics", "targets", "formats", ""},
     "devices": GROUND | {"workload", "targets", "metrics"},

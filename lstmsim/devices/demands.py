@@ -1,7 +1,7 @@
 """What the memories of a chip hold, and what they must give in one cycle.
 
 Assumptions, because they are choices of a design: every core holds the weights of all models, so that each job may run
-on each core; all but the sums is in block memory, also what is shallow; sums are in registers
+on each core (or as much as its `weight_kib` says); all but the sums is in block memory, also what is shallow; sums are in registers
 (`lstmsim.devices.logic`). Sequences between layers are not counted: only the vectors of one step are.
 """
 
@@ -118,7 +118,7 @@ def _column(core: ColumnCore, models: Sequence[Model], precision: Precision) -> 
     elements = max(sum(_vector_elements(layer) for layer in model.layers) for model in models)
     vector_bits = core.threads * elements * precision.vector_bits
     return (
-        Demand("weights", words * word, word),
+        Demand("weights", words * word if core.weight_kib is None else 8192 * core.weight_kib, word),
         Demand("vectors", vector_bits, core.ep * precision.vector_bits, writes=1),
         Demand(
             *("tail", _tail_bits(models, precision, core.threads)),

@@ -163,17 +163,22 @@ class _Walk:
         return row, start
 
     def admitted(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
-        """A task could start at that cycle because it came, or because another one left its context."""
+        """A task could start (or go on) at that cycle because it came, or because another one left its context."""
         index = self.index
-        if index.trace.task("admitted")[task] != cycle:
+        if not index.entered(task, cycle):
             raise ValueError(f"the trace is not one of this program: nothing ends at cycle {cycle} (row {row})")
         if index.trace.task("arrived")[task] == cycle:
             return self.arrived(row, task, cycle)
-        before = index.task_before(task)
-        if before is None:
+        before = index.room_for(task, cycle)
+        if before is None and not (index.trace.pause("paused") == cycle).any():
             raise ValueError(f"the trace is not one of this program: no context becomes free at cycle {cycle}")
         self.handovers += 1
-        return self.result(index.finisher(before), cycle, "thread")
+        if before is None:
+            # the task that paused for it had issued nothing yet
+            arrived = int(index.trace.task("arrived")[task])
+            self.add(arrived, cycle, _ARRIVAL, "thread", row)
+            return self.arrived(row, task, arrived)
+        return self.result(before, cycle, "thread")
 
     def arrived(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
         """A task came at that cycle: nothing before it matters, but for the task that it comes after."""
@@ -182,7 +187,15 @@ class _Walk:
             self.add(0, cycle, _ARRIVAL, "arrival", row)
             return None
         self.add(cycle - job.release, cycle, _ARRIVAL, "arrival", row)
-        return self.result(self.index.finisher(job.after), cycle - job.release, "after")
+        came = cycle - job.release
+        if self.index.trace.task("core")[job.after] >= 0:
+            return self.result(self.index.finisher(job.after), came, "after")
+        # it was turned away: when it came (a full queue), or when another one left (its patience had ended)
+        if self.index.trace.task("arrived")[job.after] == came:
+            return self.arrived(row, job.after, came)
+        before = self.index.room_for(job.after, came)
+        assert before is not None, "patience ends when a place is found"
+        return self.result(before, came, "after")
 
 
 def _waited(start: int, ready: int, end: int) -> int:

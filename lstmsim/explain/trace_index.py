@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.metrics.issued import issued_operations
-from lstmsim.program.program import Operation, Phase, Program
+from lstmsim.program.program import CAUSES, Operation, Phase, Program
 from lstmsim.program.trace import Trace
 
 __all__ = ["TraceIndex"]
@@ -42,8 +42,11 @@ class TraceIndex:
         self.cycles = trace.issue("cycles")
         self.end = self.start + trace.issue("count") * self.cycles
         self.last = self.end - self.cycles
-        until = [trace.issue(name) for name in ("hazard_until", "input_until", "backpressure_until", "dispatch_until")]
+        until = [trace.issue(f"{cause}_until") for cause in CAUSES]
         self.ready = np.maximum.reduce([trace.task("admitted")[self.task], *until])
+        for task, resumed in zip(trace.pause("task").tolist(), trace.pause("resumed").tolist(), strict=True):
+            later = (self.task == task) & (self.start >= resumed)
+            self.ready[later] = np.maximum(self.ready[later], resumed)
         self.unit = trace.issue("core") * self._units_of_core + trace.issue("unit")
         # few units: 16 bits where they suffice, which numpy sorts by digits
         small = self.unit.astype(np.int16) if len(program.cores) * self._units_of_core < 1 << 15 else self.unit
@@ -90,31 +93,34 @@ class TraceIndex:
         return self.operations[int(self.numbers[row])]
 
     @cached_property
-    def _first(self) -> tuple[Numbers, Numbers]:
-        """Per task and phase: the number of its first operation among all that ran; and per phase its body's length."""
+    def _first(self) -> tuple[Numbers, Numbers, int]:
+        """Per task and phase the number of its first operation among all of tasks that ran, and its body's length; and
+        how many there are in all."""
         tasks = self.program.tasks
         width = max((len(phases) for task in tasks for _, phases in task.variants), default=1)
         first, size = (np.zeros((len(tasks), width), dtype=np.int64) for _ in range(2))
         total = 0
         for number in range(len(tasks)):
+            if self.trace.task("core")[number] < 0:
+                continue
             for index, phase in enumerate(self.phases(number)):
                 first[number, index], size[number, index] = total, len(phase.body.operations)
                 total += len(phase.body.operations) * phase.repeat
-        return first, size
+        return first, size, total
 
     @cached_property
     def _last_rows(self) -> Numbers:
-        first, size = self._first
+        first, size, total = self._first
         where = self.task, self.trace.issue("phase")
         number = first[where] + self.trace.issue("iteration") * size[where] + self.trace.issue("operation")
-        rows = np.full(int(number.max(initial=-1)) + 1, -1, dtype=np.int64)
+        rows = np.full(total, -1, dtype=np.int64)
         # rows are in order of time, and of equal places the last assignment stays
         rows[number] = np.arange(len(number))
         return rows
 
     def last_row(self, task: int, phase: int, iteration: int, operation: int) -> int:
-        """The row that holds the last issue of an operation."""
-        first, size = self._first
+        """The row that holds the last issue of an operation; -1 if it was left out (nothing had to be loaded)."""
+        first, size, _ = self._first
         return int(self._last_rows[first[task, phase] + iteration * size[task, phase] + operation])
 
     @cached_property
@@ -153,11 +159,23 @@ class TraceIndex:
         core, context, finish = (self.trace.task(name).tolist() for name in names)
         return {key: number for number, key in enumerate(zip(core, context, finish, strict=True))}
 
-    def task_before(self, task: int) -> int | None:
-        """The task whose finish made room for this one, in the same context and cycle."""
-        names = ("core", "context", "admitted")
-        core, context, admitted = (int(self.trace.task(name)[task]) for name in names)
-        return self._left.get((core, context, admitted))
+    def entered(self, task: int, cycle: int) -> bool:
+        """Whether a task got a thread at that cycle: when it was admitted, or went on after a pause."""
+        trace = self.trace
+        resumed = (trace.pause("task") == task) & (trace.pause("resumed") == cycle)
+        return bool(trace.task("admitted")[task] == cycle or resumed.any())
+
+    def room_for(self, task: int, cycle: int) -> int | None:
+        """The row whose results made room for a task at that cycle: the last one of the task that left its context then
+        or, where none did, of one that left or paused anywhere."""
+        trace = self.trace
+        before = self._left.get((int(trace.task("core")[task]), int(trace.task("context")[task]), cycle))
+        left = np.flatnonzero(trace.task("finish") == cycle) if before is None else [before]
+        if len(left):
+            return self.finisher(int(left[0]))
+        paused = trace.pause("task")[trace.pause("paused") == cycle]
+        rows = np.flatnonzero(np.isin(self.task, paused) & (self.end <= cycle))
+        return int(rows[np.argmax(self.end[rows])]) if len(rows) else None
 
     def freer(self, task: int, phase: int, iteration: int, operation: int) -> tuple[int, int, int] | None:
         """(phase, iteration, operation) that freed the slot which an operation takes; None where slots were free."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from lstmsim import targets
 from lstmsim.formats.catalog import input_files
@@ -111,7 +112,7 @@ def _check_size(document: Document, path: DataPath, model: Model, step: int, bef
 def build_jobs(document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals) -> tuple[Job, ...]:
     """The jobs of a file without mistakes, `count` expanded in place, with unique names; `InputError` for arrivals that
     are too late."""
-    entries, dispatch = order.jobs, order.dispatch
+    entries = order.jobs
     names = [entry.name or model.name for entry, model in zip(entries, models, strict=True)]
     coming = _coming(entries, names, arrivals)
     unique = iter(unique_names([name for name, each_of in zip(names, coming, strict=True) for _ in each_of]))
@@ -122,14 +123,22 @@ def build_jobs(document: Document, order: ScenarioFile, models: list[Model], arr
         came_along = input_files().get(entry.inputs or "")
         if came_along is not None and not os.path.lexists(inputs):
             inputs = str(came_along)
-        cores = named_cores(entry)
-        limits = (entry.split or "", order.preemption, order.placement == "affinity", entry.queue_limit, entry.patience)
+        same: dict[str, Any] = {
+            "frame_interval": entry.frame_interval,
+            "cores": named_cores(entry),
+            "split": entry.split or "",
+            "batch": entry.batch,
+            "inputs": inputs,
+            "priority": entry.priority,
+            "dispatch": order.dispatch,
+            "preempts": order.preemption,
+            "affinity": order.placement == "affinity",
+            "queue_limit": entry.queue_limit,
+            "patience": entry.patience,
+        }
         for arrival, after, due in each_of:
-            where = (entry.frame_interval, cores, entry.batch, inputs)
             deadline = due if entry.deadline is None else entry.deadline
-            jobs.append(
-                Job(next(unique), model, steps, arrival, *where, after, entry.priority, deadline, dispatch, *limits)
-            )
+            jobs.append(Job(next(unique), model, steps, arrival, after=after, deadline=deadline, **same))
     return tuple(jobs)
 
 

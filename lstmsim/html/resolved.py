@@ -20,7 +20,10 @@ from lstmsim.workload.scenario import Chip, Job, Scenario
 __all__ = ["loads_again", "resolved_text"]
 
 #: Keys of a job that stand elsewhere in a file, or not in every job.
-_NOT_PLAIN = ("name", "model", "arrival", "inputs", "after", "dispatch")
+_NOT_PLAIN = ("name", "model", "arrival", "inputs", "after", *("dispatch", "preempts", "affinity"), "cores", "split")
+
+#: Keys of a chip that hold more than a plain value.
+_PARTS = ("cores", "sources", "memory", "exchange")
 
 #: What `unique_names` appends to names that occur more than once.
 _SUFFIX = re.compile(r"(.+)-[a-z]+")
@@ -37,7 +40,9 @@ def resolved_text(scenario: Scenario) -> str:
     ['- count: 1', '- name: lstm-512', 'count: 2', 'name: lstm-512']
     """
     cells = _shared_cells(scenario)
-    data: dict[str, Any] = {"name": scenario.name, "chip": _chip(scenario.chip), "dispatch": scenario.jobs[0].dispatch}
+    first = scenario.jobs[0]
+    data: dict[str, Any] = {"name": scenario.name, "chip": _chip(scenario.chip), "dispatch": first.dispatch}
+    data |= {"preemption": first.preempts, "placement": "affinity" if first.affinity else "least-loaded"}
     jobs = [_job_entry(name, group, own_cells=cells is None) for name, group in _groups(scenario.jobs)]
     data |= {"jobs": jobs, "precision": asdict(scenario.precision)}
     if cells:
@@ -47,13 +52,17 @@ def resolved_text(scenario: Scenario) -> str:
 
 def loads_again(scenario: Scenario) -> bool:
     """Whether a file can say all of it: not jobs that come after others, not jobs that are ranked in unlike ways."""
-    return all(job.after is None and job.dispatch == scenario.jobs[0].dispatch for job in scenario.jobs)
+    ways = {(job.dispatch, job.preempts, job.affinity) for job in scenario.jobs}
+    return len(ways) == 1 and all(job.after is None for job in scenario.jobs)
 
 
 def _chip(chip: Chip) -> dict[str, Any]:
     data: dict[str, Any] = {"kind": chip.kind, "name": chip.name, "frequency_mhz": chip.frequency_mhz}
     if isinstance(chip, ColumnNpu | RowNpu):
-        data |= {key: getattr(chip, key) for key in _plain_keys(chip, (*data, "cores", "sources"))}
+        data |= {key: getattr(chip, key) for key in _plain_keys(chip, (*data, *_PARTS))}
+        if isinstance(chip, ColumnNpu):
+            data["memory"] = None if chip.memory is None else OnOneLine(asdict(chip.memory))
+            data["exchange"] = OnOneLine(asdict(chip.exchange))
         cores: tuple[ColumnCore | RowCore, ...] = chip.cores
         data["cores"] = [{"count": sum(1 for _ in same)} | _core(core) for core, same in groupby(cores)]
         data["sources"] = dict(chip.sources)
@@ -99,6 +108,7 @@ def _job_entry(name: str, group: list[Job], own_cells: bool) -> dict[str, Any]:
     arrival = arrivals[0] if len(set(arrivals)) == 1 else arrivals
     data = {"name": name, "count": len(group), "model": _model(job.model, own_cells), "arrival": arrival}
     data |= {key: getattr(job, key) for key in _plain_keys(job, _NOT_PLAIN)}
+    data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
     data |= {"inputs": job.inputs} if job.inputs else {}
     return data | ({"after": job.after} if job.after is not None else {})
 

@@ -105,7 +105,8 @@ def jobs_section(scenario: Scenario, report: Report) -> Section:
     deadlines = any(job.deadline is not None for job in report.jobs)
     rows = []
     for number in shown:
-        job, asked = report.jobs[number], scenario.jobs[number]
+        job = report.jobs[number]
+        asked = scenario.jobs[job.number]
         place = [short(job.name), short(asked.model.name, 28), f"{asked.steps:,}", str(job.core), str(job.thread)]
         times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
         row = [*place, *times, f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import fsum
 
-from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, Report
+from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, Report, TurnedAway
 from lstmsim.program.totals import CYCLE_NAMES, Totals
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import ArrayCore, Scenario
@@ -52,19 +52,32 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         cycles = {name: count for name, count in named if name in ACCOUNTS or name in core.stalls}
         losses = pe_cycles(core, macs[index], cycles)
         cores.append(CoreReport(index, core.npe, core.ep, core.vp, macs[index], cycles, losses, core.settings))
-    jobs = tuple(
-        JobReport(job.name, core, context, arrived, admitted, finish, job.macs, job.deadline)
-        for job, (core, context, admitted, finish, arrived) in zip(scenario.jobs, totals.tasks.tolist(), strict=True)
-    )
+    jobs, turned_away = _jobs(scenario, totals)
+    beside = totals.cycles[len(cores) :, CYCLE_NAMES.index("busy")].tolist()
     total, peak = sum(macs), sum(core.npe for core in chip.array_cores) * makespan
     return Report(
         chip=chip.name,
         engine=engine,
         frequency_mhz=chip.frequency_mhz,
         makespan_cycles=makespan,
-        jobs=jobs,
+        jobs=tuple(jobs),
         cores=tuple(cores),
         utilization=total / peak if peak else 0.0,
         tops=2 * total * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0,
         latency_ms=latency_statistics([cycles_to_ms(each.latency, chip.frequency_mhz) for each in jobs]),
+        turned_away=tuple(turned_away),
+        memory_busy_cycles=beside[0] if beside else None,
     )
+
+
+def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[TurnedAway]]:
+    """The jobs that were served, and the others."""
+    served, others = [], []
+    rows = zip(scenario.jobs, totals.tasks.tolist(), strict=True)
+    for number, (job, (core, context, admitted, finish, arrived, pauses)) in enumerate(rows):
+        if core < 0:
+            others.append(TurnedAway(job.name, number, arrived, admitted))
+        else:
+            times = (arrived, admitted, finish)
+            served.append(JobReport(job.name, core, context, *times, job.macs, job.deadline, pauses, number))
+    return served, others

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lstmsim.program.totals import CYCLE_NAMES
 
-__all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report"]
+__all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
 
 #: The names that the cycles of every machine can have; each cycle has exactly one. Some machines know more
 #: (`ArrayCore.stalls`).
@@ -20,7 +20,8 @@ LOSSES = ("useful", "padding", "unmapped", *ACCOUNTS[1:])
 @dataclass(frozen=True)
 class JobReport:
     """Where and when one job ran, in cycles; `start` is its admission, `latency` is finish - arrival, `deadline` the
-    latency that it should not have exceeded."""
+    latency that it should not have exceeded, `preempted` how often it gave up its thread, `number` its place among the
+    scenario's jobs. One on several cores is where its first part is."""
 
     name: str
     core: int
@@ -30,6 +31,8 @@ class JobReport:
     finish: int
     macs: int
     deadline: int | None = None
+    preempted: int = 0
+    number: int = 0
 
     @property
     def latency(self) -> int:
@@ -40,6 +43,16 @@ class JobReport:
     def missed(self) -> bool:
         """Whether it was later than its deadline."""
         return self.deadline is not None and self.latency > self.deadline
+
+
+@dataclass(frozen=True)
+class TurnedAway:
+    """A job that found its queue full, or whose patience had ended: when it came, when it was turned away."""
+
+    name: str
+    number: int
+    arrival: int
+    at: int
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,11 @@ class LatencyMs:
 
 @dataclass(frozen=True)
 class Report:
-    """What a simulation found. The same input gives the same report on every engine but for the engine's name."""
+    """What a simulation found. The same input gives the same report on every engine but for the engine's name.
+
+    `jobs` are those that were served. `memory_busy_cycles`: how long the memory beside the chip was at work (None: all
+    weights stay on the chip).
+    """
 
     chip: str
     engine: str
@@ -86,6 +103,8 @@ class Report:
     utilization: float
     tops: float
     latency_ms: LatencyMs
+    turned_away: tuple[TurnedAway, ...] = ()
+    memory_busy_cycles: int | None = None
 
     @property
     def accounts(self) -> tuple[str, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lstmsim.metrics.report import CoreReport, JobReport, Report
+from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
 from lstmsim.units import cycles_to_ms
 
@@ -30,6 +31,8 @@ MEANING = {
     "backpressure": "threads wait for an accumulator bank",
     "input": "threads wait for their next input frame",
     "dispatch": "the next instruction is not there yet",
+    "reload": "a model's weights are loaded in place of another's",
+    "weights": "threads wait for weights that are streamed from the memory",
     "drain": "the last results are on their way",
     "idle": "no job is on the core",
 }
@@ -42,6 +45,8 @@ REMEDY = {
     "backpressure": "more accumulator_banks or a larger tail_width would help",
     "input": "the frames come more slowly than the chip could take them",
     "dispatch": "fewer or larger instructions, or a faster dispatch, would help",
+    "reload": "more weight_kib, `placement: affinity`, or one core set for each model (`cores`) would help",
+    "weights": "more memory.gb_per_s or weight_kib, or more prefetch_blocks, would help",
     "drain": "longer sequences or more jobs would hide it",
     "idle": "more or earlier jobs, or fewer cores, would help",
 }
@@ -66,7 +71,18 @@ def report_json(report: Report) -> dict[str, Any]:
         "utilization": report.utilization,
         "tops": report.tops,
         "latency_ms": asdict(report.latency_ms),
+        **_beside_json(report),
     }
+
+
+def _beside_json(report: Report) -> dict[str, Any]:
+    """What only some runs have."""
+    found: dict[str, Any] = {}
+    if report.turned_away:
+        found["turned_away"] = [{"name": job.name, "arrival": job.arrival, "at": job.at} for job in report.turned_away]
+    if report.memory_busy_cycles is not None:
+        found["memory"] = {"busy_cycles": report.memory_busy_cycles}
+    return found
 
 
 def _whole(number: float) -> float | int:
@@ -78,7 +94,8 @@ def _job_json(job: JobReport) -> dict[str, Any]:
     places = {"name": job.name, "core": job.core, "thread": job.thread}
     times = {"arrival": job.arrival, "start": job.start, "finish": job.finish, "latency": job.latency}
     due = {} if job.deadline is None else {"deadline": job.deadline, "missed": job.missed}
-    return {**places, **times, "macs": job.macs, **due}
+    stopped = {"preempted": job.preempted} if job.preempted else {}
+    return {**places, **times, "macs": job.macs, **due, **stopped}
 
 
 def _core_json(core: CoreReport) -> dict[str, Any]:
@@ -153,10 +170,13 @@ def _shown_jobs(report: Report) -> tuple[list[JobReport], str]:
 def _jobs_text(report: Report) -> str:
     rows = [["job", "core", "thread", "arrival", "start", "finish", "latency", "ms"]]
     shown, note = _shown_jobs(report)
+    stopped = any(job.preempted for job in report.jobs)
+    rows[0] += ["preempted"] * stopped
     for job in shown:
         times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
         latency_ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
         rows.append([_short(job.name), str(job.core), str(job.thread), *times, latency_ms])
+        rows[-1] += [f"{job.preempted:,}"] * stopped
     return "\n".join(["JOBS: times in cycles", *table(rows, left=(0,)), *([note] if note else [])])
 
 
@@ -174,6 +194,7 @@ def _summary_text(report: Report) -> str:
             f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
             f"latency in ms: {latency}",
             *_missed_text(report),
+            *_beside_text(report),
             *textwrap.wrap(reason(report), _WIDTH),
         ]
     )
@@ -183,6 +204,23 @@ def _missed_text(report: Report) -> list[str]:
     due = [job for job in report.jobs if job.deadline is not None]
     missed = sum(job.missed for job in due)
     return [f"deadlines: {missed:,} of {len(due):,} missed"] if due else []
+
+
+def _beside_text(report: Report) -> list[str]:
+    """Lines on what only some runs have."""
+    lines = []
+    if report.turned_away:
+        count = len(report.turned_away)
+        lines.append(f"turned away: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.turned_away)})")
+    busy = report.memory_busy_cycles
+    if busy is not None:
+        lines.append(f"memory: busy for {busy:,} cycles ({_percent(busy, report.makespan_cycles)})")
+    return lines
+
+
+def _first(jobs: Sequence[TurnedAway]) -> str:
+    shown = ", ".join(_short(job.name) for job in jobs[:3])
+    return shown if len(jobs) <= 3 else f"{shown} and {len(jobs) - 3:,} more"
 
 
 def reason(report: Report) -> str:

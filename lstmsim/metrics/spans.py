@@ -85,7 +85,8 @@ def _unit_table(trace: Trace, core: int, unit: int, row: int, places: _Places) -
 
 
 def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float) -> Timeline:
-    """The timeline of a run: rows for each core's accounted unit (the array), its threads, and its other shown units.
+    """The timeline of a run: rows for each core's accounted unit (the array), its threads, and its other shown units;
+    of a shared core (a memory) for its unit alone.
 
     `jobs` are the names of the program's tasks.
 
@@ -106,6 +107,10 @@ def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: st
     tables = []
     for index, core in enumerate(program.cores):
         first = len(rows)
+        if core.shared:
+            rows.append(Row(index, core.units[core.accounted].name))
+            tables.append(_unit_table(trace, index, core.accounted, first, places))
+            continue
         rows.append(Row(index, "array"))
         rows.extend(Row(index, "thread", context) for context in range(core.contexts))
         tables.extend(_core_tables(program, trace, index, first, places))

@@ -36,6 +36,8 @@ STATE_STYLES = {
     "backpressure": Style("#E4E4E4", "\\\\\\\\", "#666666"),
     "input": Style("#F1F1F1", "xxx", "#777777"),
     "dispatch": Style("#F1F1F1", "...", "#777777"),
+    "reload": Style("#DDDDDD", "++", "#555555"),
+    "weights": Style("#DDDDDD", "oo", "#555555"),
     "drain": Style("#F4F4F4", "---", "#999999"),
     "switch": Style("#C4C4C4", "|||", "#555555"),
     "ready": Style("#F2F2F2", "", "#666666"),

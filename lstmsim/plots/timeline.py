@@ -31,6 +31,8 @@ _STATE_WORDS = {
     "hazard": "data hazard",
     "input": "waits for input",
     "dispatch": "waits for its instruction",
+    "reload": "waits for its model's weights",
+    "weights": "waits for streamed weights",
     "ready": "ready, waits its turn",
     "switch": "thread switch",
 }

@@ -108,6 +108,12 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
     searched = Searched(chip, scenario.jobs, _cores(chip, core), npe)
     if not any(job.may_use(searched.cores) for job in scenario.jobs):
         raise InputError(Mistake("core", f"no job may run on core {core}: all are bound to others"))
+    for job in scenario.jobs:
+        if job.split:
+            raise InputError(Mistake(f"job {job.name}: split", "a search has one core for each job: leave it out"))
+        if job.queue_limit is not None or job.patience is not None:
+            text = "a search wants all jobs done: leave queue_limit and patience out"
+            raise InputError(Mistake(f"job {job.name}", text))
     if npe < 1:
         raise InputError(Mistake("npe", f"must be at least 1, got {npe}"))
     if npe > MAX_PES:

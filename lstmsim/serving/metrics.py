@@ -54,27 +54,51 @@ class Collector:
         self._warmup: Warmup | None = None
         self._latency, self._wait = Series(kept), Series(kept)
         self._population = Population()
-        self._requests = self._misses = self._sojourn = self._service = 0
+        self._requests = self._away = self._misses = self._sojourn = self._waited = self._taken = 0
         self._last_finish = self._next = self._last_arrival = 0
         self._most_ahead = 0
         self._done = False
         self._ahead: Ints = np.zeros((2, 0), dtype=np.int64)
-        self._changes: Ints = np.zeros((3, 0), dtype=np.int64)
-        self._rows: list[tuple[int, int, int, int, int]] = []
+        self._changes: Ints = np.zeros((4, 0), dtype=np.int64)
+        self._rows: list[tuple[int, int, int, int, int, int]] = []
+        self._pauses: list[tuple[int, int, int]] = []
         self._names: list[str] = []
         self._tenants: dict[str, Counter[str]] = {}
 
     def add(
-        self, number: int, arrival: int, start: int, finish: int, *, tenant: str = "", due: int | None = None
+        self,
+        number: int,
+        arrival: int,
+        start: int,
+        finish: int,
+        *,
+        tenant: str = "",
+        due: int | None = None,
+        servers: int = 1,
+        pauses: Sequence[tuple[int, int]] = (),
     ) -> None:
         """One more request, which finished no earlier than those before; `number`: its place by arrival, from 0.
 
-        What is wrong with it (`InputError`) may be said at a later call.
+        `servers`: on how many it ran at once; `pauses`: from when to when on none. What is wrong with it (`InputError`)
+        may be said at a later call.
         """
-        self._rows.append((number, arrival, start, finish, _NEVER if due is None else due))
+        self._rows.append((number, arrival, start, finish, _NEVER if due is None else due, servers))
+        self._pauses += [(paused, resumed, servers) for paused, resumed in pauses]
         self._names.append(tenant)
         if len(self._rows) >= _CHUNK:
             self._flush()
+
+    def turn_away(self, number: int, arrival: int, at: int, *, tenant: str = "") -> None:
+        """A request that came and at cycle `at` went without service; it has its place in the order of finishes.
+
+        >>> collector = Collector(250)
+        >>> collector.turn_away(1, arrival=5, at=7)
+        >>> collector.add(0, arrival=0, start=0, finish=10)
+        >>> result = collector.result()
+        >>> result.requests, result.turned_away, result.little.difference
+        (1, 1, 0)
+        """
+        self.add(number, arrival, at, at, tenant=tenant, servers=0)
 
     def add_many(
         self,
@@ -97,6 +121,7 @@ class Collector:
         number = np.asarray(numbers, dtype=np.int64)
         dues = np.full(len(number), _NEVER) if due is None else due
         columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes, dues))]
+        columns.append(np.ones(len(number), dtype=np.int64))
         names = [tenants] * len(number) if isinstance(tenants, str) else list(tenants)
         lengths = {len(names), *(len(column) for column in columns)}
         if len(lengths) > 1:
@@ -104,30 +129,43 @@ class Collector:
         self._take(columns, names)
 
     def _flush(self) -> None:
-        rows, names = self._rows, self._names
-        self._rows, self._names = [], []
+        rows, names, pauses = self._rows, self._names, self._pauses
+        self._rows, self._names, self._pauses = [], [], []
         if rows:
+            self._pause(np.array(pauses, dtype=np.int64).reshape(-1, 3).T)
             self._take(list(np.array(rows, dtype=np.int64).T), names)
 
+    def _pause(self, pauses: Ints) -> None:
+        """Requests wait again while they are paused."""
+        paused, resumed, servers = pauses
+        one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
+        self._waited += length
+        self._taken -= int(((resumed - paused) * servers).sum())
+        gives_up = np.stack([paused, one, -one, -servers])
+        goes_on = np.stack([resumed, -one, one, servers])
+        self._changes = np.concatenate([self._changes, gives_up, goes_on], axis=1)
+
     def _take(self, columns: list[Ints], names: list[str]) -> None:
-        number, arrival, start, finish, due = columns
+        number, arrival, start, finish, due, servers = columns
         if self._done:
             raise InputError(Mistake("requests", "the result has been taken, nothing can be added any more"))
         if not len(number):
             return
         self._check(number, arrival, start, finish)
-        latency, wait, late = finish - arrival, start - arrival, finish > due
-        self._requests += len(number)
+        latency, wait, late, served = finish - arrival, start - arrival, finish > due, servers > 0
+        self._requests += int(served.sum())
+        self._away += int((~served).sum())
         self._misses += int(late.sum())
         self._sojourn += sum_of(latency)
-        self._service += sum_of(finish - start)
+        self._waited += sum_of(wait)
+        self._taken += sum_of((finish - start) * servers)
         self._last_finish = int(finish[-1])
-        self._count_tenants(names, late, latency, finish - start)
-        self._keep(latency, wait)
+        self._count_tenants(names, served, late, latency, finish - start)
+        self._keep(latency[served], wait[served])
         none, one = np.zeros(len(number), dtype=np.int64), np.ones(len(number), dtype=np.int64)
         times, waiting = np.concatenate([arrival, start, finish]), np.concatenate([one, -one, none])
-        changes = np.stack([times, waiting, np.concatenate([none, one, -one])])
-        self._changes = np.concatenate([self._changes, changes], axis=1)
+        running, taken = np.concatenate([none, one, -one]), np.concatenate([none, servers, -servers])
+        self._changes = np.concatenate([self._changes, np.stack([times, waiting, running, taken])], axis=1)
         self._settle(np.stack([number, arrival]))
 
     def _check(self, number: Ints, arrival: Ints, start: Ints, finish: Ints) -> None:
@@ -144,13 +182,16 @@ class Collector:
                 cycles = f"arrival {arrival[at]}, start {start[at]}, finish {finish[at]}"
                 raise InputError(Mistake(f"request {number[at]}", f"{sentence}; {cycles}"))
 
-    def _count_tenants(self, names: list[str], late: NDArray[np.bool_], sojourn: Ints, service: Ints) -> None:
+    def _count_tenants(
+        self, names: list[str], served: NDArray[np.bool_], late: NDArray[np.bool_], sojourn: Ints, service: Ints
+    ) -> None:
         places: dict[str, int] = {}
         group = np.array([places.setdefault(name, len(places)) for name in names])
         for name, place in places.items():
-            own = group == place
+            own = (group == place) & served
             counted = {"requests": int(own.sum()), "in_time": int((own & ~late).sum())}
             counted |= {"sojourn": sum_of(sojourn[own]), "service": sum_of(service[own])}
+            counted |= {"turned_away": int(((group == place) & ~served).sum())}
             self._tenants.setdefault(name, Counter()).update(counted)
 
     def _keep(self, latency: Ints, wait: Ints) -> None:
@@ -209,7 +250,7 @@ class Collector:
         if self._latency.exact and warmup.requests >= self._requests:
             text = f"leaves out {warmup.requests} requests of {self._requests}"
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
-        span, waited = swept.now - swept.first_cycle, self._sojourn - self._service
+        span, came = swept.now - swept.first_cycle, self._requests + self._away
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -217,15 +258,16 @@ class Collector:
             misses=self._misses,
             first_arrival=swept.first_cycle,
             last_finish=self._last_finish,
-            service_cycles=self._service,
+            service_cycles=self._taken,
             warmup=warmup,
             latency=self._latency.distribution(warmup.requests, confidence),
             wait=self._wait.distribution(warmup.requests, confidence),
-            little=Little(swept.waiting_area + swept.running_area, self._sojourn, self._requests, span),
-            little_waiting=Little(swept.waiting_area, waited, self._requests, span),
+            little=Little(swept.waiting_area + swept.running_area, self._sojourn, came, span),
+            little_waiting=Little(swept.waiting_area, self._waited, came, span),
             most_waiting=swept.most_waiting,
             most_inside=swept.most_inside,
             windows=swept.windows,
             tenants={name: Tenant(name, **counts) for name, counts in sorted(self._tenants.items())},
             memory_requests=self._most_ahead,
+            turned_away=self._away,
         )

@@ -1,4 +1,5 @@
-"""How many requests wait and run at each cycle: areas, largest numbers, windows over time. Whole numbers, exact."""
+"""How many requests wait and run at each cycle, and on how many servers: areas, largest numbers, windows over time.
+Whole numbers, exact."""
 
 from __future__ import annotations
 
@@ -17,12 +18,14 @@ WINDOWS = 256
 
 @dataclass(frozen=True)
 class Window:
-    """Part of a run: `width_cycles` from `start_cycle`, and the sums over them of requests waiting and running."""
+    """Part of a run: `width_cycles` from `start_cycle`, and the sums over them of requests waiting and running, and of
+    servers taken."""
 
     start_cycle: int
     width_cycles: int
     waiting_cycles: int
     running_cycles: int
+    taken_cycles: int
     finished: int
 
     @property
@@ -35,51 +38,57 @@ class Window:
         """Requests that run, on average over the window."""
         return self.running_cycles / self.width_cycles
 
+    @property
+    def taken(self) -> float:
+        """Servers taken, on average over the window."""
+        return self.taken_cycles / self.width_cycles
+
 
 class Population:
     """Sweeps over changes in the order of time. At each cycle all changes of that cycle take effect together.
 
     >>> population = Population()
-    >>> population.apply(np.array([0, 2, 2, 5]), np.array([1, 1, -1, 0]), np.array([0, 0, 1, -1]))
+    >>> starts = np.array([0, 0, 1, -1])
+    >>> population.apply(np.array([0, 2, 2, 5]), np.array([1, 1, -1, 0]), starts, 2 * starts)
     >>> population.waiting_area, population.running_area, population.most_waiting
     (5, 3, 1)
     """
 
     def __init__(self) -> None:
-        self.waiting = self.running = 0
+        self.waiting = self.running = self.taken = 0
         self.waiting_area = self.running_area = 0
         self.most_waiting = self.most_inside = 0
         self.first_cycle = self.now = -1
         self._width = 1
-        self._sums = [[0] * WINDOWS for _ in range(3)]
+        self._sums = [[0] * WINDOWS for _ in range(4)]
 
-    def apply(self, times: Ints, waiting: Ints, running: Ints) -> None:
-        """Changes at `times` (in any order, none before those of earlier calls) of the numbers waiting and running.
+    def apply(self, times: Ints, waiting: Ints, running: Ints, taken: Ints) -> None:
+        """Changes at `times` (in any order, none before those of earlier calls) of the numbers waiting and running, and
+        of servers taken.
 
-        Shape [changes] each. A request changes `running` by +1 when it starts and by -1 when it finishes.
+        Shape [changes] each. A request changes `running` by +1 when it starts and by -1 when it finishes; what changes
+        it by -1 and `waiting` by +1 at once is a pause.
         """
         if not len(times):
             return
         order = np.argsort(times, kind="stable")
-        times, waiting, running = times[order], waiting[order], running[order]
+        times, waiting, running, taken = times[order], waiting[order], running[order], taken[order]
         firsts = np.flatnonzero(np.diff(times, prepend=times[0] - 1))
         if self.first_cycle < 0:
             self.first_cycle = self.now = int(times[0])
         waits = np.cumsum(np.add.reduceat(waiting, firsts)) + self.waiting
         runs = np.cumsum(np.add.reduceat(running, firsts)) + self.running
+        servers = np.cumsum(np.add.reduceat(taken, firsts)) + self.taken
         self.most_waiting = max(self.most_waiting, int(waits.max()))
         self.most_inside = max(self.most_inside, int((waits + runs).max()))
-        self._sweep(
-            times,
-            times[firsts],
-            np.concatenate([[self.waiting], waits]),
-            np.concatenate([[self.running], runs]),
-            running < 0,
-        )
-        self.waiting, self.running, self.now = int(waits[-1]), int(runs[-1]), int(times[-1])
+        before = ((self.waiting, waits), (self.running, runs), (self.taken, servers))
+        levels = [np.concatenate([[level], levels]) for level, levels in before]
+        self._sweep(times, times[firsts], levels, (running < 0) & (waiting == 0))
+        self.waiting, self.running, self.taken = int(waits[-1]), int(runs[-1]), int(servers[-1])
+        self.now = int(times[-1])
 
-    def _sweep(self, times: Ints, distinct: Ints, waits: Ints, runs: Ints, finishes: NDArray[np.bool_]) -> None:
-        """Adds areas and finishes up to the last of the times, window by window."""
+    def _sweep(self, times: Ints, distinct: Ints, levels: list[Ints], finishes: NDArray[np.bool_]) -> None:
+        """Adds areas and finishes up to the last of the times, window by window; `levels`: waiting, running, taken."""
         end = int(distinct[-1])
         while end > self.first_cycle + self._width * WINDOWS:
             self._sums = [_in_pairs(each) for each in self._sums]
@@ -90,7 +99,7 @@ class Population:
         edges[-1] = end
         knots = np.concatenate([[self.now], distinct])
         done = np.searchsorted(times[finishes], edges, side="right")
-        until = [_integral(knots, waits, edges), _integral(knots, runs, edges), done.tolist()]
+        until = [*(_integral(knots, each, edges) for each in levels), done.tolist()]
         self.waiting_area += until[0][-1]
         self.running_area += until[1][-1]
         # A request that finishes at the edge was at work up to it: it counts for the window that ends there.

@@ -53,7 +53,8 @@ class Little:
 
 @dataclass(frozen=True)
 class Tenant:
-    """One tenant's requests: how many, how many in time, their cycles from arrival (and from start) to finish.
+    """One tenant's requests: how many were served, how many of these in time, their cycles in the system and with
+    threads; and how many more were turned away.
 
     >>> Tenant("a", requests=2, in_time=1, sojourn=30, service=20).slowdown
     1.5
@@ -64,6 +65,7 @@ class Tenant:
     in_time: int
     sojourn: int
     service: int
+    turned_away: int = 0
 
     @property
     def slowdown(self) -> float:
@@ -76,7 +78,9 @@ class Serving:
     """A run from its first arrival to its last finish.
 
     `latency` (arrival to finish) and `wait` (arrival to start) are without the `warmup`; all else is of the whole run.
-    `misses`: requests that finish after they were due. `waiting`, `inside`: see `Little`, for the queue and the system.
+    `requests`: those that finish; `misses`: of these, those that finish after they were due. `turned_away`: those that
+    never start, who are in the system until then. `waiting`, `inside`: see `Little`, for the queue and the system; a
+    request that is paused waits again. `service_cycles`: of all servers.
     `memory_requests`: the most requests that had to be remembered at once because an earlier one was not finished.
     """
 
@@ -97,6 +101,7 @@ class Serving:
     windows: tuple[Window, ...]
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
     memory_requests: int = 0
+    turned_away: int = 0
 
     @property
     def span_cycles(self) -> int:
@@ -125,17 +130,17 @@ class Serving:
     @property
     def utilization_over_time(self) -> tuple[float, ...]:
         """The same for each of the `windows`."""
-        return tuple(each.running / self.servers for each in self.windows)
+        return tuple(each.taken / self.servers for each in self.windows)
 
     @property
     def fairness_goodput(self) -> float:
         """Jain's index over the tenants' requests in time, each as a share of what the tenant asked for."""
-        return jain([each.in_time / each.requests for each in self.tenants.values()])
+        return jain([each.in_time / (each.requests + each.turned_away) for each in self.tenants.values()])
 
     @property
     def fairness_slowdown(self) -> float:
         """Jain's index over the tenants' slowdowns."""
-        return jain([each.slowdown for each in self.tenants.values()])
+        return jain([each.slowdown for each in self.tenants.values() if each.requests])
 
     @property
     def fairness_throughput(self) -> float:

@@ -30,7 +30,7 @@ def serving_text(found: Serving) -> str:
     state = "settled" if found.warmup.settled else "not settled: the run is too short for what it shows"
     law = "holds exactly" if not found.little.difference and not found.little_waiting.difference else "is broken"
     lines = [
-        f"SERVING: {found.requests:,} requests on {found.servers} threads",
+        f"SERVING: {found.requests:,} requests on {found.servers} threads{_away(found)}",
         f"{rates}, {late}",
         f"latency in ms: {_distribution(found.latency, found.frequency_mhz)}",
         f"wait in ms: {_distribution(found.wait, found.frequency_mhz)}",
@@ -41,6 +41,10 @@ def serving_text(found: Serving) -> str:
         fair = f"of slowdowns {found.fairness_slowdown:.3f}, of goodput {found.fairness_goodput:.3f}"
         lines.append(f"fairness between models (Jain): {fair}")
     return "\n".join(lines)
+
+
+def _away(found: Serving) -> str:
+    return f"; {found.turned_away:,} more turned away" if found.turned_away else ""
 
 
 def _distribution(found: Distribution, frequency_mhz: float) -> str:
@@ -61,6 +65,7 @@ def serving_json(found: Serving) -> dict[str, Any]:
         "requests": found.requests,
         "servers": found.servers,
         "misses": found.misses,
+        "turned_away": found.turned_away,
         "throughput_per_second": found.throughput_per_second,
         "goodput_per_second": found.goodput_per_second,
         "utilization": found.utilization,

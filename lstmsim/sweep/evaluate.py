@@ -32,7 +32,7 @@ from lstmsim.workload.scenario import Chip, Job, Scenario
 __all__ = ["MODEL_VERSION", "NUMBERS", "Outcome", "adders", "compute_chunk", "digest", "numbers_of", "point_key"]
 
 #: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
-MODEL_VERSION = 2
+MODEL_VERSION = 3
 
 #: The numbers of a row that was simulated, in this order; cycles by name are summed over the cores.
 NUMBERS = (
@@ -217,7 +217,14 @@ def scenario_key(scenario: Scenario) -> str:
     jobs = [[_model_digest(job.model), *(getattr(job, key) for key in _JOB_KEYS)] for job in scenario.jobs]
     chip = scenario.chip
     cores = [_core_digest(core) for core in chip.cores] if isinstance(chip, ColumnNpu | RowNpu) else [repr(chip)]
-    return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs])
+    return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs, *_beside_cores(chip)])
+
+
+def _beside_cores(chip: Chip) -> list[Any]:
+    """What the cores of a chip share."""
+    if not isinstance(chip, ColumnNpu):
+        return []
+    return [None if chip.memory is None else asdict(chip.memory), asdict(chip.exchange)]
 
 
 def value_key(resolver: Resolver, values: Mapping[str, Value]) -> str:

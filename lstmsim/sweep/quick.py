@@ -84,6 +84,10 @@ class Prepared:
         self.chip = scenario.chip
         self.core_entries: list[dict[str, Any]] = document.data["chip"]["cores"]
         self.job_entries: list[dict[str, Any]] = document.data["jobs"]
+        # jobs over several cores, and weights that must find room, are checked all together
+        self.shared = any(job.split for job in scenario.jobs) or any(
+            core.get("weight_kib") is not None for core in self.core_entries
+        )
         self.first_job = _starts(self.job_entries)
         self.first_core = _starts(self.core_entries)
         self.chips: dict[tuple[_Changes, ...], ColumnNpu | None] = {}
@@ -91,7 +95,7 @@ class Prepared:
 
     def scenario(self, assignments: Assignments) -> Scenario | None:
         """The scenario with those numbers, `InputError` if they do not fit together, None if it must be read anew."""
-        if not isinstance(self.chip, ColumnNpu):
+        if not isinstance(self.chip, ColumnNpu) or self.shared:
             return None
         cores: list[dict[str, int]] = [{} for _ in self.core_entries]
         jobs: list[dict[str, int]] = [{} for _ in self.job_entries]

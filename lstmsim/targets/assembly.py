@@ -152,7 +152,7 @@ def assemble(
         task = Task(
             *(job.name, each.variants, each.buffers, each.cores, job.arrival, job.frame_interval),
             *(rank, from_arrival, job.after, each.partners, each.content),
-            *(job.affinity, job.preempts, job.queue_limit, job.patience),
+            *(job.affinity, job.preempts and not each.partners, job.queue_limit, job.patience),
         )
         tasks.append(task)
     described = machine() if machine else tuple(parts.core(kinds[each], each) for each in cores)

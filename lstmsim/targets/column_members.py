@@ -40,8 +40,6 @@ class Members:
         unlike = [each for each in place if self.chip.cores[each] != first]
         if unlike:
             return f"the cores of a job that is split must be equal, and core {unlike[0]} is not like core {place[0]}"
-        if job.preempts:
-            return "a job that is split does not stop others: leave out `preempts`"
         for core in dict.fromkeys(place):
             times = place.count(core)
             if times > 1 and job.split != "layers":

@@ -68,4 +68,6 @@ class RowNpu:
 
     def check(self, job: Job) -> None:
         """Raise `InputError` if no core that the job may use can run it."""
+        if job.split:
+            raise InputError(Mistake(f"job {job.name}: split", "a row-wise NPU runs a job on one core: leave it out"))
         check_cores(self.cores, job)

@@ -25,9 +25,15 @@ def script() -> Any:
     return run.load("serving")
 
 
+def study() -> Any:
+    from experiments.serving import study
+
+    return study
+
+
 @cache
 def small() -> Any:
-    return script().results(small=True)
+    return study().results(small=True)
 
 
 def expected() -> str:
@@ -56,10 +62,10 @@ def test_a_small_run_is_a_part_of_the_whole() -> None:
 
 
 def test_the_same_requests_give_the_same_numbers() -> None:
-    script().served.cache_clear()
-    script().requests.cache_clear()
-    machine, (load,) = script().machines()[0], script().LOADS[:1]
-    assert script().served(machine, load * small().reference) == small().runs[machine][load]
+    study().served.cache_clear()
+    study().requests.cache_clear()
+    machine, (load,) = study().machines()[0], study().LOADS[:1]
+    assert study().served(machine, load * small().reference) == small().runs[machine][load]
 
 
 def test_theory_and_laws_hold() -> None:
@@ -77,14 +83,14 @@ def test_free_threads_are_noticed() -> None:
     times = ((0, 0, 10), (0, 10, 20), (5, 20, 30))
     jobs = tuple(SimpleNamespace(arrival=one, start=two, finish=three) for one, two, three in times)
     report: Report = SimpleNamespace(jobs=jobs)  # type: ignore[assignment]
-    assert script().idle_while_waiting(report, 1) == 0
-    assert script().idle_while_waiting(report, 2) == 20
-    assert script().idle_while_waiting(report, 3) == 5 + 2 * 5 + 10
+    assert study().idle_while_waiting(report, 1) == 0
+    assert study().idle_while_waiting(report, 2) == 20
+    assert study().idle_while_waiting(report, 3) == 5 + 2 * 5 + 10
 
 
 def test_the_rows_that_stand_in_the_file_agree_with_theory() -> None:
     checks = rows(expected(), 6)
-    assert len(checks) <= script().CHECKS
+    assert len(checks) <= study().CHECKS
     assert {cells[0].split(",")[0] for cells in checks} == {"M/D/1", "M/D/4", "M/D/8", "M/G/1"}
     for cells in checks:
         wait, half = map(float, cells[3].split(" ± "))
@@ -95,38 +101,38 @@ def test_the_rows_that_stand_in_the_file_agree_with_theory() -> None:
 
 
 def test_latencies_grow_with_the_load_and_capacities_stay_below_the_peak() -> None:
-    names = {machine.name for machine in script().machines()}
+    names = {machine.name for machine in study().machines()}
     table = [cells for cells in rows(expected(), 8) if cells[0] in names]
-    assert len(table) == len(names) * len(script().LOADS)
+    assert len(table) == len(names) * len(study().LOADS)
     for one, two in pairwise(table):
         assert one[0] != two[0] or float(one[2].split()[0]) <= float(two[2].split()[0])
     most = {cells[0]: float(cells[3].replace(",", "")) for cells in rows(expected(), 5) if cells[0] in names}
-    assert max(most.values()) < 1.001 * script().peak()
-    for machine in script().machines():
-        assert most[machine.name] == pytest.approx(script().one_thread_rate(machine), abs=1) or machine.threads > 1
+    assert max(most.values()) < 1.001 * study().peak()
+    for machine in study().machines():
+        assert most[machine.name] == pytest.approx(study().one_thread_rate(machine), abs=1) or machine.threads > 1
         if machine.threads == 1:
             marked = {cells[1] for cells in table if cells[0] == machine.name and "full" in cells[7]}
-            share = most[machine.name] / script().one_thread_rate(script().machines()[6])
-            assert marked == {str(load) for load in script().LOADS if load >= share}
+            share = most[machine.name] / study().one_thread_rate(study().machines()[6])
+            assert marked == {str(load) for load in study().LOADS if load >= share}
 
 
 def test_the_bound_lies_where_the_table_breaks_it() -> None:
     p99 = {(cells[0], float(cells[1])): float(cells[3].split()[0]) for cells in rows(expected(), 8)}
     found = rows(expected(), 4)
-    assert len(found) == len(script().machines())
+    assert len(found) == len(study().machines())
     for name, low, high, _ in found:
         below = [value for (machine, load), value in p99.items() if machine == name and load <= float(low)]
         above = [value for (machine, load), value in p99.items() if machine == name and load >= float(high)]
         assert below
-        assert max(below) <= script().BOUND_MS < min(above, default=float("inf"))
-        assert 0 < float(high) - float(low) <= script().TOLERANCE
+        assert max(below) <= study().BOUND_MS < min(above, default=float("inf"))
+        assert 0 < float(high) - float(low) <= study().TOLERANCE
 
 
 def test_the_ep_is_the_one_of_the_search() -> None:
     """With 8,192 multipliers the search finds it among all; elsewhere the tree reaches the preset's."""
-    jobs = [{"model": f"deepbench-{name}"} for name in script().TASKS]
+    jobs = [{"model": f"deepbench-{name}"} for name in study().TASKS]
     cores = [{"npe": 8192, "ep": 8, "threads": 1, "tree_inputs": 16, "cat": 4, "tail_width": 64}]
     scenario = load_scenario({"chip": {"kind": "column-npu", "frequency_mhz": 260, "cores": cores}, "jobs": jobs})
-    assert script().best_ep(*script().SIZES[2]) == search(scenario, 8192).common.walk.chosen.ep
-    for cores_, npe, preset in script().SIZES[:2]:
-        assert script().best_ep(cores_, npe, preset) == script().known(preset).cores[0].ep
+    assert study().best_ep(*study().SIZES[2]) == search(scenario, 8192).common.walk.chosen.ep
+    for cores_, npe, preset in study().SIZES[:2]:
+        assert study().best_ep(cores_, npe, preset) == study().known(preset).cores[0].ep

@@ -43,9 +43,15 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
     assert orders == list(DISPATCH)
     assert table("dispatch")[0][0] == f"{ScenarioFile.model_fields['dispatch'].default}` (default)"
     keys = {row[0]: row[2] for row in table("key of a job entry")}
-    assert list(keys) == ["deadline", "priority"]
+    assert list(keys) == ["deadline", "priority", "queue_limit", "patience", "cores", "split"]
+    assert set(keys) <= set(JobEntry.model_fields)
     assert keys["priority"] == str(JobEntry.model_fields["priority"].default)
-    assert JobEntry.model_fields["deadline"].default is None
+    assert all(JobEntry.model_fields[key].default is None for key, said in keys.items() if said == "none")
+    whole = {row[0]: row[1] for row in table("key of the scenario")}
+    assert whole == {
+        "preemption": str(ScenarioFile.model_fields["preemption"].default).lower(),
+        "placement": ScenarioFile.model_fields["placement"].default,
+    }
 
 
 def test_limits_are_those_of_the_schema() -> None:

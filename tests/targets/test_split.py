@@ -1,157 +1,22 @@
-"""One model on several cores: against the cycle-stepped model of section 9, by hand, refusals, when it pays."""
+"""One model on several cores: by hand, refusals, weights, when it pays."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 from lstmsim.engines import reference
 from lstmsim.errors import InputError
-from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.targets.column_lowering import lower
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
-from lstmsim.targets.column_phases import model_phases
-from lstmsim.targets.column_split import (
-    layer_runs,
-    share_weights,
-    split_operations_per_step,
-    split_phases,
-    split_refusal,
-)
-from lstmsim.targets.column_tiles import ARRAY
+from lstmsim.targets.column_split import share_weights, split_phases, split_refusal
 from lstmsim.targets.memory import Memory
-from lstmsim.workload.cell import Cell, stage_of
-from lstmsim.workload.cells import CELLS, cell, graph
+from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job
-from tests.oracle import split as oracle
-from tests.strategies import cores_of_a_chip, models
-
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "250"))
-
-#: Cells that send more than one vector of a row block.
-OWN_CELLS = (
-    Cell(
-        "the one later than the other",
-        (stage_of("a[x h] b[x h]"), stage_of("n[x q r]")),
-        graph("at sigmoid a; bt tanh b; p multiply at bt; q quantize p; r quantize at; s tanh n; h' quantize s"),
-        {"h": "h'"},
-    ),
-    Cell(
-        "both at once",
-        (stage_of("a[x h] b[x h]"), stage_of("n[r q]")),
-        graph("at sigmoid a; bt tanh b; r quantize at; q quantize bt; s tanh n; h' quantize s"),
-        {"h": "h'"},
-    ),
-    Cell(
-        "h before the second product",
-        (stage_of("a[x h]"), stage_of("p[m]")),
-        graph("at sigmoid a; ct multiply at c; h' quantize ct; m quantize at; pt tanh p; c' add pt c"),
-        {"h": "h'", "c": "c'"},
-    ),
-)
-
-
-def issues(trace: Trace, core: int, unit: int) -> list[tuple[int, int]]:
-    """Cycle and thread of every issue on a unit."""
-    names = ("core", "unit", "start", "context", "count", "cycles")
-    rows = zip(*(trace.issue(name).tolist() for name in names), strict=True)
-    return sorted(
-        (start + number * cycles, context)
-        for on, which, start, context, count, cycles in rows
-        if (on, which) == (core, unit)
-        for number in range(count)
-    )
-
-
-@st.composite
-def splits(draw: st.DrawFn) -> tuple[ColumnCore, Exchange, Job, tuple[int, ...]]:
-    """A job that is split, and cores for it."""
-    model = draw(models(tuple(CELLS)))
-    if draw(st.booleans()) and not any(layer.cell.projected for layer in model.layers):
-        own = [draw(st.sampled_from(OWN_CELLS)) if layer.cell.recurrent else layer.cell for layer in model.layers]
-        layers = tuple(replace(layer, cell=cell) for layer, cell in zip(model.layers, own, strict=True))
-        model = Model("m", layers, model.layer_order)
-    split = draw(st.sampled_from(["rows", "layers"]))
-    members = draw(st.integers(2, 4 if split == "rows" else max(2, min(3, len(model.layers)))))
-    core = draw(cores_of_a_chip())
-    assume(split_refusal(model, core, split, members) is None)
-    place = tuple(draw(st.permutations(range(members))))
-    if split == "layers":
-        place = tuple(draw(st.lists(st.integers(0, 2), min_size=members, max_size=members)))
-        assume(max(map(place.count, place)) <= core.threads)
-    exchange = Exchange(draw(st.sampled_from([0, 1, 2, 8, 30])), draw(st.sampled_from([1, 2, 3, 7, 64])))
-    arrival, interval = draw(st.sampled_from([0, 0, 13])), draw(st.sampled_from([0, 0, 7, 90]))
-    return core, exchange, Job("j", model, draw(st.integers(1, 4)), arrival, interval, place, split=split), place
-
-
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(splits())
-def test_random_splits_as_the_cycle_stepped_model_has_them(
-    case: tuple[ColumnCore, Exchange, Job, tuple[int, ...]],
-) -> None:
-    core, exchange, job, place = case
-    chip = ColumnNpu("c", 260, (core,) * (max(place) + 1), None, exchange)
-    program = lower(chip, [job])
-    trace = reference.run(program)
-    finish, cores = oracle.simulate_split(job, core, place, exchange)
-    assert trace.makespan_cycles == finish
-    for on in set(place):
-        assert issues(trace, on, ARRAY) == cores[on].issued
-    assert work(program) == sum(each.macs for each in cores.values()) == job.macs
-    operations = sum(len(phase.body.operations) for phase in phases_of(program))
-    assert operations <= split_operations_per_step(job.model, core, job.split, len(place))
-
-
-def phases_of(program: Program) -> tuple[Any, ...]:
-    return program.tasks[0].phases(program.cores[program.tasks[0].cores[0]].kind)
-
-
-def work(program: Program) -> int:
-    """Multiply-accumulates of a program's one task."""
-    return sum(
-        phase.repeat * operation.work * operation.count
-        for phase in phases_of(program)
-        for operation in phase.body.operations
-    )
-
-
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(models(tuple(CELLS)), cores_of_a_chip(), st.integers(1, 3), st.sampled_from(["rows", "layers"]))
-def test_one_member_does_what_an_unsplit_job_does(model: Model, core: ColumnCore, steps: int, split: str) -> None:
-    assume(core.refusal(model) is None)
-    if split == "layers":
-        assume(not any(layer.bidirectional for layer in model.layers))
-        model = Model("m", model.layers, "step")
-    assert split_phases(model, core, steps, split, (0,), Exchange()) == model_phases(model, core, steps)
-
-
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(models(("rnn", "lstm", "dense")), st.integers(1, 3))
-def test_runs_are_the_best_of_all_cuts(model: Model, members: int) -> None:
-    assume(members <= len(model.layers))
-    assert list(layer_runs(model, members)) == oracle.runs(model, members)
-
-
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(splits(), st.integers(1, 20))
-def test_a_slower_exchange_never_ends_sooner(
-    case: tuple[ColumnCore, Exchange, Job, tuple[int, ...]], more: int
-) -> None:
-    core, exchange, job, place = case
-    assume(len(set(place)) == len(place))
-    ends = []
-    for latency in (exchange.latency_cycles, exchange.latency_cycles + more):
-        chip = ColumnNpu("c", 260, (core,) * (max(place) + 1), None, replace(exchange, latency_cycles=latency))
-        ends.append(reference.run(lower(chip, [job])).makespan_cycles)
-    assert ends[0] <= ends[1]
-
+from tests.splits import issues, phases_of, work
 
 LSTM = cell("lstm")
 SMALL = {"npe": 64, "ep": 4, "vp": 16}
@@ -274,16 +139,19 @@ def test_weights_that_do_not_fit_are_streamed_to_each_member(split: str, place: 
         if kib == 64:
             assert not streams
             continue
-        # what is not streamed, and room for two row blocks of each member, fits on its core
-        streamed = {each.place[:3] for each in streams}
-        tiles = [each for phase in phases_of(program) for each in phase.body.operations if each.label == "mvm"]
-        if split == "layers":
-            kept: dict[int, int] = {}
-            for each in tiles:
-                if each.place[:3] not in streamed:
-                    on = place[each.member]
-                    kept[on] = kept.get(on, 0) + each.work * each.count
-            assert all(weights + 2 * 16 * 128 * place.count(on) <= 8 * 1024 for on, weights in kept.items())
+        streamed = {(each.place[:3], each.takes) for each in streams}
+        assert streamed
+        for on in set(place):
+            kept = sum(
+                each.work * each.count
+                for phase in phases_of(program)
+                for each in phase.body.operations
+                # weight buffers come after the accumulators of all members
+                if each.label == "mvm" and place[each.member] == on
+                if (each.place[:3], each.member + len(place)) not in streamed
+            )
+            # beside what stays there is room for two row blocks of each member
+            assert kept + 2 * 16 * 128 * place.count(on) <= 8 * 1024
     assert ends[0] < ends[1]
 
 
@@ -324,10 +192,18 @@ def test_shares_may_fit_where_the_whole_does_not() -> None:
         lower(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=3),) * 2), [Job("j", model, 2, split="rows")])
 
 
-def test_a_split_job_does_not_preempt() -> None:
+def test_a_split_job_does_not_preempt_and_is_not_stopped() -> None:
     chip = ColumnNpu("c", 260, (ColumnCore(**SMALL),) * 2)
-    with pytest.raises(InputError, match="does not stop others"):
-        lower(chip, [Job("j", stack(1, 8), 2, split="rows", dispatch="priority", preempts=True)])
+    order: dict[str, Any] = {"dispatch": "priority", "preempts": True}
+    first = Job("a", stack(1, 16), 9, split="rows", **order)
+    urgent = Job("b", stack(1, 16), 2, 100, priority=9, **order)
+    last = Job("c", stack(1, 16), 2, 700, split="rows", priority=10, **order)
+    trace = reference.run(lower(chip, [first, urgent, last]))
+    a, b, c = trace.task("finish").tolist()
+    assert a == reference.run(lower(chip, [first])).makespan_cycles
+    assert trace.task("admitted").tolist() == [0, a, b]
+    assert c > b
+    assert len(trace.pauses) == 0
 
 
 def test_exchange_numbers_are_checked() -> None:

@@ -26,7 +26,7 @@ __all__ = [
 FIRST_TRACK = 1000
 
 _WINDOWS = 300
-_STALLS = ("hazard", "input", "backpressure", "dispatch")
+_STALLS = ("hazard", "input", "backpressure", "dispatch", "reload", "weights")
 
 
 def chip_process(timeline: Timeline) -> int:
