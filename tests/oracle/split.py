@@ -154,6 +154,7 @@ class SplitCore(OracleCore):
 
     def step(self, now: int) -> str:
         name = super().step(now)
+        self.names[name] = self.names.get(name, 0) + 1
         if name == "busy":
             self.issued.append((now, self.active))
         return name
@@ -162,7 +163,7 @@ class SplitCore(OracleCore):
 def simulate_split(
     job: Job, core: ColumnCore, place: Sequence[int], exchange: Exchange
 ) -> tuple[int, dict[int, SplitCore]]:
-    """The finish of a job alone on its cores, and these."""
+    """The finish of a job alone on its cores, and these with their cycles by name from its arrival on."""
     members = [Member(job, core, number, len(place)) for number in range(len(place))]
     cores = {on: SplitCore(core, [], exchange=exchange) for on in place}
     seen: dict[int, Seen] = {on: {} for on in place}
@@ -182,14 +183,16 @@ def simulate_split(
             for node in layer.cell.nodes:
                 others = readers.get((number, node.name), set()) - {on}
                 member.targets[number, node.name] = [seen[other] for other in others]
-    now = job.arrival
-    while not all(member.over for member in members):
+    now, finish = job.arrival, NEVER
+    while now < finish:
         for each in cores.values():
             each.tail(now)
         for each in cores.values():
             each.link(now)
             each.step(now)
         now += 1
-    outputs = [layer.cell.states["h"] for layer in job.model.layers]
-    last = max(at for each in seen.values() for (key, name, _), at in each.items() if name == outputs[key[0]])
-    return max(last, *(member.through for member in members)), cores
+        if finish == NEVER and all(member.over for member in members):
+            outputs = [layer.cell.states["h"] for layer in job.model.layers]
+            visible = [at for each in seen.values() for (key, name, _), at in each.items() if name == outputs[key[0]]]
+            finish = max(*visible, *(member.through for member in members))
+    return finish, cores
