@@ -1,11 +1,65 @@
-"""What tests of split jobs have in common: issues of a trace, phases and work of a program."""
+"""What tests of split jobs have in common: random ones, issues of a trace, phases and work of a program."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
 
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.targets.column_npu import ColumnCore, Exchange
+from lstmsim.targets.column_split import split_refusal
+from lstmsim.workload.cell import Cell, stage_of
+from lstmsim.workload.cells import CELLS, graph
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+from tests.strategies import cores_of_a_chip, models
+
+#: Cells that send more than one vector of a row block.
+OWN_CELLS = (
+    Cell(
+        "the one later than the other",
+        (stage_of("a[x h] b[x h]"), stage_of("n[x q r]")),
+        graph("at sigmoid a; bt tanh b; p multiply at bt; q quantize p; r quantize at; s tanh n; h' quantize s"),
+        {"h": "h'"},
+    ),
+    Cell(
+        "both at once",
+        (stage_of("a[x h] b[x h]"), stage_of("n[r q]")),
+        graph("at sigmoid a; bt tanh b; r quantize at; q quantize bt; s tanh n; h' quantize s"),
+        {"h": "h'"},
+    ),
+    Cell(
+        "h before the second product",
+        (stage_of("a[x h]"), stage_of("p[m]")),
+        graph("at sigmoid a; ct multiply at c; h' quantize ct; m quantize at; pt tanh p; c' add pt c"),
+        {"h": "h'", "c": "c'"},
+    ),
+)
+
+
+@st.composite
+def splits(draw: st.DrawFn) -> tuple[ColumnCore, Exchange, Job, tuple[int, ...]]:
+    """A job that is split, and cores for it."""
+    model = draw(models(tuple(CELLS)))
+    if draw(st.booleans()) and not any(layer.cell.projected for layer in model.layers):
+        own = [draw(st.sampled_from(OWN_CELLS)) if layer.cell.recurrent else layer.cell for layer in model.layers]
+        layers = tuple(replace(layer, cell=cell) for layer, cell in zip(model.layers, own, strict=True))
+        model = Model("m", layers, model.layer_order)
+    split = draw(st.sampled_from(["rows", "layers"]))
+    members = draw(st.integers(2, 4 if split == "rows" else max(2, min(3, len(model.layers)))))
+    core = draw(cores_of_a_chip())
+    assume(split_refusal(model, core, split, members) is None)
+    place = tuple(draw(st.permutations(range(members))))
+    if split == "layers":
+        place = tuple(draw(st.lists(st.integers(0, 2), min_size=members, max_size=members)))
+        assume(max(map(place.count, place)) <= core.threads)
+    exchange = Exchange(draw(st.sampled_from([0, 1, 2, 8, 30])), draw(st.sampled_from([1, 2, 3, 7, 64])))
+    arrival, interval = draw(st.sampled_from([0, 0, 13])), draw(st.sampled_from([0, 0, 7, 90]))
+    return core, exchange, Job("j", model, draw(st.integers(1, 4)), arrival, interval, place, split=split), place
 
 
 def issues(trace: Trace, core: int, unit: int) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from lstmsim.targets.column_lowering import lower
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.workload.scenario import Job
 from tests.oracle import split as oracle
-from tests.targets.test_split_random import splits
+from tests.splits import splits
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "250"))
 

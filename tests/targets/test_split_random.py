@@ -16,61 +16,16 @@ from lstmsim.targets.column_split import (
     layer_runs,
     split_operations_per_step,
     split_phases,
-    split_refusal,
 )
 from lstmsim.targets.column_tiles import ARRAY
-from lstmsim.workload.cell import Cell, stage_of
-from lstmsim.workload.cells import CELLS, graph
+from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 from tests.oracle import split as oracle
-from tests.splits import issues, phases_of, work
+from tests.splits import issues, phases_of, splits, work
 from tests.strategies import cores_of_a_chip, models
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "250"))
-
-#: Cells that send more than one vector of a row block.
-OWN_CELLS = (
-    Cell(
-        "the one later than the other",
-        (stage_of("a[x h] b[x h]"), stage_of("n[x q r]")),
-        graph("at sigmoid a; bt tanh b; p multiply at bt; q quantize p; r quantize at; s tanh n; h' quantize s"),
-        {"h": "h'"},
-    ),
-    Cell(
-        "both at once",
-        (stage_of("a[x h] b[x h]"), stage_of("n[r q]")),
-        graph("at sigmoid a; bt tanh b; r quantize at; q quantize bt; s tanh n; h' quantize s"),
-        {"h": "h'"},
-    ),
-    Cell(
-        "h before the second product",
-        (stage_of("a[x h]"), stage_of("p[m]")),
-        graph("at sigmoid a; ct multiply at c; h' quantize ct; m quantize at; pt tanh p; c' add pt c"),
-        {"h": "h'", "c": "c'"},
-    ),
-)
-
-
-@st.composite
-def splits(draw: st.DrawFn) -> tuple[ColumnCore, Exchange, Job, tuple[int, ...]]:
-    """A job that is split, and cores for it."""
-    model = draw(models(tuple(CELLS)))
-    if draw(st.booleans()) and not any(layer.cell.projected for layer in model.layers):
-        own = [draw(st.sampled_from(OWN_CELLS)) if layer.cell.recurrent else layer.cell for layer in model.layers]
-        layers = tuple(replace(layer, cell=cell) for layer, cell in zip(model.layers, own, strict=True))
-        model = Model("m", layers, model.layer_order)
-    split = draw(st.sampled_from(["rows", "layers"]))
-    members = draw(st.integers(2, 4 if split == "rows" else max(2, min(3, len(model.layers)))))
-    core = draw(cores_of_a_chip())
-    assume(split_refusal(model, core, split, members) is None)
-    place = tuple(draw(st.permutations(range(members))))
-    if split == "layers":
-        place = tuple(draw(st.lists(st.integers(0, 2), min_size=members, max_size=members)))
-        assume(max(map(place.count, place)) <= core.threads)
-    exchange = Exchange(draw(st.sampled_from([0, 1, 2, 8, 30])), draw(st.sampled_from([1, 2, 3, 7, 64])))
-    arrival, interval = draw(st.sampled_from([0, 0, 13])), draw(st.sampled_from([0, 0, 7, 90]))
-    return core, exchange, Job("j", model, draw(st.integers(1, 4)), arrival, interval, place, split=split), place
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
