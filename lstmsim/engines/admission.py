@@ -128,12 +128,12 @@ def take_out(T: Any, S: Any, group: int) -> None:
     S[q + WAITERS] -= 1
 
 
-def hold_back(T: Any, S: Any, group: int, now: int) -> None:
+def hold_back(T: Any, S: Any, R: Any, group: int, now: int) -> None:
     """The first task of a group finds no place: perhaps it asks another to pause; it keeps those behind it off."""
     q, r = S[S_GROUP] + group * S_GROUP_SIZE, T[T_GROUP] + group * T_GROUP_SIZE
     head = S[q + WAITING]
     if T[T[T[T_TASK] + S[head + 2] * T_TASK_SIZE + TRAIT] + PREEMPTS] > 0:
-        ask(T, S, r, S[head], now)
+        ask(T, S, R, r, S[head], now)
     for a in range(T[r + OWN0], T[r + OWN_END]):
         S[S[S_CORE] + T[a] * S_CORE_SIZE + KEPT] = S[PASS]
     if T[r + LOOSE] == 0:
@@ -179,7 +179,7 @@ def go_on(T: Any, S: Any, W: Any, p: int, e: int, now: int) -> None:
     place(T, S, W, p, task, S[e + TURN], came, now, phase, iteration)
 
 
-def admit(T: Any, S: Any, W: Any, now: int, round: int) -> None:
+def admit(T: Any, S: Any, R: Any, W: Any, now: int, round: int) -> None:
     """Place whoever finds a place, in the order of rank, arrival and position; who finds none keeps others off.
 
     Tasks that may use the same places are a group: where its first finds none, none of them does.
@@ -194,7 +194,7 @@ def admit(T: Any, S: Any, W: Any, now: int, round: int) -> None:
         trait = T[T[T_TASK] + task * T_TASK_SIZE + TRAIT]
         p = best_place(T, S, r, trait)
         if p < 0:
-            hold_back(T, S, group, now)
+            hold_back(T, S, R, group, now)
             loose = loose or T[r + LOOSE] > 0
         else:
             take_out(T, S, group)

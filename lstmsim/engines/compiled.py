@@ -29,7 +29,7 @@ _ORDER = {
     "naming": ("name_of", "next_change", "account", "take"),
     "issuing": ("choose", "record", "issue", "turn"),
     "contents": ("holds", "has_room", "make_room", "enter", "let_go"),
-    "pausing": ("movable", "rather", "victim", "note_boundary", "ask", "pause"),
+    "pausing": ("movable", "rather", "victim", "note_boundary", "note_halt", "ask", "pause"),
     "seating": (*("sit", "prepare", "begin", "fill", "note_seat", "place", "finish", "free", "leave"),),
     "admission": (
         *("best_place", "first_in_turn", "take_out", "hold_back", "bring_back", "turn_away", "go_on", "admit"),

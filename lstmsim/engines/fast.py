@@ -110,10 +110,13 @@ def run(program: Program, *, budget: int = BUDGET) -> Trace:
     switches = _table(done.switches, int(done.state[layout.SWITCHES]), len(SWITCH_COLUMNS))
     if not done.tables[layout.ENTWINED]:
         return Trace(by_time(issues), by_time(switches), done.tasks())
-    kind = switches[:, 1]
+    kind, issued = switches[:, 1], issues[:, 8] > 0
+    halts = issues[~issued][:, [0, 1, 2, 3, 4, *range(10, len(ISSUE_COLUMNS))]]
+    seats = switches[kind == layout.SEAT_ROW][:, 2:]
+    seats = seats[np.lexsort((seats[:, 1], seats[:, 0]))]
     pauses = switches[kind == layout.PAUSE_ROW][:, [2, 3, 4, 5, 0]]
     pauses = pauses[np.lexsort((pauses[:, 2], pauses[:, 1], pauses[:, 3]))]
-    return Trace(by_time(issues), by_time(switches[kind >= 0]), done.tasks(), pauses)
+    return Trace(by_time(issues[issued]), by_time(switches[kind >= 0]), done.tasks(), pauses, seats, by_time(halts))
 
 
 def totals(program: Program, *, skipping: bool = True, budget: int = BUDGET, check: bool = True) -> Totals:

@@ -16,6 +16,7 @@ from lstmsim.engines.layout import (
     CONTEXTS,
     COUNT,
     CYCLES,
+    ENDED,
     FIFO,
     FINE,
     FREE_AT,
@@ -146,6 +147,7 @@ def issue(T: Any, S: Any, R: Any, core: int, thread: int, u: int, now: int) -> i
     S[k + LAST] = max(S[k + LAST], start)
     if first and T[o + TAKES] >= 0:
         S[S[x + BUFFERS_AT] + T[o + TAKES] * S_BUFFER_SIZE + TAKEN] += 1
+    S[s + ENDED] = now + issues * cycles
     S[s + LEFT] -= issues
     if S[s + LEFT] == 0:
         complete(T, S, core, x, s, u, start)

@@ -100,9 +100,9 @@ LEAD, NEXT, PHASES_AT, BUFFERS_AT, STREAMS_AT, ROWS_AT = 9, 10, 11, 12, 13, 14
 #: whether it was asked to: 0 no, 1 yes, 2 yes, but it finishes there.
 FINISH, DONE_AT, CLEAR_AT, OPEN, RANK, ENTRY_PHASE, ENTRY_ITERATION = 15, 16, 17, 18, 19, 20, 21
 STOP_PHASE, STOP_ITERATION, ASKED, S_CONTEXT_SIZE = 22, 23, 24, 25
-#: A thread on a unit: its cursor, issues left of the operation under it, when that may issue, where its record is,
-#: until when what holds it.
-PHASE, ITERATION, POSITION, LEFT, READY, OPERATION, UNTIL, S_STREAM_SIZE = 0, 1, 2, 3, 4, 5, 6, 6 + N_CAUSES
+#: A thread on a unit: its cursor, issues left of the operation under it, when that may issue, where its record is, when
+#: the one before it was over, until when what holds it.
+PHASE, ITERATION, POSITION, LEFT, READY, OPERATION, ENDED, UNTIL, S_STREAM_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 7 + N_CAUSES
 #: A thread in a phase: where its starts are; iterations skipped so far, from the first skip to the end of the last;
 #: the cycle from which nobody waits for any of its starts so far. What lies before the boundary at which a thread
 #: begins counts as skipped.

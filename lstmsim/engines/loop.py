@@ -166,9 +166,9 @@ def drive(T: Any, S: Any, R: Any, W: Any) -> int:
         if arrive(T, S, now, 0):
             changed = True
         if changed:
-            admit(T, S, W, now, 0)
+            admit(T, S, R, W, now, 0)
             # those who follow one that was turned away in this very cycle
             round = 1
             while arrive(T, S, now, round):
-                admit(T, S, W, now, round)
+                admit(T, S, R, W, now, round)
                 round += 1

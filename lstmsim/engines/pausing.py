@@ -14,18 +14,22 @@ from lstmsim.engines.layout import (
     CONTEXT0,
     CONTEXTS,
     COUNT,
+    ENDED,
     ENTERED,
     ENTRY_ITERATION,
     ENTRY_PHASE,
     FINISH,
     FIRST0,
     FIRST_END,
+    ISSUE_SIZE,
     ITERATION,
+    KEEP,
     KEPT,
     LATER,
     LEAD,
     LEFT,
     LENGTH,
+    N_CAUSES,
     N_QUEUES,
     NEXT,
     OFFSET,
@@ -43,6 +47,7 @@ from lstmsim.engines.layout import (
     POSITION,
     RANK,
     REPEAT,
+    ROWS,
     ROWS_AT,
     S_CONTEXT,
     S_CONTEXT_SIZE,
@@ -66,6 +71,7 @@ from lstmsim.engines.layout import (
     TRAIT,
     TURN,
     UNITS,
+    UNTIL,
     VARIANT,
     WAITERS,
     WAITING,
@@ -132,7 +138,7 @@ def note_boundary(T: Any, S: Any, x: int, u: int) -> None:
         S[x + STOP_PHASE], S[x + STOP_ITERATION] = phase, iteration
 
 
-def ask(T: Any, S: Any, r: int, rank: int, now: int) -> None:
+def ask(T: Any, S: Any, R: Any, r: int, rank: int, now: int) -> None:
     """Ask one of the running tasks on the cores of a group to pause, if any can be asked."""
     x = victim(T, S, r, rank)
     if x < 0:
@@ -148,9 +154,22 @@ def ask(T: Any, S: Any, r: int, rank: int, now: int) -> None:
     for u in range(units):
         s = S[x + ROWS_AT] + u * S_STREAM_SIZE
         if S[s + LEFT] > 0 and passed(S, x, s):
+            if S[KEEP] > 0 and S[s + ENDED] < now - S[k + OFFSET]:
+                note_halt(T, S, R, x, u, now - S[k + OFFSET])
             close(S, x, s)
     if S[x + ASKED] == 1 and S[x + OPEN] == 0:
         S[x + FINISH] = max(S[x + CLEAR_AT], now + 1 - S[k + OFFSET])
+
+
+def note_halt(T: Any, S: Any, R: Any, x: int, u: int, now: int) -> None:
+    """Write down, as a row of the trace without issues, what held an operation back that is put off."""
+    core, s, row = S[x + AT_CORE], S[x + ROWS_AT] + u * S_STREAM_SIZE, S[ROWS] * ISSUE_SIZE
+    S[ROWS] += 1
+    context = (x - S[S_CONTEXT]) // S_CONTEXT_SIZE - T[T[T_CORE] + core * T_CORE_SIZE + CONTEXT0]
+    R[row], R[row + 1], R[row + 2], R[row + 3], R[row + 4] = now, core, u, context, S[x + TASK]
+    R[row + 5], R[row + 6], R[row + 7], R[row + 8], R[row + 9] = 0, 0, 0, 0, 0
+    for cause in range(N_CAUSES):
+        R[row + 10 + cause] = min(S[s + UNTIL + cause], now)
 
 
 def pause(T: Any, S: Any, x: int, core: int, thread: int, now: int) -> None:

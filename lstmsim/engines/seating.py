@@ -18,6 +18,7 @@ from lstmsim.engines.layout import (
     CONTEXT0,
     CONTEXTS,
     DONE_AT,
+    ENDED,
     ENTERED,
     ENTRY_ITERATION,
     ENTRY_PHASE,
@@ -157,6 +158,7 @@ def begin(T: Any, S: Any, lead: int, phase: int) -> None:
         s = S[x + ROWS_AT]
         for u in range(units):
             S[s + PHASE], S[s + ITERATION], S[s + POSITION], S[s + LEFT], S[s + READY] = phase, 0, 0, 0, NEVER
+            S[s + ENDED] = S[x + ADMITTED]
             if settle(T, S, x, s, u):
                 resolve(T, S, x, s)
             s += S_STREAM_SIZE
@@ -196,21 +198,21 @@ def place(T: Any, S: Any, W: Any, p: int, task: int, rank: int, came: int, now: 
             S[last + NEXT] = x
             S[x + FINISH] = NEVER
             S[x + PHASES_AT], S[x + BUFFERS_AT] = S[lead + PHASES_AT], S[lead + BUFFERS_AT]
-            note_seat(T, S, W, x, task, now)
+            note_seat(T, S, W, x, task, (a - T[p + SEAT0]) // T_SEAT_SIZE)
         S[x + LEAD], S[x + EPOCH] = lead, S[EPOCHS]
         last = x
     begin(T, S, lead, phase)
 
 
-def note_seat(T: Any, S: Any, W: Any, x: int, task: int, now: int) -> None:
+def note_seat(T: Any, S: Any, W: Any, x: int, task: int, member: int) -> None:
     """Write down which thread a task has beside its first."""
     if S[KEEP] > 0:
         row = S[SWITCHES] * SWITCH_SIZE
         S[SWITCHES] += 1
         first = T[T[T_CORE] + S[x + AT_CORE] * T_CORE_SIZE + CONTEXT0]
         context = (x - S[S_CONTEXT]) // S_CONTEXT_SIZE - first
-        W[row], W[row + 1], W[row + 2], W[row + 3] = now, SEAT_ROW, task, S[x + AT_CORE]
-        W[row + 4], W[row + 5] = context, 0
+        W[row], W[row + 1], W[row + 2], W[row + 3] = 0, SEAT_ROW, task, member
+        W[row + 4], W[row + 5] = S[x + AT_CORE], context
 
 
 def finish(T: Any, S: Any, x: int, core: int, thread: int, now: int) -> None:
