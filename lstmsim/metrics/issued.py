@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.program.program import Operation, Program
+from lstmsim.program.program import Operation, Phase, Program
 from lstmsim.program.trace import Trace
 
 __all__ = ["issued_operations", "issued_steps"]
@@ -14,6 +16,13 @@ __all__ = ["issued_operations", "issued_steps"]
 def _per_phase(program: Program, trace: Trace, fill: int) -> NDArray[np.int64]:
     width = max((len(phases) for task in program.tasks for _, phases in task.variants), default=1)
     return np.full((len(program.tasks), width), fill, dtype=np.int64)
+
+
+def _phases_that_ran(program: Program, trace: Trace) -> Iterator[tuple[int, tuple[Phase, ...]]]:
+    """Per task that was not turned away, its phases for the core on which it ran."""
+    for number, core in enumerate(trace.task("core").tolist()):
+        if core >= 0:
+            yield number, program.tasks[number].phases(program.cores[core].kind)
 
 
 def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:
@@ -30,8 +39,7 @@ def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], 
     operations: list[Operation] = []
     first: dict[int, list[int]] = {}
     base = _per_phase(program, trace, 0)
-    for number, task in enumerate(program.tasks):
-        phases = task.phases(program.cores[int(trace.task("core")[number])].kind)
+    for number, phases in _phases_that_ran(program, trace):
         if id(phases) not in first:
             first[id(phases)] = []
             for phase in phases:
@@ -44,8 +52,7 @@ def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], 
 def issued_steps(program: Program, trace: Trace) -> NDArray[np.int64]:
     """The time step of each row of `trace.issues` (see `Phase.step`)."""
     first, sign = _per_phase(program, trace, 0), _per_phase(program, trace, 1)
-    for number, task in enumerate(program.tasks):
-        phases = task.phases(program.cores[int(trace.task("core")[number])].kind)
+    for number, phases in _phases_that_ran(program, trace):
         first[number, : len(phases)] = [phase.step(0) for phase in phases]
         sign[number, : len(phases)] = [-1 if phase.mirrored else 1 for phase in phases]
     operations, index = issued_operations(program, trace)

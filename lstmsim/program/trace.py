@@ -33,7 +33,7 @@ TASK_COLUMNS = ("core", "context", "admitted", "finish", "arrived", "pauses")
 PAUSE_COLUMNS = ("task", "core", "context", "paused", "resumed")
 #: A row of `Trace.seats`: a thread that a task has beside its first, as its member number `member`.
 SEAT_COLUMNS = ("task", "member", "core", "context")
-#: A row of `Trace.halts`: a task that was asked to pause at `asked` had waited until then with an operation that it puts
+#: A row of `Trace.halts`: a task that was asked to pause at `asked` had waited until then with an operation that it put
 #: off; and until when, up to `asked`, each cause held that back.
 HALT_COLUMNS = ("asked", "core", "unit", "context", "task", *(f"{cause}_until" for cause in CAUSES))
 
