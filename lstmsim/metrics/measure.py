@@ -54,7 +54,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         cores.append(CoreReport(index, core.npe, core.ep, core.vp, macs[index], cycles, losses, core.settings))
     jobs = tuple(
         JobReport(job.name, core, context, arrived, admitted, finish, job.macs, job.deadline)
-        for job, (core, context, admitted, finish, arrived) in zip(scenario.jobs, totals.tasks.tolist(), strict=True)
+        for job, (core, context, admitted, finish, arrived, _) in zip(scenario.jobs, totals.tasks.tolist(), strict=True)
     )
     total, peak = sum(macs), sum(core.npe for core in chip.array_cores) * makespan
     return Report(

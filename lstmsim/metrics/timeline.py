@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 __all__ = ["STATES", "Row", "Timeline", "is_unit"]
 
 #: What a span can be. `busy` is work; `ready` is a thread whose work waits for its turn on the unit.
-STATES = ("busy", "switch", "hazard", "input", "backpressure", "dispatch", "drain", "idle", "ready")
+STATES = (
+    *("busy", "switch", "hazard", "input", "backpressure", "dispatch", "drain", "idle", "ready"),
+    *("reload", "weights"),
+)
 
 #: The name of a unit beside the array: a row of that kind shows when it is busy.
 _UNIT = re.compile(r"(?!array$|thread$)[a-z][a-z0-9_]{0,29}")
