@@ -23,6 +23,7 @@ from lstmsim.engines.admission import admit, arrive, next_arrival
 from lstmsim.engines.issuing import turn
 from lstmsim.engines.layout import (
     BUDGET,
+    COMING,
     CONTEXT0,
     CONTEXTS,
     FINISH,
@@ -169,6 +170,6 @@ def drive(T: Any, S: Any, R: Any, W: Any) -> int:
             admit(T, S, R, W, now, 0)
             # those who follow one that was turned away in this very cycle
             round = 1
-            while arrive(T, S, now, round):
+            while S[COMING] > 0 and arrive(T, S, now, round):
                 admit(T, S, R, W, now, round)
                 round += 1

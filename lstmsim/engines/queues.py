@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from operator import attrgetter
+
+from lstmsim.engines import layout as at
 from lstmsim.program.program import Program, Task
 
 __all__ = ["Queues"]
+
+_TRAITS = attrgetter("cores", "partners", "content", "affine", "preempts", "queue_limit", "patience")
 
 Places = tuple[tuple[int, ...], ...]
 
@@ -14,31 +21,44 @@ class Queues:
 
     def __init__(self, program: Program, parts: dict[str, list[int]]) -> None:
         self.program, self.parts = program, parts
-        self.traits: dict[tuple[object, ...], tuple[int, int]] = {}
         self.groups: dict[Places, int] = {}
         self.members: list[int] = []
         self.contents: dict[int, int] = {}
         self.count = 0
-        self.preempting = any(task.preempts for task in program.tasks)
-        self.entwined = self.preempting or any(map(any, (task.partners for task in program.tasks)))
-        self.linked = self.entwined or any(task.after is not None or task.content is not None for task in program.tasks)
+        self.preempting = self.entwined = self.linked = False
+
+    def traits_of(self, tasks: Sequence[Task]) -> list[int]:
+        """Per task where the record of its traits is."""
+        known: dict[tuple[object, ...], int] = {}
+        found, last, trait = [], None, -1
+        for task in tasks:
+            key = _TRAITS(task)
+            # most tasks are like the one before them
+            if key != last:
+                last = key
+                if key not in known:
+                    known[key] = self.trait(task)
+                trait = known[key]
+            found.append(trait)
+        for trait, count in Counter(found).items():
+            self.members[self.parts["trait"][trait + at.GROUP]] += count
+        return found
 
     def trait(self, task: Task) -> int:
-        """Where the record of a task's traits is; one more task of its group."""
-        key = (task.cores, task.partners, task.content, task.affine, task.preempts, task.queue_limit, task.patience)
-        known = self.traits.get(key)
-        if known is None:
-            known = self.traits[key] = (len(self.parts["trait"]), self.group(task.places))
-            content, loading = -1, 0
-            if task.content is not None:
-                loading = task.content.loading
-                content = self.contents.setdefault(task.content.key, len(self.contents))
-                if content == len(self.parts["content"]):
-                    self.parts["content"].append(task.content.size)
-            self.parts["trait"] += [known[1], content, loading, int(task.affine), int(task.preempts)]
-            self.parts["trait"] += [-1 if each is None else each for each in (task.queue_limit, task.patience)]
-        self.members[known[1]] += 1
-        return known[0]
+        """Lay down the traits of a task; returns where they are."""
+        content, loading = -1, 0
+        if task.content is not None:
+            loading = task.content.loading
+            content = self.contents.setdefault(task.content.key, len(self.contents))
+            if content == len(self.parts["content"]):
+                self.parts["content"].append(task.content.size)
+        address = len(self.parts["trait"])
+        self.parts["trait"] += [self.group(task.places), content, loading, int(task.affine), int(task.preempts)]
+        self.parts["trait"] += [-1 if each is None else each for each in (task.queue_limit, task.patience)]
+        self.preempting = self.preempting or task.preempts
+        self.entwined = self.entwined or task.preempts or any(task.partners)
+        self.linked = self.linked or self.entwined or task.content is not None
+        return address
 
     def group(self, places: Places) -> int:
         """The number of the group of tasks with these places."""
@@ -47,8 +67,9 @@ class Queues:
             self.members.append(0)
         return self.groups[places]
 
-    def close(self) -> None:
-        """All tasks are known: lay down the groups."""
+    def close(self, *, linked: bool) -> None:
+        """All tasks are known: lay down the groups; `linked`: some tasks come after others."""
+        self.linked = self.linked or linked
         self.count = len(self.groups)
         for places, group in self.groups.items():
             self.lay_down(places, self.members[group])

@@ -59,7 +59,9 @@ def _contexts(program: Program, tables: list[int], pools: list[tuple[int, int]],
     """Prepare the threads; returns how many numbers they have for what they remember."""
     units, _, buffers = tables[at.N_UNITS : at.N_BUFFERS + 1]
     starts, frees = (max((each[which] for each in pools), default=0) for which in (0, 1))
-    leading = {core for task in program.tasks for core in task.cores}
+    groups = tables[tables[at.T_GROUP] : tables[at.T_VARIANT]]
+    ends = zip(groups[at.FIRST0 :: at.T_GROUP_SIZE], groups[at.FIRST_END :: at.T_GROUP_SIZE], strict=True)
+    leading = {core for first, end in ends for core in tables[first:end]}
     context, size = 0, 0
     for number, core in enumerate(program.cores):
         for _ in range(core.contexts):
@@ -81,7 +83,7 @@ def _contexts(program: Program, tables: list[int], pools: list[tuple[int, int]],
 def _hold(program: Program, tables: list[int], state: list[int]) -> None:
     """What lies in memories at the start."""
     numbers: dict[int, int] = {}
-    for task in program.tasks:
+    for task in program.tasks if any(core.held for core in program.cores) else ():
         if task.content is not None:
             numbers.setdefault(task.content.key, len(numbers))
     for core, each in enumerate(program.cores):

@@ -179,7 +179,8 @@ def resolve(T: Any, S: Any, x: int, s: int) -> None:
     ready = S[x + ADMITTED]
     for cause in range(N_CAUSES):
         S[s + UNTIL + cause] = 0
-    for n in range(T[o + NEED0], T[o + NEED0] + T[o + NEEDS] * T_NEED_SIZE, T_NEED_SIZE):
+    for k in range(T[o + NEEDS]):
+        n = T[o + NEED0] + k * T_NEED_SIZE
         end = end_of_need(T, S, x, s, n)
         place = s + UNTIL + T[n + CAUSE]
         S[place] = max(S[place], end)
@@ -283,7 +284,8 @@ def complete(T: Any, S: Any, core: int, x: int, s: int, u: int, start: int) -> N
     member = lead
     while member >= 0:
         first = S[member + ROWS_AT]
-        for other in range(first, first + T[N_UNITS] * S_STREAM_SIZE, S_STREAM_SIZE):
+        for u in range(T[N_UNITS]):
+            other = first + u * S_STREAM_SIZE
             if other != s and S[other + LEFT] > 0 and S[other + READY] == NEVER:
                 resolve(T, S, member, other)
         member = S[member + NEXT]

@@ -13,37 +13,24 @@ __all__ = ["tables_of"]
 _POLICIES = {"coarse": at.COARSE, "fine": at.FINE, "fifo": at.FIFO}
 
 
-def _watched(phases: tuple[Phase, ...]) -> list[dict[int, int]]:
-    """Per phase the operations whose starts somebody waits for, and their slots."""
-    found: list[dict[int, int]] = [{} for _ in phases]
-    for number, phase in enumerate(phases):
-        for operation in phase.body.operations:
-            for need in operation.needs:
-                own = found[number if need.phase is None else need.phase]
-                own.setdefault(need.operation, len(own))
-    return found
+class _Waited:
+    """What a variant's operations wait for, per phase: the operations whose starts somebody waits for and their slots,
+    the longest delay with which somebody does, and the longest with which later phases do."""
 
-
-def _echoes(phases: tuple[Phase, ...]) -> list[dict[int, int]]:
-    """Per phase and operation the longest delay with which somebody waits for it."""
-    found: list[dict[int, int]] = [{} for _ in phases]
-    for number, phase in enumerate(phases):
-        for operation in phase.body.operations:
-            for need in operation.needs:
-                own = found[number if need.phase is None else need.phase]
-                own[need.operation] = max(own.get(need.operation, 0), need.delay)
-    return found
-
-
-def _crossing(phases: tuple[Phase, ...]) -> list[int]:
-    """Per phase the longest delay with which later phases wait for it."""
-    found = [0] * len(phases)
-    for phase in phases:
-        for operation in phase.body.operations:
-            for need in operation.needs:
-                if need.phase is not None:
-                    found[need.phase] = max(found[need.phase], need.delay)
-    return found
+    def __init__(self, phases: tuple[Phase, ...]) -> None:
+        self.slots: list[dict[int, int]] = [{} for _ in phases]
+        self.echoes: list[dict[int, int]] = [{} for _ in phases]
+        self.crossing = [0] * len(phases)
+        for number, phase in enumerate(phases):
+            for operation in phase.body.operations:
+                for need in operation.needs:
+                    source, delay = number if need.phase is None else need.phase, need.delay
+                    slots, echoes = self.slots[source], self.echoes[source]
+                    slots.setdefault(need.operation, len(slots))
+                    if delay > echoes.get(need.operation, 0):
+                        echoes[need.operation] = delay
+                    if need.phase is not None and delay > self.crossing[source]:
+                        self.crossing[source] = delay
 
 
 class _Builder:
@@ -65,7 +52,7 @@ class _Builder:
         parts = self.parts
         for task in self.program.tasks:
             own = [-1] * self.kinds
-            members = 1 + max(map(len, task.partners), default=0)
+            members = 1 + max(map(len, task.partners)) if task.partners else 1
             for kind, phases in task.variants:
                 slots = task.slots(kind)
                 if kind not in used:
@@ -85,21 +72,21 @@ class _Builder:
 
     def phases(self, phases: tuple[Phase, ...], members: int) -> None:
         """All phases of a variant, and how much a thread has to remember for it."""
-        slots, crossing, echoes, parts = _watched(phases), _crossing(phases), _echoes(phases), self.parts
+        waited, parts = _Waited(phases), self.parts
         starts = frees = 0
         for number, phase in enumerate(phases):
             operations = phase.body.operations
             own = [need for each in operations for need in each.needs if need.phase is None]
-            stride = len(slots[number])
+            stride = len(waited.slots[number])
             parts["phase"] += [phase.repeat, int(phase.mirrored), stride, max((need.lag for need in own), default=0)]
-            parts["phase"] += [max((need.delay for need in own), default=0), crossing[number]]
+            parts["phase"] += [max((need.delay for need in own), default=0), waited.crossing[number]]
             parts["phase"] += [int(any(each.frame for each in operations)), phase.step(0)]
             starts += 2 * stride * phase.repeat
             frees += phase.repeat * sum(each.frees is not None for each in operations)
             self.streams(operations, members)
             for index, each in enumerate(operations):
-                echo = max(each.result_cycles, echoes[number].get(index, 0))
-                self.operation(each, index, number, slots, echo)
+                echo = max(each.result_cycles, waited.echoes[number].get(index, 0))
+                self.operation(each, index, number, waited.slots, echo)
         self.pools.append((starts, frees))
 
     def streams(self, operations: tuple[Operation, ...], members: int) -> None:
@@ -145,12 +132,14 @@ class _Builder:
         for number, task in enumerate(tasks):
             if task.after is not None:
                 followers[task.after].append(number)
-        for number, task in enumerate(tasks):
-            own = followers.get(number, [])
-            parts["task"] += [task.release, task.frame_interval, task.key, int(task.key_from_arrival)]
-            parts["task"] += [queues.trait(task), len(parts["follow"]), len(own)]
+        for number, (task, trait) in enumerate(zip(tasks, queues.traits_of(tasks), strict=True)):
+            own = followers.get(number, ())
+            parts["task"] += (
+                *(task.release, task.frame_interval, task.key, int(task.key_from_arrival)),
+                *(trait, len(parts["follow"]), len(own)),
+            )
             parts["follow"] += own
-        queues.close()
+        queues.close(linked=bool(followers))
         free = [number for number, task in enumerate(tasks) if task.after is None]
         parts["arrival"] += sorted(free, key=lambda number: (tasks[number].release, number))
         return len(free)
