@@ -1,204 +1,250 @@
-"""Tasks arrive, enter contexts, and leave them."""
+"""Tasks arrive, wait in their groups, and are admitted or turned away."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from lstmsim.engines.contents import has_room, holds
 from lstmsim.engines.heap import before, pop, push
 from lstmsim.engines.layout import (
-    ADMITTED,
+    AFFINE,
     ARRIVED,
-    CAME,
+    ASIDE,
+    ASIDE_FIRST,
+    BLOCKED,
     COMING,
-    CONTEXT0,
+    CONTENT,
     CONTEXTS,
-    CORE0,
-    CORE_END,
-    DONE_AT,
-    ENTERED,
-    EPOCH,
-    FINISH,
     FINISHED,
+    FIRST0,
+    FIRST_END,
     FOLLOW0,
     FOLLOWS,
-    FREED,
     GROUP,
-    ITERATION,
+    HEAP_SIZE,
+    KEEP,
+    KEPT,
     KEY,
     KEY_FROM_ARRIVAL,
-    KIND,
-    LEFT,
+    LATER,
+    LOOSE,
     N_ARRIVALS,
-    N_BUFFERS,
     N_GROUPS,
-    N_KINDS,
-    N_LONGEST,
-    N_PHASES,
-    N_UNITS,
+    N_QUEUES,
     NEVER,
-    NOW,
     OCCUPIED,
-    OFFSET,
-    OPEN,
-    PHASE,
-    PHASE0,
-    PHASES,
-    POOL,
-    POSITION,
-    READY,
+    OWN0,
+    OWN_END,
+    PASS,
+    PATIENCE,
+    PAUSE_ROW,
+    PAUSED_AT,
+    PAUSED_CONTEXT,
+    PAUSED_ITERATION,
+    PAUSED_PHASE,
+    PLACE0,
+    PLACE_END,
+    PREEMPTS,
+    QUEUE_LIMIT,
     RELEASE,
-    REPEAT,
-    S_BUFFER,
-    S_BUFFER_SIZE,
     S_COMING,
-    S_CONTEXT,
-    S_CONTEXT_SIZE,
     S_CORE,
     S_CORE_SIZE,
     S_GROUP,
     S_GROUP_SIZE,
-    S_PHASE,
-    S_PHASE_SIZE,
-    S_STREAM,
-    S_STREAM_SIZE,
     S_TASKS,
-    SETTLED,
-    SKIPPED,
-    SKIPPED_FROM,
-    SKIPPED_TO,
-    STARTS,
-    STRIDE,
+    SEAT0,
+    SEAT_END,
+    SEATS_THERE,
+    SHARED,
+    SWITCH_SIZE,
+    SWITCHES,
     T_ARRIVAL,
     T_CORE,
     T_CORE_SIZE,
     T_GROUP,
     T_GROUP_SIZE,
-    T_PHASE,
-    T_PHASE_SIZE,
+    T_PLACE_SIZE,
+    T_SEAT_SIZE,
     T_TASK,
     T_TASK_SIZE,
-    T_VARIANT,
-    T_VARIANT_OF,
-    T_VARIANT_SIZE,
-    TAKEN,
-    TASK,
     TASK_SIZE,
-    UNITS,
-    VARIANT,
+    TRAIT,
+    TURN,
     WAITERS,
     WAITING,
 )
-from lstmsim.engines.naming import account
-from lstmsim.engines.periods import forget_mark
-from lstmsim.engines.streams import resolve, settle
+from lstmsim.engines.pausing import ask
+from lstmsim.engines.seating import place
 
-__all__ = ["admit", "arrive", "leave", "next_arrival"]
-
-
-def place(T: Any, S: Any, core: int, c: int, task: int, now: int) -> None:
-    """Start a task on a free context at `now` on the core's clock."""
-    k, f = S[S_CORE] + core * S_CORE_SIZE, T[T_CORE] + core * T_CORE_SIZE
-    account(T, S, core, now)
-    S[k + NOW] = now
-    x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
-    number = T[T[T_VARIANT_OF] + task * T[N_KINDS] + T[f + KIND]]
-    variant = T[T_VARIANT] + number * T_VARIANT_SIZE
-    S[x + TASK], S[x + VARIANT], S[x + ENTERED] = task, variant, now + S[k + OFFSET]
-    S[x + ADMITTED], S[x + FINISH], S[x + DONE_AT], S[x + OPEN] = now, NEVER, 0, T[f + UNITS]
-    S[x + EPOCH] += T[N_LONGEST] + 2
-    starts = S[x + POOL]
-    for phase in range(T[variant + PHASES]):
-        p = S[S_PHASE] + (c * T[N_PHASES] + phase) * S_PHASE_SIZE
-        g = T[T_PHASE] + (T[variant + PHASE0] + phase) * T_PHASE_SIZE
-        S[p + STARTS], S[p + SKIPPED], S[p + SETTLED] = starts, 0, 0
-        S[p + SKIPPED_FROM], S[p + SKIPPED_TO] = NEVER, NEVER
-        starts += 2 * T[g + REPEAT] * T[g + STRIDE]
-    for index in range(T[N_BUFFERS]):
-        b = S[S_BUFFER] + (c * T[N_BUFFERS] + index) * S_BUFFER_SIZE
-        S[b + TAKEN], S[b + FREED] = 0, 0
-    for u in range(T[f + UNITS]):
-        s = S[S_STREAM] + (c * T[N_UNITS] + u) * S_STREAM_SIZE
-        S[s + PHASE], S[s + ITERATION], S[s + POSITION], S[s + LEFT], S[s + READY] = 0, 0, 0, 0, NEVER
-    for u in range(T[f + UNITS]):
-        if settle(T, S, x, S[S_STREAM] + (c * T[N_UNITS] + u) * S_STREAM_SIZE, u):
-            resolve(T, S, core, c, u)
-    forget_mark(T, S, core)
+__all__ = ["admit", "arrive", "next_arrival"]
 
 
-def leave(T: Any, S: Any, core: int, now: int) -> bool:
-    """Free the contexts whose tasks finish at `now` on the core's clock; True if there are any."""
-    k, f = S[S_CORE] + core * S_CORE_SIZE, T[T_CORE] + core * T_CORE_SIZE
-    freed = False
-    for thread in range(T[f + CONTEXTS]):
-        x = S[S_CONTEXT] + (T[f + CONTEXT0] + thread) * S_CONTEXT_SIZE
-        if S[x + TASK] >= 0 and S[x + FINISH] == now:
-            account(T, S, core, now)
-            row = S[S_TASKS] + S[x + TASK] * TASK_SIZE
-            finish = now + S[k + OFFSET]
-            S[row], S[row + 1], S[row + 2], S[row + 3] = core, thread, S[x + ENTERED], finish
-            S[row + 4] = S[x + CAME]
-            t = T[T_TASK] + S[x + TASK] * T_TASK_SIZE
-            for follower in range(T[t + FOLLOW0], T[t + FOLLOW0] + T[t + FOLLOWS]):
-                release = finish + T[T[T_TASK] + T[follower] * T_TASK_SIZE + RELEASE]
-                push(S, S[S_COMING], S[COMING], release, 0, T[follower])
-                S[COMING] += 1
-            S[x + TASK], S[x + FINISH] = -1, NEVER
-            S[k + OCCUPIED] -= 1
-            S[FINISHED] += 1
-            freed = True
-    if freed:
-        S[k + NOW] = max(S[k + NOW], now)
-        forget_mark(T, S, core)
-    return freed
-
-
-def best_core(T: Any, S: Any, r: int) -> int:
-    """Among the cores of a group with a free context the least occupied, the lowest of equals; -1: none."""
-    best, least = -1, NEVER
-    for at in range(T[r + CORE0], T[r + CORE_END]):
-        occupied = S[S[S_CORE] + T[at] * S_CORE_SIZE + OCCUPIED]
-        if occupied < T[T[T_CORE] + T[at] * T_CORE_SIZE + CONTEXTS] and occupied < least:
-            best, least = T[at], occupied
+def best_place(T: Any, S: Any, r: int, trait: int) -> int:
+    """Where a task of a group is admitted now: the record of the place, -1 if there is none."""
+    content = T[trait + CONTENT]
+    best, lacks, least = -1, 1, NEVER
+    for p in range(T[r + PLACE0], T[r + PLACE_END], T_PLACE_SIZE):
+        able, missing, occupied = True, 0, 0
+        for a in range(T[p + SEAT0], T[p + SEAT_END], T_SEAT_SIZE):
+            k, f = S[S_CORE] + T[a] * S_CORE_SIZE, T[T_CORE] + T[a] * T_CORE_SIZE
+            if S[k + OCCUPIED] + T[a + SEATS_THERE] > T[f + CONTEXTS] or S[k + KEPT] == S[PASS]:
+                able = False
+                break
+            if content >= 0:
+                if not has_room(T, S, T[a], content):
+                    able = False
+                    break
+                if T[trait + AFFINE] > 0 and not holds(T, S, T[a], content):
+                    missing = 1
+            if T[f + SHARED] == 0:
+                occupied += S[k + OCCUPIED]
+        if able and (missing < lacks or (missing == lacks and occupied < least)):
+            best, lacks, least = p, missing, occupied
     return best
 
 
-def admit(T: Any, S: Any, now: int) -> None:
-    """Place every waiting task that finds a free context, in the order of key, arrival and position.
+def first_in_turn(T: Any, S: Any) -> int:
+    """The group whose first task is looked at next; -1 if there is none any more in this pass."""
+    found, first = -1, -1
+    for group in range(T[N_GROUPS]):
+        q = S[S_GROUP] + group * S_GROUP_SIZE
+        if S[q + WAITERS] > 0 and S[q + BLOCKED] != S[PASS] and (first < 0 or before(S, S[q + WAITING], first)):
+            found, first = group, S[q + WAITING]
+    return found
 
-    Tasks that may use the same cores are a group: where its first cannot be placed, none of them can.
+
+def take_out(T: Any, S: Any, group: int) -> None:
+    """The first task of a group waits no more; those set aside stay right behind the heap."""
+    q = S[S_GROUP] + group * S_GROUP_SIZE
+    if group >= T[N_QUEUES]:
+        S[q + WAITING] = S[S[q + WAITING] + LATER]
+    else:
+        pop(S, S[q + WAITING], S[q + WAITERS])
+        if S[q + ASIDE] > 0:
+            hole = S[q + WAITING] + (S[q + WAITERS] - 1) * HEAP_SIZE
+            for field in range(HEAP_SIZE):
+                S[hole + field] = S[hole + S[q + ASIDE] * HEAP_SIZE + field]
+    S[q + WAITERS] -= 1
+
+
+def hold_back(T: Any, S: Any, R: Any, group: int, now: int) -> None:
+    """The first task of a group finds no place: perhaps it asks another to pause; it keeps those behind it off."""
+    q, r = S[S_GROUP] + group * S_GROUP_SIZE, T[T_GROUP] + group * T_GROUP_SIZE
+    head = S[q + WAITING]
+    if T[T[T[T_TASK] + S[head + 2] * T_TASK_SIZE + TRAIT] + PREEMPTS] > 0:
+        ask(T, S, R, r, S[head], now)
+    for a in range(T[r + OWN0], T[r + OWN_END]):
+        S[S[S_CORE] + T[a] * S_CORE_SIZE + KEPT] = S[PASS]
+    if T[r + LOOSE] == 0:
+        S[q + BLOCKED] = S[PASS]
+        return
+    # those behind it may find a place for all that, on shared cores alone
+    if group >= T[N_QUEUES]:
+        if S[q + ASIDE] == 0:
+            S[q + ASIDE_FIRST] = head
+        S[q + WAITING] = S[head + LATER]
+    else:
+        pop(S, head, S[q + WAITERS])
+    S[q + WAITERS] -= 1
+    S[q + ASIDE] += 1
+
+
+def bring_back(T: Any, S: Any) -> None:
+    """Those who were set aside in a pass wait as before."""
+    for group in range(T[N_GROUPS]):
+        q = S[S_GROUP] + group * S_GROUP_SIZE
+        if S[q + ASIDE] > 0:
+            if group >= T[N_QUEUES]:
+                S[q + WAITING] = S[q + ASIDE_FIRST]
+                S[q + WAITERS] += S[q + ASIDE]
+            else:
+                for _ in range(S[q + ASIDE]):
+                    entry = S[q + WAITING] + S[q + WAITERS] * HEAP_SIZE
+                    push(S, S[q + WAITING], S[q + WAITERS], S[entry], S[entry + 1], S[entry + 2])
+                    S[q + WAITERS] += 1
+            S[q + ASIDE] = 0
+
+
+def go_on(T: Any, S: Any, W: Any, p: int, e: int, now: int) -> None:
+    """A paused task (e: its record) has a thread again."""
+    task = S[e + TURN + 2]
+    S[S[S_TASKS] + task * TASK_SIZE + 5] += 1
+    if S[KEEP] > 0:
+        row = S[SWITCHES] * SWITCH_SIZE
+        S[SWITCHES] += 1
+        W[row], W[row + 1], W[row + 2], W[row + 3] = now, PAUSE_ROW, task, T[T[p + SEAT0]]
+        W[row + 4], W[row + 5] = S[e + PAUSED_CONTEXT], S[e + PAUSED_AT]
+    came, phase, iteration = S[e + TURN + 1], S[e + PAUSED_PHASE], S[e + PAUSED_ITERATION]
+    place(T, S, W, p, task, S[e + TURN], came, now, phase, iteration)
+
+
+def admit(T: Any, S: Any, R: Any, W: Any, now: int, round: int) -> None:
+    """Place whoever finds a place, in the order of rank, arrival and position; who finds none keeps others off.
+
+    Tasks that may use the same places are a group: where its first finds none, none of them does.
     """
-    while True:
-        chosen, where = -1, -1
-        for group in range(T[N_GROUPS]):
-            q = S[S_GROUP] + group * S_GROUP_SIZE
-            if S[q + WAITERS] > 0 and (chosen < 0 or before(S, S[q + WAITING], S[chosen + WAITING])):
-                core = best_core(T, S, T[T_GROUP] + group * T_GROUP_SIZE)
-                if core >= 0:
-                    chosen, where = q, core
-        if where < 0:
-            return
-        entry = S[chosen + WAITING]
-        came, task = S[entry + 1], S[entry + 2]
-        pop(S, S[chosen + WAITING], S[chosen + WAITERS])
-        S[chosen + WAITERS] -= 1
-        S[S[S_CORE] + where * S_CORE_SIZE + OCCUPIED] += 1
-        c = T[T[T_CORE] + where * T_CORE_SIZE + CONTEXT0]
-        while S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0:
-            c += 1
-        S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + CAME] = came
-        place(T, S, where, c, task, now - S[S[S_CORE] + where * S_CORE_SIZE + OFFSET])
+    S[PASS] += 1
+    loose = False
+    group = first_in_turn(T, S)
+    while group >= 0:
+        r = T[T_GROUP] + group * T_GROUP_SIZE
+        entry = S[S[S_GROUP] + group * S_GROUP_SIZE + WAITING]
+        rank, came, task = S[entry], S[entry + 1], S[entry + 2]
+        trait = T[T[T_TASK] + task * T_TASK_SIZE + TRAIT]
+        p = best_place(T, S, r, trait)
+        if p < 0:
+            hold_back(T, S, R, group, now)
+            loose = loose or T[r + LOOSE] > 0
+        else:
+            take_out(T, S, group)
+            if group >= T[N_QUEUES]:
+                go_on(T, S, W, p, entry, now)
+            elif 0 <= T[trait + PATIENCE] < now - came:
+                turn_away(T, S, task, came, now, round)
+            else:
+                S[S[S_TASKS] + task * TASK_SIZE + 2] = now
+                place(T, S, W, p, task, rank, came, now, 0, 0)
+        group = first_in_turn(T, S)
+    if loose:
+        bring_back(T, S)
 
 
-def wait(T: Any, S: Any, task: int, now: int) -> None:
-    """A task begins to wait in its group."""
+def turn_away(T: Any, S: Any, task: int, came: int, now: int, round: int) -> None:
+    """A task leaves without having run; those that follow it at once come in the next round of this cycle."""
+    row = S[S_TASKS] + task * TASK_SIZE
+    S[row], S[row + 1], S[row + 2], S[row + 3], S[row + 4] = -1, -1, now, -1, came
+    S[FINISHED] += 1
     t = T[T_TASK] + task * T_TASK_SIZE
-    q = S[S_GROUP] + T[t + GROUP] * S_GROUP_SIZE
+    for follower in range(T[t + FOLLOW0], T[t + FOLLOW0] + T[t + FOLLOWS]):
+        release = T[T[T_TASK] + T[follower] * T_TASK_SIZE + RELEASE]
+        push(S, S[S_COMING], S[COMING], now + release, 0 if release > 0 else round + 1, T[follower])
+        S[COMING] += 1
+
+
+def too_many_wait(T: Any, S: Any, group: int, limit: int) -> bool:
+    """Whether a task that comes finds its queue full."""
+    r = T[T_GROUP] + group * T_GROUP_SIZE
+    before = S[S[S_GROUP] + group * S_GROUP_SIZE + WAITERS]
+    for a in range(T[r + FIRST0], T[r + FIRST_END]):
+        before -= T[T[T_CORE] + T[a] * T_CORE_SIZE + CONTEXTS] - S[S[S_CORE] + T[a] * S_CORE_SIZE + OCCUPIED]
+    return bool(before >= limit)
+
+
+def wait(T: Any, S: Any, task: int, now: int, round: int) -> None:
+    """A task begins to wait in its group, or is turned away."""
+    t = T[T_TASK] + task * T_TASK_SIZE
+    group, limit = T[T[t + TRAIT] + GROUP], T[T[t + TRAIT] + QUEUE_LIMIT]
+    if limit >= 0 and too_many_wait(T, S, group, limit):
+        turn_away(T, S, task, now, now, round)
+        return
+    q = S[S_GROUP] + group * S_GROUP_SIZE
     push(S, S[q + WAITING], S[q + WAITERS], T[t + KEY] + T[t + KEY_FROM_ARRIVAL] * now, now, task)
     S[q + WAITERS] += 1
 
 
-def arrive(T: Any, S: Any, now: int) -> bool:
-    """Tasks that come up to `now` begin to wait; True if there are any."""
+def arrive(T: Any, S: Any, now: int, round: int) -> bool:
+    """Tasks that come up to `now`, and in this round of that cycle, begin to wait; True if there are any."""
     came = False
     while S[ARRIVED] < T[N_ARRIVALS]:
         task = T[T[T_ARRIVAL] + S[ARRIVED]]
@@ -206,13 +252,13 @@ def arrive(T: Any, S: Any, now: int) -> bool:
         if release > now:
             break
         S[ARRIVED] += 1
-        wait(T, S, task, release)
+        wait(T, S, task, release, round)
         came = True
-    while S[COMING] > 0 and S[S[S_COMING]] <= now:
+    while S[COMING] > 0 and S[S[S_COMING]] <= now and S[S[S_COMING] + 1] <= round:
         release, task = S[S[S_COMING]], S[S[S_COMING] + 2]
         pop(S, S[S_COMING], S[COMING])
         S[COMING] -= 1
-        wait(T, S, task, release)
+        wait(T, S, task, release, round)
         came = True
     return came
 

@@ -23,12 +23,18 @@ _ORDER = {
     "snapshot": ("describe_units", "describe_thread", "describe_results", "describe", "too_far_apart"),
     "periods": ("forget_mark", "remember", "periods_for", "skip", "look_for_period"),
     "streams": (
-        *("phase_table", "stream_table", "operation_of", "start_of", "earlier_start", "end_of_need", "end_of_frame"),
-        *("resolve", "settle", "move_on", "note_start", "complete"),
+        *("phase_table", "stream_table", "start_of", "earlier_start", "end_of_need", "end_of_frame"),
+        *("resolve", "close", "passed", "settle", "move_on", "note_start", "complete"),
     ),
     "naming": ("name_of", "next_change", "account", "take"),
     "issuing": ("choose", "record", "issue", "turn"),
-    "admission": ("place", "leave", "best_core", "admit", "wait", "arrive", "next_arrival"),
+    "contents": ("holds", "has_room", "make_room", "enter", "let_go"),
+    "pausing": ("movable", "rather", "victim", "note_boundary", "note_halt", "ask", "pause"),
+    "seating": (*("sit", "prepare", "begin", "fill", "note_seat", "place", "finish", "free", "leave"),),
+    "admission": (
+        *("best_place", "first_in_turn", "take_out", "hold_back", "bring_back", "turn_away", "go_on", "admit"),
+        *("too_many_wait", "wait", "arrive", "next_arrival"),
+    ),
     "loop": ("next_event", "first_finish", "advance", "horizon", "drive"),
 }
 

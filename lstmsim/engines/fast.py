@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.engines import compiled, layout, loop, naming
+from lstmsim.engines.state import state_of
 from lstmsim.engines.stuck import deadlock
-from lstmsim.engines.tables import state_of, tables_of
+from lstmsim.engines.tables import tables_of
 from lstmsim.program.program import Program
 from lstmsim.program.totals import CYCLE_NAMES, Totals
 from lstmsim.program.trace import ISSUE_COLUMNS, SWITCH_COLUMNS, TASK_COLUMNS, Trace, by_time
@@ -39,7 +40,7 @@ class _Run:
         self.tables: Any
         self.tables, pools = tables_of(program)
         self.room = _ROOM if keep else 0
-        state, zeros = state_of(self.tables, pools, keep=keep, skipping=skipping, room=self.room)
+        state, zeros = state_of(program, self.tables, pools, keep=keep, skipping=skipping, room=self.room)
         state[layout.BUDGET] = budget
         self.rows: Any = [0] * (self.room * len(ISSUE_COLUMNS))
         self.switches: Any = [0] * (self.room * len(SWITCH_COLUMNS))
@@ -105,12 +106,17 @@ def run(program: Program, *, budget: int = BUDGET) -> Trace:
     """
     done = _Run(program, keep=True, skipping=False, budget=budget)
     done.finish()
-    issues, switches = int(done.state[layout.ROWS]), int(done.state[layout.SWITCHES])
-    return Trace(
-        by_time(_table(done.rows, issues, len(ISSUE_COLUMNS))),
-        by_time(_table(done.switches, switches, len(SWITCH_COLUMNS))),
-        done.tasks(),
-    )
+    issues = _table(done.rows, int(done.state[layout.ROWS]), len(ISSUE_COLUMNS))
+    switches = _table(done.switches, int(done.state[layout.SWITCHES]), len(SWITCH_COLUMNS))
+    if not done.tables[layout.ENTWINED]:
+        return Trace(by_time(issues), by_time(switches), done.tasks())
+    kind, issued = switches[:, 1], issues[:, 8] > 0
+    halts = issues[~issued][:, [0, 1, 2, 3, 4, *range(10, len(ISSUE_COLUMNS))]]
+    seats = switches[kind == layout.SEAT_ROW][:, 2:]
+    seats = seats[np.lexsort((seats[:, 1], seats[:, 0]))]
+    pauses = switches[kind == layout.PAUSE_ROW][:, [2, 3, 4, 5, 0]]
+    pauses = pauses[np.lexsort((pauses[:, 2], pauses[:, 1], pauses[:, 3]))]
+    return Trace(by_time(issues[issued]), by_time(switches[kind >= 0]), done.tasks(), pauses, seats, by_time(halts))
 
 
 def totals(program: Program, *, skipping: bool = True, budget: int = BUDGET, check: bool = True) -> Totals:

@@ -10,11 +10,13 @@ from typing import Any
 
 from lstmsim.engines.layout import (
     ACTIVE,
+    BUFFERS_AT,
     BUSY,
     CONTEXT0,
     CONTEXTS,
     COUNT,
     CYCLES,
+    ENDED,
     FIFO,
     FINE,
     FREE_AT,
@@ -26,25 +28,23 @@ from lstmsim.engines.layout import (
     KEEP,
     LAST,
     LEFT,
-    N_BUFFERS,
     N_CAUSES,
-    N_PHASES,
     N_UNITS,
     NEVER,
     OFFSET,
+    OPERATION,
     PHASE,
+    PHASES_AT,
     POLICY,
     READY,
     ROW,
     ROW_END,
     ROWS,
-    S_BUFFER,
     S_BUFFER_SIZE,
     S_CONTEXT,
     S_CONTEXT_SIZE,
     S_CORE,
     S_CORE_SIZE,
-    S_PHASE,
     S_PHASE_SIZE,
     S_STREAM,
     S_STREAM_SIZE,
@@ -67,7 +67,7 @@ from lstmsim.engines.layout import (
     WORKED,
 )
 from lstmsim.engines.naming import take
-from lstmsim.engines.streams import complete, operation_of
+from lstmsim.engines.streams import complete
 
 __all__ = ["turn"]
 
@@ -104,9 +104,8 @@ def record(T: Any, S: Any, R: Any, core: int, c: int, u: int, now: int, issues: 
     x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
     s = S[S_STREAM] + (c * T[N_UNITS] + u) * S_STREAM_SIZE
     v = S[S_UNIT] + (core * T[N_UNITS] + u) * S_UNIT_SIZE
-    o = operation_of(T, S, x, s, u)
-    p = S[S_PHASE] + (c * T[N_PHASES] + S[s + PHASE]) * S_PHASE_SIZE
-    iteration = S[s + ITERATION] + S[p + SKIPPED]
+    o = S[s + OPERATION]
+    iteration = S[s + ITERATION] + S[S[x + PHASES_AT] + S[s + PHASE] * S_PHASE_SIZE + SKIPPED]
     row = S[v + ROW]
     same = row >= 0 and S[v + ROW_END] == now and R[row + 4] == S[x + TASK] and R[row + 5] == S[s + PHASE]
     if same and R[row + 6] == iteration and R[row + 7] == T[o + INDEX]:
@@ -132,7 +131,8 @@ def issue(T: Any, S: Any, R: Any, core: int, thread: int, u: int, now: int) -> i
     k, f = S[S_CORE] + core * S_CORE_SIZE, T[T_CORE] + core * T_CORE_SIZE
     c = T[f + CONTEXT0] + thread
     s = S[S_STREAM] + (c * T[N_UNITS] + u) * S_STREAM_SIZE
-    o = operation_of(T, S, S[S_CONTEXT] + c * S_CONTEXT_SIZE, s, u)
+    x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
+    o = S[s + OPERATION]
     cycles = T[o + CYCLES]
     first = S[s + LEFT] == T[o + COUNT]
     issues = S[s + LEFT]
@@ -146,10 +146,11 @@ def issue(T: Any, S: Any, R: Any, core: int, thread: int, u: int, now: int) -> i
     start = now + (issues - 1) * cycles
     S[k + LAST] = max(S[k + LAST], start)
     if first and T[o + TAKES] >= 0:
-        S[S[S_BUFFER] + (c * T[N_BUFFERS] + T[o + TAKES]) * S_BUFFER_SIZE + TAKEN] += 1
+        S[S[x + BUFFERS_AT] + T[o + TAKES] * S_BUFFER_SIZE + TAKEN] += 1
+    S[s + ENDED] = now + issues * cycles
     S[s + LEFT] -= issues
     if S[s + LEFT] == 0:
-        complete(T, S, core, c, u, start)
+        complete(T, S, core, x, s, u, start)
     taken: int = issues * cycles
     return taken
 

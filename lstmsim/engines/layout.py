@@ -14,40 +14,53 @@ NEVER = 1 << 60
 COARSE, FINE, FIFO = 0, 1, 2
 
 #: Names of a core's cycles, strongest first; the order of `lstmsim.program.totals.CYCLE_NAMES`.
-BUSY, SWITCH, HAZARD, BACKPRESSURE, INPUT, DISPATCH, DRAIN, IDLE = 0, 1, 2, 3, 4, 5, 6, 7
-NAMES = 8
+BUSY, SWITCH, HAZARD, BACKPRESSURE, INPUT, DISPATCH, RELOAD, WEIGHTS, DRAIN, IDLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+NAMES = 10
 
-#: How many causes of waiting there are; the order of `lstmsim.program.program.CAUSES`.
-N_CAUSES = 4
-C_DISPATCH, C_HAZARD, C_INPUT, C_BACKPRESSURE = 0, 1, 2, 3
+#: How many causes of waiting there are, and the name of each; the order of `lstmsim.program.program.CAUSES`.
+N_CAUSES = 6
+C_INPUT = 2
+NAME_OF_CAUSE = (DISPATCH, HAZARD, INPUT, BACKPRESSURE, RELOAD, WEIGHTS)
 
 # --- T: head ---
 N_CORES, N_UNITS, N_PHASES, N_BUFFERS, N_KINDS, N_TASKS, N_GROUPS, N_LONGEST = 0, 1, 2, 3, 4, 5, 6, 7
-T_CORE, T_UNIT, T_TASK, T_VARIANT_OF, T_GROUP, T_VARIANT, T_PHASE, T_STREAM, T_BUFFER = 8, 9, 10, 11, 12, 13, 14, 15, 16
+T_CORE, T_UNIT, T_TASK, T_VARIANT_OF, T_GROUP, T_VARIANT, T_PHASE, T_STREAM = 8, 9, 10, 11, 12, 13, 14, 15
+T_CONTENT = 16
 #: Tasks that come after no other, in order of arrival: where their numbers are, how many.
 T_ARRIVAL, N_ARRIVALS = 17, 18
-T_HEAD = 19
+#: LINKED: what happens on one core can bring or stop a task on another; ENTWINED: no periods, since tasks have several
+#: cores or may be paused; N_QUEUES: groups of new tasks, those of paused ones stand behind; MARGIN: rows of the trace
+#: that one cycle's admissions may need.
+LINKED, ENTWINED, N_CONTENTS, N_QUEUES, MARGIN, T_HEAD = 19, 20, 21, 22, 23, 24
 
 # --- T: records ---
-#: A core: its kind, its first context and how many, how many units, which unit is accounted.
-KIND, CONTEXT0, CONTEXTS, UNITS, ACCOUNTED, T_CORE_SIZE = 0, 1, 2, 3, 4, 5
+#: A core: its kind, its first context and how many, how many units, which unit is accounted; CAPACITY -1: no matter.
+KIND, CONTEXT0, CONTEXTS, UNITS, ACCOUNTED, CAPACITY, SHARED, T_CORE_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
 #: A unit of a core.
 POLICY, SWITCH_CYCLES, T_UNIT_SIZE = 0, 1, 2
-#: A task; GROUP: its group's number; FOLLOW0, FOLLOWS: where the numbers of the tasks that come after it are, how many.
-RELEASE, INTERVAL, KEY, KEY_FROM_ARRIVAL, GROUP, FOLLOW0, FOLLOWS, T_TASK_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
-#: A group of tasks that may use the same cores: where its cores begin and end, and how many tasks it has.
-CORE0, CORE_END, MEMBERS, T_GROUP_SIZE = 0, 1, 2, 3
-#: A task on one kind of core: number of its first phase, how many, where its buffers are.
-PHASE0, PHASES, BUFFER0, T_VARIANT_SIZE = 0, 1, 2, 3
+#: A task; TRAIT: where its traits are; FOLLOW0, FOLLOWS: where the numbers of those that come after it are, how many.
+RELEASE, INTERVAL, KEY, KEY_FROM_ARRIVAL, TRAIT, FOLLOW0, FOLLOWS, T_TASK_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
+#: What many tasks share; GROUP: number of their group; CONTENT: number of what they need; -1: none, as for those below.
+GROUP, CONTENT, LOADING, AFFINE, PREEMPTS, QUEUE_LIMIT, PATIENCE, T_TRAIT_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
+#: A group of tasks that may use the same places: where those are, the cores that come first in one, and all that are
+#: not shared; LOOSE: a place has shared cores alone; and how many tasks the group has.
+PLACE0, PLACE_END, FIRST0, FIRST_END, OWN0, OWN_END, LOOSE, MEMBERS, T_GROUP_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+#: A place: where its seats begin and end. A seat: a core, how many of the place's are on it, whether this one is
+#: the first of them.
+SEAT0, SEAT_END, T_PLACE_SIZE = 0, 1, 2
+SEAT_CORE, SEATS_THERE, FIRST_THERE, T_SEAT_SIZE = 0, 1, 2, 3
+#: A task on one kind of core: where its phases are and how many, where its buffers are, where the streams of its first
+#: phase are, and how far those of the next are from there.
+PHASE0, PHASES, BUFFER0, STREAM0, STREAM_STEP, T_VARIANT_SIZE = 0, 1, 2, 3, 4, 5
 #: A phase: STRIDE starts are remembered per iteration; LAG, REACH: most iterations back and longest delay of its own
 #: needs; CROSS: longest delay with which later phases wait for it; FRAMED: whether it waits for frames; FIRST_STEP: the
 #: step of iteration 0.
 REPEAT, MIRRORED, STRIDE, LAG, REACH, CROSS, FRAMED, FIRST_STEP, T_PHASE_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-#: A phase on a unit: where the addresses of its operations begin, and how many.
+#: A phase on a unit of a member: where the addresses of its operations begin, and how many.
 FIRST, LENGTH, T_STREAM_SIZE = 0, 1, 2
-#: An operation; INDEX is its place in its body.
+#: An operation; INDEX is its place in its body; ECHO: after how many cycles all that it brings about has come about.
 CYCLES, COUNT, FRAME, TAKES, FREES, RESULT, SLOT, WORK, NEED0, NEEDS, INDEX = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-AHEAD, T_OP_SIZE = 11, 12
+AHEAD, ECHO, T_OP_SIZE = 11, 12, 13
 #: A need; MODE 0: own phase, 1: an earlier one at the same step, 2: at the mirrored step.
 SOURCE, NEED_SLOT, NEED_LAG, MODE, DELAY, CAUSE, T_NEED_SIZE = 0, 1, 2, 3, 4, 5, 6
 #: A buffer of a variant.
@@ -59,33 +72,52 @@ KEEP, SKIPPING, ROOM, ROWS, SWITCHES, FINISHED, BUDGET = 0, 1, 2, 3, 4, 5, 6
 S_GROUP, S_CORE, S_UNIT, S_CONTEXT, S_STREAM, S_PHASE, S_BUFFER, S_TASKS = 7, 8, 9, 10, 11, 12, 13, 14
 #: ARRIVED: how many of T_ARRIVAL have come; S_COMING, COMING: heap of tasks that will come after others, how many.
 ARRIVED, S_COMING, COMING = 15, 16, 17
-S_HEAD = 18
+#: PASS: how often tasks were admitted; EPOCHS: the last epoch given to a thread; STAMPS: the last use of a content.
+S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, S_HEAD = 18, 19, 20, 21, 22, 23
 
 # --- S: records ---
-#: A group: the heap of its tasks that wait, and how many.
-WAITING, WAITERS, S_GROUP_SIZE = 0, 1, 2
+#: A group: where the first of its tasks that wait is, and how many (new ones: a heap; paused ones: a list); BLOCKED:
+#: the pass in which none of them finds a place any more; ASIDE: how many were set aside until the next pass
+#: (behind the heap; of a list, the first of them is ASIDE_FIRST).
+WAITING, WAITERS, BLOCKED, ASIDE, ASIDE_FIRST, S_GROUP_SIZE = 0, 1, 2, 3, 4, 5
 #: A core. OFFSET: its clock is behind the machine's by that much; NAMED: up to where its cycles have names, COUNTED how
 #: many each; ANCHOR: the thread whose changes of iteration (WRAPPED) are looked at for periods; MARK...: the marked
-#: state and what was counted then.
+#: state and what was counted then; KEPT: the pass in which a task that found no place keeps others off.
 OFFSET, NOW, LAST, NAMED, OCCUPIED, ANCHOR, WRAPPED, FRAME_BOUND = 0, 1, 2, 3, 4, 5, 6, 7
-MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW = 8, 9, 10, 11, 12, 13, 14
-COUNTED, WORKED, ISSUED = 15, 15 + NAMES, 16 + NAMES
-MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 17 + NAMES, 17 + 2 * NAMES, 18 + 2 * NAMES, 19 + 2 * NAMES
+MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW, KEPT = 8, 9, 10, 11, 12, 13, 14, 15
+COUNTED, WORKED, ISSUED = 16, 16 + NAMES, 17 + NAMES
+MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 18 + NAMES, 18 + 2 * NAMES, 19 + 2 * NAMES, 20 + 2 * NAMES
 #: A unit of a core; ROW, ROW_END: its last row of the trace and until when that goes.
 ACTIVE, FRESH, FREE_AT, ROW, ROW_END, S_UNIT_SIZE = 0, 1, 2, 3, 4, 5
 #: A thread. ENTERED and CAME (its task's arrival) are on the machine's clock, all other times on that of the core.
-TASK, VARIANT, ENTERED, ADMITTED, FINISH, DONE_AT, OPEN, EPOCH, POOL = 0, 1, 2, 3, 4, 5, 6, 7, 8
-MARK_ITERATION, CAME, S_CONTEXT_SIZE = 9, 10, 11
-#: A thread on a unit: its cursor, issues left of the operation under it, when that may issue, until when what holds it.
-PHASE, ITERATION, POSITION, LEFT, READY, UNTIL, S_STREAM_SIZE = 0, 1, 2, 3, 4, 5, 5 + N_CAUSES
+#: AT_CORE, ROWS_AT: its core, and where its streams are. A task on several threads is a chain of records: LEAD, then
+#: NEXT (-1: no more). What comes from FINISH on counts for the lead alone, and all have its PHASES_AT and BUFFERS_AT
+#: (where these records of the thread are) and EPOCH. STREAMS_AT: where the tables of its streams are.
+TASK, VARIANT, ENTERED, ADMITTED, EPOCH, CAME, MARK_ITERATION, POOL, AT_CORE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+LEAD, NEXT, PHASES_AT, BUFFERS_AT, STREAMS_AT, ROWS_AT = 9, 10, 11, 12, 13, 14
+#: When it finishes or is paused (FINISH), when its results are there, when all that it brought about has come about,
+#: how many streams are not at their end; its rank; the boundary at which it began; the one at which it stops, and
+#: whether it was asked to: 0 no, 1 yes, 2 yes, but it finishes there.
+FINISH, DONE_AT, CLEAR_AT, OPEN, RANK, ENTRY_PHASE, ENTRY_ITERATION = 15, 16, 17, 18, 19, 20, 21
+STOP_PHASE, STOP_ITERATION, ASKED, S_CONTEXT_SIZE = 22, 23, 24, 25
+#: A thread on a unit: its cursor, issues left of the operation under it, when that may issue, where its record is, when
+#: the one before it was over, until when what holds it.
+PHASE, ITERATION, POSITION, LEFT, READY, OPERATION, ENDED, UNTIL, S_STREAM_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 7 + N_CAUSES
 #: A thread in a phase: where its starts are; iterations skipped so far, from the first skip to the end of the last;
-#: the cycle from which nobody waits for any of its starts so far.
+#: the cycle from which nobody waits for any of its starts so far. What lies before the boundary at which a thread
+#: begins counts as skipped.
 STARTS, SKIPPED, SKIPPED_FROM, SKIPPED_TO, SETTLED, S_PHASE_SIZE = 0, 1, 2, 3, 4, 5
 #: A thread's buffer: slots taken and freed so far, and where the cycles of the frees are.
 TAKEN, FREED, FREE_CYCLES, S_BUFFER_SIZE = 0, 1, 2, 3
+#: A content on a core: when it was last used (0: it is not there), and by how many running tasks it is used.
+STAMP, USERS, S_HELD_SIZE = 0, 1, 2
+#: A paused task: its turn (rank, arrival, number), the next one on the same core, where and when it was paused.
+TURN, LATER, PAUSED_PHASE, PAUSED_ITERATION, PAUSED_CONTEXT, PAUSED_AT, S_PAUSED_SIZE = 0, 3, 4, 5, 6, 7, 8
 
 #: Numbers in a row of the trace's issues and switches, and of its tasks.
-ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 10 + N_CAUSES, 6, 5
+ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 10 + N_CAUSES, 6, 6
+#: In place of a core among the switches: the row tells of a pause, or of a seat of a task beside its first.
+PAUSE_ROW, SEAT_ROW = -1, -2
 
 #: Numbers of an entry of a heap: a key, a second one among equals, and a task, which decides in the end.
 HEAP_SIZE = 3

@@ -7,7 +7,8 @@ Clock rules (see `lstmsim.program.program`), and how they are kept here:
 
 1. A core has a clock of its own, some offset behind the machine's; skipping whole periods moves the offset alone.
 2. Between two admissions a core depends on nothing but itself. `drive` lets each core go on to its last event before
-   the next arrival and before its next finish; what is due then takes effect, tasks are admitted, and so on.
+   the next arrival and before its next finish; what is due then takes effect, tasks are admitted, and so on. Where
+   tasks have several cores, or may be paused, all cores go on cycle by cycle (`horizon`).
 3. Waits are computed when a cursor moves on (`streams`). Delays are at least 1, so nothing issued now changes a choice
    made now, and each free unit chooses once a cycle.
 4. A unit chooses as the policies of `lstmsim.program.policy` do (`issuing`).
@@ -18,17 +19,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from lstmsim.engines.admission import admit, arrive, leave, next_arrival
+from lstmsim.engines.admission import admit, arrive, next_arrival
 from lstmsim.engines.issuing import turn
 from lstmsim.engines.layout import (
     BUDGET,
+    COMING,
     CONTEXT0,
     CONTEXTS,
     FINISH,
     FINISHED,
     FREE_AT,
     KEEP,
-    N_ARRIVALS,
+    LINKED,
+    MARGIN,
     N_CORES,
     N_TASKS,
     N_UNITS,
@@ -55,6 +58,7 @@ from lstmsim.engines.layout import (
     WRAPPED,
 )
 from lstmsim.engines.periods import look_for_period
+from lstmsim.engines.seating import leave
 
 __all__ = ["DONE", "PAUSED", "STUCK", "drive"]
 
@@ -116,8 +120,9 @@ def advance(T: Any, S: Any, R: Any, W: Any, core: int, stop: int) -> bool:
 
 def horizon(T: Any, S: Any, arrival: int) -> int:
     """Up to where all cores may go on their own, on the machine's clock: the next arrival or, where a finish on one
-    core may bring a task to another, the first cycle in which a core could finish one."""
-    if T[N_ARRIVALS] == T[N_TASKS] or T[N_CORES] == 1:
+    core may bring a task to another, the first cycle in which a core could finish one. No core goes on past a cycle in
+    which another does something that it may depend on."""
+    if T[LINKED] == 0 or T[N_CORES] == 1:
         return arrival
     soonest = arrival
     for core in range(T[N_CORES]):
@@ -152,12 +157,19 @@ def drive(T: Any, S: Any, R: Any, W: Any) -> int:
             continue
         if now >= NEVER:
             return DONE if S[FINISHED] == T[N_TASKS] else STUCK
+        if S[KEEP] > 0 and T[MARGIN] > 0 and max(S[ROWS], S[SWITCHES]) + T[MARGIN] > S[ROOM]:
+            return PAUSED
         changed = False
         for core in cores:
             k = S[S_CORE] + core * S_CORE_SIZE
             if S[k + OCCUPIED] > 0 and leave(T, S, core, now - S[k + OFFSET]):
                 changed = True
-        if arrive(T, S, now):
+        if arrive(T, S, now, 0):
             changed = True
         if changed:
-            admit(T, S, now)
+            admit(T, S, R, W, now, 0)
+            # those who follow one that was turned away in this very cycle
+            round = 1
+            while S[COMING] > 0 and arrive(T, S, now, round):
+                admit(T, S, R, W, now, round)
+                round += 1

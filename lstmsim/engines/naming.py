@@ -9,23 +9,17 @@ from typing import Any
 
 from lstmsim.engines.layout import (
     ACCOUNTED,
-    BACKPRESSURE,
-    C_BACKPRESSURE,
-    C_DISPATCH,
-    C_HAZARD,
-    C_INPUT,
     CONTEXT0,
     CONTEXTS,
     COUNTED,
-    DISPATCH,
     DRAIN,
-    HAZARD,
     IDLE,
-    INPUT,
     LEFT,
     N_CAUSES,
     N_UNITS,
+    NAME_OF_CAUSE,
     NAMED,
+    READY,
     S_CONTEXT,
     S_CONTEXT_SIZE,
     S_CORE,
@@ -50,14 +44,11 @@ def name_of(T: Any, S: Any, core: int, now: int) -> int:
             s = S[S_STREAM] + (c * T[N_UNITS] + T[f + ACCOUNTED]) * S_STREAM_SIZE
             if S[s + LEFT] == 0:
                 name = min(name, DRAIN)
-            elif now < S[s + UNTIL + C_DISPATCH]:
-                name = min(name, DISPATCH)
-            elif now < S[s + UNTIL + C_HAZARD]:
-                name = min(name, HAZARD)
-            elif now < S[s + UNTIL + C_INPUT]:
-                name = min(name, INPUT)
-            elif now < S[s + UNTIL + C_BACKPRESSURE]:
-                name = min(name, BACKPRESSURE)
+            elif S[s + READY] > now:
+                for cause in range(N_CAUSES):
+                    if now < S[s + UNTIL + cause]:
+                        name = min(name, NAME_OF_CAUSE[cause])
+                        break
     return name
 
 
@@ -66,7 +57,7 @@ def next_change(T: Any, S: Any, core: int, now: int, upto: int) -> int:
     f = T[T_CORE] + core * T_CORE_SIZE
     for c in range(T[f + CONTEXT0], T[f + CONTEXT0] + T[f + CONTEXTS]):
         s = S[S_STREAM] + (c * T[N_UNITS] + T[f + ACCOUNTED]) * S_STREAM_SIZE
-        if S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0 and S[s + LEFT] > 0:
+        if S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0 and S[s + READY] > now and S[s + LEFT] > 0:
             for cause in range(N_CAUSES):
                 if S[s + UNTIL + cause] > now:
                     upto = min(upto, S[s + UNTIL + cause])

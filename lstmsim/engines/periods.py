@@ -46,6 +46,7 @@ from lstmsim.engines.layout import (
     PHASE,
     PHASE0,
     REPEAT,
+    ROWS_AT,
     S_CONTEXT,
     S_CONTEXT_SIZE,
     S_CORE,
@@ -60,7 +61,6 @@ from lstmsim.engines.layout import (
     SKIPPED_TO,
     T_CORE,
     T_CORE_SIZE,
-    T_PHASE,
     T_PHASE_SIZE,
     T_TASK,
     T_TASK_SIZE,
@@ -82,9 +82,9 @@ def forget_mark(T: Any, S: Any, core: int) -> None:
     f = T[T_CORE] + core * T_CORE_SIZE
     for back in range(T[f + CONTEXTS]):
         c = T[f + CONTEXT0] + T[f + CONTEXTS] - 1 - back
-        s = S[S_STREAM] + (c * T[N_UNITS] + T[f + ACCOUNTED]) * S_STREAM_SIZE
-        if S[S[S_CONTEXT] + c * S_CONTEXT_SIZE + TASK] >= 0 and S[s + LEFT] > 0:
-            S[k + ANCHOR] = c
+        x = S[S_CONTEXT] + c * S_CONTEXT_SIZE
+        if S[x + TASK] >= 0 and S[S[x + ROWS_AT] + T[f + ACCOUNTED] * S_STREAM_SIZE + LEFT] > 0:
+            S[k + ANCHOR] = x
 
 
 def look_for_period(T: Any, S: Any, core: int, stop: int) -> None:
@@ -148,7 +148,7 @@ def periods_for(T: Any, S: Any, core: int, c: int, period: int) -> int:
     for earlier in range(phase):
         if S[p + earlier * S_PHASE_SIZE + SETTLED] > S[k + NOW]:
             return 0
-    g = T[T_PHASE] + (T[S[x + VARIANT] + PHASE0] + phase) * T_PHASE_SIZE
+    g = T[S[x + VARIANT] + PHASE0] + phase * T_PHASE_SIZE
     if T[g + FRAMED] > 0:
         # frames that hold something back must come with the period, others must not come more slowly
         ahead = turns * T[T[T_TASK] + S[x + TASK] * T_TASK_SIZE + INTERVAL] - period

@@ -68,6 +68,7 @@ class _Machine(Dispatcher):
         self.trace.issue(self.now, operation.cycles, 1, who, until)
         self.last_cycle = max(self.last_cycle, self.now)
         thread.reached[which] = head.phase, head.iteration
+        thread.ended[which] = self.now + operation.cycles
         if head.left == operation.count and operation.takes is not None:
             thread.taken[operation.takes] += 1
         head.left -= 1

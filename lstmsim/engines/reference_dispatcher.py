@@ -22,6 +22,7 @@ class Dispatcher(Clockwork):
         self.finished = 0
         self.knocked = self.env.event()
         self.newcomers: list[int] = []
+        self.left: list[Thread] = []
         self.waiting: list[Waiting] = []
         self.admitted: dict[int, int] = {}
         self.paused: dict[int, tuple[int, int, int]] = {}
@@ -71,11 +72,19 @@ class Dispatcher(Clockwork):
             yield self.knocked
             yield self.phase_of_cycle(ADMISSION)
             self.knocked = self.env.event()
+            self.let_go()
             self.let_in()
             self.admit()
             while self.newcomers:  # they follow one that was turned away in this cycle
                 self.let_in()
                 self.admit()
+
+    def let_go(self) -> None:
+        """Those who have finished in this cycle use their contents no more, in the order of their cores and threads."""
+        for thread in sorted(self.left, key=lambda thread: thread.seats[0]):
+            for core in dict.fromkeys(core for core, _ in thread.seats):
+                self.memories[core].leave(thread.task.content)
+        self.left = []
 
     def let_in(self) -> None:
         """Those who have come begin to wait, or are turned away; those who follow others come last."""
@@ -131,6 +140,8 @@ class Dispatcher(Clockwork):
         thread = Thread(each.number, each.task, *times, phases, each.task.slots(kind), tuple(seats), first)
         for member, (core, context) in enumerate(seats):
             self.contexts[core][context] = Seat(thread, member)
+            if member:
+                self.trace.seat(each.number, member=member, core=core, context=context)
             for unit in range(len(self.program.cores[core].units)):
                 thread.streams[member, unit] = stream(phases, (member, unit), first)
                 thread.heads[member, unit] = next(thread.streams[member, unit], None)
@@ -156,6 +167,10 @@ class Dispatcher(Clockwork):
         """Ask a thread to pause at the next boundary."""
         over = thread.over
         thread.stop = thread.next_boundary()
+        for (member, unit), head in thread.heads.items():
+            if head is not None and thread.parked(head) and thread.ended.get((member, unit), thread.since) < self.now:
+                core, context = thread.seats[member]
+                self.trace.halt(self.now, (core, unit, context, thread.number), thread.until(head))
         if thread.over and not over:
             self.env.process(self.leave(thread, self.now + 1))
 
@@ -172,8 +187,7 @@ class Dispatcher(Clockwork):
             each = Waiting(thread.rank, thread.arrived, thread.number, thread.task, places, thread.stop)
             self.waiting.append(each)
         else:
-            for each_core in dict.fromkeys(core for core, _ in thread.seats):
-                self.memories[each_core].leave(thread.task.content)
+            self.left.append(thread)
             times = {"admitted": self.admitted[thread.number], "finish": self.now, "arrived": thread.arrived}
             self.trace.task(thread.number, core=core, context=context, **times)
             self.done_with(thread.number)

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from lstmsim.program.program import CAUSES, Buffer, Dependence, Operation, Phase, Task
 
+#: Later than any cycle.
+NEVER = 1 << 60
+
 __all__ = ["Boundary", "Head", "Seat", "Stream", "Thread", "stream"]
 
 #: A number of a phase and one of an iteration in it: everything before is done.
@@ -58,6 +61,7 @@ class Thread:
     streams: dict[Stream, Iterator[Head]] = field(default_factory=dict)
     heads: dict[Stream, Head | None] = field(default_factory=dict)
     reached: dict[Stream, Boundary] = field(default_factory=dict)
+    ended: dict[Stream, int] = field(default_factory=dict)
     starts: dict[tuple[int, int, int], int] = field(default_factory=dict)
     taken: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     freed: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -123,19 +127,19 @@ class Thread:
         return None
 
     def until(self, head: Head) -> tuple[int, ...]:
-        """Per cause, the cycle from which it no longer holds `head` back; only when nothing is lacking."""
+        """Per cause, the cycle from which it no longer holds `head` back, as far as that is known."""
         until = dict.fromkeys(CAUSES, 0)
         for need in head.operation.needs:
             key = self.source(head, need)
             if key is not None:
-                until[need.cause] = max(until[need.cause], self.starts[key] + need.delay)
+                until[need.cause] = max(until[need.cause], self.starts.get(key, NEVER) + need.delay)
         if head.operation.frame:
             step = self.phases[head.phase].step(head.iteration, head.operation.ahead)
             until["input"] = max(until["input"], self.arrived + step * self.task.frame_interval)
         buffer = head.operation.takes
         if buffer is not None and self.taken[buffer] >= self.buffers[buffer].slots:
-            cause = self.buffers[buffer].cause
-            until[cause] = max(until[cause], self.freed[buffer][self.taken[buffer] - self.buffers[buffer].slots])
+            cause, turn = self.buffers[buffer].cause, self.taken[buffer] - self.buffers[buffer].slots
+            until[cause] = max(until[cause], self.freed[buffer][turn] if turn < len(self.freed[buffer]) else NEVER)
         return tuple(until.values())
 
     def ready(self, which: Stream, now: int) -> int | None:

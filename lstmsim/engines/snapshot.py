@@ -51,7 +51,6 @@ from lstmsim.engines.layout import (
     STRIDE,
     T_CORE,
     T_CORE_SIZE,
-    T_PHASE,
     T_PHASE_SIZE,
     T_UNIT,
     T_UNIT_SIZE,
@@ -102,10 +101,12 @@ def describe_thread(T: Any, S: Any, core: int, c: int, at: int) -> int:
         S[at + 3] = S[s + ITERATION] - own
         S[at + 4] = ready
         at += 5
-        for cause in range(N_CAUSES):
-            until = S[s + UNTIL + cause]
-            S[at] = until if until >= NEVER else max(until - now, 0)
-            at += 1
+        # what is ready is held back by nothing
+        if S[s + READY] > now:
+            for cause in range(N_CAUSES):
+                until = S[s + UNTIL + cause]
+                S[at] = until if until >= NEVER else max(until - now, 0)
+                at += 1
     return at
 
 
@@ -116,7 +117,7 @@ def describe_results(T: Any, S: Any, core: int, c: int, at: int) -> int:
     s = S[S_STREAM] + (c * T[N_UNITS] + T[T[T_CORE] + core * T_CORE_SIZE + ACCOUNTED]) * S_STREAM_SIZE
     phase = S[s + PHASE]
     if phase < T[S[x + VARIANT] + PHASES]:
-        g = T[T_PHASE] + (T[S[x + VARIANT] + PHASE0] + phase) * T_PHASE_SIZE
+        g = T[S[x + VARIANT] + PHASE0] + phase * T_PHASE_SIZE
         p = S[S_PHASE] + (c * T[N_PHASES] + phase) * S_PHASE_SIZE
         # streams of the thread may be ahead of its array as well as behind it
         lowest = highest = S[s + ITERATION]
@@ -167,7 +168,7 @@ def too_far_apart(T: Any, S: Any, core: int) -> bool:
             for u in range(T[f + UNITS]):
                 s = first + u * S_STREAM_SIZE
                 if S[s + LEFT] > 0:
-                    g = T[T_PHASE] + (T[S[x + VARIANT] + PHASE0] + S[s + PHASE]) * T_PHASE_SIZE
+                    g = T[S[x + VARIANT] + PHASE0] + S[s + PHASE] * T_PHASE_SIZE
                     if abs(S[s + ITERATION] - own) > LAG_LIMIT or S[s + ITERATION] < T[g + LAG]:
                         return True
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lstmsim.engines import layout as at
-from lstmsim.engines.streams import end_of_need, operation_of
+from lstmsim.engines.streams import end_of_need
 from lstmsim.errors import DeadlockError
 from lstmsim.program.program import Phase, Program
 from lstmsim.program.validate import describe_wait
@@ -29,22 +29,21 @@ def _waits(program: Program, T: Sequence[int], S: Sequence[int]) -> Iterator[str
         if S[x + at.TASK] < 0:
             continue
         task = program.tasks[S[x + at.TASK]]
+        phases = task.phases(program.cores[S[S[x + at.LEAD] + at.AT_CORE]].kind)
         for u in range(len(core.units)):
             s = S[at.S_STREAM] + (c * T[at.N_UNITS] + u) * at.S_STREAM_SIZE
             if S[s + at.LEFT] > 0 and S[s + at.READY] == at.NEVER:
-                o = operation_of(T, S, x, s, u)
-                phases = task.phases(core.kind)
-                operation = phases[S[s + at.PHASE]].body.operations[T[o + at.INDEX]]
-                yield describe_wait(task, operation, _lacking(T, S, phases, c, x, s, o))
+                operation = phases[S[s + at.PHASE]].body.operations[T[S[s + at.OPERATION] + at.INDEX]]
+                yield describe_wait(task, operation, _lacking(T, S, phases, x, s))
 
 
-def _lacking(T: Sequence[int], S: Sequence[int], phases: tuple[Phase, ...], c: int, x: int, s: int, o: int) -> str:
+def _lacking(T: Sequence[int], S: Sequence[int], phases: tuple[Phase, ...], x: int, s: int) -> str:
     """The first thing that an operation needs and that has not started."""
-    own = S[s + at.PHASE]
-    p = S[at.S_PHASE] + (c * T[at.N_PHASES] + own) * at.S_PHASE_SIZE
+    own, o = S[s + at.PHASE], S[s + at.OPERATION]
+    p = S[x + at.PHASES_AT] + own * at.S_PHASE_SIZE
     iteration = S[s + at.ITERATION] + S[p + at.SKIPPED]
     for index, need in enumerate(phases[own].body.operations[T[o + at.INDEX]].needs):
-        if end_of_need(T, S, c, x, s, T[o + at.NEED0] + index * at.T_NEED_SIZE) == at.NEVER:
+        if end_of_need(T, S, x, s, T[o + at.NEED0] + index * at.T_NEED_SIZE) == at.NEVER:
             source = own if need.phase is None else need.phase
             where = iteration - need.lag if need.phase is None else iteration
             if need.mirrored and need.phase is not None:

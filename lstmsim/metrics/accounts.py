@@ -1,7 +1,8 @@
 """Accounts: every cycle of every core has exactly one name, and so has every PE-cycle.
 
 A cycle is `busy` or `switch` if the core's array issued or switched. Otherwise it bears the name of the first of
-these that any thread of the core has: `hazard`, `backpressure`, `input`, `drain`; else it is `idle`.
+these that any thread of the core has: `hazard`, `backpressure`, `input`, `dispatch`, `reload`, `weights`, `drain`; else
+it is `idle`.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def totals_of(program: Program, trace: Trace) -> Totals:
     >>> body = Body((Operation(0, count=3, work=8),))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
     >>> totals_of(program, run(program)).cycles.tolist()
-    [[6, 0, 0, 0, 0, 0, 0, 0]]
+    [[6, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
     """
     named = [named_cycles(program, trace, core).totals() for core in range(len(program.cores))]
     cycles = np.array([[each[name] for name in CYCLE_NAMES] for each in named], dtype=np.int64)

@@ -18,11 +18,11 @@ def _per_phase(program: Program, trace: Trace, fill: int) -> NDArray[np.int64]:
     return np.full((len(program.tasks), width), fill, dtype=np.int64)
 
 
-def _ran(program: Program, trace: Trace) -> Iterator[tuple[int, tuple[Phase, ...]]]:
-    """The number of each task that was not turned away, and the phases that it ran."""
-    for number, (task, core) in enumerate(zip(program.tasks, trace.task("core").tolist(), strict=True)):
+def _phases_that_ran(program: Program, trace: Trace) -> Iterator[tuple[int, tuple[Phase, ...]]]:
+    """Per task that was not turned away, its phases for the core on which it ran."""
+    for number, core in enumerate(trace.task("core").tolist()):
         if core >= 0:
-            yield number, task.phases(program.cores[core].kind)
+            yield number, program.tasks[number].phases(program.cores[core].kind)
 
 
 def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:
@@ -39,7 +39,7 @@ def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], 
     operations: list[Operation] = []
     first: dict[int, list[int]] = {}
     base = _per_phase(program, trace, 0)
-    for number, phases in _ran(program, trace):
+    for number, phases in _phases_that_ran(program, trace):
         if id(phases) not in first:
             first[id(phases)] = []
             for phase in phases:
@@ -52,7 +52,7 @@ def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], 
 def issued_steps(program: Program, trace: Trace) -> NDArray[np.int64]:
     """The time step of each row of `trace.issues` (see `Phase.step`)."""
     first, sign = _per_phase(program, trace, 0), _per_phase(program, trace, 1)
-    for number, phases in _ran(program, trace):
+    for number, phases in _phases_that_ran(program, trace):
         first[number, : len(phases)] = [phase.step(0) for phase in phases]
         sign[number, : len(phases)] = [-1 if phase.mirrored else 1 for phase in phases]
     operations, index = issued_operations(program, trace)

@@ -1,8 +1,9 @@
 """What each thread waits for, cycle by cycle, read off a trace: intervals per cause, for one core's accounted unit.
 
-A thread's next operation on the unit stands at the head from the cycle after its predecessor's last issue
-(the first one: from admission) until it issues. In between it lacks, in this order of strength, what `CAUSES` names;
-when it lacks nothing it is ready and waits for its turn. After its last issue on the unit it drains.
+A thread's next operation on the unit stands at the head from the cycle after its predecessor's last issue (the first
+one: from admission, or from the end of a pause) until it issues. In between it lacks, in this order of strength, what
+`CAUSES` names; when it lacks nothing it is ready and waits for its turn. After its last issue on the unit it drains;
+so it does from when it was asked to pause until it is paused. A paused task has no thread, and waits for nothing here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from lstmsim.program.program import CAUSES, Program
 from lstmsim.program.trace import Trace
 
 __all__ = ["CoreSpans", "Intervals", "core_spans"]
+
+
+Column = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,44 @@ class CoreSpans:
     waits: dict[str, Intervals]
 
 
+@dataclass(frozen=True, eq=False)
+class _Stays:
+    """When tasks had a thread of a core, sorted by (context, start): from an admission or return to a pause or end."""
+
+    start: Column
+    end: Column
+    context: Column
+    task: Column
+
+    def of(self, context: Column, cycle: Column) -> Column:
+        """Which stay holds a thread at a cycle."""
+        span = int(self.end.max(initial=0)) + 1
+        found: Column = np.searchsorted(self.context * span + self.start, context * span + cycle, side="right") - 1
+        return found
+
+
+def _stays_on(trace: Trace, core: int) -> _Stays:
+    tasks = np.flatnonzero(trace.task("core") == core)
+    start = trace.task("admitted").copy()
+    # after a pause a task has a thread of the same core again
+    pauses = np.flatnonzero(trace.pause("core") == core)
+    pauses = pauses[np.lexsort((trace.pause("paused")[pauses], trace.pause("task")[pauses]))]
+    paused, back = trace.pause("task")[pauses], trace.pause("resumed")[pauses]
+    left = start[paused]
+    again = np.flatnonzero(paused[1:] == paused[:-1]) + 1
+    left[again] = back[again - 1]
+    np.maximum.at(start, paused, back)
+    seats = np.flatnonzero(trace.seat("core") == core)
+    seated = trace.seat("task")[seats]
+    task = np.concatenate([tasks, paused, seated])
+    context = [trace.task("context")[tasks], trace.pause("context")[pauses], trace.seat("context")[seats]]
+    begin = np.concatenate([start[tasks], left, start[seated]])
+    end = [trace.task("finish")[tasks], trace.pause("paused")[pauses], trace.task("finish")[seated]]
+    where = np.concatenate(context)
+    order = np.lexsort((begin, where))
+    return _Stays(begin[order], np.concatenate(end)[order], where[order], task[order])
+
+
 def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     """Intervals of core number `core`; vectorised, no order among the rows is promised.
 
@@ -57,35 +99,58 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
     >>> spans = core_spans(program, run(program), 0)
     >>> {name: list(zip(each.start.tolist(), each.end.tolist())) for name, each in spans.waits.items()}
-    {'dispatch': [], 'hazard': [(3, 7)], 'input': [], 'backpressure': [], 'ready': [], 'drain': [(8, 11)]}
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'dispatch': [], 'hazard': [(3, 7)], 'input': [], 'backpressure': [], 'reload': [], 'weights': [], 'ready': [],
+     'drain': [(8, 11)]}
     """
     unit = program.cores[core].accounted
+    stays = _stays_on(trace, core)
     rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") == unit))
-    task, start = trace.issue("task")[rows], trace.issue("start")[rows]
-    order = np.lexsort((start, task))
-    rows, task, start = rows[order], task[order], start[order]
-    context = trace.issue("context")[rows]
+    stay = stays.of(trace.issue("context")[rows], trace.issue("start")[rows])
+    order = np.lexsort((trace.issue("start")[rows], stay))
+    rows, stay = rows[order], stay[order]
+    task, start, context = (trace.issue(name)[rows] for name in ("task", "start", "context"))
     end = start + trace.issue("count")[rows] * trace.issue("cycles")[rows]
     busy = Intervals(start, end, context, task, rows)
 
     first = np.ones(len(rows), dtype=bool)
-    first[1:] = task[1:] != task[:-1]
-    since = np.where(first, trace.task("admitted")[task], np.roll(end, 1))
-    waits = {}
-    for cause in CAUSES:
-        until = np.maximum(since, trace.issue(f"{cause}_until")[rows])
-        waits[cause] = Intervals(since, until, context, task, rows).kept()
-        since = until
-    waits["ready"] = Intervals(since, start, context, task, rows).kept()
+    first[1:] = stay[1:] != stay[:-1]
+    since = np.where(first, stays.start[stay], np.roll(end, 1))
+    until = {cause: trace.issue(f"{cause}_until")[rows] for cause in CAUSES}
+    waits = _held(since, until, start, busy)
 
     # a task without any issue on this unit drains from its admission on
-    tasks = np.flatnonzero(trace.task("core") == core)
-    drained = trace.task("admitted")[tasks].copy()
+    drained = stays.start.copy()
     last = np.flatnonzero(np.roll(first, -1)) if len(rows) else rows
-    drained[np.searchsorted(tasks, task[last])] = end[last]
-    finish, where = trace.task("finish")[tasks], trace.task("context")[tasks]
-    waits["drain"] = Intervals(drained, finish, where, tasks, np.full(len(tasks), -1)).kept()
+    drained[stay[last]] = end[last]
+    halted = np.flatnonzero((trace.halt("core") == core) & (trace.halt("unit") == unit))
+    if len(halted):
+        asked, thread = trace.halt("asked")[halted], trace.halt("context")[halted]
+        stay = stays.of(thread, asked)
+        put_off = Intervals(asked, asked, thread, trace.halt("task")[halted], np.full(len(halted), -1))
+        until = {cause: trace.halt(f"{cause}_until")[halted] for cause in CAUSES}
+        for name, each in _held(drained[stay], until, asked, put_off).items():
+            waits[name] = _both(waits[name], each)
+        drained[stay] = asked
+    none = np.full(len(drained), -1)
+    waits["drain"] = Intervals(drained, stays.end, stays.context, stays.task, none).kept()
     return CoreSpans(busy, _switches(trace, core, unit), waits)
+
+
+def _held(since: Column, until: dict[str, Column], start: Column, who: Intervals) -> dict[str, Intervals]:
+    """Per cause, what it held back from `since` on, one after the other; and what was ready until `start`."""
+    waits = {}
+    for cause, each in until.items():
+        held = np.maximum(since, each)
+        waits[cause] = Intervals(since, held, who.context, who.task, who.issue).kept()
+        since = held
+    waits["ready"] = Intervals(since, start, who.context, who.task, who.issue).kept()
+    return waits
+
+
+def _both(one: Intervals, other: Intervals) -> Intervals:
+    names = ("start", "end", "context", "task", "issue")
+    return Intervals(*(np.concatenate([getattr(one, name), getattr(other, name)]) for name in names))
 
 
 def _switches(trace: Trace, core: int, unit: int) -> Intervals:

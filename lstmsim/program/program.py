@@ -212,8 +212,8 @@ class Core:
     `accounted` is the unit whose cycles the accounts name (the PE array). `capacity`: how much content its memory holds
     (None: it does not matter); `held`: the keys of what is there at the start, the least recently used first. To make
     room, what no running task uses goes, the least recently used first; used is what a task needed that was admitted or
-    finished. A `shared` core (a memory, a link) has threads for the tasks of all others, and is not looked at to find
-    the least occupied place.
+    finished (in one cycle: first those that finish, in the order of cores and threads). A `shared` core (a memory, a
+    link) has threads for the tasks of all others, and is not looked at to find the least occupied place.
     """
 
     kind: int

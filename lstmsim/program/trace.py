@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from lstmsim.program.program import CAUSES
 
-__all__ = ["ISSUE_COLUMNS", "PAUSE_COLUMNS", "SWITCH_COLUMNS", "TASK_COLUMNS", "Trace", "TraceBuilder", "by_time"]
+__all__ = [
+    *("HALT_COLUMNS", "ISSUE_COLUMNS", "PAUSE_COLUMNS", "SEAT_COLUMNS", "SWITCH_COLUMNS", "TASK_COLUMNS"),
+    *("Trace", "TraceBuilder", "by_time"),
+]
 
 #: A row of `Trace.issues`: `count` issues in a row of one operation, each `cycles` long. The `..._until` columns give,
 #: per cause, the cycle from which it no longer held the operation back (0: it never did).
@@ -28,6 +31,15 @@ SWITCH_COLUMNS = ("start", "core", "unit", "cycles", "before", "after")
 TASK_COLUMNS = ("core", "context", "admitted", "finish", "arrived", "pauses")
 #: A row of `Trace.pauses`: the thread that a task gave up, and from when to when it had none.
 PAUSE_COLUMNS = ("task", "core", "context", "paused", "resumed")
+#: A row of `Trace.seats`: a thread that a task has beside its first, as its member number `member`.
+SEAT_COLUMNS = ("task", "member", "core", "context")
+#: A row of `Trace.halts`: a task that was asked to pause at `asked` had waited until then with an operation that it put
+#: off; and until when, up to `asked`, each cause held that back.
+HALT_COLUMNS = ("asked", "core", "unit", "context", "task", *(f"{cause}_until" for cause in CAUSES))
+
+
+def _none(columns: tuple[str, ...]) -> NDArray[np.int64]:
+    return np.zeros((0, len(columns)), dtype=np.int64)
 
 
 def _column(table: NDArray[np.int64], names: tuple[str, ...], name: str) -> NDArray[np.int64]:
@@ -37,8 +49,8 @@ def _column(table: NDArray[np.int64], names: tuple[str, ...], name: str) -> NDAr
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Tables of whole numbers, shapes (n, len(..._COLUMNS)); issues and switches sorted by (start, core, unit), pauses
-    by (paused, core, context).
+    """Tables of whole numbers, shapes (n, len(..._COLUMNS)); issues, switches and halts sorted by (start, core, unit),
+    pauses by (paused, core, context), seats by (task, member).
 
     >>> builder = TraceBuilder(tasks=1)
     >>> builder.issue(3, 1, 1, (0, 0, 0, 0, 0, 0, 0), (0, 3, 0, 0, 0, 0))
@@ -52,7 +64,9 @@ class Trace:
     issues: NDArray[np.int64]
     switches: NDArray[np.int64]
     tasks: NDArray[np.int64]
-    pauses: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, len(PAUSE_COLUMNS)), dtype=np.int64))
+    pauses: NDArray[np.int64] = field(default_factory=lambda: _none(PAUSE_COLUMNS))
+    seats: NDArray[np.int64] = field(default_factory=lambda: _none(SEAT_COLUMNS))
+    halts: NDArray[np.int64] = field(default_factory=lambda: _none(HALT_COLUMNS))
 
     def issue(self, name: str) -> NDArray[np.int64]:
         """One column of `issues` by its name in `ISSUE_COLUMNS`."""
@@ -70,6 +84,14 @@ class Trace:
         """One column of `pauses` by its name in `PAUSE_COLUMNS`."""
         return _column(self.pauses, PAUSE_COLUMNS, name)
 
+    def seat(self, name: str) -> NDArray[np.int64]:
+        """One column of `seats` by its name in `SEAT_COLUMNS`."""
+        return _column(self.seats, SEAT_COLUMNS, name)
+
+    def halt(self, name: str) -> NDArray[np.int64]:
+        """One column of `halts` by its name in `HALT_COLUMNS`."""
+        return _column(self.halts, HALT_COLUMNS, name)
+
     @property
     def makespan_cycles(self) -> int:
         """The cycle from which every task is finished."""
@@ -78,7 +100,7 @@ class Trace:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trace):
             return NotImplemented
-        names = ("issues", "switches", "tasks", "pauses")
+        names = ("issues", "switches", "tasks", "pauses", "seats", "halts")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
@@ -93,7 +115,7 @@ class TraceBuilder:
     def __init__(self, tasks: int) -> None:
         self._rows = array("q")
         self._switches = array("q")
-        self._pauses = array("q")
+        self._pauses, self._seats, self._halts = array("q"), array("q"), array("q")
         self._tasks = np.full((tasks, len(TASK_COLUMNS)), -1, dtype=np.int64)
         self._tasks[:, -1] = 0
         self._open: dict[tuple[int, ...], tuple[tuple[int, ...], int, int]] = {}
@@ -122,14 +144,30 @@ class TraceBuilder:
         """Task number `task` gave up its thread at `paused` and got one again at `resumed`."""
         self._pauses.extend((task, core, context, paused, resumed))
 
+    def seat(self, task: int, *, member: int, core: int, context: int) -> None:
+        """Task number `task` has that thread beside its first."""
+        self._seats.extend((task, member, core, context))
+
+    def halt(self, asked: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:
+        """At `asked` a thread puts off an operation with which it had waited; `who`: (core, unit, context, task)."""
+        self._halts.extend((asked, *who, *(min(each, asked) for each in until)))
+
     def build(self) -> Trace:
         """The finished trace, sorted."""
-        issues = np.frombuffer(self._rows, dtype=np.int64).reshape(-1, len(ISSUE_COLUMNS))
-        switches = np.frombuffer(self._switches, dtype=np.int64).reshape(-1, len(SWITCH_COLUMNS))
-        pauses = np.frombuffer(self._pauses, dtype=np.int64).reshape(-1, len(PAUSE_COLUMNS))
+        issues, switches, pauses, seats, halts = (
+            np.frombuffer(rows, dtype=np.int64).reshape(-1, len(columns))
+            for rows, columns in (
+                (self._rows, ISSUE_COLUMNS),
+                (self._switches, SWITCH_COLUMNS),
+                (self._pauses, PAUSE_COLUMNS),
+                (self._seats, SEAT_COLUMNS),
+                (self._halts, HALT_COLUMNS),
+            )
+        )
         np.add.at(self._tasks[:, -1], pauses[:, 0], 1)
         pauses = pauses[np.lexsort((pauses[:, 2], pauses[:, 1], pauses[:, 3]))]
-        return Trace(by_time(issues), by_time(switches), self._tasks, pauses)
+        seats = seats[np.lexsort((seats[:, 1], seats[:, 0]))]
+        return Trace(by_time(issues), by_time(switches), self._tasks, pauses, seats, by_time(halts))
 
 
 def by_time(table: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -68,7 +68,7 @@ def _task(number: int, task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
         return
     if (task.partners or task.content) and task.preempts:
         yield "preempts, which a task with partners or content cannot"
-    for place in task.places:
+    for place in task.places if task.partners else ():
         for index in dict.fromkeys(place):
             if 0 <= index < len(cores) and place.count(index) > cores[index].contexts:
                 yield f"needs {place.count(index)} threads of core {index}, which has {cores[index].contexts}"

@@ -19,7 +19,7 @@ from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.scenario import Scenario
-from tests.strategies import programs, scenarios
+from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "250"))
@@ -39,6 +39,15 @@ def outcome(program: Program, engine: str) -> Trace | str:
 @settings(max_examples=EXAMPLES)
 @given(programs())
 def test_random_programs_give_equal_traces(program: Program) -> None:
+    note(f"from lstmsim.program.program import *\nprogram = {program!r}")
+    slow, quick = outcome(program, "reference"), outcome(program, "fast")
+    assert type(slow) is type(quick)
+    assert slow == quick
+
+
+@settings(max_examples=EXAMPLES)
+@given(joint_programs())
+def test_random_programs_with_joint_tasks_give_equal_traces(program: Program) -> None:
     note(f"from lstmsim.program.program import *\nprogram = {program!r}")
     slow, quick = outcome(program, "reference"), outcome(program, "fast")
     assert type(slow) is type(quick)
@@ -77,6 +86,13 @@ def same_totals(program: Program) -> bool:
 @settings(max_examples=EXAMPLES)
 @given(programs(), st.sampled_from([1, 20, 60]))
 def test_random_programs_give_equal_totals_with_periods_skipped(program: Program, times: int) -> None:
+    note(f"from lstmsim.program.program import *\nprogram = {longer(program, times)!r}")
+    same_totals(longer(program, times))
+
+
+@settings(max_examples=EXAMPLES)
+@given(joint_programs(), st.sampled_from([1, 1, 20]))
+def test_random_programs_with_joint_tasks_give_equal_totals(program: Program, times: int) -> None:
     note(f"from lstmsim.program.program import *\nprogram = {longer(program, times)!r}")
     same_totals(longer(program, times))
 
@@ -124,7 +140,7 @@ def uncompiled(program: Program) -> Trace | str:
 
 @numba
 @settings(max_examples=EXAMPLES // 4)
-@given(programs(), st.sampled_from([1, 30]))
+@given(st.one_of(programs(), joint_programs()), st.sampled_from([1, 30]))
 def test_the_compiled_loop_gives_the_same(program: Program, times: int) -> None:
     program = longer(program, times)
     plain = uncompiled(program)
