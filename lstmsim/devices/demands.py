@@ -1,8 +1,8 @@
 """What the memories of a chip hold, and what they must give in one cycle.
 
 Assumptions, because they are choices of a design: every core holds the weights of all models, so that each job may run
-on each core (or as much as its `weight_kib` says); all but the sums is in block memory, also what is shallow; sums are in registers
-(`lstmsim.devices.logic`). Sequences between layers are not counted: only the vectors of one step are.
+on each core (or as much as its `weight_kib` says); all but the sums is in block memory, also what is shallow; sums are
+in registers (`lstmsim.devices.logic`). Sequences between layers are not counted: only the vectors of one step are.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def build_jobs(document: Document, order: ScenarioFile, models: list[Model], arr
             "inputs": inputs,
             "priority": entry.priority,
             "dispatch": order.dispatch,
-            "preempts": order.preemption,
+            "preempts": order.preemption and entry.split is None,
             "affinity": order.placement == "affinity",
             "queue_limit": entry.queue_limit,
             "patience": entry.patience,

@@ -202,7 +202,12 @@ class OtherChip:
         (scenario(), 64, 1, "core: there is no core 1; the chip has 1 (0 to 0)"),
         (scenario(), 64, -1, "core: there is no core -1; the chip has 1 (0 to 0)"),
         (scenario(cores=(CORE, replace(CORE, threads=1))), 64, None, "core: the 2 cores of chip chip are not equal; "),
-        (scenario(Job("a", SMALL, 1, cores=(0,)), cores=(CORE, CORE)), 64, 1, "core: no job may run on core 1: all are"),
+        (
+            scenario(Job("a", SMALL, 1, cores=(0,)), cores=(CORE, CORE)),
+            64,
+            1,
+            "core: no job may run on core 1: all are",
+        ),
         (Scenario(OtherChip(), (Job("a", SMALL, 1),)), 64, None, "chip other: is of kind 'systolic', which has no EP"),
         (scenario(Job("a", SMALL, 1, batch=2)), 64, None, "no (EP, VP) of 64 multipliers can be simulated; (1, 64): "),
         (
