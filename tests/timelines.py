@@ -58,8 +58,10 @@ def small() -> Timeline:
         (2, 0, 44, state["ready"], 1, 0, 0),
         (2, 44, 80, state["busy"], 1, 0, 0),
         (2, 80, 110, state["backpressure"], 1, 0, 1),
-        (2, 110, 125, state["input"], 1, 0, 1),
-        (2, 125, 130, state["dispatch"], 1, 0, 1),
+        (2, 110, 117, state["input"], 1, 0, 1),
+        (2, 117, 122, state["dispatch"], 1, 0, 1),
+        (2, 122, 125, state["reload"], 1, 0, 1),
+        (2, 125, 130, state["weights"], 1, 0, 1),
         (3, 50, 54, state["busy"], 0, 0, 0),
         (3, 100, 104, state["busy"], 1, 0, 0),
     ]

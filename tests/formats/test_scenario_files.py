@@ -62,7 +62,7 @@ def test_a_scenario_becomes_plain_descriptions():
     model = Model("model-lstm-8", (Layer(cell("lstm"), 8, 4),))
     assert built == Scenario(
         ColumnNpu("column-npu", 260, (ColumnCore(npe=65, ep=4, vp=16, threads=3, latency=Latency(read=0)),) * 2),
-        (Job("model-lstm-8-a", model, 2, 5, 9, 1), Job("model-lstm-8-b", model, 2, 3, 9, 1)),
+        (Job("model-lstm-8-a", model, 2, 5, 9, (1,)), Job("model-lstm-8-b", model, 2, 3, 9, (1,))),
         "x",
     )
     assert repr(built.chip.frequency_mhz) == "260"

@@ -220,11 +220,11 @@ def test_windows_do_not_depend_on_how_the_sweep_is_cut() -> None:
     waiting, running = np.ones(900, dtype=np.int64), np.zeros(900, dtype=np.int64)
     running[::3] = 1
     whole = Population()
-    whole.apply(times, waiting, running)
+    whole.apply(times, waiting, running, 2 * running)
     for size in (1, 7, 100):
         parts = Population()
         for start in range(0, 900, size):
-            parts.apply(*(each[start : start + size] for each in (times, waiting, running)))
+            parts.apply(*(each[start : start + size] for each in (times, waiting, running, 2 * running)))
         assert parts.windows == whole.windows
         assert parts.waiting_area == whole.waiting_area
 

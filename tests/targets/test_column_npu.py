@@ -41,7 +41,7 @@ def test_a_core_that_cannot_be_built_is_refused(changes: dict[str, object], sent
     [
         ({"steps": 0}, "steps: must be at least 1, got 0"),
         ({"arrival": -1}, "arrival: must be at least 0, got -1"),
-        ({"core": 1}, "there is no core 1"),
+        ({"cores": (1,)}, "there is no core 1"),
         ({"batch": 2}, "no batching"),
         ({"steps": 10**9}, "too large: 1,000,000,000 steps"),
     ],
