@@ -78,7 +78,8 @@ def explain(
     first, last = table.joined()
     heart = slice(*_heart(table, first.tolist()))
     makespan = trace.makespan_cycles
-    work = sum(job.macs for job in scenario.jobs)
+    served = trace.task("core") >= 0
+    work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=True) if was)
     peak = makespan * sum(core.npe for core in scenario.chip.array_cores)
     busy = _busy(program, trace, index)
     issued = sum(core.npe * cycles for core, cycles in zip(scenario.chip.array_cores, busy, strict=True))
@@ -99,7 +100,7 @@ def explain(
         path=tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
         path_steps=len(first),
         handovers=path.handovers,
-        what_if=what_if(scenario, makespan, len(trace.issues), progress),
+        what_if=what_if(scenario, makespan, len(trace.issues), progress, work),
     )
 
 

@@ -49,7 +49,7 @@ class WhatIf:
         return first if first is not None and first.saved_cycles > 0 else None
 
 
-def _tried(scenario: Scenario, change: Change, base_cycles: int) -> Alternative:
+def _tried(change: Change, base_cycles: int, base_work: int) -> Alternative:
     if change.chip is None:
         return Alternative(change.name, change.detail, None, 0, 0.0, refused=change.refused)
     try:
@@ -58,19 +58,23 @@ def _tried(scenario: Scenario, change: Change, base_cycles: int) -> Alternative:
         return Alternative(change.name, change.detail, None, 0, 0.0, refused=str(error).splitlines()[0])
     cycles, work = found.makespan_cycles, int(found.work.sum())
     peak = cycles * sum(core.npe for core in change.chip.array_cores)
-    before = sum(job.macs for job in scenario.jobs)
-    ratio = sum(job.macs for job in change.jobs) / before if before else 1.0
+    ratio = work / base_work if base_work else 1.0
     return Alternative(
         change.name, change.detail, cycles, base_cycles - cycles, work / peak if peak else 0.0, work=ratio
     )
 
 
 def what_if(
-    scenario: Scenario, base_cycles: int, rows: int, progress: Callable[[int, int], None] | None = None
+    scenario: Scenario,
+    base_cycles: int,
+    rows: int,
+    progress: Callable[[int, int], None] | None = None,
+    work: int | None = None,
 ) -> WhatIf:
     """Simulate a scenario that took `base_cycles` (and `rows` rows of a trace) with one change at a time.
 
-    `progress` is called with alternatives done and in all.
+    `progress` is called with alternatives done and in all; `work`: multiply-accumulates that were done (None: of all
+    jobs; some may have been turned away).
 
     >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
@@ -82,13 +86,14 @@ def what_if(
     >>> found.best.name, found.best.cycles
     ('one more thread', 1471)
     """
+    base_work = sum(job.macs for job in scenario.jobs) if work is None else work
     all_changes = changes(scenario.chip, scenario.jobs)
     count = min(len(all_changes), max(_AT_LEAST, MAX_ROWS // max(rows, 1)))
     found = []
     for number, change in enumerate(all_changes[:count]):
         if progress is not None:
             progress(number, count)
-        found.append(_tried(scenario, change, base_cycles))
+        found.append(_tried(change, base_cycles, base_work))
     if progress is not None:
         progress(count, count)
     # sorting is stable: of equal ones the more telling change stays first
