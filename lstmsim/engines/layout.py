@@ -42,12 +42,12 @@ POLICY, SWITCH_CYCLES, T_UNIT_SIZE = 0, 1, 2
 RELEASE, INTERVAL, KEY, KEY_FROM_ARRIVAL, TRAIT, FOLLOW0, FOLLOWS, T_TASK_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
 #: What many tasks share; GROUP: number of their group; CONTENT: number of what they need; -1: none, as for those below.
 GROUP, CONTENT, LOADING, AFFINE, PREEMPTS, QUEUE_LIMIT, PATIENCE, T_TRAIT_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
-#: A group of tasks that may use the same places: where those are, the cores that come first in one, and all that are
-#: not shared; LOOSE: a place has shared cores alone; and how many tasks the group has.
-PLACE0, PLACE_END, FIRST0, FIRST_END, OWN0, OWN_END, LOOSE, MEMBERS, T_GROUP_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-#: A place: where its seats begin and end. A seat: a core, how many of the place's are on it, whether this one is
+#: A group of tasks that may use the same places: where those are and how many, the cores that come first in one, and
+#: all that are not shared; LOOSE: a place has shared cores alone; and how many tasks the group has.
+PLACE0, PLACES, FIRST0, FIRST_END, OWN0, OWN_END, LOOSE, MEMBERS, T_GROUP_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+#: A place: where its seats are, and how many. A seat: a core, how many of the place's are on it, whether this one is
 #: the first of them.
-SEAT0, SEAT_END, T_PLACE_SIZE = 0, 1, 2
+SEAT0, SEATS, T_PLACE_SIZE = 0, 1, 2
 SEAT_CORE, SEATS_THERE, FIRST_THERE, T_SEAT_SIZE = 0, 1, 2, 3
 #: A task on one kind of core: where its phases are and how many, where its buffers are, where the streams of its first
 #: phase are, and how far those of the next are from there.
