@@ -82,11 +82,22 @@ S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, S_HEAD = 18, 19, 20, 21, 22, 23
 WAITING, WAITERS, BLOCKED, ASIDE, ASIDE_FIRST, S_GROUP_SIZE = 0, 1, 2, 3, 4, 5
 #: A core. OFFSET: its clock is behind the machine's by that much; NAMED: up to where its cycles have names, COUNTED how
 #: many each; ANCHOR: the thread whose changes of iteration (WRAPPED) are looked at for periods; MARK...: the marked
-#: state and what was counted then; KEPT: the pass in which a task that found no place keeps others off.
+#: state and what was counted then; KEPT: the pass in which a task that found no place keeps others off; COMES: its next
+#: event on the machine's clock, where all cores go on together.
 OFFSET, NOW, LAST, NAMED, OCCUPIED, ANCHOR, WRAPPED, FRAME_BOUND = 0, 1, 2, 3, 4, 5, 6, 7
-MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW, KEPT = 8, 9, 10, 11, 12, 13, 14, 15
-COUNTED, WORKED, ISSUED = 16, 16 + NAMES, 17 + NAMES
-MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 18 + NAMES, 18 + 2 * NAMES, 19 + 2 * NAMES, 20 + 2 * NAMES
+MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW, KEPT, COMES = (
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+)
+COUNTED, WORKED, ISSUED = 17, 17 + NAMES, 18 + NAMES
+MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 19 + NAMES, 19 + 2 * NAMES, 20 + 2 * NAMES, 21 + 2 * NAMES
 #: A unit of a core; ROW, ROW_END: its last row of the trace and until when that goes.
 ACTIVE, FRESH, FREE_AT, ROW, ROW_END, S_UNIT_SIZE = 0, 1, 2, 3, 4, 5
 #: A thread. ENTERED and CAME (its task's arrival) are on the machine's clock, all other times on that of the core.
