@@ -43,7 +43,7 @@ from lstmsim.engines.layout import (
     PAUSED_ITERATION,
     PAUSED_PHASE,
     PLACE0,
-    PLACE_END,
+    PLACES,
     PREEMPTS,
     QUEUE_LIMIT,
     RELEASE,
@@ -54,7 +54,7 @@ from lstmsim.engines.layout import (
     S_GROUP_SIZE,
     S_TASKS,
     SEAT0,
-    SEAT_END,
+    SEATS,
     SEATS_THERE,
     SHARED,
     SWITCH_SIZE,
@@ -84,9 +84,11 @@ def best_place(T: Any, S: Any, r: int, trait: int) -> int:
     """Where a task of a group is admitted now: the record of the place, -1 if there is none."""
     content = T[trait + CONTENT]
     best, lacks, least = -1, 1, NEVER
-    for p in range(T[r + PLACE0], T[r + PLACE_END], T_PLACE_SIZE):
+    for index in range(T[r + PLACES]):
+        p = T[r + PLACE0] + index * T_PLACE_SIZE
         able, missing, occupied = True, 0, 0
-        for a in range(T[p + SEAT0], T[p + SEAT_END], T_SEAT_SIZE):
+        for seat in range(T[p + SEATS]):
+            a = T[p + SEAT0] + seat * T_SEAT_SIZE
             k, f = S[S_CORE] + T[a] * S_CORE_SIZE, T[T_CORE] + T[a] * T_CORE_SIZE
             if S[k + OCCUPIED] + T[a + SEATS_THERE] > T[f + CONTEXTS] or S[k + KEPT] == S[PASS]:
                 able = False

@@ -42,12 +42,12 @@ POLICY, SWITCH_CYCLES, T_UNIT_SIZE = 0, 1, 2
 RELEASE, INTERVAL, KEY, KEY_FROM_ARRIVAL, TRAIT, FOLLOW0, FOLLOWS, T_TASK_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
 #: What many tasks share; GROUP: number of their group; CONTENT: number of what they need; -1: none, as for those below.
 GROUP, CONTENT, LOADING, AFFINE, PREEMPTS, QUEUE_LIMIT, PATIENCE, T_TRAIT_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
-#: A group of tasks that may use the same places: where those are, the cores that come first in one, and all that are
-#: not shared; LOOSE: a place has shared cores alone; and how many tasks the group has.
-PLACE0, PLACE_END, FIRST0, FIRST_END, OWN0, OWN_END, LOOSE, MEMBERS, T_GROUP_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-#: A place: where its seats begin and end. A seat: a core, how many of the place's are on it, whether this one is
+#: A group of tasks that may use the same places: where those are and how many, the cores that come first in one, and
+#: all that are not shared; LOOSE: a place has shared cores alone; and how many tasks the group has.
+PLACE0, PLACES, FIRST0, FIRST_END, OWN0, OWN_END, LOOSE, MEMBERS, T_GROUP_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+#: A place: where its seats are, and how many. A seat: a core, how many of the place's are on it, whether this one is
 #: the first of them.
-SEAT0, SEAT_END, T_PLACE_SIZE = 0, 1, 2
+SEAT0, SEATS, T_PLACE_SIZE = 0, 1, 2
 SEAT_CORE, SEATS_THERE, FIRST_THERE, T_SEAT_SIZE = 0, 1, 2, 3
 #: A task on one kind of core: where its phases are and how many, where its buffers are, where the streams of its first
 #: phase are, and how far those of the next are from there.
@@ -82,11 +82,22 @@ S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, S_HEAD = 18, 19, 20, 21, 22, 23
 WAITING, WAITERS, BLOCKED, ASIDE, ASIDE_FIRST, S_GROUP_SIZE = 0, 1, 2, 3, 4, 5
 #: A core. OFFSET: its clock is behind the machine's by that much; NAMED: up to where its cycles have names, COUNTED how
 #: many each; ANCHOR: the thread whose changes of iteration (WRAPPED) are looked at for periods; MARK...: the marked
-#: state and what was counted then; KEPT: the pass in which a task that found no place keeps others off.
+#: state and what was counted then; KEPT: the pass in which a task that found no place keeps others off; COMES: its next
+#: event on the machine's clock, where all cores go on together.
 OFFSET, NOW, LAST, NAMED, OCCUPIED, ANCHOR, WRAPPED, FRAME_BOUND = 0, 1, 2, 3, 4, 5, 6, 7
-MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW, KEPT = 8, 9, 10, 11, 12, 13, 14, 15
-COUNTED, WORKED, ISSUED = 16, 16 + NAMES, 17 + NAMES
-MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 18 + NAMES, 18 + 2 * NAMES, 19 + 2 * NAMES, 20 + 2 * NAMES
+MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW, KEPT, COMES = (
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+)
+COUNTED, WORKED, ISSUED = 17, 17 + NAMES, 18 + NAMES
+MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 19 + NAMES, 19 + 2 * NAMES, 20 + 2 * NAMES, 21 + 2 * NAMES
 #: A unit of a core; ROW, ROW_END: its last row of the trace and until when that goes.
 ACTIVE, FRESH, FREE_AT, ROW, ROW_END, S_UNIT_SIZE = 0, 1, 2, 3, 4, 5
 #: A thread. ENTERED and CAME (its task's arrival) are on the machine's clock, all other times on that of the core.

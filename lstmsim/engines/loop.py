@@ -23,6 +23,7 @@ from lstmsim.engines.admission import admit, arrive, next_arrival
 from lstmsim.engines.issuing import turn
 from lstmsim.engines.layout import (
     BUDGET,
+    COMES,
     COMING,
     CONTEXT0,
     CONTEXTS,
@@ -129,7 +130,9 @@ def horizon(T: Any, S: Any, arrival: int) -> int:
         k = S[S_CORE] + core * S_CORE_SIZE
         if S[k + OCCUPIED] > 0:
             # what issues next has its results a cycle later at the earliest
-            finish = min(first_finish(T, S, core), next_event(T, S, core) + 1)
+            event = next_event(T, S, core)
+            S[k + COMES] = event + S[k + OFFSET]
+            finish = min(first_finish(T, S, core), event + 1)
             if finish < NEVER:
                 soonest = min(soonest, finish + S[k + OFFSET])
     return soonest
@@ -148,7 +151,7 @@ def drive(T: Any, S: Any, R: Any, W: Any) -> int:
         for core in cores:
             k = S[S_CORE] + core * S_CORE_SIZE
             if S[k + OCCUPIED] > 0:
-                if not advance(T, S, R, W, core, upto):
+                if S[k + COMES] < upto and not advance(T, S, R, W, core, upto):
                     return PAUSED
                 finish = first_finish(T, S, core)
                 if finish < NEVER:

@@ -80,13 +80,12 @@ class Queues:
     def lay_down(self, places: Places, members: int) -> None:
         """A group's places, from the lowest cores to the highest, and its cores."""
         cores, parts = self.program.cores, self.parts
-        parts["group"].append(len(parts["place"]))
-        for place in sorted(set(places)):
-            parts["place"].append(len(parts["seat"]))
+        own = sorted(set(places))
+        parts["group"] += [len(parts["place"]), len(own), len(parts["first"])]
+        for place in own:
+            parts["place"] += [len(parts["seat"]), len(place)]
             for index, core in enumerate(place):
                 parts["seat"] += [core, place.count(core), int(core not in place[:index])]
-            parts["place"].append(len(parts["seat"]))
-        parts["group"] += [len(parts["place"]), len(parts["first"])]
         parts["first"] += sorted({place[0] for place in places})
         parts["group"] += [len(parts["first"]), len(parts["own"])]
         parts["own"] += sorted({core for place in places for core in place if not cores[core].shared})

@@ -70,8 +70,8 @@ from lstmsim.engines.layout import (
     S_STREAM_SIZE,
     S_TASKS,
     SEAT0,
-    SEAT_END,
     SEAT_ROW,
+    SEATS,
     SETTLED,
     SKIPPED,
     SKIPPED_FROM,
@@ -169,9 +169,11 @@ def begin(T: Any, S: Any, lead: int, phase: int) -> None:
 def fill(T: Any, S: Any, p: int, content: int) -> bool:
     """A task with a content begins at a place: whether all of its cores hold that already."""
     warm = True
-    for a in range(T[p + SEAT0], T[p + SEAT_END], T_SEAT_SIZE):
+    for seat in range(T[p + SEATS]):
+        a = T[p + SEAT0] + seat * T_SEAT_SIZE
         warm = warm and holds(T, S, T[a], content)
-    for a in range(T[p + SEAT0], T[p + SEAT_END], T_SEAT_SIZE):
+    for seat in range(T[p + SEATS]):
+        a = T[p + SEAT0] + seat * T_SEAT_SIZE
         if T[a + FIRST_THERE] > 0:
             enter(T, S, T[a], content)
     return warm
@@ -185,7 +187,8 @@ def place(T: Any, S: Any, W: Any, p: int, task: int, rank: int, came: int, now: 
     if T[trait + CONTENT] >= 0 and fill(T, S, p, T[trait + CONTENT]):
         phase = T[trait + LOADING]
     lead, last, streams = -1, -1, T[variant + STREAM0]
-    for a in range(T[p + SEAT0], T[p + SEAT_END], T_SEAT_SIZE):
+    for seat in range(T[p + SEATS]):
+        a = T[p + SEAT0] + seat * T_SEAT_SIZE
         x = sit(T, S, T[a], now)
         S[x + TASK], S[x + VARIANT], S[x + CAME], S[x + STREAMS_AT] = task, variant, came, streams
         S[x + NEXT], S[x + STOP_PHASE] = -1, NEVER
@@ -198,7 +201,7 @@ def place(T: Any, S: Any, W: Any, p: int, task: int, rank: int, came: int, now: 
             S[last + NEXT] = x
             S[x + FINISH] = NEVER
             S[x + PHASES_AT], S[x + BUFFERS_AT] = S[lead + PHASES_AT], S[lead + BUFFERS_AT]
-            note_seat(T, S, W, x, task, (a - T[p + SEAT0]) // T_SEAT_SIZE)
+            note_seat(T, S, W, x, task, seat)
         S[x + LEAD], S[x + EPOCH] = lead, S[EPOCHS]
         last = x
     begin(T, S, lead, phase)

@@ -49,10 +49,15 @@ class _Builder:
         """Tasks and their variants; bodies, phases and buffers that tasks share are laid down once."""
         used = {core.kind for core in self.program.cores}
         known: dict[tuple[int, int, int], int] = {}
+        alike: dict[tuple[int, int, int], list[int]] = {}
         parts = self.parts
         for task in self.program.tasks:
-            own = [-1] * self.kinds
             members = 1 + max(map(len, task.partners)) if task.partners else 1
+            same = (id(task.variants), id(task.buffers), members)
+            if same in alike:
+                parts["variant_of"] += alike[same]
+                continue
+            own = alike[same] = [-1] * self.kinds
             for kind, phases in task.variants:
                 slots = task.slots(kind)
                 if kind not in used:
@@ -160,9 +165,9 @@ def tables_of(program: Program) -> tuple[list[int], list[tuple[int, int]]]:
         base[name] = end
         end += len(parts[name])
     group = {at.PLACE0: "place", at.FIRST0: "first", at.OWN0: "own"}
-    group |= {at.PLACE_END: "place", at.FIRST_END: "first", at.OWN_END: "own"}
+    group |= {at.FIRST_END: "first", at.OWN_END: "own"}
     _relocate(parts["group"], at.T_GROUP_SIZE, {field: base[name] for field, name in group.items()})
-    _relocate(parts["place"], at.T_PLACE_SIZE, dict.fromkeys((at.SEAT0, at.SEAT_END), base["seat"]))
+    _relocate(parts["place"], at.T_PLACE_SIZE, {at.SEAT0: base["seat"]})
     _relocate(parts["task"], at.T_TASK_SIZE, {at.FOLLOW0: base["follow"], at.TRAIT: base["trait"]})
     variant = {at.PHASE0: base["phase"], at.BUFFER0: base["buffer"], at.STREAM0: base["stream"]}
     _relocate(parts["variant"], at.T_VARIANT_SIZE, variant)

@@ -29,9 +29,14 @@ def validate(program: Program) -> None:
     seen: set[tuple[object, ...]] = set()
     for number, task in enumerate(program.tasks):
         faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task, program.cores))
+        # many tasks are alike: what they share is looked at once
+        alike = (id(task.variants), id(task.buffers), task.cores, task.partners, task.content)
+        if alike in seen:
+            continue
+        seen.add(alike)
         for kind, phases in task.variants:
-            # bodies are shared between tasks; each is looked at once per set of buffers
-            key = (id(phases), id(task.slots(kind)), kind, task.cores, task.partners)
+            # and so are bodies, once per set of buffers
+            key = (id(phases), id(task.slots(kind)), kind, task.cores, task.partners, task.content)
             if key not in seen:
                 seen.add(key)
                 units = _units_of_members(task, kind, program.cores)
