@@ -18,6 +18,7 @@ _WAYS = {
     "switch": "around thread switches",
     "thread to thread": "behind other threads' results",
     "bank": "from a row block's last tile to the free accumulator bank that the next one takes",
+    "weights": "until the weights are there that a tile needs",
     "layer to layer": "from the last tile of a layer to the first tile of the layer above",
     "step to step": "from the last tile of a step to the first tile of the next step that needs its h",
     "within a step": "from one product to the next of the same step that needs its results",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lstmsim.errors import InputError
@@ -32,7 +32,8 @@ def changes(chip: Chip, jobs: Sequence[Job]) -> list[Change]:
     [('one more thread', 'threads 1 -> 2'), ('ep doubled', 'ep 4 -> 8, vp 16 -> 8')]
     """
     if isinstance(chip, ColumnNpu):
-        return [_on_column(chip, jobs, name, change) for name, change in _COLUMN.items() if _useful(chip, name)]
+        own = [_on_column(chip, jobs, name, change) for name, change in _COLUMN.items() if _useful(chip, name)]
+        return [*_around_cores(chip, jobs), *own]
     if isinstance(chip, RowNpu):
         return _on_row(chip, jobs)
     return []
@@ -62,11 +63,33 @@ _COLUMN: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
 }
 
 
+def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
+    """What changes in the memory beside the chip, in what of it fits on the cores, and between the cores."""
+    found, jobs = [], tuple(jobs)
+    if any(core.weight_kib is not None for core in chip.cores):
+        kib = [None if core.weight_kib is None else 2 * core.weight_kib for core in chip.cores]
+        cores = tuple(replace(core, weight_kib=more) for core, more in zip(chip.cores, kib, strict=True))
+        pairs = [(core, {"weight_kib": more}) for core, more in zip(chip.cores, kib, strict=True) if more]
+        found.append(Change("room for weights doubled", _detail(pairs), replace(chip, cores=cores), jobs))
+        if chip.memory is not None:
+            rate = chip.memory.gb_per_s
+            faster = replace(chip, memory=replace(chip.memory, gb_per_s=2 * rate))
+            found.append(Change("memory twice as fast", f"gb_per_s {rate:g} -> {2 * rate:g}", faster, jobs))
+    if any(job.split for job in jobs):
+        link = chip.exchange
+        sooner = replace(link, latency_cycles=-(-link.latency_cycles // 2))
+        detail = f"latency_cycles {link.latency_cycles} -> {sooner.latency_cycles}"
+        found.append(Change("exchange twice as fast", detail, replace(chip, exchange=sooner), jobs))
+        whole = tuple(replace(job, split="") for job in jobs)
+        found.append(Change("no job split", "each on one core", chip, whole))
+    return found
+
+
 def _useful(chip: ColumnNpu, name: str) -> bool:
     return name != "switches for free" or any(core.switch_cycles for core in chip.cores)
 
 
-def _detail(pairs: Sequence[tuple[object, dict[str, object]]]) -> str:
+def _detail(pairs: Sequence[tuple[object, Mapping[str, object]]]) -> str:
     """`threads 2 -> 3`; of unlike cores only what all have in common."""
     texts: list[str] = []
     for key in pairs[0][1] if pairs else ():

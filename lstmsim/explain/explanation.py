@@ -91,7 +91,7 @@ def explain(
         array=_array(program),
         array_cycles=sum(busy),
         array_useful=work / issued if issued else 0.0,
-        cores=len(program.cores),
+        cores=len(scenario.chip.array_cores),
         jobs=tuple(job.name for job in scenario.jobs),
         shares=tuple(table.shares()),
         causes=table.causes(),
@@ -110,9 +110,13 @@ def _array(program: Program) -> str:
 
 
 def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
-    """Cycles in which each core's array issued."""
+    """Cycles in which each core's array issued; a memory is none."""
     cycles, core, unit = index.end - index.start, trace.issue("core"), trace.issue("unit")
-    return [int(cycles[(core == number) & (unit == one.accounted)].sum()) for number, one in enumerate(program.cores)]
+    return [
+        int(cycles[(core == number) & (unit == one.accounted)].sum())
+        for number, one in enumerate(program.cores)
+        if not one.shared
+    ]
 
 
 def _heart(table: PathTable, first: list[int]) -> tuple[int, int]:

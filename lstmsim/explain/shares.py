@@ -24,6 +24,7 @@ LEGS = {
     "switch": "the array changes threads",
     "thread to thread": "behind another thread's work in another unit",
     "bank": "a row block waits for a free accumulator bank",
+    "weights": "tiles wait for weights from the memory",
     "layer to layer": "a layer waits for results of the layer below",
     "step to step": "a step waits for results (h) of the step before",
     "within a step": "a product waits for another one of its step",
@@ -88,7 +89,8 @@ class PathTable:
         self.index, self.path = index, path
         trace, row = index.trace, path.row
         core, unit = trace.issue("core")[row], trace.issue("unit")[row]
-        accounted = np.array([each.accounted for each in index.program.cores], dtype=np.int64)
+        # a memory is no array
+        accounted = np.array([-1 if each.shared else each.accounted for each in index.program.cores], dtype=np.int64)
         self.array = (unit == accounted[core]) & np.isin(path.kind, [KINDS.index("busy"), KINDS.index("turn")])
         self.names, self.name = self._names(core, unit)
         self.task = index.task[row]
@@ -106,7 +108,9 @@ class PathTable:
         places = np.zeros(len(found), dtype=np.int64)
         for number, each in enumerate(found.tolist()):
             one, at = cores[each // width % len(cores)], each % width
-            share = _named(KINDS[each // width // len(cores)], one.units[at].name, at == one.accounted)
+            share = _named(
+                KINDS[each // width // len(cores)], one.units[at].name, at == one.accounted and not one.shared
+            )
             if share not in shares:
                 shares.append(share)
             places[number] = shares.index(share)
@@ -136,9 +140,10 @@ class PathTable:
         """The name of each way off the array."""
         first, behind = self.leg_bounds()
         held, switch = self.path.held_by, KINDS.index("switch")
-        waits = [_any(held == HELD_BY.index(name), first, behind) for name in ("thread", "after", "backpressure")]
+        causes = ("thread", "after", "backpressure", "reload", "weights")
+        waits = [_any(held == HELD_BY.index(name), first, behind) for name in causes]
         other = _any(self.path.kind != switch, first, behind)
-        job, bank = waits[0] | waits[1], waits[2]
+        job, bank, weights = waits[0] | waits[1], waits[2], waits[3] | waits[4]
         # the segments before and behind; where there is none, the first choices below decide
         left, right = np.maximum(first - 1, 0), np.minimum(behind, len(self.array) - 1)
         tasks = self.task[left] != self.task[right]
@@ -151,6 +156,7 @@ class PathTable:
             "switch": ~other,
             "thread to thread": tasks,
             "bank": bank,
+            "weights": weights,
             "layer to layer": layers,
             "within a step": inner,
         }
