@@ -8,13 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["STATES", "Row", "Timeline", "is_unit"]
+__all__ = ["MEMORY", "STATES", "Row", "Timeline", "is_unit"]
 
 #: What a span can be. `busy` is work; `ready` is a thread whose work waits for its turn on the unit.
 STATES = (
     *("busy", "switch", "hazard", "input", "backpressure", "dispatch"),
     *("drain", "idle", "ready", "reload", "weights"),
 )
+
+#: The kind of the row of a memory that all cores share; its `core` is the number after theirs.
+MEMORY = "memory"
 
 #: The name of a unit beside the array: a row of that kind shows when it is busy.
 _UNIT = re.compile(r"(?!array$|thread$)[a-z][a-z0-9_]{0,29}")
@@ -44,7 +47,9 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What people read: `core 0 array`, `core 0 thread 1`, `core 0 tail`."""
+        """What people read: `core 0 array`, `core 0 thread 1`, `core 0 tail`; a memory belongs to no core."""
+        if self.kind == MEMORY:
+            return self.kind
         return f"core {self.core} {self.kind}" + (f" {self.index}" if self.kind == "thread" else "")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.metrics.binning import busy_windows, window_edges
-from lstmsim.metrics.timeline import STATES, Row, Timeline
+from lstmsim.metrics.timeline import MEMORY, STATES, Row, Timeline
 
 __all__ = [
     "FIRST_TRACK",
@@ -49,7 +49,8 @@ def process_names(timeline: Timeline) -> dict[int, str]:
     {2: 'npu (1 ns = 1 cycle)', 1: 'core 0 (1 ns = 1 cycle)'}
     """
     names = {chip_process(timeline): f"{timeline.chip} (1 ns = 1 cycle)"}
-    return names | {row.core + 1: f"core {row.core} (1 ns = 1 cycle)" for row in timeline.rows}
+    cores = {row.core: MEMORY if row.kind == MEMORY else f"core {row.core}" for row in timeline.rows}
+    return names | {core + 1: f"{name} (1 ns = 1 cycle)" for core, name in cores.items()}
 
 
 def track_name(row: Row) -> str:
