@@ -124,3 +124,44 @@ def test_design_space() -> None:
         assert threads == 1 or point.utilization >= chosen[npe, hidden, threads - 1].utilization
         rivals = [each for each in small if (each.npe, each.hidden, each.threads) == (npe, hidden, threads)]
         assert point.cycles == min(each.cycles for each in rivals)
+
+
+def test_splitting() -> None:
+    script, expected = load("splitting")
+    small = script.results(small=True)
+    own = {line for line in numbers(script.summary(small)) if "geometric mean" not in line and "request" not in line}
+    assert len(own) == 4
+    assert own <= numbers(expected)
+    # the published figure lies between what the tasks gain
+    gains = [float(line.split("|")[4]) for line in expected.splitlines() if line.startswith("| lstm-") and "." in line]
+    assert len(gains) == 5
+    assert min(gains) < script.PUBLISHED < max(gains)
+
+
+def test_a_core_that_splits_and_joins_again_is_better_for_all_than_one_that_does_not() -> None:
+    script, expected = load("splitting")
+    found = script.Results({}, {}, {}, {}, script.mixed())
+    assert "\n".join(script.mix_table(found)) in expected
+    times = {
+        name: [sum(job.latency for job in report.jobs if job.name.startswith(kind)) for kind in ("large", "small")]
+        for name, report in found.mix.items()
+    }
+    both = times["joined for the large, split for the small"]
+    assert all(
+        each < other
+        for name in ("one big core", "always joined")
+        for each, other in zip(both, times[name], strict=True)
+    )
+    # against cores that stay apart the large requests win, and the small ones wait until the cores are free
+    assert both[0] < times["four cores"][0] / 3
+    assert both[1] > times["four cores"][1]
+
+
+def test_stacks_run_best_as_a_pipeline_where_layers_are_small() -> None:
+    script, expected = load("splitting")
+    small, large = (script.stacked(script.stack(hidden)) for hidden in script.STACKS.values())
+    assert (
+        "\n".join(script.grid("one request, cycles", dict(zip(script.STACKS, (small, large), strict=True)))) in expected
+    )
+    assert min(small, key=lambda name: small[name]) == "4 cores, a layer on each"
+    assert min(large, key=lambda name: large[name]) == "4 cores, a quarter of the rows on each"
