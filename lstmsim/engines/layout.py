@@ -85,17 +85,8 @@ WAITING, WAITERS, BLOCKED, ASIDE, ASIDE_FIRST, S_GROUP_SIZE = 0, 1, 2, 3, 4, 5
 #: state and what was counted then; KEPT: the pass in which a task that found no place keeps others off; COMES: its next
 #: event on the machine's clock, where all cores go on together.
 OFFSET, NOW, LAST, NAMED, OCCUPIED, ANCHOR, WRAPPED, FRAME_BOUND = 0, 1, 2, 3, 4, 5, 6, 7
-MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW, KEPT, COMES = (
-    8,
-    9,
-    10,
-    11,
-    12,
-    13,
-    14,
-    15,
-    16,
-)
+MARK, MARK_ROOM, MARK_VALID, MARK_POWER, MARK_STEPS, MARK_LENGTH, MARK_NOW = 8, 9, 10, 11, 12, 13, 14
+KEPT, COMES = 15, 16
 COUNTED, WORKED, ISSUED = 17, 17 + NAMES, 18 + NAMES
 MARK_COUNTED, MARK_WORKED, MARK_ISSUED, S_CORE_SIZE = 19 + NAMES, 19 + 2 * NAMES, 20 + 2 * NAMES, 21 + 2 * NAMES
 #: A unit of a core; ROW, ROW_END: its last row of the trace and until when that goes.
