@@ -22,15 +22,17 @@ _ORDER = {
     "heap": ("before", "swap", "push", "pop"),
     "snapshot": ("describe_units", "describe_thread", "describe_results", "describe", "too_far_apart"),
     "periods": ("forget_mark", "remember", "periods_for", "skip", "look_for_period"),
+    "contents": (
+        *("holds", "has_room", "make_room", "enter", "arrived", "let_go", "to_load", "fill", "load", "loaded"),
+    ),
     "streams": (
         *("phase_table", "stream_table", "start_of", "earlier_start", "end_of_need", "end_of_frame"),
         *("resolve", "close", "passed", "settle", "move_on", "note_start", "complete"),
     ),
     "naming": ("name_of", "next_change", "account", "take"),
     "issuing": ("choose", "record", "issue", "turn"),
-    "contents": ("holds", "has_room", "make_room", "enter", "let_go"),
     "pausing": ("movable", "rather", "victim", "note_boundary", "note_halt", "ask", "pause"),
-    "seating": (*("sit", "prepare", "begin", "fill", "note_seat", "place", "finish", "free", "leave"),),
+    "seating": (*("sit", "prepare", "begin", "note_seat", "place", "finish", "free", "leave"),),
     "admission": (
         *("best_place", "first_in_turn", "take_out", "hold_back", "bring_back", "turn_away", "go_on", "admit"),
         *("too_many_wait", "wait", "arrive", "next_arrival"),

@@ -99,9 +99,10 @@ TASK, VARIANT, ENTERED, ADMITTED, EPOCH, CAME, MARK_ITERATION, POOL, AT_CORE = 0
 LEAD, NEXT, PHASES_AT, BUFFERS_AT, STREAMS_AT, ROWS_AT = 9, 10, 11, 12, 13, 14
 #: When it finishes or is paused (FINISH), when its results are there, when all that it brought about has come about,
 #: how many streams are not at their end; its rank; the boundary at which it began; the one at which it stops, and
-#: whether it was asked to: 0 no, 1 yes, 2 yes, but it finishes there.
+#: whether it was asked to: 0 no, 1 yes, 2 yes, but it finishes there; 3: what comes at FINISH is its content alone.
+#: LOADS: how many operations have yet to issue that load that; LOADED: when the results of the others are there.
 FINISH, DONE_AT, CLEAR_AT, OPEN, RANK, ENTRY_PHASE, ENTRY_ITERATION = 15, 16, 17, 18, 19, 20, 21
-STOP_PHASE, STOP_ITERATION, ASKED, S_CONTEXT_SIZE = 22, 23, 24, 25
+STOP_PHASE, STOP_ITERATION, ASKED, LOADS, LOADED, S_CONTEXT_SIZE = 22, 23, 24, 25, 26, 27
 #: A thread on a unit: its cursor, issues left of the operation under it, when that may issue, where its record is, when
 #: the one before it was over, until when what holds it.
 PHASE, ITERATION, POSITION, LEFT, READY, OPERATION, ENDED, UNTIL, S_STREAM_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 7 + N_CAUSES
@@ -111,8 +112,9 @@ PHASE, ITERATION, POSITION, LEFT, READY, OPERATION, ENDED, UNTIL, S_STREAM_SIZE 
 STARTS, SKIPPED, SKIPPED_FROM, SKIPPED_TO, SETTLED, S_PHASE_SIZE = 0, 1, 2, 3, 4, 5
 #: A thread's buffer: slots taken and freed so far, and where the cycles of the frees are.
 TAKEN, FREED, FREE_CYCLES, S_BUFFER_SIZE = 0, 1, 2, 3
-#: A content on a core: when it was last used (0: it is not there), and by how many running tasks it is used.
-STAMP, USERS, S_HELD_SIZE = 0, 1, 2
+#: A content on a core: when it was last used (0: it is not there), by how many running tasks it is used, and whether
+#: it is on its way.
+STAMP, USERS, ON_WAY, S_HELD_SIZE = 0, 1, 2, 3
 #: A paused task: its turn (rank, arrival, number), the next one on the same core, where and when it was paused.
 TURN, LATER, PAUSED_PHASE, PAUSED_ITERATION, PAUSED_CONTEXT, PAUSED_AT, S_PAUSED_SIZE = 0, 3, 4, 5, 6, 7, 8
 

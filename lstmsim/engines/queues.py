@@ -56,8 +56,8 @@ class Queues:
         self.parts["trait"] += [self.group(task.places), content, loading, int(task.affine), int(task.preempts)]
         self.parts["trait"] += [-1 if each is None else each for each in (task.queue_limit, task.patience)]
         self.preempting = self.preempting or task.preempts
-        self.entwined = self.entwined or task.preempts or any(task.partners)
-        self.linked = self.linked or self.entwined or task.content is not None
+        self.entwined = self.entwined or task.preempts or any(task.partners) or task.content is not None
+        self.linked = self.linked or self.entwined
         return address
 
     def group(self, places: Places) -> int:

@@ -86,6 +86,12 @@ class _Machine(Dispatcher):
         thread.finish = max(thread.finish, self.now + operation.result_cycles)
         delays = self.delays(thread.phases)[head.phase, head.index]
         thread.clear = max(thread.clear, self.now + max((operation.result_cycles, *delays)))
+        content = thread.task.content
+        if thread.loads and content is not None and head.phase < content.loading:
+            thread.loads -= 1
+            thread.loaded = max(thread.loaded, self.now + operation.result_cycles)
+            if not thread.loads:
+                self.env.process(self.loaded(thread))
         if operation.frees is not None:
             thread.freed[operation.frees].append(self.now + operation.cycles)
             self.ring_at(thread, self.now + operation.cycles)

@@ -38,6 +38,7 @@ class Memory:
     core: Core
     sizes: dict[int, int]
     held: list[int] = field(default_factory=list)
+    on_way: set[int] = field(default_factory=set)
     users: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -48,20 +49,25 @@ class Memory:
         return content is None or self.core.capacity is None or content.key in self.held
 
     def has_room(self, content: Content | None) -> bool:
-        """Whether it is here or fits beside what running tasks use."""
-        if content is None or self.core.capacity is None or content.key in self.held:
+        """Whether it is here (and not only on its way) or fits beside what running tasks use."""
+        if content is None or self.core.capacity is None:
             return True
+        if content.key in self.held:
+            return content.key not in self.on_way
         used = sum(self.sizes[key] for key, users in self.users.items() if users)
         return used + content.size <= self.core.capacity
 
-    def enter(self, content: Content | None) -> None:
-        """A task that needs it begins: make room, hold it, remember that it is used."""
+    def enter(self, content: Content | None, loads: int) -> None:
+        """A task that needs it begins: make room, hold it, remember that it is used; it is on its way if the task has
+        operations that load it."""
         if content is None or self.core.capacity is None:
             return
         if content.key not in self.held:
             while sum(self.sizes.get(key, 0) for key in self.held) + content.size > self.core.capacity:
                 self.held.remove(next(key for key in self.held if not self.users.get(key)))
             self.held.append(content.key)
+            if loads:
+                self.on_way.add(content.key)
         self.users[content.key] = self.users.get(content.key, 0) + 1
         self._touch(content.key)
 

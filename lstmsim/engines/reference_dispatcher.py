@@ -128,16 +128,20 @@ class Dispatcher(Clockwork):
         kind, content = self.program.cores[place[0]].kind, each.task.content
         phases = each.task.phases(kind)
         first = each.paused_at or (0, 0)
+        loads = 0
         if content is not None and all(self.memories[core].holds(content) for core in place):
             first = (content.loading, 0)
+        elif content is not None:
+            loads = sum(len(phase.body.operations) * phase.repeat for phase in phases[: content.loading])
         for core in dict.fromkeys(place):
-            self.memories[core].enter(content)
+            self.memories[core].enter(content, loads)
         seats: list[tuple[int, int]] = []
         for core in place:
             free = (context for context, seat in enumerate(self.contexts[core]) if seat is None)
             seats.append((core, next(context for context in free if (core, context) not in seats)))
         times = (each.rank, each.arrived, self.now)
         thread = Thread(each.number, each.task, *times, phases, each.task.slots(kind), tuple(seats), first)
+        thread.loads = loads
         for member, (core, context) in enumerate(seats):
             self.contexts[core][context] = Seat(thread, member)
             if member:
@@ -162,6 +166,14 @@ class Dispatcher(Clockwork):
             if cycle > self.now:
                 yield self.env.timeout(cycle - self.now)
                 self.ring_all(thread)
+
+    def loaded(self, thread: Thread) -> Process:
+        """From the cycle in which all of a thread's content is there, others that need it may be admitted."""
+        yield self.env.timeout(thread.loaded - self.now)
+        assert thread.task.content is not None
+        for core, _ in thread.seats:
+            self.memories[core].on_way.discard(thread.task.content.key)
+        self.knock()
 
     def stop(self, thread: Thread) -> None:
         """Ask a thread to pause at the next boundary."""

@@ -45,7 +45,8 @@ def stream(phases: tuple[Phase, ...], which: Stream, first: Boundary) -> Iterato
 class Thread:
     """A task from its admission (or since it goes on) to its finish or pause: its streams and what happened so far.
 
-    `seats`: core and context of each member. It begins at boundary `first`; with `stop`, it stops there.
+    `seats`: core and context of each member. It begins at boundary `first`; with `stop`, it stops there. `loads`: how
+    many operations have yet to issue that load its content; `loaded`: from when on the results of the others are there.
     """
 
     number: int
@@ -67,6 +68,8 @@ class Thread:
     freed: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     finish: int = 0
     clear: int = 0
+    loads: int = 0
+    loaded: int = 0
 
     @property
     def frames(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lstmsim.engines.contents import enter, holds, let_go
+from lstmsim.engines.contents import fill, let_go, loaded, to_load
 from lstmsim.engines.heap import push
 from lstmsim.engines.layout import (
     ADMITTED,
@@ -26,7 +26,6 @@ from lstmsim.engines.layout import (
     EPOCHS,
     FINISH,
     FINISHED,
-    FIRST_THERE,
     FOLLOW0,
     FOLLOWS,
     FREED,
@@ -35,7 +34,9 @@ from lstmsim.engines.layout import (
     KIND,
     LEAD,
     LEFT,
+    LOADED,
     LOADING,
+    LOADS,
     N_BUFFERS,
     N_KINDS,
     N_LONGEST,
@@ -166,26 +167,16 @@ def begin(T: Any, S: Any, lead: int, phase: int) -> None:
         x = S[x + NEXT]
 
 
-def fill(T: Any, S: Any, p: int, content: int) -> bool:
-    """A task with a content begins at a place: whether all of its cores hold that already."""
-    warm = True
-    for seat in range(T[p + SEATS]):
-        a = T[p + SEAT0] + seat * T_SEAT_SIZE
-        warm = warm and holds(T, S, T[a], content)
-    for seat in range(T[p + SEATS]):
-        a = T[p + SEAT0] + seat * T_SEAT_SIZE
-        if T[a + FIRST_THERE] > 0:
-            enter(T, S, T[a], content)
-    return warm
-
-
 def place(T: Any, S: Any, W: Any, p: int, task: int, rank: int, came: int, now: int, phase: int, step: int) -> None:
     """Start a task at a place (p: its record), or let it go on, at iteration `step` of a phase."""
     f = T[T_CORE] + T[T[p + SEAT0]] * T_CORE_SIZE
     variant = T[T_VARIANT] + T[T[T_VARIANT_OF] + task * T[N_KINDS] + T[f + KIND]] * T_VARIANT_SIZE
     trait = T[T[T_TASK] + task * T_TASK_SIZE + TRAIT]
-    if T[trait + CONTENT] >= 0 and fill(T, S, p, T[trait + CONTENT]):
-        phase = T[trait + LOADING]
+    loads = 0
+    if T[trait + CONTENT] >= 0:
+        loads = to_load(T, variant, T[trait + LOADING])
+        if fill(T, S, p, T[trait + CONTENT], loads):
+            phase, loads = T[trait + LOADING], 0
     lead, last, streams = -1, -1, T[variant + STREAM0]
     for seat in range(T[p + SEATS]):
         a = T[p + SEAT0] + seat * T_SEAT_SIZE
@@ -197,6 +188,7 @@ def place(T: Any, S: Any, W: Any, p: int, task: int, rank: int, came: int, now: 
             lead = x
             S[x + RANK] = rank
             prepare(T, S, x, variant, phase, step)
+            S[x + LOADS], S[x + LOADED] = loads, 0
         else:
             S[last + NEXT] = x
             S[x + FINISH] = NEVER
@@ -255,11 +247,15 @@ def free(T: Any, S: Any, lead: int, now: int) -> None:
 
 
 def leave(T: Any, S: Any, core: int, now: int) -> bool:
-    """Free the threads whose tasks finish or pause at `now` on the core's clock; True if there are any."""
+    """Free the threads whose tasks finish or pause at `now` on the core's clock; True if there are any, or if a content
+    has arrived."""
     offset, f = S[S[S_CORE] + core * S_CORE_SIZE + OFFSET], T[T_CORE] + core * T_CORE_SIZE
     freed = False
     for thread in range(T[f + CONTEXTS]):
         x = S[S_CONTEXT] + (T[f + CONTEXT0] + thread) * S_CONTEXT_SIZE
+        if S[x + TASK] >= 0 and S[x + FINISH] == now and S[x + ASKED] == 3:
+            loaded(T, S, x)
+            freed = True
         if S[x + TASK] >= 0 and S[x + FINISH] == now:
             if S[x + ASKED] == 1:
                 pause(T, S, x, core, thread, now + offset)

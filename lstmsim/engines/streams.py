@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lstmsim.engines.contents import load
 from lstmsim.engines.layout import (
     ACCOUNTED,
     ADMITTED,
@@ -42,6 +43,7 @@ from lstmsim.engines.layout import (
     LEAD,
     LEFT,
     LENGTH,
+    LOADS,
     MIRRORED,
     MODE,
     N_CAUSES,
@@ -279,6 +281,8 @@ def complete(T: Any, S: Any, core: int, x: int, s: int, u: int, start: int) -> N
         S[b + FREED] += 1
     S[lead + DONE_AT] = max(S[lead + DONE_AT], start + T[o + RESULT])
     S[lead + CLEAR_AT] = max(S[lead + CLEAR_AT], start + T[o + ECHO])
+    if S[lead + LOADS] > 0:
+        load(T, S, lead, S[s + PHASE], start + T[o + RESULT])
     if move_on(T, S, core, x, s, u):
         resolve(T, S, x, s)
     member = lead
@@ -289,5 +293,5 @@ def complete(T: Any, S: Any, core: int, x: int, s: int, u: int, start: int) -> N
             if other != s and S[other + LEFT] > 0 and S[other + READY] == NEVER:
                 resolve(T, S, member, other)
         member = S[member + NEXT]
-    if S[lead + OPEN] == 0:
+    if S[lead + OPEN] == 0 and S[lead + ASKED] != 3:
         S[lead + FINISH] = S[lead + CLEAR_AT] if S[lead + ASKED] == 1 else S[lead + DONE_AT]

@@ -129,7 +129,9 @@ class Buffer:
 class Content:
     """What must lie in a core's memory for a task (weights), named by a number; `size` in the unit of `Core.capacity`.
 
-    Where all cores of the task hold it already, its first `loading` phases are left out, and nothing waits for them.
+    Where all cores of the task hold it already, its first `loading` phases are left out, and nothing waits for them. A
+    task that has to load it brings it to those of its cores that do not hold it; until all results of its `loading`
+    phases are there, no other task that needs it is admitted to those.
     """
 
     key: int
