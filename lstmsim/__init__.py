@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
+    from lstmsim.streaming import serve
     from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
     from lstmsim.targets.row_npu import RowCore, RowNpu
     from lstmsim.workload.cells import cell
@@ -70,6 +71,7 @@ __all__ = [
     "saturate",
     "save_report",
     "save_trace",
+    "serve",
     "simulate",
     "trace",
     "validate",
@@ -100,6 +102,7 @@ _HOMES = {
     "lstmsim.capacity": ("saturate",),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
     "lstmsim.metrics.report": ("Report",),
+    "lstmsim.streaming": ("serve",),
     "lstmsim.metrics.timeline": ("Timeline",),
     "lstmsim.targets.column_npu": ("ColumnCore", "ColumnNpu", "Latency"),
     "lstmsim.targets.row_npu": ("RowCore", "RowNpu"),

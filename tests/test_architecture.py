@@ -46,10 +46,11 @@ BELOW: dict[str, set[str]] = {
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading"},
     "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies"},
     "capacity": {"api", "formats", "loading", "serving"},
-    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "capacity", ""},
+    "streaming": GROUND | SIMULATION | {"formats", "serving"},
+    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "capacity", "streaming", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
-    "": GROUND | {"workload", "targets", "metrics", "api", "capacity"},
+    "": GROUND | {"workload", "targets", "metrics", "api", "capacity", "streaming"},
 }
 
 #: The only places that may import a third-party package (prefixes of module names).

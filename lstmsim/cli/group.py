@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "lstmsim.cli.compare",
     "validate": "lstmsim.cli.validate",
     "accuracy": "lstmsim.cli.accuracy",
+    "serve": "lstmsim.cli.serve",
     "saturate": "lstmsim.cli.saturate",
     "fit": "lstmsim.cli.fit",
     "search": "lstmsim.cli.search",

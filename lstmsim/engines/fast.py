@@ -22,7 +22,7 @@ from lstmsim.program.totals import CYCLE_NAMES, Totals
 from lstmsim.program.trace import ISSUE_COLUMNS, SWITCH_COLUMNS, TASK_COLUMNS, Trace, by_time
 from lstmsim.program.validate import validate
 
-__all__ = ["BUDGET", "run", "totals"]
+__all__ = ["BUDGET", "FastRun", "run", "totals"]
 
 #: Events before a run is worth the compiler: about 1.5 s uncompiled; loading numba and the compiled loop takes as long.
 BUDGET = 400_000
@@ -30,15 +30,23 @@ BUDGET = 400_000
 _ROOM = 1024
 
 
-class _Run:
-    """Tables, state and room for the trace of one run, as lists, from some point on as arrays."""
+class FastRun:
+    """Tables, state and room for the trace of one run, as lists, from some point on as arrays.
 
-    def __init__(self, program: Program, *, keep: bool, skipping: bool, budget: int, check: bool = True) -> None:
+    `queue_room`: how many tasks can wait in each group (0: all that there are).
+    """
+
+    def __init__(
+        self, program: Program, *, keep: bool, skipping: bool, budget: int, check: bool = True, queue_room: int = 0
+    ) -> None:
         if check:
             validate(program)
         self.program = program
         self.tables: Any
         self.tables, pools = tables_of(program)
+        for group in range(self.tables[layout.N_QUEUES] if queue_room else 0):
+            members = self.tables[layout.T_GROUP] + group * layout.T_GROUP_SIZE + layout.MEMBERS
+            self.tables[members] = queue_room
         self.room = _ROOM if keep else 0
         state, zeros = state_of(program, self.tables, pools, keep=keep, skipping=skipping, room=self.room)
         state[layout.BUDGET] = budget
@@ -71,14 +79,14 @@ class _Run:
         self.room *= 2
         self.state[layout.ROOM] = self.room
 
-    def finish(self) -> None:
-        """Run to the end; `DeadlockError` if the program gets stuck."""
+    def finish(self) -> bool:
+        """Run to the end, or until more tasks have to be known (False); `DeadlockError` if the program gets stuck."""
         while True:
             code = self.drive(self.tables, self.state, self.rows, self.switches)
             if code == loop.STUCK:
                 raise deadlock(self.program, self.tables, self.state)
-            if code == loop.DONE:
-                return
+            if code in (loop.DONE, loop.HUNGRY):
+                return code == loop.DONE
             if self.state[layout.BUDGET] > 0:
                 self.grow()
             elif compiled.available():
@@ -90,13 +98,15 @@ class _Run:
         """Where and when each task ran."""
         return _table(self.state[int(self.state[layout.S_TASKS]) :], len(self.program.tasks), len(TASK_COLUMNS))
 
-    def cores(self, makespan: int) -> list[int]:
-        """Addresses of the cores' records, all cycles up to the makespan named."""
+    def counted(self, makespan: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Cycles by name up to the makespan, work and issues of each core (see `Totals`)."""
         first = int(self.state[layout.S_CORE])
         records = [first + core * layout.S_CORE_SIZE for core in range(len(self.program.cores))]
         for core, record in enumerate(records):
             self.account(self.tables, self.state, core, makespan - int(self.state[record + layout.OFFSET]))
-        return records
+        fields = [[int(each) for each in self.state[k + layout.COUNTED : k + layout.ISSUED + 1]] for k in records]
+        table = np.array(fields, dtype=np.int64).reshape(len(records), len(CYCLE_NAMES) + 2)
+        return table[:, :-2], table[:, -2], table[:, -1]
 
 
 def run(program: Program, *, budget: int = BUDGET) -> Trace:
@@ -104,7 +114,7 @@ def run(program: Program, *, budget: int = BUDGET) -> Trace:
 
     `budget`: looks at a unit, one each at every event, before the compiled loop takes over.
     """
-    done = _Run(program, keep=True, skipping=False, budget=budget)
+    done = FastRun(program, keep=True, skipping=False, budget=budget)
     done.finish()
     issues = _table(done.rows, int(done.state[layout.ROWS]), len(ISSUE_COLUMNS))
     switches = _table(done.switches, int(done.state[layout.SWITCHES]), len(SWITCH_COLUMNS))
@@ -124,13 +134,10 @@ def totals(program: Program, *, skipping: bool = True, budget: int = BUDGET, che
 
     Errors as `run`; `check`: look for broken rules first, which programs that a target has lowered do not need.
     """
-    done = _Run(program, keep=False, skipping=skipping, budget=budget, check=check)
+    done = FastRun(program, keep=False, skipping=skipping, budget=budget, check=check)
     done.finish()
     tasks = done.tasks()
-    records = done.cores(int(tasks[:, 3].max(initial=0)))
-    fields = [[int(each) for each in done.state[k + layout.COUNTED : k + layout.ISSUED + 1]] for k in records]
-    table = np.array(fields, dtype=np.int64).reshape(len(records), len(CYCLE_NAMES) + 2)
-    return Totals(table[:, :-2], table[:, -2], table[:, -1], tasks)
+    return Totals(*done.counted(int(tasks[:, 3].max(initial=0))), tasks)
 
 
 def _table(numbers: Any, rows: int, width: int) -> NDArray[np.int64]:

@@ -73,7 +73,8 @@ S_GROUP, S_CORE, S_UNIT, S_CONTEXT, S_STREAM, S_PHASE, S_BUFFER, S_TASKS = 7, 8,
 #: ARRIVED: how many of T_ARRIVAL have come; S_COMING, COMING: heap of tasks that will come after others, how many.
 ARRIVED, S_COMING, COMING = 15, 16, 17
 #: PASS: how often tasks were admitted; EPOCHS: the last epoch given to a thread; STAMPS: the last use of a content.
-S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, S_HEAD = 18, 19, 20, 21, 22, 23
+#: MORE: more tasks will come than are known; the loop comes back when the last of those that are has come.
+S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, MORE, S_HEAD = 18, 19, 20, 21, 22, 23, 24
 
 # --- S: records ---
 #: A group: where the first of its tasks that wait is, and how many (new ones: a heap; paused ones: a list); BLOCKED:

@@ -22,6 +22,7 @@ from typing import Any
 from lstmsim.engines.admission import admit, arrive, next_arrival
 from lstmsim.engines.issuing import turn
 from lstmsim.engines.layout import (
+    ARRIVED,
     BUDGET,
     COMES,
     COMING,
@@ -33,6 +34,8 @@ from lstmsim.engines.layout import (
     KEEP,
     LINKED,
     MARGIN,
+    MORE,
+    N_ARRIVALS,
     N_CORES,
     N_TASKS,
     N_UNITS,
@@ -61,10 +64,11 @@ from lstmsim.engines.layout import (
 from lstmsim.engines.periods import look_for_period
 from lstmsim.engines.seating import leave
 
-__all__ = ["DONE", "PAUSED", "STUCK", "drive"]
+__all__ = ["DONE", "HUNGRY", "PAUSED", "STUCK", "drive"]
 
-#: Why `drive` came back: all tasks are finished, there is no room or no budget to go on, or nothing can start.
-DONE, PAUSED, STUCK = 0, 1, 2
+#: Why `drive` came back: all tasks are finished, there is no room or no budget to go on, nothing can start, or it wants
+#: to know which task comes next.
+DONE, PAUSED, STUCK, HUNGRY = 0, 1, 2, 3
 
 
 def next_event(T: Any, S: Any, core: int) -> int:
@@ -139,12 +143,14 @@ def horizon(T: Any, S: Any, arrival: int) -> int:
 
 
 def drive(T: Any, S: Any, R: Any, W: Any) -> int:
-    """Run all tasks: `DONE`, `STUCK`, or `PAUSED`, after which it goes on where it stopped.
+    """Run all tasks: `DONE`, `STUCK`, or `PAUSED` or `HUNGRY`, after which it goes on where it stopped.
 
     `R` and `W` take the rows of the trace's issues and switches.
     """
     cores = range(T[N_CORES])
     while True:
+        if S[MORE] > 0 and S[ARRIVED] == T[N_ARRIVALS]:
+            return HUNGRY
         arrival = next_arrival(T, S)
         upto = horizon(T, S, arrival)
         now = arrival

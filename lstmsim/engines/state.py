@@ -37,7 +37,6 @@ def state_of(
         base[name] = end
         end += size
     waiting = end
-    marks = end + tasks * at.HEAP_SIZE
     state = [0] * end
     state[at.KEEP], state[at.SKIPPING], state[at.ROOM] = int(keep), int(skipping and not tables[at.ENTWINED]), room
     for name, address in base.items():
@@ -45,6 +44,7 @@ def state_of(
     for group in range(groups):
         state[base[at.S_GROUP] + group * at.S_GROUP_SIZE + at.WAITING] = waiting
         waiting += tables[tables[at.T_GROUP] + group * at.T_GROUP_SIZE + at.MEMBERS] * at.HEAP_SIZE
+    marks = waiting
     for core in range(cores):
         k = base[at.S_CORE] + core * at.S_CORE_SIZE
         state[k + at.MARK], state[k + at.MARK_ROOM], state[k + at.ANCHOR] = marks, mark_rooms[core], -1

@@ -89,6 +89,24 @@ class JobArrivals:
             raise InputError([Mistake(place, each.sentence) for each in error.mistakes]) from None
         return found
 
+    def one_by_one(
+        self, index: int, entry: JobEntry, key: tuple[str, int], count: int
+    ) -> Iterator[tuple[int, int | None]]:
+        """Arrivals of entry number `index` and the latency that each should not exceed (or None), the first `count` at
+        most, one at a time; its process goes on as long as that, whatever the entry's own `count`. `key`: its name and
+        how many entries before have that name. `InputError` for clients, who wait for answers."""
+        process, place = entry.arrival, self.document.place(("jobs", index, "arrival"))
+        if not isinstance(process, ArrivalEntry):
+            each = sorted(process) if isinstance(process, list) else [process] * entry.count
+            return ((cycle, None) for cycle in each[:count])
+        if process.kind == "file":
+            return ((cycle, None) for cycle in self._rows(index, entry, process)[:count])
+        if process.kind == "closed":
+            text = "clients wait for their answers, which a stream of requests does not know: use simulate --serving"
+            raise InputError(Mistake(place, text))
+        drawn = self._drawn(count, process, (process.seed, *key), 0)
+        return ((cycle, due) for cycle, _, due in drawn)
+
     def _rows(self, index: int, entry: JobEntry, process: ArrivalEntry) -> Sequence[int]:
         """The arrivals of a file that the entry takes; `InputError` for a file that is wrong or lacks some."""
         place: DataPath = ("jobs", index, "arrival", "path")

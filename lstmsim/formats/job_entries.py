@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import replace
 
 from lstmsim import targets
 from lstmsim.formats.catalog import input_files
@@ -22,7 +22,7 @@ from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
-__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "unique_names"]
+__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "job_templates", "unique_names"]
 
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
@@ -34,10 +34,12 @@ def check_jobs(
     cores: Cores,
     cells: Mapping[str, Cell | None],
     arrivals: JobArrivals,
+    *,
+    single: bool = False,
 ) -> list[Model | None]:
     """One model per job entry; everything that is wrong between jobs, models and cores is noted in the document.
 
-    `cells` are those of the scenario.
+    `cells` are those of the scenario. `single`: each entry counts as one job, however many it stands for.
     """
     jobs = document.data.get("jobs")
     models: list[Model | None] = []
@@ -54,6 +56,7 @@ def check_jobs(
             continue
         _check_entry(document, path, entry, cores, keys)
         count = arrivals.check(index, entry)
+        count = 1 if single else count
         total_jobs += count
         if total_jobs - count <= MAX_JOBS < total_jobs:
             key = "count" if "count" in data else "arrival"
@@ -112,33 +115,50 @@ def _check_size(document: Document, path: DataPath, model: Model, step: int, bef
 def build_jobs(document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals) -> tuple[Job, ...]:
     """The jobs of a file without mistakes, `count` expanded in place, with unique names; `InputError` for arrivals that
     are too late."""
-    entries = order.jobs
-    names = [entry.name or model.name for entry, model in zip(entries, models, strict=True)]
-    coming = _coming(entries, names, arrivals)
+    templates = job_templates(document, order, models)
+    names = [each.name for each in templates]
+    coming = _coming(order.jobs, names, arrivals)
     unique = iter(unique_names([name for name, each_of in zip(names, coming, strict=True) for _ in each_of]))
+    return tuple(
+        replace(
+            template,
+            name=next(unique),
+            arrival=arrival,
+            after=after,
+            deadline=due if template.deadline is None else template.deadline,
+        )
+        for template, each_of in zip(templates, coming, strict=True)
+        for arrival, after, due in each_of
+    )
+
+
+def job_templates(document: Document, order: ScenarioFile, models: list[Model]) -> tuple[Job, ...]:
+    """One job for each entry of a file without mistakes, as it would come at cycle 0; names may be equal."""
     jobs: list[Job] = []
-    for index, (entry, model, each_of) in enumerate(zip(entries, models, coming, strict=True)):
+    for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
         steps = entry.steps or entry.model.steps or 1
         inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
         came_along = input_files().get(entry.inputs or "")
         if came_along is not None and not os.path.lexists(inputs):
             inputs = str(came_along)
-        same: dict[str, Any] = {
-            "frame_interval": entry.frame_interval,
-            "cores": named_cores(entry),
-            "split": entry.split or "",
-            "batch": entry.batch,
-            "inputs": inputs,
-            "priority": entry.priority,
-            "dispatch": order.dispatch,
-            "preempts": order.preemption and entry.split is None,
-            "affinity": order.placement == "affinity",
-            "queue_limit": entry.queue_limit,
-            "patience": entry.patience,
-        }
-        for arrival, after, due in each_of:
-            deadline = due if entry.deadline is None else entry.deadline
-            jobs.append(Job(next(unique), model, steps, arrival, after=after, deadline=deadline, **same))
+        job = Job(
+            entry.name or model.name,
+            model,
+            steps,
+            frame_interval=entry.frame_interval,
+            cores=named_cores(entry),
+            split=entry.split or "",
+            batch=entry.batch,
+            inputs=inputs,
+            priority=entry.priority,
+            deadline=entry.deadline,
+            dispatch=order.dispatch,
+            preempts=order.preemption and entry.split is None,
+            affinity=order.placement == "affinity",
+            queue_limit=entry.queue_limit,
+            patience=entry.patience,
+        )
+        jobs.append(job)
     return tuple(jobs)
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.catalog import find_chip, find_model, is_path
@@ -23,7 +23,7 @@ from lstmsim.formats.job_arrivals import JobArrivals
 from lstmsim.formats.job_entries import build_jobs, check_jobs
 from lstmsim.formats.model_entries import read_model
 from lstmsim.formats.overrides import apply_overrides
-from lstmsim.formats.schema import ModelFile, PrecisionEntry, scenario_entry
+from lstmsim.formats.schema import ModelFile, PrecisionEntry, ScenarioFile, scenario_entry
 from lstmsim.formats.schema_chips import chip_entry
 from lstmsim.formats.yaml_source import read_document
 from lstmsim.targets.column_npu import ColumnNpu
@@ -33,6 +33,8 @@ from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Scenario
 
 __all__ = [
+    "Checked",
+    "checked_scenario",
     "load_chip",
     "load_model",
     "load_model_file",
@@ -124,7 +126,25 @@ def _file_document(path: str) -> Document:
     return document
 
 
+class Checked(NamedTuple):
+    """A scenario document without mistakes: its entries, its chip, a model for each job entry, when jobs come."""
+
+    order: ScenarioFile
+    chip: ColumnNpu | RowNpu
+    models: list[Model]
+    arrivals: JobArrivals
+    precision: Precision
+
+
 def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:
+    found = checked_scenario(document, overrides)
+    jobs = build_jobs(document, found.order, found.models, found.arrivals)
+    return Scenario(found.chip, jobs, found.order.name or name, found.precision)
+
+
+def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
+    """Everything of a scenario but its jobs, after the overrides, which change the document; `InputError` with every
+    mistake. `single`: each job entry counts as one job, however many it stands for."""
     references = _References(document)
     apply_overrides(document, overrides, references.expand)
     references.expand_all()
@@ -132,14 +152,13 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
     cells = read_cells(document, (), wrong)
     arrivals = JobArrivals(document, None if entry is None else entry.chip.frequency_mhz)
-    models = check_jobs(document, wrong, cores, cells, arrivals)
+    models = check_jobs(document, wrong, cores, cells, arrivals, single=single)
     precision = _precision(document, wrong)
     _check_order(document)
     if entry is None or document.mistakes:
         raise _error(document)
     known = [model for model in models if model is not None]
-    jobs = build_jobs(document, entry, known, arrivals)
-    return Scenario(build_chip(entry.chip, cores), jobs, entry.name or name, precision)
+    return Checked(entry, build_chip(entry.chip, cores), known, arrivals, precision)
 
 
 def _check_order(document: Document) -> None:

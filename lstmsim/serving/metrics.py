@@ -109,8 +109,10 @@ class Collector:
         *,
         tenants: Sequence[str] | str = "",
         due: ArrayLike | None = None,
+        servers: ArrayLike | None = None,
     ) -> None:
-        """Many requests at once: sequences of one length; `tenants` may be one name for all of them.
+        """Many requests at once: sequences of one length; `tenants` may be one name for all of them. `servers`: on how
+        many each ran, 0 if it was turned away at its start and finish; 1 unless given.
 
         >>> collector = Collector(250)
         >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
@@ -121,7 +123,7 @@ class Collector:
         number = np.asarray(numbers, dtype=np.int64)
         dues = np.full(len(number), _NEVER) if due is None else due
         columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes, dues))]
-        columns.append(np.ones(len(number), dtype=np.int64))
+        columns.append(np.ones(len(number), dtype=np.int64) if servers is None else np.asarray(servers, dtype=np.int64))
         names = [tenants] * len(number) if isinstance(tenants, str) else list(tenants)
         lengths = {len(names), *(len(column) for column in columns)}
         if len(lengths) > 1:
@@ -152,7 +154,8 @@ class Collector:
         if not len(number):
             return
         self._check(number, arrival, start, finish)
-        latency, wait, late, served = finish - arrival, start - arrival, finish > due, servers > 0
+        latency, wait, served = finish - arrival, start - arrival, servers > 0
+        late = (finish > due) & served
         self._requests += int(served.sum())
         self._away += int((~served).sum())
         self._misses += int(late.sum())

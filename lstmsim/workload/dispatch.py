@@ -1,7 +1,7 @@
 """In which order waiting jobs get a free thread: pure functions, one for each name.
 
 Each gives a key, and whether it counts from the job's arrival; the smallest is admitted first, equal ones in the order
-of arrival. No running job is interrupted.
+of arrival. Running jobs go on, but for jobs that preempt (`lstmsim.workload.scenario.Job`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def edf(job: Ranked) -> tuple[int, bool]:
 
 
 def priority(job: Ranked) -> tuple[int, bool]:
-    """The highest priority first, without preemption.
+    """The highest priority first.
 
     Source: Cobham 1954, doi 10.1287/opre.2.1.70.
     """

@@ -1,0 +1,139 @@
+"""`lstmsim serve`: the same as a simulation of all requests, in any number; mistakes, JSON, rows."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lstmsim import serve
+from lstmsim.api import run, serving
+from lstmsim.serving.text import serving_json, serving_text
+from lstmsim.streaming import Row
+from tests.cli.runner import call
+
+POISSON = {"kind": "poisson", "rate_per_second": 2_000_000}
+SCENARIO: dict[str, Any] = {
+    "chip": "column-npu-16k",
+    "jobs": [
+        {"model": "lstm-256", "steps": 2, "count": 400, "arrival": POISSON, "queue_limit": 0},
+        {"model": "lstm-512", "steps": 1, "count": 300, "arrival": {"kind": "stream", "frame_ms": 0.01}},
+        {"model": "lstm-512", "name": "late", "steps": 3, "count": 2, "arrival": [5_000, 9_000], "deadline": 800},
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.json").write_text(json.dumps(SCENARIO))
+
+
+MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
+ARRIVALS = (
+    0,
+    {"kind": "fixed", "interval_cycles": 40},
+    {"kind": "periodic", "interval_cycles": 50, "jitter_cycles": 30},
+    {"kind": "poisson", "rate_per_second": 2e6},
+    {"kind": "bursty", "on_rate_per_second": 5e6, "mean_on_ms": 0.001, "mean_off_ms": 0.001},
+    {"kind": "stream", "frame_ms": 0.0005},
+)
+ENTRIES = st.fixed_dictionaries(
+    {
+        "model": st.just(MODEL),
+        "steps": st.integers(1, 3),
+        "count": st.integers(1, 8),
+        "arrival": st.sampled_from(ARRIVALS),
+    },
+    optional={
+        "cores": st.sampled_from([[0], [1], [1, 0]]),
+        "deadline": st.integers(50, 400),
+        "priority": st.integers(0, 2),
+        "queue_limit": st.integers(0, 3),
+        "patience": st.sampled_from([0, 30, 200]),
+        "frame_interval": st.sampled_from([0, 60]),
+    },
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(ENTRIES, min_size=1, max_size=4), st.sampled_from(["fcfs", "sjf", "edf", "priority"]), st.booleans())
+def test_it_is_the_simulation_of_all(entries: list[dict[str, Any]], dispatch: str, split: bool) -> None:
+    core = {"npe": 64, "ep": 4, "vp": 16, "count": 2, "threads": 2}
+    chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [core]}
+    jobs = [*entries, {**entries[0], "split": "rows", "cores": [0, 1]}] if split else entries
+    data = {"chip": chip, "dispatch": dispatch, "jobs": jobs}
+    whole = run(data)
+    rows: list[Row] = []
+    found = serve(data, rows=rows.extend, window=64)
+    assert serving_json(found.serving) == serving_json(serving(whole))
+    assert found.makespan_cycles == whole.report.makespan_cycles
+    assert found.utilization == pytest.approx(whole.report.utilization, rel=1e-12)
+    assert found.tops == pytest.approx(whole.report.tops, rel=1e-12)
+    served = sorted((row.arrival, row.start, row.finish, row.core, row.thread) for row in rows if row.core >= 0)
+    assert served == sorted((job.arrival, job.start, job.finish, job.core, job.thread) for job in whole.report.jobs)
+    assert sum(row.core < 0 for row in rows) == len(whole.report.turned_away)
+
+
+def test_what_is_shown_and_written() -> None:
+    result = call("serve", "s.json", "--json", "r.json", "--csv", "r.csv")
+    expected = serving(run("s.json"))
+    assert result.stdout.startswith(serving_text(expected) + "\nmakespan ")
+    content = json.loads(Path("r.json").read_text())
+    assert {key: content[key] for key in serving_json(expected)} == serving_json(expected)
+    with open("r.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(int(row["request"]) for row in rows) == list(range(702))
+    assert {row["job"] for row in rows} == {"lstm-256", "lstm-512", "late"}
+    away = [row for row in rows if row["core"] == "-1"]
+    assert len(away) == expected.turned_away == content["turned_away"] > 0
+    assert all(row["finish"] == "-1" for row in away)
+
+
+def test_processes_go_on_as_long_as_it_takes() -> None:
+    found = serve(SCENARIO, requests=3000)
+    assert found.serving.requests + found.serving.turned_away == 3000
+    assert found.serving.little.difference == 0
+    assert serve(SCENARIO, requests=100).serving.requests < 101
+
+
+def test_memory_does_not_grow_with_the_number_of_requests() -> None:
+    data = {**SCENARIO, "jobs": SCENARIO["jobs"][:1]}
+
+    def peak(requests: int) -> int:
+        tracemalloc.start()
+        serve(data, requests=requests, window=256)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(100)
+    # what grows are the latencies, 16 bytes a request until there are too many to keep (2^20), copied once or twice
+    assert peak(6_000) - peak(3_000) < 3_000 * 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--requests", "0"), "requests: must be from 1 to 1,000,000,000, got 0"),
+        (("--requests", "many"), "is not a valid integer"),
+        (("--set", 'jobs.0.arrival={"kind": "closed", "clients": 2, "think_ms": 1}'), "clients wait for their answers"),
+        (("--set", "preemption=true", "--set", "dispatch=edf"), "does not follow pauses: use simulate --serving"),
+        (("--set", "jobs.0.arrival=0", "--set", "jobs.0.count=9000"), "more than 8,192 are in the machine at once"),
+        (("--set", "jobs.0.arrival.rate_per_second=-1"), "must be greater than 0"),
+        (("--csv", "r.txt"), "expected a file name that ends in .csv"),
+        (("--csv", "no/r.csv"), "there is no folder"),
+    ],
+)
+def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> None:
+    # a queue of one would turn most of the many away
+    result = call("serve", "s.json", "--set", "jobs.0.queue_limit=null", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert not Path("r.csv").exists()

@@ -1,0 +1,86 @@
+"""Tasks that come without end: the same as all at once, in memory for a window of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lstmsim import engines
+from lstmsim.engines.feed import Coming, Feed
+from lstmsim.errors import DeadlockError, InputError
+from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from tests.strategies import joint_programs, programs
+
+
+def one_task(count: int = 5) -> Program:
+    phases = (Phase(Body((Operation(0, count=count),)), 1),)
+    return Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, phases),), (), (0,)),))
+
+
+@settings(max_examples=80)
+@given(st.one_of(programs(), joint_programs()), st.data())
+def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject) -> None:
+    templates = tuple(replace(task, after=None) for task in program.tasks)
+    order = data.draw(st.lists(st.sampled_from(range(len(templates))), min_size=1, max_size=25))
+    gaps = data.draw(st.lists(st.sampled_from([0, 0, 1, 5, 40]), min_size=len(order), max_size=len(order)))
+    releases = np.cumsum(gaps).tolist()
+    coming = [Coming(release, number, templates[number].key) for release, number in zip(releases, order, strict=True)]
+    whole = Program(program.cores, tuple(replace(templates[n], release=at) for at, n, _ in coming))
+    window = data.draw(st.sampled_from([8, 64]))
+    try:
+        expected = engines.totals(whole)
+    except DeadlockError:
+        return
+    feed = Feed(Program(program.cores, templates), iter(coming), window=window)
+    found = np.full((len(order), 6), -9)
+    last = 0
+    try:
+        for numbers, own, rows in feed.results():
+            found[numbers] = rows
+            assert own.tolist() == [order[number] for number in numbers]
+            ends = np.where(rows[:, 3] < 0, rows[:, 2], rows[:, 3])
+            assert (np.diff(ends, prepend=last) >= 0).all()
+            last = int(ends[-1])
+    except InputError:
+        if window == 8:  # more than those were in the machine at once
+            return
+        raise
+    assert np.array_equal(found, expected.tasks)
+    assert np.array_equal(feed.totals().cycles, expected.cycles)
+    assert np.array_equal(feed.totals().work, expected.work)
+    assert feed.makespan_cycles == expected.makespan_cycles
+
+
+def test_keys_are_those_of_what_comes() -> None:
+    """The second and the third wait for the first; the third has the smaller key."""
+    feed = Feed(one_task(), iter([Coming(0, 0, 0), Coming(1, 0, 7), Coming(2, 0, 3)]))
+    (found,) = feed.results()
+    assert found[0].tolist() == [0, 2, 1]
+    assert found[2][:, 3].tolist() == [5, 10, 15]
+
+
+def test_what_comes_in_one_cycle_is_seen_together() -> None:
+    """Also at the edge of a window: of those that come at cycle 6 the one with the smallest key goes first."""
+    many = [Coming(0, 0, 0), *(Coming(6, 0, -key) for key in range(7))]
+    order = [number for numbers, _, _ in Feed(one_task(), iter(many), window=8).results() for number in numbers]
+    assert order == [0, 7, 6, 5, 4, 3, 2, 1]
+
+
+def test_too_many_at_once_are_refused() -> None:
+    with pytest.raises(InputError, match="more than 8 are in the machine at once, at cycle 0: more come than it can"):
+        list(Feed(one_task(), (Coming(0, 0, 0) for _ in range(9)), window=8).results())
+    with pytest.raises(InputError, match="request 1: comes at cycle 3, before the one ahead of it"):
+        list(Feed(one_task(), iter([Coming(4, 0, 0), Coming(3, 0, 0)])).results())
+    followed = Program(one_task().cores, (*one_task().tasks, replace(one_task().tasks[0], after=0)))
+    with pytest.raises(InputError, match="comes after no other"):
+        Feed(followed, iter([]))
+
+
+def test_nothing_comes() -> None:
+    feed = Feed(one_task(), iter([]))
+    assert list(feed.results()) == []
+    assert feed.makespan_cycles == 0
