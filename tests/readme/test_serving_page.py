@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lstmsim.engines.feed import WINDOW
 from lstmsim.formats.schema import JobEntry, ScenarioFile
 from lstmsim.formats.schema_arrivals import KEYS, ArrivalEntry
 from lstmsim.formats.schema_types import MAX_CYCLES, MAX_JOBS
@@ -55,4 +56,5 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
 
 
 def test_limits_are_those_of_the_schema() -> None:
+    assert f"at most {WINDOW:,} requests may be in the machine" in TEXT
     assert f"at most {MAX_JOBS:,} jobs in all, no arrival after cycle {MAX_CYCLES:,}" in TEXT
