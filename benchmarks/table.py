@@ -134,6 +134,20 @@ def many_jobs(count: int = 100_000) -> float:
     return seconds(lambda: simulate({"chip": "column-npu-4x16k", "jobs": jobs}), times=1)
 
 
+def served(count: int) -> tuple[float, float]:
+    """Seconds and MB of a new process that serves so many requests for LSTM-512 and LSTM-256 of 5 steps."""
+    code = (
+        "import resource; from lstmsim import serve; from lstmsim.engines import warm_up; warm_up();"
+        "jobs = [{'model': f'lstm-{size}', 'steps': 5,"
+        " 'arrival': {'kind': 'poisson', 'rate_per_second': 2.5e5}} for size in (512, 256)];"
+        f"serve({{'chip': 'column-npu-4x16k', 'jobs': jobs}}, requests={count});"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    start = time.perf_counter()
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return time.perf_counter() - start, float(shown)
+
+
 def table(head: list[str], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * 2 + ["---:"] * (len(head) - 2), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
@@ -144,6 +158,9 @@ def main() -> None:
     cold, memory = cold_process("deepbench-lstm-2048-25")
     compiled.compiled()
     fast.totals(program_of("deepbench-lstm-256-150"))
+    served(1000)
+    _, few = served(250_000)
+    serving, million = served(1_000_000)
     raw = timeouts_per_second()
     rows = engine_rows()
     eleven = all_deepbench()
@@ -158,6 +175,8 @@ def main() -> None:
         ["GRU-1024: 1,500 steps against 150", "times", f"{long / short:.2f}"],
         ["design points, lowered, simulated, measured, one process", "points/s", f"{single:,.0f}"],
         ["100,000 LSTM-512 jobs on 4 cores x 2 threads, data to report", "seconds", f"{many:.1f}"],
+        ["1,000,000 requests by serve, a new process", "seconds", f"{serving:.1f}"],
+        ["its memory against that of 250,000 requests", "times", f"{million / few:.2f}"],
         ["peak memory of all of this", "MB", f"{peak:.0f}"],
     ]
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

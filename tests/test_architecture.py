@@ -69,6 +69,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
         "lstmsim.explain",
         "lstmsim.serving",
         "lstmsim.search",
+        "lstmsim.streaming",
         "lstmsim.sweep",
     ),
     "simpy": ("lstmsim.engines.reference",),

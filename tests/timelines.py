@@ -39,8 +39,8 @@ def assert_equal(one: Timeline, other: Timeline) -> None:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def small() -> Timeline:
-    """Two jobs on a core with two threads: a little of everything."""
+def small(memory: bool = False) -> Timeline:
+    """Two jobs on a core with two threads: a little of everything; `memory`: also of what only a memory brings."""
     rows = (Row(0, "array"), Row(0, "thread", 0), Row(0, "thread", 1), Row(0, "tail"))
     state = {name: number for number, name in enumerate(STATES)}
     spans = [
@@ -58,13 +58,15 @@ def small() -> Timeline:
         (2, 0, 44, state["ready"], 1, 0, 0),
         (2, 44, 80, state["busy"], 1, 0, 0),
         (2, 80, 110, state["backpressure"], 1, 0, 1),
-        (2, 110, 117, state["input"], 1, 0, 1),
-        (2, 117, 122, state["dispatch"], 1, 0, 1),
-        (2, 122, 125, state["reload"], 1, 0, 1),
-        (2, 125, 130, state["weights"], 1, 0, 1),
+        (2, 110, 125, state["input"], 1, 0, 1),
+        (2, 125, 130, state["dispatch"], 1, 0, 1),
         (3, 50, 54, state["busy"], 0, 0, 0),
         (3, 100, 104, state["busy"], 1, 0, 0),
     ]
+    if memory:
+        rows += (Row(1, "memory"),)
+        spans += [(4, 5, 60, state["busy"], 1, 0, 1), (4, 70, 90, state["busy"], 0, -1, -1)]
+        spans += [(2, 130, 134, state["reload"], 1, 0, 1), (2, 134, 140, state["weights"], 1, 0, 1)]
     return timeline_from(spans, rows, ("lstm-512 #0", "lstm-512 #1"), 140, "column-npu-64k")
 
 

@@ -75,7 +75,7 @@ def same_totals(program: Program) -> bool:
     expected = totals_of(program, trace)
     plain = fast.totals(program, skipping=False, budget=NEVER)
     assert plain == expected
-    done = fast._Run(program, keep=False, skipping=True, budget=NEVER)
+    done = fast.FastRun(program, keep=False, skipping=True, budget=NEVER)
     done.finish()
     tasks = done.tasks()
     records = done.cores(int(tasks[:, 3].max(initial=0)))
@@ -125,7 +125,7 @@ def test_steps_cost_nothing_once_the_run_is_periodic(model: str) -> None:
     for steps in (150, 1500):
         scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": model, "steps": steps}]})
         program = targets.lower(scenario.chip, scenario.jobs)
-        done = fast._Run(program, keep=False, skipping=True, budget=NEVER)
+        done = fast.FastRun(program, keep=False, skipping=True, budget=NEVER)
         done.finish()
         events.append(NEVER - done.state[fast.layout.BUDGET])
     assert events[1] <= 1.3 * events[0]

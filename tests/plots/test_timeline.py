@@ -39,7 +39,8 @@ def legend_texts(figure: Figure) -> list[str]:
 
 
 def test_colour_is_the_job_and_hatching_the_cause():
-    timeline, lengths = small(), small().end - small().start
+    timeline = small(memory=True)
+    lengths = timeline.end - timeline.start
     found = bars(plot(timeline))
     for job in range(2):
         mine = (timeline.state == BUSY) & (timeline.job == job)
