@@ -88,10 +88,30 @@ def waited(trace: Trace, cause: str) -> list[int]:
 
 
 @st.composite
+def wishes(draw: st.DrawFn, kind: str, number: int) -> dict[str, Any]:
+    """How job number `number` waits."""
+    if kind == "pauses":
+        return {
+            "preempts": draw(st.sampled_from([True, True, True, False])),
+            "dispatch": "priority",
+            "priority": number,
+            "queue_limit": draw(st.sampled_from([None, None, None, None, 0])),
+        }
+    return {
+        "dispatch": draw(st.sampled_from(["fcfs", "sjf", "edf"])),
+        "deadline": draw(st.sampled_from([None, 50])),
+        "after": draw(st.sampled_from([None, None, number - 1])) if number else None,
+        "queue_limit": draw(st.sampled_from([None, None, 0, 1])),
+        "patience": draw(st.sampled_from([None, None, 0, 40])),
+        "affinity": draw(st.booleans()),
+    }
+
+
+@st.composite
 def crowds(draw: st.DrawFn, kind: str) -> Scenario:
     """Jobs that take turns: at `weights` in small memories, or at threads (`pauses`), some turned away, some split."""
     core = draw(cores_of_a_chip())
-    count = draw(st.integers(1, 3))
+    count = draw(st.integers(1, 3 if kind == "weights" else 2))
     memory = None
     core = replace(core, threads=draw(st.integers(1, 2)))
     if kind == "weights":
@@ -100,20 +120,18 @@ def crowds(draw: st.DrawFn, kind: str) -> Scenario:
         core = replace(core, weight_kib=draw(st.integers(1, 3)), weight_bits=bits)
     exchange = Exchange(draw(st.sampled_from([0, 1, 8, 30])), draw(st.sampled_from([1, 3, 64])))
     chip = ColumnNpu("chip", 260, (core,) * count, memory, exchange)
-    pool = [draw(models(tuple(CELLS))) for _ in range(draw(st.integers(1, 2)))]
+    pool = [draw(models(tuple(CELLS))) for _ in range(draw(st.integers(1, 3)))]
     jobs = []
-    for number in range(draw(st.integers(1, 5))):
+    for number in range(draw(st.integers(2, 6))):
         model = draw(st.sampled_from(pool))
-        own: dict[str, Any] = {"preempts": kind == "pauses", "dispatch": draw(st.sampled_from(["fcfs", "priority"]))}
-        own |= {"priority": number if own["dispatch"] == "priority" else 0}
-        own |= {"after": draw(st.sampled_from([None, None, number - 1])) if number else None}
-        own |= {"queue_limit": draw(st.sampled_from([None, None, 0, 1]))}
-        own |= {"patience": draw(st.sampled_from([None, None, 0, 40])), "affinity": draw(st.booleans())}
-        split = draw(st.sampled_from(["", "rows", "layers"])) if count > 1 else ""
+        own = draw(wishes(kind, number))
+        split = draw(st.sampled_from(["", "", "rows", "layers"])) if count > 1 else ""
         if split and split_refusal(model, core, split, count) is None:
             own |= {"split": split, "cores": tuple(range(count))}
         assume(own.get("split") or core.refusal(model) is None)
-        arrival, interval = draw(st.sampled_from([0, 0, 1, 30, 100])), draw(st.sampled_from([0, 0, 7]))
+        arrival, interval = draw(st.sampled_from([0, 0, 1, 30, 90])), draw(st.sampled_from([0, 0, 7]))
+        # those who stop others come later than these
+        arrival += 25 * number * (kind == "pauses")
         jobs.append(Job(f"j{number}", model, draw(st.integers(1, 4)), arrival, interval, **own))
     return Scenario(chip, tuple(jobs))
 
