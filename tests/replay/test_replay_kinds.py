@@ -1,4 +1,4 @@
-"""Split jobs, weights from a memory, pauses, jobs turned away: what was scheduled computes what the golden model does."""
+"""Split jobs, weights from a memory, pauses, jobs turned away: the trace alone computes the right answer."""
 
 from __future__ import annotations
 
