@@ -52,7 +52,7 @@ def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
         task, begins = event[-1], event[1]
         content, name = program.tasks[task].content, program.tasks[task].name
         assert content is not None, "only such tasks have events"
-        cores = dict.fromkeys(stays[0].core for (own, _), stays in sorted(seats.stays.items()) if own == task)
+        cores = dict.fromkeys(seats.core(task, member) for member in seats.members[task])
         memories = [held[core] for core in cores if core in held]
         if not begins:
             for each in memories:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from lstmsim.errors import ReplayError
@@ -32,6 +33,14 @@ class Seats:
 
     names: tuple[str, ...]
     stays: Mapping[tuple[int, int], tuple[Stay, ...]]
+
+    @cached_property
+    def members(self) -> Mapping[int, tuple[int, ...]]:
+        """The members of every task that ran, in their order."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for task, member in sorted(self.stays):
+            found[task].append(member)
+        return {task: tuple(each) for task, each in found.items()}
 
     def ran(self, task: int) -> bool:
         """Whether the task was not turned away."""
@@ -117,8 +126,8 @@ def _check_place(job: Job, cores: int, program: Program, seats: Seats, task: int
     for member, core in enumerate(expected):
         if seats.core(task, member) != core:
             raise ReplayError(f"member {member} of job {job.name} is on core {seats.core(task, member)}, not on {core}")
-    others = sorted(member for own, member in seats.stays if own == task and member >= len(expected))
-    if others != list(range(len(expected), len(expected) + len(others))) or len(others) > 1:
+    others = [member for member in seats.members[task] if member >= len(expected)]
+    if others not in ([], [len(expected)]):
         raise ReplayError(f"job {job.name} has more threads than members")
     if others and not program.cores[seats.core(task, others[0])].shared:
         raise ReplayError(f"job {job.name} holds a thread of core {seats.core(task, others[0])}, which is no memory")
