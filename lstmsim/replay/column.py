@@ -60,6 +60,9 @@ def replay(
         issued[task, phase, iteration, index] = before + count
         one = _Issue(operation, body.step(iteration, operation.ahead), start, before, count, cycles)
         units.take(core, unit, start, _execute(works[task], one, body.body.operations, index))
+    for task, left in pauses.items():
+        for paused, _ in left:
+            works[task].rest(paused)
     ends = trace.task("finish").tolist()
     return {index: work.result(ends[index]) for index, work in works.items()}
 

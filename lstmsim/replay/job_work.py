@@ -93,6 +93,18 @@ class JobWork:
         late = max(view.latest for view in self.views.values())
         if late > cycle:
             raise ReplayError(f"job {self.job.name} is paused at cycle {cycle}, before its results at {late}")
+        for layer, direction, step in self._begun():
+            h = self.views[self.cut.cores[0]].held.get((layer, direction, step, "h"))
+            if h is None or np.any(h.since == NEVER):
+                text = f"is paused at cycle {cycle} in the middle of layer {layer} step {step}"
+                raise ReplayError(f"job {self.job.name} {text}")
+
+    def _begun(self) -> set[tuple[int, int, int]]:
+        """(layer, direction, step) of all that has begun and, where steps go through all layers, what belongs to it."""
+        begun = {(place.layer, place.direction, place.step) for each in self.tiles for place in each.done}
+        if self.job.model.layer_order == "step":
+            begun |= {(layer, 0, step) for _, _, step in begun for layer in range(len(self.job.model.layers))}
+        return begun
 
     def result(self, finish: int) -> NetworkRun:
         """All h of the job; `ReplayError` if one was never computed or is not visible at `finish` where it is read."""

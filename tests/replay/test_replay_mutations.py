@@ -268,6 +268,32 @@ def test_a_bank_that_is_taken_over_a_pause_is_found() -> None:
     assert_found((scenario, program, trace), wrong, f"is paused at cycle {at}, but a bank holds layer 0 step 0")
 
 
+def test_a_pause_in_the_middle_of_a_step_is_found() -> None:
+    core = ColumnCore(npe=64, ep=2, vp=16, accumulator_banks=1)
+    job = Job("a", Model("m", (Layer(cell("lstm"), 11, 7),)), 3)
+    scenario = Scenario(ColumnNpu("chip", 260, (core,)), (job,))
+    program, trace = run(scenario)
+    # all from the second row block on comes later, when the first one is long done
+    at = int(trace.issue("start")[waited(trace, "backpressure")[0]])
+
+    def later(issues: np.ndarray) -> np.ndarray:
+        issues[issues[:, column("start")] >= at, column("start")] += 200
+        return issues
+
+    wrong = replace(changed(trace, later), pauses=np.array([[0, 0, 0, at + 190, at + 200]]))
+    wrong.tasks[0, TASK_COLUMNS.index("finish")] += 200
+    assert_found((scenario, program, trace), wrong, "in the middle of layer 0 step 0")
+
+
+def test_every_member_has_banks_of_its_own_and_no_more() -> None:
+    case = a_split("lstm", "layers", (0, 0, 1))
+    chip = case[0].chip
+    assert isinstance(chip, ColumnNpu)
+    cores = tuple(replace(each, accumulator_banks=1) for each in chip.cores)
+    poorer = replace(case[0], chip=replace(chip, cores=cores))
+    assert_found((poorer, *case[1:]), case[2], "no free accumulator bank")
+
+
 def test_who_was_turned_away_does_nothing() -> None:
     case = a_pause()
     trace = case[2]
