@@ -117,6 +117,7 @@ def crowds(draw: st.DrawFn, kind: str) -> Scenario:
     if kind == "weights":
         memory = Memory(draw(st.sampled_from([0.2, 2, 20])), draw(st.sampled_from([0, 5, 64])), draw(st.integers(1, 3)))
         bits = draw(st.sampled_from([4, 8, 16, 32, 64]))
+        memory = draw(st.sampled_from([memory, memory, memory, None]))
         core = replace(core, weight_kib=draw(st.integers(1, 3)), weight_bits=bits)
     exchange = Exchange(draw(st.sampled_from([0, 1, 8, 30])), draw(st.sampled_from([1, 3, 64])))
     chip = ColumnNpu("chip", 260, (core,) * count, memory, exchange)

@@ -9,7 +9,7 @@ from lstmsim.numerics.golden import NetworkRun
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
 from lstmsim.replay.array import PeArray
-from lstmsim.replay.contents import warm_tasks
+from lstmsim.replay.contents import check_lasting, warm_tasks
 from lstmsim.replay.cut import Cut
 from lstmsim.replay.job_work import JobWork
 from lstmsim.replay.job_work import start as start_job
@@ -74,6 +74,7 @@ def _works(
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     arrays = [PeArray(core.ep, core.vp, core.tree_inputs, core.cat) for core in chip.cores]
+    check_lasting(scenario, program, seats)
     warm = warm_tasks(program, trace, seats)
     works = {}
     for index, each in numbers.items():

@@ -8,8 +8,11 @@ from lstmsim.errors import ReplayError
 from lstmsim.program.program import Content, Program
 from lstmsim.program.trace import Trace
 from lstmsim.replay.seats import Seats
+from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.targets.column_split import share_weights
+from lstmsim.workload.scenario import Job, Scenario
 
-__all__ = ["warm_tasks"]
+__all__ = ["check_lasting", "warm_tasks"]
 
 
 @dataclass(eq=False)
@@ -62,6 +65,29 @@ def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
         if all(found):
             warm.add(task)
     return frozenset(warm)
+
+
+def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
+    """`ReplayError` if a core cannot hold all weights that are used there and never come from the memory."""
+    chip = scenario.chip
+    assert isinstance(chip, ColumnNpu)
+    if all(core.weight_capacity is None for core in chip.cores):
+        return
+    # by identity first: comparing models takes long
+    alike: dict[tuple[object, ...], tuple[Job, tuple[int, ...]]] = {}
+    for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
+        if seats.ran(number) and task.content is None:
+            cores = tuple(seats.core(number, member) for member in seats.members[number])
+            alike[id(job.model), job.split, cores] = job, cores
+    used = [0] * len(chip.cores)
+    for model, split, cores in dict.fromkeys((job.model, job.split, cores) for job, cores in alike.values()):
+        weights = share_weights(model, split, cores) if split else model.macs_per_step
+        for core in dict.fromkeys(cores):
+            used[core] += weights
+    for number, (described, total) in enumerate(zip(chip.cores, used, strict=True)):
+        capacity = described.weight_capacity
+        if capacity is not None and total > capacity:
+            raise ReplayError(f"jobs use {total} weights on core {number}, which holds {capacity}")
 
 
 def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...]]:

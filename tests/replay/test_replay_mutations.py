@@ -20,7 +20,7 @@ from lstmsim.targets.memory import Memory
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario
-from tests.replays import changed, column, crowds, fixed, legal, moved, run, waited, without
+from tests.replays import assert_golden, changed, column, crowds, fixed, legal, moved, run, waited, without
 from tests.splits import splits
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "100"))
@@ -213,6 +213,17 @@ def test_who_finds_no_weights_has_to_bring_them() -> None:
     # and one that lies there is not brought again
     full = replace(program, cores=(replace(program.cores[0], capacity=10**6, held=(1, 0)), program.cores[1]))
     assert_found((scenario, full, trace), trace, "loads weights that are there already")
+
+
+def test_weights_that_nobody_brings_have_to_fit_together() -> None:
+    models = [Model("m", (Layer(cell("lstm"), units, 12),)) for units in (8, 12)]
+    core = ColumnCore(npe=64, ep=4, vp=16, weight_kib=2)
+    jobs = tuple(Job(f"j{number}", models[number % 2], 2) for number in range(4))
+    scenario = Scenario(ColumnNpu("chip", 260, (core,)), jobs)
+    program, trace = run(scenario)
+    assert_golden(scenario, program, trace)
+    poorer = replace(scenario, chip=ColumnNpu("chip", 260, (replace(core, weight_kib=1),)))
+    assert_found((poorer, program, trace), trace, "jobs use 1792 weights on core 0, which holds 1024")
 
 
 def a_pause() -> Case:
