@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from lstmsim.errors import ReplayError
 from lstmsim.numerics.golden import NetworkRun
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
@@ -50,6 +51,10 @@ def replay(
             units.turn(core, context, start, chip.cores[core].switch_cycles)
         body = program.tasks[task].phases(program.cores[seats.core(task)].kind)[phase]
         operation = body.body.operations[index]
+        if unit != operation.unit:
+            raise ReplayError(
+                f"job {seats.names[task]}: unit {unit} of core {core} does at {start} what is not its own"
+            )
         seats.check(task, operation.member, (core, context), start, start + count * cycles)
         if task not in works:
             units.take(core, unit, start, count * cycles)

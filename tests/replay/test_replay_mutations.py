@@ -118,6 +118,12 @@ def test_an_exchange_twice_and_members_elsewhere_are_found() -> None:
         return np.vstack([issues, again])
 
     assert_found(case, changed(trace, twice), "is computed twice")
+
+    def elsewhere(issues: np.ndarray) -> np.ndarray:
+        issues[row, column("unit")] = ARRAY
+        return issues
+
+    assert_found(case, changed(trace, elsewhere), "what is not its own")
     seats = trace.seats.copy()
     seats[0, SEAT_COLUMNS.index("core")] = 0
     assert_found(case, replace(trace, seats=seats), "member 1 of job a is on core 0, not on 1")
