@@ -135,7 +135,8 @@ def check_numerics(
     """Execute the trace of a run on the real weights of its jobs and compare with the golden model.
 
     Fixed point must be equal bit for bit, float64 to rounding; `ReplayError` otherwise, `InputError` for a model
-    without weights unless `random_weights` gives a seed to draw some. `progress` is called with rows done and in all.
+    without weights unless `random_weights` gives a seed to draw some. Jobs that were turned away are left out.
+    `progress` is called with rows done and in all.
 
     >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "silero-vad-16k", "steps": 3}]})
     >>> check_numerics(result)[0].values

@@ -167,7 +167,7 @@ def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation 
     if checks is not None:
         from lstmsim.replay.check_text import checks_text
 
-        click.echo("\n" + checks_text(checks, result.scenario.precision))
+        click.echo("\n" + checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
     if with_serving:
         from lstmsim.api import serving
         from lstmsim.serving.text import serving_text

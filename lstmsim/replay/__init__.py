@@ -25,7 +25,7 @@ def replay(
     numbers: Mapping[int, JobNumbers],
     progress: Callable[[int, int], None] | None = None,
 ) -> Mapping[int, NetworkRun]:
-    """What the jobs in `numbers` (by their index) computed, by the trace alone.
+    """What the jobs in `numbers` (by their index) computed, by the trace alone; none of those that were turned away.
 
     `ReplayError` if the trace uses anything before it is there, twice or never, or more than the machine has;
     `InputError` for chips without a structural model. `progress` is called with rows done and rows in all.

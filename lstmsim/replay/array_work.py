@@ -30,7 +30,7 @@ class Bank:
 
 @dataclass(eq=False)
 class ArrayWork:
-    """The tiles of one job on its core's array."""
+    """The tiles of one member of a job on its core's array."""
 
     work: Work
     array: PeArray
@@ -41,7 +41,7 @@ class ArrayWork:
 
     def tile(self, place: Place, group: int, cycle: int) -> None:
         """One tile: multiply, add up in the trees, add to the block's bank."""
-        shape, who = self.work.shape(place), f"job {self.work.job.name}: the tile of {place}, column group {group},"
+        shape, who = self.work.shape(place), f"{self.work.who}: the tile of {place}, column group {group},"
         units = self.work.units(place)
         bank = self._bank(place, cycle, who) if place not in self.done else Bank([])
         if place in self.done or group in bank.groups:
@@ -120,6 +120,12 @@ class ArrayWork:
         self.done.add(place)
         self.freed.append(cycle + -(-shape.blocks[place.block] // work.core.tail_width))
         return bank
+
+    def rest(self, cycle: int) -> None:
+        """The thread is given up at `cycle`: no bank may hold anything."""
+        held = [*map(str, self.banks), *(f"a row block until {each}" for each in self.freed if each > cycle)]
+        if held:
+            raise ReplayError(f"{self.work.who} is paused at cycle {cycle}, but a bank holds {held[0]}")
 
 
 def _any(shape: StageShape) -> tuple[str, str]:

@@ -63,7 +63,12 @@ def check_numerics(
     data: Mapping[int, JobData],
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Checked, ...]:
-    """Replay the jobs in `data` (by index) and compare; `ReplayError` if one value differs or is used too early."""
+    """Replay the jobs in `data` (by index) and compare; `ReplayError` if one value differs or is used too early.
+
+    Jobs that were turned away have computed nothing and are left out.
+    """
+    ran = trace.task("core") >= 0
+    data = {index: each for index, each in data.items() if ran[index]}
     fixed = {index: _fixed(scenario, index, each) for index, each in data.items()}
     golden = {index: run_network(each.arithmetic, each.stimulus) for index, each in fixed.items()}
     lost = {index: _lost(each) for index, each in fixed.items()}

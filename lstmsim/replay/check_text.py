@@ -17,8 +17,8 @@ _LIMIT = 40
 _WEAK_DB = 10
 
 
-def checks_text(checks: Sequence[Checked], precision: Precision) -> str:
-    """A table of the jobs that were executed, without a final newline."""
+def checks_text(checks: Sequence[Checked], precision: Precision, turned_away: int = 0) -> str:
+    """A table of the jobs that were executed, without a final newline; `turned_away`: how many others there were."""
     rows = [["job", "weights", "inputs", "outputs", "fixed point", "float64", "SQNR", "saturated", "overflowed"]]
     for each in checks[:_LIMIT]:
         names = [each.job, each.weights, each.inputs, f"{each.values:,}"]
@@ -33,6 +33,8 @@ def checks_text(checks: Sequence[Checked], precision: Precision) -> str:
         lines.append(f"below {_WEAK_DB} dB the widths are too small for the answer: {', '.join(weak[:5])}")
     if len(checks) > _LIMIT:
         lines.append(f"... and {len(checks) - _LIMIT} more jobs, all equal")
+    if turned_away:
+        lines.append(f"{turned_away:,} job{'s' * (turned_away > 1)} turned away, with nothing to compute")
     lines += [
         f"fixed point ({widths}) is equal bit for bit; float64",
         "differs by that part of the largest output, from the order of additions; SQNR compares fixed point",

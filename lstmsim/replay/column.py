@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.golden import NetworkRun
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
 from lstmsim.replay.array import PeArray
-from lstmsim.replay.array_work import ArrayWork
+from lstmsim.replay.contents import check_lasting, warm_tasks
+from lstmsim.replay.cut import Cut
+from lstmsim.replay.job_work import JobWork
+from lstmsim.replay.job_work import start as start_job
 from lstmsim.replay.numbers import JobNumbers
-from lstmsim.replay.tail_work import TailWork
-from lstmsim.replay.work import Place, Work
+from lstmsim.replay.seats import Seats, seats_of
+from lstmsim.replay.streams import streamed_block, streams_of
+from lstmsim.replay.units import Units
+from lstmsim.replay.work import Place
 from lstmsim.targets.column_npu import ColumnNpu
-from lstmsim.targets.column_passes import ARRAY
+from lstmsim.targets.column_passes import ARRAY, TAIL
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["replay"]
 
 _COLUMNS = ("start", "core", "unit", "context", "task", "phase", "iteration", "operation", "count", "cycles")
-
-
-@dataclass(eq=False)
-class _Units:
-    """Until when each unit of each core is busy, and with which thread; two things at once are an error, and so is a
-    change of the array's thread without the cycles that it takes."""
-
-    until: dict[tuple[int, int], int] = field(default_factory=dict)
-    thread: dict[int, int] = field(default_factory=dict)
-
-    def take(self, core: int, unit: int, start: int, cycles: int) -> None:
-        free = self.until.get((core, unit), 0)
-        if start < free:
-            raise ReplayError(f"unit {unit} of core {core} starts something at cycle {start}, but is busy until {free}")
-        self.until[core, unit] = start + cycles
-
-    def turn(self, core: int, context: int, start: int, switch_cycles: int) -> None:
-        """The array of a core goes on with a thread; the active one at cycle 0 is thread 0."""
-        if self.thread.get(core, 0) != context:
-            free = self.until.get((core, ARRAY), 0) + switch_cycles
-            if start < free:
-                text = f"the array of core {core} turns to thread {context} at cycle {start}"
-                raise ReplayError(f"{text}, but the switch takes until {free}")
-        self.thread[core] = context
 
 
 def replay(
@@ -57,45 +38,108 @@ def replay(
     """What the jobs in `numbers` computed; see `lstmsim.replay.replay`."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
-    arrays = [PeArray(core.ep, core.vp, core.tree_inputs, core.cat) for core in chip.cores]
-    works = {}
-    for index, each in numbers.items():
-        core_index = int(trace.task("core")[index])
-        work = Work(scenario.jobs[index], chip.cores[core_index], each)
-        tiles = ArrayWork(work, arrays[core_index])
-        works[index] = (work, tiles, TailWork(work, tiles))
-    _check_contexts(scenario, trace)
-    units = _Units()
+    seats = seats_of(scenario, program, trace)
+    works = _works(scenario, program, trace, numbers, seats)
+    pauses = {task: seats.pauses(task) for task in works}
+    units = Units()
     issued: dict[tuple[int, int, int, int], int] = {}
     rows = zip(*(trace.issue(name).tolist() for name in _COLUMNS), strict=True)
     for number, (start, core, unit, context, task, phase, iteration, index, count, cycles) in enumerate(rows):
         if progress and number % 1000 == 0:
             progress(number, len(trace.issues))
-        if unit == ARRAY:
+        if unit == ARRAY and core < len(chip.cores):
             units.turn(core, context, start, chip.cores[core].switch_cycles)
-        body = program.tasks[task].phases(program.cores[core].kind)[phase]
+        body = program.tasks[task].phases(program.cores[seats.core(task)].kind)[phase]
         operation = body.body.operations[index]
-        step = body.step(iteration, operation.ahead)
+        if unit != operation.unit:
+            raise ReplayError(
+                f"job {seats.names[task]}: unit {unit} of core {core} does at {start} what is not its own"
+            )
+        seats.check(task, operation.member, (core, context), start, start + count * cycles)
         if task not in works:
             units.take(core, unit, start, count * cycles)
             continue
-        if (core, context) != (int(trace.task("core")[task]), int(trace.task("context")[task])):
-            raise ReplayError(f"job {scenario.jobs[task].name} issues on core {core}, thread {context}, not on its own")
+        while pauses[task] and start >= pauses[task][0][1]:
+            works[task].rest(pauses[task].pop(0)[0])
         before = issued.get((task, phase, iteration, index), 0)
         issued[task, phase, iteration, index] = before + count
-        work, tiles, tail = works[task]
-        if unit != ARRAY:
-            layer, direction, block, _, stage, segment = operation.place
-            block_place = Place(layer, direction, step, stage, block)
-            units.take(core, unit, start, work.turns(block_place))
-            tail.finish(block_place, segment, start)
-            continue
-        units.take(core, unit, start, count)
-        for turn in range(count):
-            place, group = _tile(operation, step, before + turn, work.core.block_order)
-            tiles.tile(place, group, start + turn)
+        one = _Issue(operation, body.step(iteration, operation.ahead), start, before, count, cycles)
+        units.take(core, unit, start, _execute(works[task], one, body.body.operations, index))
+    for task, left in pauses.items():
+        for paused, _ in left:
+            works[task].rest(paused)
     ends = trace.task("finish").tolist()
-    return {index: work.result(ends[index]) for index, (work, _, _) in works.items()}
+    return {index: work.result(ends[index]) for index, work in works.items()}
+
+
+def _works(
+    scenario: Scenario, program: Program, trace: Trace, numbers: Mapping[int, JobNumbers], seats: Seats
+) -> dict[int, JobWork]:
+    """The jobs with numbers that were not turned away, before their first tile."""
+    chip = scenario.chip
+    assert isinstance(chip, ColumnNpu)
+    arrays = [PeArray(core.ep, core.vp, core.tree_inputs, core.cat) for core in chip.cores]
+    check_lasting(scenario, program, seats)
+    warm = warm_tasks(program, trace, seats)
+    works = {}
+    for index, each in numbers.items():
+        if not seats.ran(index):
+            continue
+        job, task, first = scenario.jobs[index], program.tasks[index], seats.core(index)
+        members = len(job.allowed(len(chip.cores))) if job.split else 1
+        cores = tuple(seats.core(index, member) for member in range(members))
+        weights = None
+        if task.content is not None:
+            phases = task.phases(program.cores[first].kind)
+            weights = streams_of(job, chip, Cut(job.model, job.split, cores), phases, index in warm)
+        arrived = int(trace.task("arrived")[index])
+        works[index] = start_job(job, chip, cores, each, arrays[first], arrived, weights)
+    return works
+
+
+class _Issue(NamedTuple):
+    """A row of the trace: `issues` issues of an operation from `start` on, after `before` of them."""
+
+    operation: Operation
+    step: int
+    start: int
+    before: int
+    issues: int
+    cycles: int
+
+
+def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) -> int:
+    """What a row of the trace does, and the cycles that it takes of its unit."""
+    operation, member, taken = one.operation, one.operation.member, one.issues * one.cycles
+    if work.weights is not None and member == len(work.tiles):
+        if operation.place:
+            block = streamed_block(body, index, len(work.tiles))
+            work.weights.stream(block, one.step, one.start, taken)
+        else:
+            work.weights.load(one.start, taken)
+        return taken
+    if operation.unit == ARRAY:
+        for turn in range(one.issues):
+            place, group = _tile(operation, one.step, one.before + turn, work.core.block_order)
+            work.tile(member, place, group, one.start + turn)
+        return one.issues
+    layer, direction, block_number, _, stage, segment = operation.place
+    place = Place(layer, direction, one.step, stage, block_number)
+    if operation.unit == TAIL:
+        work.tails[member].finish(place, segment, one.start)
+        return work.turns(member, place)
+    work.send(member, place, segment, _vector(body, index), one.start)
+    return work.sending_cycles(member, place)
+
+
+def _vector(body: Sequence[Operation], index: int) -> int:
+    """Which of a row block's vectors an exchange operation sends: they stand one after another."""
+    first = index
+    while first and all(
+        getattr(body[first - 1], name) == getattr(body[index], name) for name in ("unit", "member", "place")
+    ):
+        first -= 1
+    return index - first
 
 
 def _tile(operation: Operation, step: int, turn: int, block_order: str) -> tuple[Place, int]:
@@ -103,17 +147,3 @@ def _tile(operation: Operation, step: int, turn: int, block_order: str) -> tuple
     layer, direction, block, group, stage = operation.place
     blocks, groups = (turn, 0) if block_order == "column" else (0, turn)
     return Place(layer, direction, step, stage, block + blocks), group + groups
-
-
-def _check_contexts(scenario: Scenario, trace: Trace) -> None:
-    """A thread holds one job at a time, and none before it has arrived."""
-    held: dict[tuple[int, int], int] = {}
-    columns = ("admitted", "core", "context", "finish")
-    rows = zip(*(trace.task(name).tolist() for name in columns), range(len(trace.tasks)), strict=True)
-    for admitted, core, context, finish, task in sorted(rows):
-        name = scenario.jobs[task].name
-        if admitted < scenario.jobs[task].arrival:
-            raise ReplayError(f"job {name} is admitted at cycle {admitted}, before it arrives")
-        if admitted < held.get((core, context), 0):
-            raise ReplayError(f"job {name} enters thread {context} of core {core} at {admitted}, which holds another")
-        held[core, context] = finish

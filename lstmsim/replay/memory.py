@@ -30,7 +30,7 @@ class Timed:
 
 @dataclass(eq=False)
 class Memory:
-    """Vectors by key; a key that was never written is not there yet.
+    """Vectors by key; a key that was never written is not there yet. `latest`: from when on all is there.
 
     >>> memory = Memory()
     >>> memory.write("h", slice(0, 2), np.array([5, 6]), np.array([10, 11]), width=4)
@@ -42,6 +42,7 @@ class Memory:
     """
 
     held: dict[object, Timed] = field(default_factory=dict)
+    latest: int = 0
 
     def write(self, key: object, units: slice, values: Array, since: NDArray[np.int64], width: int) -> None:
         """Some units of a vector; twice is an error."""
@@ -52,6 +53,7 @@ class Memory:
             raise ReplayError(f"{key!r} is computed twice (units {units.start} to {units.stop - 1})")
         timed.values[units] = values
         timed.since[units] = since
+        self.latest = max(self.latest, int(since.max(initial=0)))
 
     def read(self, key: object, units: slice, cycles: NDArray[np.int64], who: str) -> Array:
         """The values of those units for use at those cycles, one for each unit."""

@@ -20,7 +20,7 @@ __all__ = ["TailWork"]
 
 @dataclass(eq=False)
 class TailWork:
-    """The row blocks of one job in its core's tail unit."""
+    """The row blocks of one member of a job in its core's tail unit."""
 
     work: Work
     array: ArrayWork
@@ -30,7 +30,7 @@ class TailWork:
         layer = self.work.job.model.layers[place.layer]
         key = (place.stage, index)
         segment = next((each for each in segments(layer.cell) if (each.stage, each.index) == key), None)
-        who = f"job {self.work.job.name}: the tail of {place}{f' part {index}' if index else ''}"
+        who = f"{self.work.who}: the tail of {place}{f' part {index}' if index else ''}"
         if segment is None:
             raise ReplayError(f"{who} does not exist")
         units = self.work.units(place)

@@ -55,6 +55,37 @@ def test_random_weights_and_engines_and_widths(tmp_path: Path) -> None:
     assert json.loads(better.stdout)["numerics"][0]["sqnr_db"] > results[0][0]["sqnr_db"] + 6
 
 
+def test_split_and_preempted_jobs_are_executed_and_others_that_were_turned_away_are_counted(tmp_path: Path) -> None:
+    core = {**CHIP["cores"][0], "threads": 1}  # type: ignore[index]
+    jobs = [
+        {"name": "both", "model": MODEL, "steps": 3, "split": "rows"},
+        {"name": "slow", "model": MODEL, "steps": 9, "arrival": 1, "core": 0},
+        {"name": "soon", "model": MODEL, "steps": 2, "arrival": 500, "core": 0, "priority": 1},
+        {"name": "gone", "model": MODEL, "steps": 2, "arrival": 501, "core": 0, "queue_limit": 0},
+    ]
+    path = tmp_path / "s.json"
+    rules = {"dispatch": "priority", "preemption": True}
+    path.write_text(json.dumps({"chip": {**CHIP, "cores": [core, core]}, "jobs": jobs, **rules}))
+    shown = call("simulate", str(path), "--check-numerics", "--random-weights", "0")
+    assert shown.exit_code == 0
+    assert "1 job turned away, with nothing to compute" in shown.stdout
+    report = json.loads(call("simulate", str(path), "--check-numerics", "--random-weights", "0", "--json", "-").stdout)
+    assert [each["job"] for each in report["numerics"]] == ["both", "slow", "soon"]
+    assert "preempted" in shown.stdout or "paused" in shown.stdout
+
+
+def test_jobs_whose_weights_come_from_a_memory_are_executed(tmp_path: Path) -> None:
+    core = {**CHIP["cores"][0], "weight_kib": 1}  # type: ignore[index]
+    large = {"layers": [{"cell": "lstm", "hidden": 16, "input": 5}]}
+    jobs = [{"model": large, "steps": 3}, {"name": "small", "model": MODEL, "steps": 2}]
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"chip": {**CHIP, "cores": [core], "memory": {"gb_per_s": 1}}, "jobs": jobs}))
+    shown = call("simulate", str(path), "--check-numerics", "--random-weights", "0")
+    assert shown.exit_code == 0
+    assert "threads wait for weights that are streamed" in shown.stdout
+    assert shown.stdout.count(" equal  ") == 2
+
+
 def refused(*arguments: str) -> str:
     result = call("simulate", *arguments)
     assert result.exit_code == 2

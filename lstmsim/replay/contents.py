@@ -1,0 +1,109 @@
+"""Which weights lie on which core when a task is admitted: who has to bring his own. Rules: docs/timing.md, 10.4."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lstmsim.errors import ReplayError
+from lstmsim.program.program import Content, Program
+from lstmsim.program.trace import Trace
+from lstmsim.replay.seats import Seats
+from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.targets.column_split import share_weights
+from lstmsim.workload.scenario import Job, Scenario
+
+__all__ = ["check_lasting", "warm_tasks"]
+
+
+@dataclass(eq=False)
+class _Held:
+    """Contents of a core, the least recently used first, with their sizes; and how many running tasks use each."""
+
+    core: int
+    capacity: int
+    sizes: dict[int, int]
+    users: dict[int, int] = field(default_factory=dict)
+
+    def enter(self, content: Content, who: str) -> bool:
+        """A task that needs it begins; whether it was there."""
+        found = content.key in self.sizes
+        for key in [each for each in self.sizes if not self.users.get(each)]:
+            if not found and sum(self.sizes.values()) + content.size > self.capacity:
+                del self.sizes[key]
+        if not found and sum(self.sizes.values()) + content.size > self.capacity:
+            raise ReplayError(f"{who} needs {content.size} weights on core {self.core}, which others fill")
+        self.sizes[content.key] = self.sizes.pop(content.key, content.size)
+        self.users[content.key] = self.users.get(content.key, 0) + 1
+        return found
+
+    def leave(self, content: Content) -> None:
+        """A task that needed it has finished."""
+        self.users[content.key] -= 1
+        self.sizes[content.key] = self.sizes.pop(content.key)
+
+
+def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
+    """Tasks that find their weights on all of their cores; `ReplayError` if running tasks need more than a core has."""
+    sizes = {task.content.key: task.content.size for task in program.tasks if task.content is not None}
+    held = {
+        number: _Held(number, core.capacity, {key: sizes.get(key, 0) for key in core.held})
+        for number, core in enumerate(program.cores)
+        if core.capacity is not None
+    }
+    warm = set()
+    for event in sorted(_events(program, trace, seats)):
+        task, begins = event[-1], event[1]
+        content, name = program.tasks[task].content, program.tasks[task].name
+        assert content is not None, "only such tasks have events"
+        cores = dict.fromkeys(seats.core(task, member) for member in seats.members[task])
+        memories = [held[core] for core in cores if core in held]
+        if not begins:
+            for each in memories:
+                each.leave(content)
+            continue
+        found = [each.enter(content, f"job {name}") for each in memories]
+        if all(found):
+            warm.add(task)
+    return frozenset(warm)
+
+
+def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
+    """`ReplayError` if a core cannot hold all weights that are used there and never come from the memory."""
+    chip = scenario.chip
+    assert isinstance(chip, ColumnNpu)
+    if all(core.weight_capacity is None for core in chip.cores):
+        return
+    # by identity first: comparing models takes long
+    alike: dict[tuple[object, ...], tuple[Job, tuple[int, ...]]] = {}
+    for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
+        if seats.ran(number) and task.content is None:
+            cores = tuple(seats.core(number, member) for member in seats.members[number])
+            alike[id(job.model), job.split, cores] = job, cores
+    used = [0] * len(chip.cores)
+    for model, split, cores in dict.fromkeys((job.model, job.split, cores) for job, cores in alike.values()):
+        weights = share_weights(model, split, cores) if split else model.macs_per_step
+        for core in dict.fromkeys(cores):
+            used[core] += weights
+    for number, (described, total) in enumerate(zip(chip.cores, used, strict=True)):
+        capacity = described.weight_capacity
+        if capacity is not None and total > capacity:
+            raise ReplayError(f"jobs use {total} weights on core {number}, which holds {capacity}")
+
+
+def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...]]:
+    """(cycle, whether a task begins, what orders them in that cycle ..., task); who finishes comes first."""
+    columns = zip(*(trace.task(name).tolist() for name in ("admitted", "finish", "arrived", "core")), strict=True)
+    events: list[tuple[int, ...]] = []
+    rounds: list[int] = []
+    for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
+        # who follows one that was turned away in this cycle is looked at after all others
+        before = task.after
+        follows = before is not None and not seats.ran(before) and trace.task("admitted")[before] == arrived == admitted
+        rounds.append(rounds[before] + 1 if before is not None and follows else 0)
+        if task.content is None or core < 0:
+            continue
+        rank = task.key + (arrived if task.key_from_arrival else 0)
+        events.append((admitted, 1, rounds[-1], rank, arrived, number))
+        first = seats.stays[number, 0][-1]
+        events.append((finish, 0, first.core, first.context, 0, number))
+    return events

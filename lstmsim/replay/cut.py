@@ -1,0 +1,57 @@
+"""How a job is cut over its members: who has which units of which layers, and who reads them elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from lstmsim.targets.column_shape import share_of
+from lstmsim.targets.column_split import layer_runs
+from lstmsim.workload.model import Model
+
+__all__ = ["Cut"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A model on members that are on these cores; `split` as in `Job`, one member if it is empty.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> rows = Cut(Model("m", (Layer(cell("lstm"), 5, 4), Layer(cell("dense"), 3, 5))), "rows", (0, 1))
+    >>> [rows.units(member, 5) for member in (0, 1)], [sorted(rows.receivers(layer, "h'")) for layer in (0, 1)]
+    ([slice(0, 3, None), slice(3, 5, None)], [[0, 1], []])
+    """
+
+    model: Model
+    split: str
+    cores: tuple[int, ...]
+
+    def share(self, member: int) -> tuple[int, int]:
+        """Which share of every layer that it has a member has, and of how many."""
+        return (member, len(self.cores)) if self.split == "rows" else (0, 1)
+
+    def units(self, member: int, width: int) -> slice:
+        """A member's units of so many."""
+        share, shares = self.share(member)
+        start = sum(share_of(width, each, shares) for each in range(share))
+        return slice(start, start + share_of(width, share, shares))
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """The members that have something of each layer."""
+        if self.split != "layers":
+            return (tuple(range(len(self.cores))),) * len(self.model.layers)
+        runs = layer_runs(self.model, len(self.cores))
+        return tuple((member,) for member, run in enumerate(runs) for _ in run)
+
+    def receivers(self, layer: int, node: str) -> frozenset[int]:
+        """The cores on which products read a node's results: those of the layer itself and of the one above."""
+        cell = self.model.layers[layer].cell
+        vectors = {vector for stage in cell.stages for vector in stage.vectors}
+        members: set[int] = set()
+        if node in vectors or (node == cell.output and "h" in vectors):
+            members.update(self.members[layer])
+        if node == cell.output and layer + 1 < len(self.model.layers):
+            members.update(self.members[layer + 1])
+        return frozenset(self.cores[each] for each in members)

@@ -1,0 +1,42 @@
+"""Split jobs, weights from a memory, pauses, jobs turned away: the trace alone computes the right answer."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lstmsim.engines import ENGINES
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.workload.scenario import Job, Scenario
+from tests.replays import assert_golden, crowds, legal, run
+from tests.splits import splits
+
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "150"))
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(splits(), st.sampled_from(sorted(ENGINES)))
+def test_split_jobs_give_the_bits_of_the_golden_model(
+    case: tuple[ColumnCore, Exchange, Job, tuple[int, ...]], engine: str
+) -> None:
+    core, exchange, job, place = case
+    scenario = Scenario(ColumnNpu("c", 260, (core,) * (max(place) + 1), None, exchange), (job,))
+    assert_golden(scenario, *run(scenario, engine))
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(crowds("weights"), st.sampled_from(sorted(ENGINES)), st.sampled_from([None, 0]))
+def test_jobs_whose_weights_take_turns_give_the_bits_of_the_golden_model(
+    scenario: Scenario, engine: str, leave_out: int | None
+) -> None:
+    assert_golden(scenario, *legal(scenario, engine), leave_out)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(crowds("pauses"), st.sampled_from(sorted(ENGINES)), st.sampled_from([None, 0]))
+def test_jobs_that_stop_each_other_give_the_bits_of_the_golden_model(
+    scenario: Scenario, engine: str, leave_out: int | None
+) -> None:
+    assert_golden(scenario, *legal(scenario, engine), leave_out)

@@ -1,0 +1,145 @@
+"""What tests of replays have in common: numbers of jobs, changed traces, scenarios with all that jobs can ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from hypothesis import assume, reject
+from hypothesis import strategies as st
+
+from lstmsim import engines, targets
+from lstmsim.errors import InputError
+from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.golden import run_network
+from lstmsim.numerics.weights import random_network, random_stimulus
+from lstmsim.program.program import Program
+from lstmsim.program.trace import ISSUE_COLUMNS, Trace
+from lstmsim.replay import JobNumbers, replay
+from lstmsim.targets.column_npu import ColumnNpu, Exchange
+from lstmsim.targets.column_split import split_refusal
+from lstmsim.targets.memory import Memory
+from lstmsim.workload.cells import CELLS
+from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Job, Scenario
+from tests.strategies import cores_of_a_chip, models
+
+
+def run(scenario: Scenario, engine: str = "fast") -> tuple[Program, Trace]:
+    program = targets.lower(scenario.chip, scenario.jobs)
+    return program, engines.run(program, engine)
+
+
+def fixed(scenario: Scenario) -> dict[int, JobNumbers]:
+    """Fixed-point numbers, other ones for each job."""
+    numbers = {}
+    for index, job in enumerate(scenario.jobs):
+        stimulus = random_stimulus(job.model, job.steps, index)
+        network = random_network(job.model, index)
+        numbers[index] = JobNumbers(fixed_arithmetic(network, stimulus, Precision()), stimulus)
+    return numbers
+
+
+def assert_golden(scenario: Scenario, program: Program, trace: Trace, leave_out: int | None = None) -> None:
+    """Every job that was not turned away computes the bits of the golden model; one may be without numbers."""
+    numbers = {index: own for index, own in fixed(scenario).items() if index != leave_out}
+    golden = {index: run_network(own.arithmetic, own.stimulus) for index, own in numbers.items()}
+    done = replay(scenario, program, trace, numbers)
+    assert set(done) == {index for index in numbers if trace.task("core")[index] >= 0}
+    for index, run_ in done.items():
+        for found, wanted in zip(chain(*run_.passes), chain(*golden[index].passes), strict=True):
+            assert np.array_equal(found.h, wanted.h)
+            assert set(found.states) == set(wanted.states)
+            assert all(np.array_equal(found.states[name], values) for name, values in wanted.states.items())
+
+
+def column(name: str) -> int:
+    return ISSUE_COLUMNS.index(name)
+
+
+def changed(trace: Trace, change: Callable[[np.ndarray], np.ndarray]) -> Trace:
+    """The trace with other issues, in order again."""
+    issues = change(trace.issues.copy())
+    order = np.lexsort((issues[:, column("unit")], issues[:, column("core")], issues[:, column("start")]))
+    return replace(trace, issues=issues[order])
+
+
+def moved(trace: Trace, row: int, cycles: int) -> Trace:
+    """The trace with one row at another time."""
+
+    def change(issues: np.ndarray) -> np.ndarray:
+        issues[row, column("start")] += cycles
+        return issues
+
+    return changed(trace, change)
+
+
+def without(trace: Trace, row: int) -> Trace:
+    return changed(trace, lambda issues: np.delete(issues, row, axis=0))
+
+
+def waited(trace: Trace, cause: str) -> list[int]:
+    """Rows that started in the very cycle in which a cause held them no longer."""
+    until, start = trace.issue(f"{cause}_until"), trace.issue("start")
+    return [int(row) for row in np.flatnonzero((until == start) & (start > 0))]
+
+
+@st.composite
+def wishes(draw: st.DrawFn, kind: str, number: int) -> dict[str, Any]:
+    """How job number `number` waits."""
+    if kind == "pauses":
+        return {
+            "preempts": draw(st.sampled_from([True, True, True, False])),
+            "dispatch": "priority",
+            "priority": number,
+            "queue_limit": draw(st.sampled_from([None, None, None, None, 0])),
+        }
+    return {
+        "dispatch": draw(st.sampled_from(["fcfs", "sjf", "edf"])),
+        "deadline": draw(st.sampled_from([None, 50])),
+        "after": draw(st.sampled_from([None, None, number - 1])) if number else None,
+        "queue_limit": draw(st.sampled_from([None, None, 0, 1])),
+        "patience": draw(st.sampled_from([None, None, 0, 40])),
+        "affinity": draw(st.booleans()),
+    }
+
+
+@st.composite
+def crowds(draw: st.DrawFn, kind: str) -> Scenario:
+    """Jobs that take turns: at `weights` in small memories, or at threads (`pauses`), some turned away, some split."""
+    core = draw(cores_of_a_chip())
+    count = draw(st.integers(1, 3 if kind == "weights" else 2))
+    memory = None
+    core = replace(core, threads=draw(st.integers(1, 2)))
+    if kind == "weights":
+        memory = Memory(draw(st.sampled_from([0.2, 2, 20])), draw(st.sampled_from([0, 5, 64])), draw(st.integers(1, 3)))
+        bits = draw(st.sampled_from([4, 8, 16, 32, 64]))
+        memory = draw(st.sampled_from([memory, memory, memory, None]))
+        core = replace(core, weight_kib=draw(st.integers(1, 3)), weight_bits=bits)
+    exchange = Exchange(draw(st.sampled_from([0, 1, 8, 30])), draw(st.sampled_from([1, 3, 64])))
+    chip = ColumnNpu("chip", 260, (core,) * count, memory, exchange)
+    pool = [draw(models(tuple(CELLS))) for _ in range(draw(st.integers(1, 3)))]
+    jobs = []
+    for number in range(draw(st.integers(2, 6))):
+        model = draw(st.sampled_from(pool))
+        own = draw(wishes(kind, number))
+        split = draw(st.sampled_from(["", "", "rows", "layers"])) if count > 1 else ""
+        if split and split_refusal(model, core, split, count) is None:
+            own |= {"split": split, "cores": tuple(range(count))}
+        assume(own.get("split") or core.refusal(model) is None)
+        arrival, interval = draw(st.sampled_from([0, 0, 1, 30, 90])), draw(st.sampled_from([0, 0, 7]))
+        # those who stop others come later than these
+        arrival += 25 * number * (kind == "pauses")
+        jobs.append(Job(f"j{number}", model, draw(st.integers(1, 4)), arrival, interval, **own))
+    return Scenario(chip, tuple(jobs))
+
+
+def legal(scenario: Scenario, engine: str) -> tuple[Program, Trace]:
+    """The run of a scenario that hypothesis has drawn; those that are refused do not count."""
+    try:
+        return run(scenario, engine)
+    except InputError:
+        reject()
