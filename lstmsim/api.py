@@ -207,13 +207,14 @@ def save_report(
     trace_path: Path | None = None,
     command: str | None = None,
     device: str | None = None,
+    serving: Serving | None = None,
     sections: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
     resolved input; whole or not at all.
 
     `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that the chip
-    might fit, `sections`: further titles and texts.
+    might fit, `serving`: what serving came to, `sections`: further titles and texts.
     """
     import os
 
@@ -229,7 +230,9 @@ def save_report(
 
         (found,) = fit(result.scenario, [device])
         fitting = fit_text(found, published_on(found.device))
-    page = report_page(result, trace_file=trace_file, fit=fitting, extra_sections=sections, command=command)
+    page = report_page(
+        result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command
+    )
     with whole_file(path) as file:
         file.write(page)
 

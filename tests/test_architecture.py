@@ -34,7 +34,7 @@ BELOW: dict[str, set[str]] = {
     "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
     "serving": GROUND | {"workload", "program", "metrics"},
     "explain": GROUND | {"workload", "program", "engines", "targets", "metrics"},
-    "html": GROUND | {"workload", "metrics", "targets", "formats", ""},
+    "html": GROUND | {"workload", "metrics", "targets", "formats", "serving", ""},
     "devices": GROUND | {"workload", "targets", "metrics"},
     "formats": GROUND | SIMULATION | {"applications", "devices", "serving"},
     "search": GROUND | SIMULATION | {"formats"},

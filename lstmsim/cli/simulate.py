@@ -139,16 +139,15 @@ def _page(
     from lstmsim.api import save_report, serving
 
     sections = []
-    if with_serving:
-        from lstmsim.serving.text import serving_text
-
-        sections.append(("Serving", serving_text(serving(result))))
     if reasons is not None:
         from lstmsim.explain.text import explain_text
 
         sections.append(("Why not 100 %", explain_text(reasons)))
     line = shlex.join(["lstmsim", *sys.argv[1:]])
-    save_report(result, report_path, trace_path=trace_path, command=line, device=device, sections=sections)
+    found = serving(result) if with_serving else None
+    save_report(
+        result, report_path, trace_path=trace_path, command=line, device=device, serving=found, sections=sections
+    )
 
 
 def _explanation(result: Run) -> Explanation:

@@ -14,12 +14,14 @@ from lstmsim.html.latency import latency_section
 from lstmsim.html.looks import patterns
 from lstmsim.html.markup import Markup, Section, element, escaped, joined, link_to, table
 from lstmsim.html.resolved import loads_again, resolved_text
+from lstmsim.html.serving import serving_section
 from lstmsim.html.style import style_text
 from lstmsim.html.timeline import timeline_sections
 from lstmsim.html.wording import answer
 from lstmsim.html.workload import jobs_section, what_ran_section
 from lstmsim.metrics.report import Report
 from lstmsim.metrics.timeline import Timeline
+from lstmsim.serving.result import Serving
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import Scenario
 
@@ -56,15 +58,17 @@ def report_page(
     *,
     trace_file: str | None = None,
     fit: str | None = None,
+    serving: Serving | None = None,
     extra_sections: Sequence[tuple[str, str]] = (),
     command: str | None = None,
     date: str | None = None,
 ) -> str:
     """The page of a run, a complete HTML document. Equal runs and arguments give equal text.
 
-    `trace_file`: the saved trace, as seen from the page's folder. `fit`, and (title, text) pairs of `extra_sections`:
-    texts of others, shown as they are. `command`: the command line of the run. `date`: shown if given; none is asked of
-    the clock. Where the trace of a run is too long to keep, the page says so in place of the timeline.
+    `trace_file`: the saved trace, as seen from the page's folder. `serving`: what serving came to. `fit`, and (title,
+    text) pairs of `extra_sections`: texts of others, shown as they are. `command`: the command line of the run. `date`:
+    shown if given; none is asked of the clock. Where the trace of a run is too long to keep, the page says so in place
+    of the timeline.
 
     >>> from lstmsim.api import run
     >>> page = report_page(run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]}))
@@ -73,6 +77,7 @@ def report_page(
     """
     report, scenario = run.report, run.scenario
     parts = [what_ran_section(scenario), accounts_section(report), latency_section(report)]
+    parts += [] if serving is None else [serving_section(serving)]
     parts += [*_timeline(run), jobs_section(scenario, report)]
     texts = ([] if fit is None else [("Device fit", fit)]) + list(extra_sections)
     for number, (title, text) in enumerate(texts):
@@ -114,6 +119,12 @@ def _figures(report: Report) -> Markup:
         ("latency, p99", f"{report.latency_ms.p99:.4g} ms", f"mean {report.latency_ms.mean:.4g} ms"),
         ("cores", f"{count:,}", f"{pes:,} multipliers in all"),
     ]
+    if report.turned_away:
+        count = len(report.turned_away)
+        entries.insert(4, ("turned away", f"{count:,}", f"of {count + len(report.jobs):,} jobs"))
+    if report.memory_busy_cycles is not None:
+        share = 100 * report.memory_busy_cycles / max(1, report.makespan_cycles)
+        entries.append(("memory", f"{share:.1f} %", f"at work for {report.memory_busy_cycles:,} cycles"))
     boxes = (
         element("div", element("dt", name), element("dd", value, element("small", more)))
         for name, value, more in entries

@@ -107,7 +107,7 @@ def jobs_section(scenario: Scenario, report: Report) -> Section:
     for number in shown:
         job = report.jobs[number]
         asked = scenario.jobs[job.number]
-        place = [short(job.name), short(asked.model.name, 28), f"{asked.steps:,}", str(job.core), str(job.thread)]
+        place = [short(job.name), short(asked.model.name, 28), f"{asked.steps:,}", job.places, str(job.thread)]
         times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
         row = [*place, *times, f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"]
         rows.append([*row, _deadline(job)] if deadlines else row)

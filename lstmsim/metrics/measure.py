@@ -79,5 +79,6 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Tur
             others.append(TurnedAway(job.name, number, arrived, admitted))
         else:
             times = (arrived, admitted, finish)
-            served.append(JobReport(job.name, core, context, *times, job.macs, job.deadline, pauses, number))
+            cores = job.allowed(len(scenario.chip.array_cores)) if job.split else ()
+            served.append(JobReport(job.name, core, context, *times, job.macs, job.deadline, pauses, number, cores))
     return served, others

@@ -21,7 +21,7 @@ LOSSES = ("useful", "padding", "unmapped", *ACCOUNTS[1:])
 class JobReport:
     """Where and when one job ran, in cycles; `start` is its admission, `latency` is finish - arrival, `deadline` the
     latency that it should not have exceeded, `preempted` how often it gave up its thread, `number` its place among the
-    scenario's jobs. One on several cores is where its first part is."""
+    scenario's jobs. `cores`: all that it ran on at once, where these are several; `core` and `thread` are the first."""
 
     name: str
     core: int
@@ -33,6 +33,15 @@ class JobReport:
     deadline: int | None = None
     preempted: int = 0
     number: int = 0
+    cores: tuple[int, ...] = ()
+
+    @property
+    def places(self) -> str:
+        """The cores on which it ran, for people: `0`, `0,1,2` or `0..15`."""
+        if not self.cores:
+            return str(self.core)
+        listed = ",".join(map(str, self.cores))
+        return listed if len(self.cores) <= 4 else f"{self.cores[0]}..{self.cores[-1]}"
 
     @property
     def latency(self) -> int:

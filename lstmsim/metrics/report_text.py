@@ -95,7 +95,8 @@ def _job_json(job: JobReport) -> dict[str, Any]:
     times = {"arrival": job.arrival, "start": job.start, "finish": job.finish, "latency": job.latency}
     due = {} if job.deadline is None else {"deadline": job.deadline, "missed": job.missed}
     stopped = {"preempted": job.preempted} if job.preempted else {}
-    return {**places, **times, "macs": job.macs, **due, **stopped}
+    spread = {"cores": list(job.cores)} if job.cores else {}
+    return {**places, **spread, **times, "macs": job.macs, **due, **stopped}
 
 
 def _core_json(core: CoreReport) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def _jobs_text(report: Report) -> str:
     for job in shown:
         times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
         latency_ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
-        rows.append([_short(job.name), str(job.core), str(job.thread), *times, latency_ms])
+        rows.append([_short(job.name), job.places, str(job.thread), *times, latency_ms])
         rows[-1] += [f"{job.preempted:,}"] * stopped
     return "\n".join(["JOBS: times in cycles", *table(rows, left=(0,)), *([note] if note else [])])
 
@@ -269,8 +270,8 @@ def _jobs_html(report: Report) -> str:
     head = "".join(f"<th>{name}</th>" for name in names)
     rows = []
     for job in shown:
-        numbers = (job.core, job.thread, job.arrival, job.start, job.finish, job.latency)
-        cells = [html.escape(_short(job.name)), *(f"{number:,}" for number in numbers)]
+        numbers = (job.thread, job.arrival, job.start, job.finish, job.latency)
+        cells = [html.escape(_short(job.name)), job.places, *(f"{number:,}" for number in numbers)]
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     table = f"<table><caption>Jobs (cycles)</caption><tr>{head}</tr>{''.join(rows)}</table>"
     return table + (f"<p>{html.escape(note)}</p>" if note else "")

@@ -167,7 +167,8 @@ class Collector:
         self._keep(latency[served], wait[served])
         none, one = np.zeros(len(number), dtype=np.int64), np.ones(len(number), dtype=np.int64)
         times, waiting = np.concatenate([arrival, start, finish]), np.concatenate([one, -one, none])
-        running, taken = np.concatenate([none, one, -one]), np.concatenate([none, servers, -servers])
+        runs = served.astype(np.int64)
+        running, taken = np.concatenate([none, runs, -runs]), np.concatenate([none, servers, -servers])
         self._changes = np.concatenate([self._changes, np.stack([times, waiting, running, taken])], axis=1)
         self._settle(np.stack([number, arrival]))
 

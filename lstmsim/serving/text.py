@@ -74,6 +74,16 @@ def serving_json(found: Serving) -> dict[str, Any]:
         "inside": {"mean": found.little.inside, "most": found.most_inside, "area": found.little.area},
         "waiting": {"mean": found.little_waiting.inside, "most": found.most_waiting},
         "sojourn_cycles": found.little.sojourn,
+        "over_time": [
+            {
+                "start_cycle": each.start_cycle,
+                "width_cycles": each.width_cycles,
+                "waiting": each.queue_length,
+                "threads_taken": each.taken,
+                "finished": each.finished,
+            }
+            for each in found.windows
+        ],
         "warmup": {"requests": found.warmup.requests, "rule": found.warmup.rule, "settled": found.warmup.settled},
     }
 

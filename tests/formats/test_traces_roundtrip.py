@@ -238,3 +238,11 @@ def test_csv_is_a_plain_table_below_its_head(tmp_path):
     assert all(int(entry["end"]) - int(entry["start"]) == int(entry["cycles"]) for entry in table)
     assert {entry["job"] for entry in table if entry["state"] == "busy"} == set(small().jobs)
     assert [entry["row"] for entry in table] == [small().rows[number].name for number in small().row]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".csv", ".json.gz", ".csv.gz"])
+def test_the_row_of_a_memory_comes_back(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"trace{suffix}"
+    save_trace(small(memory=True), path)
+    assert_equal(load_trace(path), small(memory=True))
+    assert load_trace(path).rows[-1].name == "memory"
