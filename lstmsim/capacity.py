@@ -24,7 +24,8 @@ def saturate(
 ) -> Saturation:
     """The highest rate of requests per second at which the p99 latency of a scenario is at most `bound_ms`.
 
-    Jobs with arrivals of kind poisson or bursty change their rates together. `low` and `high`: a tenth and ten times
+    Jobs with arrivals of kind poisson or bursty change their rates together. A rate at which more than 1 % of the
+    requests are turned away keeps no bound. `low` and `high`: a tenth and ten times
     the scenario's own rate unless given. `progress` is called with runs done and at most to come.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
@@ -40,12 +41,13 @@ def saturate(
     low, high = own / 10 if low is None else low, own * 10 if high is None else high
     done = 0
 
-    def p99_ms(rate: float) -> float:
+    def p99_ms(rate: float) -> tuple[float, float]:
         nonlocal done
         found = serving(run(scenario, overrides=[*overrides, *rate_overrides(rates, rate)]))
         done += 1
         if progress is not None:
             progress(done, most_runs(low, high, tolerance))
-        return found.latency.p99.value / found.frequency_mhz / 1000
+        away = found.turned_away / (found.turned_away + found.requests)
+        return found.latency.p99.value / found.frequency_mhz / 1000, away
 
     return highest_rate(p99_ms, low, high, bound_ms, tolerance)

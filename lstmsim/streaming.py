@@ -99,7 +99,9 @@ def _coming(found: Requests, dues: dict[int, int]) -> Iterator[Coming]:
         if deadline is not None:
             dues[number] = each.arrival + deadline
             if job.deadline is None:
-                key = DISPATCH[job.dispatch](replace(job, deadline=deadline))[0]
+                # the template has no deadline, so its key does not count from the arrival
+                key, from_arrival = DISPATCH[job.dispatch](replace(job, deadline=deadline))
+                key += each.arrival if from_arrival else 0
         yield Coming(each.arrival, each.entry, key)
 
 

@@ -169,7 +169,8 @@ def joint_tasks(
         count = [min([len(units)] + [len(cores[each].units) for each in first if cores[each].kind == kind])]
         phases = draw(phase_lists([*count, *members], len(buffers)))
         if content is not None and len(phases) == 1:
-            phases = (Phase(Body((Operation(0, cycles=draw(st.integers(1, 9)), result_cycles=9),)), 1), *phases)
+            loads = (Operation(0, cycles=draw(st.integers(1, 9)), result_cycles=9),)
+            phases = (Phase(Body(draw(st.sampled_from([loads, loads, ()]))), 1), *phases)
         variants.append((kind, phases))
     alone = not partners and content is None
     return Task(

@@ -30,7 +30,7 @@ REQUESTS = 16
 LATENCIES, WIDTHS = (1, 8, 32, 128), (16, 64, 256)
 #: Four equal layers, one for each core.
 STACKS = {"4 x lstm-512, 25 steps": 512, "4 x lstm-1024, 25 steps": 1024}
-LARGE, SMALL, ROUNDS, BURST = "lstm-2048-25", "lstm-256-150", 4, 8
+LARGE, SMALL, ROUNDS, BURST, SOON = "lstm-2048-25", "lstm-256-150", 4, 8, 2000
 
 ONE, FOUR = SIZES[:2]
 BIG, QUAD = Machine(*ONE, 1), Machine(*FOUR, 1)
@@ -60,6 +60,11 @@ def joined_chip(threads: int = 1) -> ColumnNpu:
         return sum(makespan(chip(replace(machine, threads=1), ep), [joined(task(name))]) for name in TASKS)
 
     return chip(machine, min(eps, key=total))
+
+
+def whole(job: Job) -> Job:
+    """The job on one core."""
+    return job
 
 
 def joined(job: Job) -> Job:
@@ -124,10 +129,15 @@ def stacked(job: Job) -> dict[str, int]:
 def mixed() -> dict[str, Report]:
     """Rounds of a large request, then a burst of small ones while it runs: each policy on one thread a core."""
     together = joined_chip()
-    period = 2 * makespan(together, [joined(task(LARGE))]) + makespan(chip(QUAD), [task(SMALL)] * BURST)
+    # every policy is through with a round before the next one
+    rounds = (
+        makespan(machine, [change(task(LARGE)), *[change(task(SMALL))] * BURST])
+        for machine, change in ((chip(BIG), whole), (chip(QUAD), whole), (together, joined))
+    )
+    period = max(rounds) * 11 // 10
     large = [replace(task(LARGE), name=f"large-{n}", arrival=n * period) for n in range(ROUNDS)]
     small = [
-        replace(task(SMALL), name=f"small-{n}-{k}", arrival=n * period + period // 20)
+        replace(task(SMALL), name=f"small-{n}-{k}", arrival=n * period + SOON)
         for n in range(ROUNDS)
         for k in range(BURST)
     ]
@@ -215,13 +225,13 @@ def mix_verdict(found: Results) -> str:
 def verdict(found: Results) -> str:
     """What the published figure is held against."""
     every = speedups(found, QUAD_2.name)
-    inside = min(every.values()) <= PUBLISHED <= max(every.values())
-    word = "lies within" if inside else "lies outside"
+    above = [name for name, gain in every.items() if gain >= PUBLISHED]
     return (
-        f"Remarn's {PUBLISHED} times {word} what these tasks gain on four cores with two threads each: "
-        f"{min(every.values()):.2f} ({min(every, key=lambda name: every[name])}) to {max(every.values()):.2f} "
-        f"({max(every, key=lambda name: every[name])}), geometric mean {mean(list(every.values())):.2f}. "
-        "Its mix of requests is not published, so no closer comparison is possible."
+        f"What these tasks gain on four cores with two threads each is {min(every.values()):.2f} "
+        f"({min(every, key=lambda name: every[name])}) to {max(every.values()):.2f} "
+        f"({max(every, key=lambda name: every[name])}), geometric mean {mean(list(every.values())):.2f}; "
+        f"{len(above)} of {len(every)} gain Remarn's {PUBLISHED} times or more. Its mix of requests is not published: "
+        "one of mostly small networks would come to it, an even one of these does not."
     )
 
 
@@ -229,8 +239,21 @@ def summary(found: Results) -> str:
     """Tables and what they say, as Markdown."""
     lines = ["# One core that splits into four, and back", ""]
     lines += [*textwrap.wrap(verdict(found), 120), "", "## One request", ""]
-    text = "Cycles of one request on an empty machine; joined: over all four cores, each with a quarter of the rows."
-    lines += [text, "", *grid("one request, cycles", found.alone), "", f"## {REQUESTS} requests at once", ""]
+    text = (
+        "Cycles of one request on an empty machine; joined: over all four cores, each with a quarter of the rows. EP: "
+        f"{chip(BIG).cores[0].ep} of the big core, {chip(QUAD).cores[0].ep} of the small ones, "
+        f"{joined_chip().cores[0].ep} of the joined ones (of those that the preset's tree can be set to, the one with "
+        "which all tasks together take the least). Where a quarter of the rows does not fill row blocks well, joined "
+        "cores lose: lstm-1536 has 1,536 rows a core for blocks of 1,024."
+    )
+    lines += [
+        *textwrap.wrap(text, 120),
+        "",
+        *grid("one request, cycles", found.alone),
+        "",
+        f"## {REQUESTS} requests at once",
+        "",
+    ]
     lines += [
         *grid(f"{REQUESTS} requests, cycles", found.batch),
         "",
@@ -244,8 +267,8 @@ def summary(found: Results) -> str:
         lines += ["", "## Stacks of layers", "", *grid("one request, cycles", found.stacks)]
     if found.mix:
         text = (
-            f"{ROUNDS} rounds: {LARGE} comes to an empty machine; soon after, {BURST} x {SMALL}. One thread a core, "
-            "first come, first served; a joined request waits until all cores are free."
+            f"{ROUNDS} rounds: {LARGE} comes to an empty machine; {SOON:,} cycles later, {BURST} x {SMALL}. One thread a "
+            "core, first come, first served; a joined request waits until all cores are free."
         )
         lines += ["", "## A mix that changes", "", *textwrap.wrap(text, 120), "", *mix_table(found)]
         lines += ["", *textwrap.wrap(mix_verdict(found), 120)]

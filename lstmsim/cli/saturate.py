@@ -38,7 +38,8 @@ def command(
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on the 99th percentile of latency.
 
     Jobs with arrivals of kind poisson or bursty come faster or more slowly together, each in its share; the rate is
-    their sum, in requests per second. By bisection, with the same random numbers at every rate.
+    their sum, in requests per second. By bisection, with the same random numbers at every rate. A rate at which more
+    than 1 % of the requests are turned away (queue_limit, patience) does not keep the bound.
 
     \b
     lstmsim saturate serving.yaml --bound-ms 0.5
@@ -68,9 +69,11 @@ def command(
 def _text(found: Saturation) -> str:
     from lstmsim.metrics.tables import table
 
-    rows = [["requests/s", "p99 ms", "bound kept"]]
+    away = any(run.turned_away for run in found.runs)
+    rows = [["requests/s", "p99 ms", *["turned away"] * away, "bound kept"]]
     for run in sorted(found.runs, key=lambda each: each.rate):
-        rows.append([f"{run.rate:,.1f}", f"{run.p99_ms:.4g}", "yes" if run.kept else "no"])
+        share = [f"{100 * run.turned_away:.2f} %"] * away
+        rows.append([f"{run.rate:,.1f}", f"{run.p99_ms:.4g}", *share, "yes" if run.kept else "no"])
     bound = f"a p99 of {found.bound_ms:g} ms"
     if found.rate is None:
         answer = f"not even {found.fails_from:,.1f} requests/s keep {bound}"

@@ -36,7 +36,8 @@ def command(
     """Serve the requests of the file SCENARIO one after another and show rates, latencies with intervals, and queues.
 
     The same to the cycle as `simulate --serving`, without a list of all jobs: memory does not grow with their number.
-    For clients who wait for their answers (`closed`) and for preemption use that.
+    For clients who wait for their answers (`closed`) and for preemption use that. In the rows of --csv times are
+    cycles; core -1 is a request that was turned away, at its start.
 
     \b
     lstmsim serve serving.yaml --requests 1000000

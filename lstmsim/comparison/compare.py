@@ -51,6 +51,7 @@ def compare(
     >>> [entry.cycles for entry in found.entries[0]], round(found.speedup(0, 1), 2)
     ([5371, 2607], 2.06)
     """
+    _refuse_queues_that_end(scenario.jobs)
     rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
     done, total, entries = 0, len(rows) * len(chips), []
     for _, jobs in rows:
@@ -73,6 +74,13 @@ def compare(
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*found, *beside) for found, beside in zip(entries, columns, strict=True)),
     )
+
+
+def _refuse_queues_that_end(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if job.queue_limit is not None or job.patience is not None:
+            text = "chips are compared by the same jobs, all of them done: leave queue_limit and patience out"
+            raise InputError(Mistake(f"job {job.name}", text))
 
 
 def _models(jobs: Sequence[Job]) -> list[Row]:

@@ -79,7 +79,13 @@ def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
         link = chip.exchange
         sooner = replace(link, latency_cycles=-(-link.latency_cycles // 2))
         detail = f"latency_cycles {link.latency_cycles} -> {sooner.latency_cycles}"
-        found.append(Change("exchange twice as fast", detail, replace(chip, exchange=sooner), jobs))
+        found.append(Change("exchange latency halved", detail, replace(chip, exchange=sooner), jobs))
+        wider = replace(link, width=2 * link.width)
+        found.append(
+            Change(
+                "exchange twice as wide", f"width {link.width} -> {wider.width}", replace(chip, exchange=wider), jobs
+            )
+        )
         whole = tuple(replace(job, split="") for job in jobs)
         found.append(Change("no job split", "each on one core", chip, whole))
     return found

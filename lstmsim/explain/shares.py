@@ -150,13 +150,13 @@ class PathTable:
         layers = (self.layer[left] != self.layer[right]) | (self.direction[left] != self.direction[right])
         inner = self.step[left] == self.step[right]
         choices = {
+            "weights": weights,
             "end": behind == len(self.array),
             "start": first == 0,
             "job to job": job,
             "switch": ~other,
             "thread to thread": tasks,
             "bank": bank,
-            "weights": weights,
             "layer to layer": layers,
             "within a step": inner,
         }

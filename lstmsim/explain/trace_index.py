@@ -124,8 +124,13 @@ class TraceIndex:
         return int(self._last_rows[first[task, phase] + iteration * size[task, phase] + operation])
 
     @cached_property
+    def _result_cycles(self) -> Numbers:
+        """Per row from the start of its last issue until its results are there."""
+        return np.array([each.result_cycles for each in self.operations], dtype=np.int64)[self.numbers]
+
+    @cached_property
     def _finishers(self) -> Numbers:
-        result = np.array([each.result_cycles for each in self.operations], dtype=np.int64)[self.numbers]
+        result = self._result_cycles
         finish = self.trace.task("finish")
         rows = np.flatnonzero(self.last + result == finish[self.task])
         finishers = np.full(len(finish), -1, dtype=np.int64)
@@ -167,7 +172,7 @@ class TraceIndex:
 
     def room_for(self, task: int, cycle: int) -> int | None:
         """The row whose results made room for a task at that cycle: the last one of the task that left its context then
-        or, where none did, of one that left or paused anywhere."""
+        or, where none did, of one that left or paused anywhere; or what brought the content that it waited for."""
         trace = self.trace
         before = self._left.get((int(trace.task("core")[task]), int(trace.task("context")[task]), cycle))
         left = np.flatnonzero(trace.task("finish") == cycle) if before is None else [before]
@@ -175,7 +180,14 @@ class TraceIndex:
             return self.finisher(int(left[0]))
         paused = trace.pause("task")[trace.pause("paused") == cycle]
         rows = np.flatnonzero(np.isin(self.task, paused) & (self.end <= cycle))
-        return int(rows[np.argmax(self.end[rows])]) if len(rows) else None
+        if len(rows):
+            return int(rows[np.argmax(self.end[rows])])
+        # the last of a content that was on its way
+        content = self.program.tasks[task].content
+        same = [number for number, each in enumerate(self.program.tasks) if content and each.content == content]
+        loads = np.isin(self.task, same) & (trace.issue("phase") < (content.loading if content else 0))
+        rows = np.flatnonzero(loads & (self.last + self._result_cycles == cycle))
+        return int(rows[-1]) if len(rows) else None
 
     def freer(self, task: int, phase: int, iteration: int, operation: int) -> tuple[int, int, int] | None:
         """(phase, iteration, operation) that freed the slot which an operation takes; None where slots were free."""

@@ -16,7 +16,7 @@ LABEL = "--set "
 #: Replaces a name at a path by what it stands for, if it is one; False if there is no such thing.
 Expand = Callable[[DataPath], bool]
 #: Mappings that a file may leave out and an override may still reach into.
-_OPTIONAL_MAPPINGS = ("latency", "sources", "precision", "by_cell")
+_OPTIONAL_MAPPINGS = ("latency", "sources", "precision", "by_cell", "memory", "exchange")
 
 
 class _NoSuchPathError(Exception):
@@ -79,7 +79,7 @@ def _key(container: Any, name: str, path: DataPath, *, create: bool) -> str | in
     if isinstance(container, dict):
         if create or name in container or name in _OPTIONAL_MAPPINGS:
             return name
-        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, [*container, *_OPTIONAL_MAPPINGS])}")
+        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, list(container))}")
     if not isinstance(container, list):
         raise _NoSuchPathError(f"{here} is {show(container)}: there is nothing below it")
     entries = "1 entry" if len(container) == 1 else f"{len(container)} entries"

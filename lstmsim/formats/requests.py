@@ -69,7 +69,10 @@ def load_requests(
         streams.append(_of_entry(index, found.arrivals.one_by_one(index, entry, (job.name, named[job.name]), count)))
         named[job.name] += 1
         total += count
-    count = total if requests is None else min(total, requests)
+    if requests is not None and total < requests:
+        text = f"the file's arrivals end after {total:,}, and none is a process that goes on: leave it out"
+        raise InputError(Mistake(f"requests {requests:,}", text))
+    count = total if requests is None else requests
     scenario = Scenario(found.chip, jobs, found.order.name or name, found.precision)
     return Requests(scenario, islice(merge(*streams, key=lambda each: each[:2]), count), count)
 

@@ -10,6 +10,7 @@ import copy
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,7 +159,14 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     if entry is None or document.mistakes:
         raise _error(document)
     known = [model for model in models if model is not None]
-    return Checked(entry, build_chip(entry.chip, cores), known, arrivals, precision)
+    return Checked(entry, _with_widths(build_chip(entry.chip, cores), precision), known, arrivals, precision)
+
+
+def _with_widths(chip: ColumnNpu | RowNpu, precision: Precision) -> ColumnNpu | RowNpu:
+    """The chip whose memories hold weights of the scenario's width."""
+    if not isinstance(chip, ColumnNpu) or all(core.weight_kib is None for core in chip.cores):
+        return chip
+    return replace(chip, cores=tuple(replace(core, weight_bits=precision.weight_bits) for core in chip.cores))
 
 
 def _check_order(document: Document) -> None:
@@ -169,14 +177,20 @@ def _check_order(document: Document) -> None:
         document.blame(("preemption",), text)
     chip, precision = data.get("chip"), data.get("precision")
     cores = chip.get("cores") if isinstance(chip, dict) else None
-    bits = precision.get("weight_bits") if isinstance(precision, dict) else None
+    bits = precision.get("weight_bits", 8) if isinstance(precision, dict) else 8
+    rooms = [core for core in cores if isinstance(core, dict)] if isinstance(cores, list) else []
+    if rooms and all(core.get("weight_kib") is None for core in rooms):
+        why = "has no effect: no core has weight_kib, so all weights stay on the chip"
+        if data.get("placement") == "affinity":
+            document.blame(("placement",), f"affinity {why}")
+        if isinstance(chip, dict) and chip.get("memory") is not None:
+            document.blame(("chip", "memory"), why)
     for index, core in enumerate(cores if isinstance(cores, list) else []):
         if isinstance(core, dict) and core.get("weight_kib") is not None and isinstance(bits, int):
-            own = core.get("weight_bits", 8)
+            own = core.get("weight_bits", bits)
             if own != bits:
-                text = f"must be the precision's weight_bits, {bits}, got {own}"
-                key = "weight_bits" if "weight_bits" in core else "weight_kib"
-                document.blame(("chip", "cores", index, key), text if key == "weight_bits" else f"weight_bits {text}")
+                text = f"must be the precision's weight_bits, {bits}, got {own}: leave it out, or change that too"
+                document.blame(("chip", "cores", index, "weight_bits"), text)
 
 
 def _precision(document: Document, wrong: list[DataPath]) -> Precision:

@@ -14,6 +14,7 @@ from lstmsim.formats.schema_types import (
     MAX_LATENCY_CYCLES,
     MAX_THREADS,
     MAX_WEIGHT_KIB,
+    MIN_GB_PER_S,
     Depth,
     DepthOrNone,
     Entry,
@@ -77,7 +78,7 @@ class CoreEntry(Entry):
 class MemoryEntry(Entry):
     """The memory beside a chip; meaning and defaults as in `lstmsim.targets.memory.Memory`."""
 
-    gb_per_s: Annotated[float, Field(gt=0, le=MAX_GB_PER_S, description="bandwidth in 10^9 bytes a second")]
+    gb_per_s: Annotated[float, Field(ge=MIN_GB_PER_S, le=MAX_GB_PER_S, description="bandwidth in 10^9 bytes a second")]
     latency_cycles: DepthOrNone = 64
     prefetch_blocks: Annotated[int, Field(ge=1, le=MAX_BANKS)] = 2
 

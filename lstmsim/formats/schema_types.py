@@ -28,6 +28,7 @@ __all__ = [
     "MAX_THREADS",
     "MAX_WEIGHT_KIB",
     "MIN_FREQUENCY_MHZ",
+    "MIN_GB_PER_S",
     "Arrivals",
     "Cycles",
     "Depth",
@@ -58,7 +59,9 @@ MAX_BANKS = 65_536
 MAX_THREADS = 1024
 MAX_CORES = 4096
 MAX_WEIGHT_KIB = 1 << 30
-MAX_GB_PER_S = 1e6
+MAX_GB_PER_S = 1_000_000
+#: Less than any memory beside a chip gives; transfers of models would take hours to simulate.
+MIN_GB_PER_S = 0.001
 MAX_CONTEXTS = 65_536
 MAX_JOBS = 1_000_000
 MAX_CELLS = 100

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.metrics.report import JobReport, Report
+from lstmsim.targets.column_npu import ColumnNpu
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import ArrayCore, Scenario
@@ -33,7 +34,18 @@ def _cores(scenario: Scenario) -> Markup:
     caption = (
         f"Chip {chip.name}: a {chip.kind} at {chip.frequency_mhz:g} MHz, {_peak(chip.array_cores, chip.frequency_mhz)}"
     )
-    return table(["cores", "npe", "ep", "vp", "settings"], rows, left=(0, 4), caption=caption)
+    return table(["cores", "npe", "ep", "vp", "settings"], rows, left=(0, 4), caption=caption) + _beside(scenario)
+
+
+def _beside(scenario: Scenario) -> Markup:
+    """What the cores share: a memory, the links between them."""
+    chip, texts = scenario.chip, []
+    if isinstance(chip, ColumnNpu) and chip.memory is not None:
+        prefetch = f"prefetch_blocks {chip.memory.prefetch_blocks}"
+        texts.append(f"Memory: {chip.memory.gb_per_s:g} GB/s, latency_cycles {chip.memory.latency_cycles}, {prefetch}.")
+    if isinstance(chip, ColumnNpu) and any(job.split for job in scenario.jobs):
+        texts.append(f"Exchange: latency_cycles {chip.exchange.latency_cycles}, width {chip.exchange.width}.")
+    return element("p", " ".join(texts), class_="note") if texts else joined([])
 
 
 def _peak(cores: tuple[ArrayCore, ...], frequency_mhz: float) -> str:
@@ -103,6 +115,7 @@ def jobs_section(scenario: Scenario, report: Report) -> Section:
     if slowest not in shown:
         shown.append(slowest)
     deadlines = any(job.deadline is not None for job in report.jobs)
+    stopped = any(job.preempted for job in report.jobs)
     rows = []
     for number in shown:
         job = report.jobs[number]
@@ -110,9 +123,10 @@ def jobs_section(scenario: Scenario, report: Report) -> Section:
         place = [short(job.name), short(asked.model.name, 28), f"{asked.steps:,}", job.places, str(job.thread)]
         times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
         row = [*place, *times, f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"]
-        rows.append([*row, _deadline(job)] if deadlines else row)
+        row += [_deadline(job)] * deadlines + [f"{job.preempted:,}"] * stopped
+        rows.append(row)
     head = ["job", "model", "steps", "core", "thread", "arrival", "start", "finish", "latency", "ms"]
-    head += ["deadline"] if deadlines else []
+    head += ["deadline"] * deadlines + ["preempted"] * stopped
     caption = "Times in cycles; latency is finish less arrival"
     box = region("Jobs", "scroll", table(head, rows, left=(0, 1), caption=caption))
     notes = []

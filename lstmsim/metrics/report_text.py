@@ -135,6 +135,10 @@ def _percent(part: float, whole: float) -> str:
 
 def _cores_text(report: Report) -> str:
     names = report.accounts
+    if "reload" in names:
+        # with the stalls of a memory the table has room only for what there is
+        always = ("busy", "drain", "idle")
+        names = tuple(each for each in names if each in always or any(core.cycles.get(each) for core in report.cores))
     rows = [["core", "npe", "ep", "vp", "useful", *names]]
     for core in report.cores:
         shape = [str(core.index), str(core.npe), str(core.ep), str(core.vp), f"{100 * core.utilization:.1f} %"]

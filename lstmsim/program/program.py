@@ -131,7 +131,7 @@ class Content:
 
     Where all cores of the task hold it already, its first `loading` phases are left out, and nothing waits for them. A
     task that has to load it brings it to those of its cores that do not hold it; until all results of its `loading`
-    phases are there, no other task that needs it is admitted to those.
+    phases are there, no other task that needs it is admitted to those. On some kinds of cores these may be empty.
     """
 
     key: int

@@ -122,7 +122,9 @@ def _phases(task: Task, kind: int, phases: tuple[Phase, ...], units: list[int]) 
         yield f"kind {kind}: a buffer needs at least one slot and a known cause"
     users: dict[tuple[str, int], set[tuple[int, int]]] = {}
     for number, phase in enumerate(phases):
-        if phase.repeat < 1 or not phase.body.operations:
+        # on one kind of core there may be nothing to load
+        loading = task.content is not None and number < task.content.loading
+        if phase.repeat < 1 or not (phase.body.operations or loading):
             yield f"kind {kind}, phase {number}: must repeat at least once and hold an operation"
         for index, operation in enumerate(phase.body.operations):
             where = f"kind {kind}, phase {number}, operation {index}"

@@ -16,13 +16,19 @@ __all__ = ["Saturation", "Tried", "highest_rate", "most_runs"]
 LEAST_TOLERANCE = 1e-9
 
 
+#: Share of requests that may be turned away where a percentile of 99 keeps a bound.
+MOST_TURNED_AWAY = 0.01
+
+
 @dataclass(frozen=True)
 class Tried:
-    """One run: its rate in requests per second, its 99th percentile in ms, and whether that keeps the bound."""
+    """One run: its rate in requests per second, its 99th percentile in ms, the share of requests that were turned away,
+    and whether it keeps the bound."""
 
     rate: float
     p99_ms: float
     kept: bool
+    turned_away: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def most_runs(low: float, high: float, tolerance: float, probes: int = 2) -> int
 
 
 def highest_rate(
-    simulate: Callable[[float], float],
+    simulate: Callable[[float], float | tuple[float, float]],
     low: float,
     high: float,
     bound_ms: float,
@@ -72,6 +78,9 @@ def highest_rate(
     probes: int = 2,
 ) -> Saturation:
     """The highest rate between `low` and `high` whose 99th percentile, `simulate(rate)` in ms, is at most `bound_ms`.
+
+    Where requests may be turned away, `simulate` gives the percentile of the others and the share of those; a run that
+    turns more than one in a hundred away keeps no bound on what 99 of them get.
 
     The bracket is halved until it is no wider than `tolerance` times `high`; then `probes` rates, evenly spread
     between `low` and the answer, are tried to see whether they keep the bound too. `most_runs` is how many runs that
@@ -88,10 +97,11 @@ def highest_rate(
     runs: list[Tried] = []
 
     def keeps(rate: float) -> bool:
-        p99 = simulate(rate)
+        found = simulate(rate)
+        p99, away = found if isinstance(found, tuple) else (found, 0.0)
         if not p99 >= 0:
             raise InputError(Mistake("saturation", f"the run at {rate} requests per second gave a p99 of {p99} ms"))
-        runs.append(Tried(rate, p99, p99 <= bound_ms))
+        runs.append(Tried(rate, p99, p99 <= bound_ms and away <= MOST_TURNED_AWAY, away))
         return runs[-1].kept
 
     if not keeps(low):

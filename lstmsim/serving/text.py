@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from lstmsim.serving.latencies import Distribution
@@ -12,6 +13,8 @@ from lstmsim.units import cycles_to_ms
 __all__ = ["SERVING_SCHEMA", "serving_json", "serving_text"]
 
 SERVING_SCHEMA = "lstmsim/serving/1"
+
+_WIDTH = 100
 
 
 def serving_text(found: Serving) -> str:
@@ -29,8 +32,9 @@ def serving_text(found: Serving) -> str:
     waiting = f"waiting {found.little_waiting.inside:.4g}, {found.most_waiting:,} at most"
     state = "settled" if found.warmup.settled else "not settled: the run is too short for what it shows"
     law = "holds exactly" if not found.little.difference and not found.little_waiting.difference else "is broken"
+    threads = f"{found.servers} thread{'s' * (found.servers != 1)}"
     lines = [
-        f"SERVING: {found.requests:,} requests on {found.servers} threads{_away(found)}",
+        f"SERVING: {found.requests:,} request{'s' * (found.requests != 1)} on {threads}{_away(found)}",
         f"{rates}, {late}",
         f"latency in ms: {_distribution(found.latency, found.frequency_mhz)}",
         f"wait in ms: {_distribution(found.wait, found.frequency_mhz)}",
@@ -40,7 +44,7 @@ def serving_text(found: Serving) -> str:
     if len(found.tenants) > 1:
         fair = f"of slowdowns {found.fairness_slowdown:.3f}, of goodput {found.fairness_goodput:.3f}"
         lines.append(f"fairness between models (Jain): {fair}")
-    return "\n".join(lines)
+    return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
 
 
 def _away(found: Serving) -> str:
@@ -62,6 +66,7 @@ def serving_json(found: Serving) -> dict[str, Any]:
     """The same as plain data of schema `lstmsim/serving/1`; times in cycles."""
     return {
         "schema": SERVING_SCHEMA,
+        "frequency_mhz": found.frequency_mhz,
         "requests": found.requests,
         "servers": found.servers,
         "misses": found.misses,
@@ -74,6 +79,16 @@ def serving_json(found: Serving) -> dict[str, Any]:
         "inside": {"mean": found.little.inside, "most": found.most_inside, "area": found.little.area},
         "waiting": {"mean": found.little_waiting.inside, "most": found.most_waiting},
         "sojourn_cycles": found.little.sojourn,
+        "models": {
+            name: {
+                "requests": each.requests,
+                "in_time": each.in_time,
+                "turned_away": each.turned_away,
+                "slowdown": each.slowdown,
+            }
+            for name, each in found.tenants.items()
+        },
+        "fairness": {"slowdown": found.fairness_slowdown, "goodput": found.fairness_goodput},
         "over_time": [
             {
                 "start_cycle": each.start_cycle,

@@ -116,7 +116,8 @@ def usual_footprint(cores: Sequence[C], kinds: Mapping[C, int], job: Job, parts:
     """A job that runs on one core, any of those that it may use and that can run it."""
     able = [(kind, core) for core, kind in kinds.items() if core.refusal(job.model) is None]
     variants = tuple((kind, parts.phases(job, core)) for kind, core in able)
-    where = tuple(each for each in job.allowed(len(cores)) if cores[each].refusal(job.model) is None)
+    # in one order, so that those who may use the same cores wait in one queue
+    where = tuple(each for each in sorted(set(job.allowed(len(cores)))) if cores[each].refusal(job.model) is None)
     return Footprint(variants, tuple((kind, parts.buffers(core)) for core, kind in kinds.items()), where)
 
 

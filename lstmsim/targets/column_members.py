@@ -28,7 +28,7 @@ class Members:
         """Where a job may run: each place the cores that it takes together. `InputError` if it cannot be split so."""
         cores = job.allowed(len(self.chip.cores))
         if not job.split:
-            return tuple((each,) for each in cores if self.chip.cores[each].refusal(job.model) is None)
+            return tuple((each,) for each in sorted(set(cores)) if self.chip.cores[each].refusal(job.model) is None)
         mistake = self._mistake(job, cores)
         if mistake is not None:
             raise InputError(Mistake(f"job {job.name}: split", mistake))

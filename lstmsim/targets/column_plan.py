@@ -8,7 +8,7 @@ chip, a core keeps the first that fit, and jobs of the others run elsewhere or n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lstmsim.errors import InputError, Mistake
@@ -25,16 +25,18 @@ __all__ = ["Plan"]
 
 @dataclass(frozen=True)
 class _Demand:
-    """What a job wants: its model, how it is split, and the places where it may run."""
+    """What a job wants: its model, how it is split, the places where it runs; `room`: how much of a core's memory it
+    takes if it has to be streamed (None: its weights fit)."""
 
     model: Model
     split: str
     places: tuple[tuple[int, ...], ...]
+    room: int | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for jobs that share weights."""
-        return (self.model, self.split, self.places[0] if self.split else None)
+        return (self.model, self.split, self.places[0] if self.split else None, self.room)
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,19 @@ class Plan:
         return {core: kind for kind, core in enumerate(dict.fromkeys(self.chip.cores))}
 
     def demand(self, job: Job) -> _Demand:
-        """What a job wants, whatever is in the memories."""
-        return _Demand(job.model, job.split, self.members.places(job))
+        """What a job wants: with a memory beside the chip, the cores that can hold its weights or, if there are none,
+        those with the most room."""
+        every = _Demand(job.model, job.split, self.members.places(job))
+        rooms = [self._capacity(place) for place in every.places]
+        if self.chip.memory is None or not rooms:
+            return every
+        weights = self.weights(every)
+        fits = [room is None or room >= weights for room in rooms]
+        most = None if any(fits) else max(room for room in rooms if room is not None)
+        chosen = fits if most is None else [room == most for room in rooms]
+        return replace(
+            every, places=tuple(place for place, one in zip(every.places, chosen, strict=True) if one), room=most
+        )
 
     @cached_property
     def demands(self) -> dict[tuple[object, ...], _Demand]:
@@ -69,7 +82,7 @@ class Plan:
                 seen.add(one)
                 each = self.demand(job)
                 places = (*found[each.key].places, *each.places) if each.key in found else each.places
-                found[each.key] = _Demand(each.model, each.split, tuple(dict.fromkeys(places)))
+                found[each.key] = replace(each, places=tuple(dict.fromkeys(places)))
         return found
 
     def weights(self, demand: _Demand) -> int:
@@ -110,19 +123,7 @@ class Plan:
 
     def size(self, demand: _Demand) -> int:
         """Weights that its content takes of a core's memory; all of it if the model has to be streamed."""
-        fitting = self.fitting(demand)
-        weights = self.weights(demand)
-        if fitting or self.chip.memory is None:
-            return weights
-        return self._capacity([core for place in demand.places for core in place]) or weights
-
-    def fitting(self, demand: _Demand) -> tuple[tuple[int, ...], ...]:
-        """The places whose cores can hold the weights."""
-        return tuple(
-            place
-            for place in demand.places
-            if (limit := self._capacity(place)) is None or limit >= self.weights(demand)
-        )
+        return self.weights(demand) if demand.room is None else demand.room
 
     def footprint(self, job: Job) -> Footprint:
         """Where a job runs, its phases there, and what must be in the memories."""
@@ -138,44 +139,37 @@ class Plan:
         if job.preempts:
             text = "jobs stop others only where all weights stay on the chip, and here they take turns"
             raise InputError(Mistake(f"job {job.name}: preemption", text))
-        whole = self.demands[demand.key]
-        number = list(self.demands).index(demand.key)
-        fitting = self.fitting(demand)
-        # a content has one size everywhere, so that of all jobs that share it
-        content = Content(number, self.size(whole))
-        return self._made(job, fitting or demand.places, content)
+        content = Content(list(self.demands).index(demand.key), self.size(demand))
+        return self._made(job, demand.places, content)
 
     def _made(self, job: Job, places: tuple[tuple[int, ...], ...], content: Content | None) -> Footprint:
         members = len(places[0])
         kinds = {self.kinds[self.chip.cores[place[0]]]: self.chip.cores[place[0]] for place in places}
         variants: list[tuple[int, Phases]] = []
-        loading = 1
         for kind, core in kinds.items():
             phases = self.members.phases(job, core, places[0])
             if content is not None:
-                phases, loading = self._transferred(job, core, phases, content.size, places[0])
+                phases = self._transferred(job, core, phases, content.size, places[0])
             variants.append((kind, phases))
         buffers = tuple((kind, self._buffers(core, members, content)) for kind, core in kinds.items())
         beside = () if content is None else (len(self.chip.cores),)
         partners = tuple((*place[1:], *beside) for place in places)
-        if content is not None:
-            content = Content(content.key, content.size, loading)
         cores = tuple(place[0] for place in places)
         return Footprint(_sorted(variants), buffers, cores, partners if any(partners) else (), content)
 
-    def _transferred(
-        self, job: Job, core: ColumnCore, phases: Phases, room: int, place: Sequence[int]
-    ) -> tuple[Phases, int]:
-        """Phases with their transfers, and how many of them load what stays."""
+    def _transferred(self, job: Job, core: ColumnCore, phases: Phases, room: int, place: Sequence[int]) -> Phases:
+        """Phases with their transfers; the first one loads what stays."""
         memory, members = self.chip.memory, len(place)
         assert memory is not None
         # what does not fit is streamed, and threads of one core have equal parts of its memory
         weights = self.members.weights(job.model, job.split, place)
-        size = room // max(map(place.count, place)) if weights > room else room
+        sharing = max(map(place.count, place)) if weights > room else 1
+        size = room // sharing
         blocks = blocks_of(phases)
         out = streamed(blocks, size, memory)
         if out:
-            needs = f"its weights take {_kib(weights, core)} KiB, a core keeps {_kib(room, core)} KiB"
+            parts = f" ({_kib(size, core)} KiB for each of {sharing} threads)" if sharing > 1 else ""
+            needs = f"its weights take {_kib(weights, core)} KiB, a core keeps {_kib(room, core)} KiB{parts}"
             if core.block_order == "column":
                 text = f"{needs}; weights are streamed with block_order 'row' only"
                 raise InputError(Mistake(f"job {job.name}", text))
@@ -185,8 +179,7 @@ class Plan:
                 need = f"{text}: {_kib(kept_free, core)} KiB"
                 raise InputError(Mistake(f"job {job.name}", f"{needs}; {need}"))
         transfers = Transfers(memory, self.chip.frequency_mhz, core.weight_bits, members, members)
-        found = with_transfers(phases, blocks, out, transfers)
-        return found, len(found) - len(phases)
+        return with_transfers(phases, blocks, out, transfers)
 
     def _no_room(self, demand: _Demand) -> str:
         core = demand.places[0][0]
@@ -197,7 +190,7 @@ class Plan:
             there = f"core {core} holds {described.weight_kib:,} KiB"
         else:
             there = f"of the {described.weight_kib:,} KiB of core {core}, {_kib(used, described)} are taken"
-        text = f"its weights take {_kib(weights, described)} KiB of {described.weight_bits} bits each, {there}"
+        text = f"its weights take {_kib(weights, described)} KiB at {described.weight_bits} bits a weight, {there}"
         return f"{text}; a chip with `memory` could load them from there"
 
     def _buffers(self, core: ColumnCore, members: int, content: Content | None) -> tuple[Buffer, ...]:
@@ -232,4 +225,4 @@ def _sorted(variants: list[tuple[int, Phases]]) -> Variants:
 
 
 def _kib(weights: int, core: ColumnCore) -> str:
-    return f"{-(-weights * core.weight_bits // 8192):,}"
+    return f"{weights * core.weight_bits / 8192:,.2f}".rstrip("0").rstrip(".")

@@ -106,10 +106,10 @@ def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> s
 
     >>> from lstmsim.workload.cells import cell
     >>> split_refusal(Model("m", (Layer(cell("gru"), 8, 8),)), ColumnCore(npe=64, ep=4, vp=16), "layers", 2)
-    'there are 2 members for 1 layer; each needs a layer of its own'
+    'there are 2 members for 1 layer; each needs a layer of its own: name fewer `cores`'
     """
     if members < 2:
-        return f"split {split!r} needs at least two cores, got {members}"
+        return f"split {split!r} needs at least two entries in `cores`, got {members}"
     if members > MAX_MEMBERS:
         return f"at most {MAX_MEMBERS} cores can work on one job here, got {members}"
     if split == "layers":
@@ -127,7 +127,8 @@ def _no_layers(model: Model, members: int) -> str | None:
         return f"layer {both[0]} is bidirectional: the layer above it cannot start before its last step"
     count = len(model.layers)
     if members > count:
-        return f"there are {members} members for {count} layer{'s' * (count > 1)}; each needs a layer of its own"
+        text = f"there are {members} members for {count} layer{'s' * (count > 1)}; each needs a layer of its own"
+        return f"{text}: name fewer `cores`"
     return None
 
 

@@ -105,7 +105,8 @@ def with_transfers(
     """Phases with a first one that loads what stays (if anything does), and transfers of what is streamed (`out`)."""
     kept = sum(weights for block, weights in blocks.items() if block not in out)
     loading = list(transfers.operations(kept, "load weights", (), None)) if kept else []
-    first = [Phase(Body(tuple(loading)), 1)] if loading else []
+    # also where nothing stays: the same on every kind of core
+    first = [Phase(Body(tuple(loading)), 1)]
     heads = [_head(number, blocks, out, transfers) for number in range(len(phases))]
     shifts = [len(operations) for operations, _ in heads]
     met: set[int] = set()

@@ -37,6 +37,15 @@ def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
     assert text.splitlines()[-1].endswith("do not")
 
 
+def test_who_is_turned_away_is_not_served_in_time() -> None:
+    short = ["--set", "jobs.0.queue_limit=0", "--bound-ms", "0.05", "--to", "20000000"]
+    found = json.loads(call("saturate", "s.json", *short, "--json", "-").stdout)
+    assert all(each["p99_ms"] < 0.05 for each in found["runs"]), "those who are served are served at once"
+    assert all(each["kept"] == (each["turned_away"] <= 0.01) for each in found["runs"])
+    assert found["fails_from"] < 2e7
+    assert "turned away" in call("saturate", "s.json", *short).stdout
+
+
 def test_a_bound_that_nothing_keeps() -> None:
     text = call("saturate", "s.json", "--bound-ms", "0.00001").stdout
     assert text.splitlines()[-1].startswith("not even 20,000.0 requests/s keep")

@@ -81,6 +81,19 @@ def test_it_is_the_simulation_of_all(entries: list[dict[str, Any]], dispatch: st
     assert sum(row.core < 0 for row in rows) == len(whole.report.turned_away)
 
 
+def test_frames_that_are_due_wait_in_their_turn() -> None:
+    jobs = [
+        {"model": "lstm-512", "name": "x", "steps": 25, "count": 8, "arrival": 31000, "deadline": 8000},
+        {"model": "lstm-256", "steps": 25, "count": 10, "arrival": {"kind": "stream", "frame_ms": 0.04}},
+    ]
+    data = {"chip": "column-npu-16k", "dispatch": "edf", "jobs": jobs}
+    for threads in (1, 2):
+        change = [f"chip.cores.0.threads={threads}"]
+        whole = serving(run(data, overrides=change))
+        assert serving_json(serve(data, overrides=change).serving) == serving_json(whole)
+        assert whole.misses
+
+
 def test_what_is_shown_and_written() -> None:
     result = call("serve", "s.json", "--json", "r.json", "--csv", "r.csv")
     expected = serving(run("s.json"))

@@ -147,14 +147,16 @@ def test_a_core_that_splits_and_joins_again_is_better_for_all_than_one_that_does
         for name, report in found.mix.items()
     }
     both = times["joined for the large, split for the small"]
-    assert all(
-        each < other
-        for name in ("one big core", "always joined")
-        for each, other in zip(both, times[name], strict=True)
-    )
+    # as good as one large core or as always joined for the large requests, and twice as good for the small ones
+    for name in ("one big core", "always joined"):
+        assert both[0] <= 1.01 * times[name][0]
+        assert both[1] < 0.6 * times[name][1]
     # against cores that stay apart the large requests win, and the small ones wait until the cores are free
     assert both[0] < times["four cores"][0] / 3
     assert both[1] > times["four cores"][1]
+    # no policy is still busy with a round when the next one comes
+    for report in found.mix.values():
+        assert max(job.start - job.arrival for job in report.jobs if job.name.startswith("large")) == 0
 
 
 def test_stacks_run_best_as_a_pipeline_where_layers_are_small() -> None:

@@ -22,7 +22,7 @@ from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario
-from tests.strategies import programs, scenarios
+from tests.strategies import joint_programs, programs, scenarios
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
 Link = tuple[int, int, str, str]
@@ -52,6 +52,17 @@ def check(program: Program, trace: Trace) -> None:
     on_array = sum(share.cycles for share in table.shares() if share.array and share.kind in ("busy", "turn"))
     assert on_array + sum(leg.cycles for leg in table.legs()) == trace.makespan_cycles
     assert all(sum(cycles for _, cycles in leg.parts) == leg.cycles for leg in table.legs())
+
+
+@settings(max_examples=EXAMPLES)
+@given(joint_programs())
+def test_every_cycle_of_tasks_that_are_paused_or_share_cores_is_on_one_segment(program: Program) -> None:
+    try:
+        trace = engines.run(program)
+    except DeadlockError:
+        assume(False)
+    if trace.makespan_cycles:
+        check(program, trace)
 
 
 @settings(max_examples=EXAMPLES)

@@ -56,7 +56,7 @@ def test_keys_become_plain_descriptions() -> None:
         (["preemption=true"], "has no effect with dispatch fcfs"),
         (["preemption=perhaps"], "must be true or false, got 'perhaps'"),
         (["placement=affinty"], "must be 'least-loaded' or 'affinity', got 'affinty'; did you mean 'affinity'"),
-        (["chip.memory.gb_per_s=0"], "must be greater than 0, got 0"),
+        (["chip.memory.gb_per_s=0"], "must be at least 0.001, got 0"),
         (["chip.memory.gb_per_s=.nan"], "must be a finite number"),
         (["chip.memory.gb_per_s=.inf"], "must be a finite number"),
         (["chip.memory.gb_per_s=1e99"], "must be at most"),
@@ -68,7 +68,7 @@ def test_keys_become_plain_descriptions() -> None:
         (["chip.exchange.latency_cycles=x"], "must be a whole number, got 'x'"),
         (["chip.cores.0.weight_kib=0"], "must be at least 1, got 0"),
         (["chip.cores.0.weight_bits=0"], "must be at least"),
-        (["precision.weight_bits=8"], "must be the precision's weight_bits, 8, got 32"),
+        (["precision.weight_bits=8"], "must be the precision's weight_bits, 8, got 32: leave it out"),
     ],
 )
 def test_mistakes_are_named(changes: list[str], sentence: str) -> None:
@@ -82,7 +82,7 @@ def test_mistakes_are_named(changes: list[str], sentence: str) -> None:
         # without a memory the first models stay, and what is needed and there is said
         (
             ["chip.memory=null", "chip.cores.0.weight_kib=100"],
-            "its weights take 256 KiB of 32 bits each, core 0 holds 100",
+            "its weights take 256 KiB at 32 bits a weight, core 0 holds 100",
         ),
         # a core that has not even room for the row blocks on their way
         (["chip.cores.0.weight_kib=3"], r"its weights take 256 KiB, a core keeps 3 KiB.* prefetch_blocks 2 row blocks"),

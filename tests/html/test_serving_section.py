@@ -50,4 +50,4 @@ def test_a_memory_has_its_figure_and_a_row_of_its_own() -> None:
 def test_one_request_is_enough() -> None:
     collector = Collector(250)
     collector.add(0, arrival=5, start=5, finish=6)
-    assert "1 requests on 1 threads" in serving_section(collector.result()).html
+    assert "1 request on 1 thread" in serving_section(collector.result()).html

@@ -10,6 +10,7 @@ import pytest
 from lstmsim.engines.feed import WINDOW
 from lstmsim.formats.schema import JobEntry, ScenarioFile
 from lstmsim.formats.schema_arrivals import KEYS, ArrivalEntry
+from lstmsim.formats.schema_chips import CoreEntry, ExchangeEntry, MemoryEntry
 from lstmsim.formats.schema_types import MAX_CYCLES, MAX_JOBS
 from lstmsim.workload.dispatch import DISPATCH
 
@@ -48,6 +49,11 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
     assert set(keys) <= set(JobEntry.model_fields)
     assert keys["priority"] == str(JobEntry.model_fields["priority"].default)
     assert all(JobEntry.model_fields[key].default is None for key, said in keys.items() if said == "none")
+    chip = {row[0]: row[2] for row in table("key of a chip")}
+    fields = {"memory": MemoryEntry, "exchange": ExchangeEntry, "cores": CoreEntry}
+    for key, said in chip.items():
+        default = fields[key.split(".")[0]].model_fields[key.split(".")[-1]]
+        assert said == ("" if default.is_required() else "none" if default.default is None else str(default.default))
     whole = {row[0]: row[1] for row in table("key of the scenario")}
     assert whole == {
         "preemption": str(ScenarioFile.model_fields["preemption"].default).lower(),
