@@ -267,8 +267,8 @@ def summary(found: Results) -> str:
         lines += ["", "## Stacks of layers", "", *grid("one request, cycles", found.stacks)]
     if found.mix:
         text = (
-            f"{ROUNDS} rounds: {LARGE} comes to an empty machine; {SOON:,} cycles later, {BURST} x {SMALL}. One thread a "
-            "core, first come, first served; a joined request waits until all cores are free."
+            f"{ROUNDS} rounds: {LARGE} comes to an empty machine; {SOON:,} cycles later, {BURST} x {SMALL}. One thread "
+            "a core, first come, first served; a joined request waits until all cores are free."
         )
         lines += ["", "## A mix that changes", "", *textwrap.wrap(text, 120), "", *mix_table(found)]
         lines += ["", *textwrap.wrap(mix_verdict(found), 120)]

@@ -154,8 +154,8 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     cells = read_cells(document, (), wrong)
     arrivals = JobArrivals(document, None if entry is None else entry.chip.frequency_mhz)
     models = check_jobs(document, wrong, cores, cells, arrivals, single=single)
-    precision = _precision(document, wrong)
     _check_order(document)
+    precision = _precision(document, wrong)
     if entry is None or document.mistakes:
         raise _error(document)
     known = [model for model in models if model is not None]
@@ -177,7 +177,6 @@ def _check_order(document: Document) -> None:
         document.blame(("preemption",), text)
     chip, precision = data.get("chip"), data.get("precision")
     cores = chip.get("cores") if isinstance(chip, dict) else None
-    bits = precision.get("weight_bits", 8) if isinstance(precision, dict) else 8
     rooms = [core for core in cores if isinstance(core, dict)] if isinstance(cores, list) else []
     if rooms and all(core.get("weight_kib") is None for core in rooms):
         why = "has no effect: no core has weight_kib, so all weights stay on the chip"
@@ -185,12 +184,18 @@ def _check_order(document: Document) -> None:
             document.blame(("placement",), f"affinity {why}")
         if isinstance(chip, dict) and chip.get("memory") is not None:
             document.blame(("chip", "memory"), why)
+    bits = precision.get("weight_bits") if isinstance(precision, dict) else None
     for index, core in enumerate(cores if isinstance(cores, list) else []):
-        if isinstance(core, dict) and core.get("weight_kib") is not None and isinstance(bits, int):
-            own = core.get("weight_bits", bits)
+        if isinstance(core, dict) and core.get("weight_kib") is not None and isinstance(core.get("weight_bits"), int):
+            own = core["weight_bits"]
+            bits = own if bits is None else bits
             if own != bits:
-                text = f"must be the precision's weight_bits, {bits}, got {own}: leave it out, or change that too"
+                text = (
+                    f"must be {bits}, as in `precision` or on the cores before, got {own}: all numbers have one width"
+                )
                 document.blame(("chip", "cores", index, "weight_bits"), text)
+    if isinstance(bits, int) and isinstance(document.data.setdefault("precision", {}), dict):
+        document.data["precision"].setdefault("weight_bits", bits)
 
 
 def _precision(document: Document, wrong: list[DataPath]) -> Precision:

@@ -13,8 +13,8 @@ from lstmsim.targets.memory import Memory
 
 LAYER = {"cell": "lstm", "hidden": 64, "input": 64}
 MODEL = {"name": "m", "layers": [LAYER, LAYER]}
-#: 256 KiB for the two layers at 32 bits a weight.
-CORE = {"npe": 64, "ep": 4, "vp": 16, "count": 2, "threads": 2, "weight_kib": 300, "weight_bits": 32}
+#: 128 KiB for the two layers at 16 bits a weight.
+CORE = {"npe": 64, "ep": 4, "vp": 16, "count": 2, "threads": 2, "weight_kib": 150, "weight_bits": 16}
 
 
 def data(**job: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_keys_become_plain_descriptions() -> None:
     assert not job.preempts, "a split job stops no other"
     assert scenario.chip.memory == Memory(10, prefetch_blocks=4)
     assert scenario.chip.exchange == Exchange(width=8)
-    assert scenario.chip.cores[0].weight_capacity == 300 * 8192 // 32
+    assert scenario.chip.cores[0].weight_capacity == 150 * 8192 // 16
     assert load_scenario(data(core=1)).jobs[0].cores == (1,)
 
 
@@ -47,7 +47,7 @@ def test_keys_become_plain_descriptions() -> None:
         (["jobs.0.core=0", "jobs.0.cores=[0]"], "says the same as `cores`: give one of them"),
         (["jobs.0.cores=[1, 1]"], "names core 1 twice; only a job split into layers takes several threads of a core"),
         (["jobs.0.split=row"], "must be 'rows' or 'layers', got 'row'; did you mean 'rows'"),
-        (["jobs.0.split=rows", "jobs.0.cores=[1]"], "split 'rows' needs at least two cores, got 1"),
+        (["jobs.0.split=rows", "jobs.0.cores=[1]"], "split 'rows' needs at least two entries in `cores`, got 1"),
         (["jobs.0.split=layers", "jobs.0.cores=[0, 0, 1]"], "there are 3 members for 2 layers; each needs a layer"),
         (["jobs.0.split=layers", "jobs.0.model.layers.1.bidirectional=true"], "layer 1 is bidirectional"),
         (["jobs.0.split=rows", "jobs.0.model.layers.1.hidden=1"], "layer 1 has 1 hidden units for 2 cores"),
@@ -68,7 +68,7 @@ def test_keys_become_plain_descriptions() -> None:
         (["chip.exchange.latency_cycles=x"], "must be a whole number, got 'x'"),
         (["chip.cores.0.weight_kib=0"], "must be at least 1, got 0"),
         (["chip.cores.0.weight_bits=0"], "must be at least"),
-        (["precision.weight_bits=8"], "must be the precision's weight_bits, 8, got 32: leave it out"),
+        (["precision.weight_bits=8"], "must be 8, as in `precision` or on the cores before, got 16"),
     ],
 )
 def test_mistakes_are_named(changes: list[str], sentence: str) -> None:
@@ -81,13 +81,13 @@ def test_mistakes_are_named(changes: list[str], sentence: str) -> None:
     [
         # without a memory the first models stay, and what is needed and there is said
         (
-            ["chip.memory=null", "chip.cores.0.weight_kib=100"],
-            "its weights take 256 KiB at 32 bits a weight, core 0 holds 100",
+            ["chip.memory=null", "chip.cores.0.weight_kib=50"],
+            "its weights take 128 KiB at 16 bits a weight, core 0 holds 50",
         ),
         # a core that has not even room for the row blocks on their way
-        (["chip.cores.0.weight_kib=3"], r"its weights take 256 KiB, a core keeps 3 KiB.* prefetch_blocks 2 row blocks"),
+        (["chip.cores.0.weight_kib=3"], r"its weights take 128 KiB, a core keeps 3 KiB.* prefetch_blocks 2 row blocks"),
         (
-            ["chip.cores.0.weight_kib=100", "chip.cores.0.block_order=column", "chip.cores.0.accumulator_banks=16"],
+            ["chip.cores.0.weight_kib=50", "chip.cores.0.block_order=column", "chip.cores.0.accumulator_banks=16"],
             "weights are streamed with block_order 'row' only",
         ),
         (
@@ -109,7 +109,7 @@ def test_the_second_model_finds_the_memory_taken() -> None:
     whole["chip"]["memory"] = None
     # one stays on each core, if that is said; otherwise the first lies on both
     with pytest.raises(
-        InputError, match=r"job other: its weights take 256 KiB .* of the 300 KiB of core 0, 256 are taken"
+        InputError, match=r"job other: its weights take 128 KiB .* of the 150 KiB of core 0, 128 are taken"
     ):
         simulate(whole)
     whole["jobs"][0]["cores"] = [0]
