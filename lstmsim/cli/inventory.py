@@ -38,13 +38,16 @@ def _cells() -> Known:
 def _policies() -> Known:
     from lstmsim.program.policy import POLICIES
     from lstmsim.workload.dispatch import DISPATCH
+    from lstmsim.workload.scenario import PLACEMENTS, SPLITS
 
     homes: dict[str, Mapping[str, Callable[..., object]]] = {"program/policy": POLICIES, "workload/dispatch": DISPATCH}
-    return [
+    found = [
         (name, _first_sentence(inspect.getdoc(policy), f"lstmsim/{home}.py"))
         for home, policies in homes.items()
         for name, policy in policies.items()
     ]
+    keys = {"placement": PLACEMENTS, "split": SPLITS}
+    return found + [(f"{key}: {name}", about) for key, names in keys.items() for name, about in names.items()]
 
 
 def _engines() -> Known:

@@ -140,4 +140,6 @@ def energy(
         "states": access(precision.state_bits * (count.state_reads + count.state_writes)),
     }
     left_out = {name: number for name, number in count.tail.items() if name not in each}
-    return Energy(model.name, steps, parts, count, table, left_out)
+    beside = getattr(chip, "memory", None) is not None
+    label = f"{RELATIVE}; what is read from the memory beside the chip is not in it" if beside else RELATIVE
+    return Energy(model.name, steps, parts, count, table, left_out, label)

@@ -58,7 +58,7 @@ def fit_text(found: Fit, published: Sequence[Published] = ()) -> str:
     """
     device = found.device
     lines = [f"FIT of {found.chip} on {device.name}: {_verdict(found)}"]
-    lines += textwrap.wrap(f"resident: {', '.join(found.models)}", _WIDTH, subsequent_indent="  ")
+    lines += textwrap.wrap(f"models: {', '.join(found.models)}", _WIDTH, subsequent_indent="  ")
     rows = [["", "needed", "there are", "share"]]
     rows += [
         [each.name, _number(each.need, bool(each.band)), _number(each.available), _percent(each.share)]

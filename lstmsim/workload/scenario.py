@@ -17,7 +17,13 @@ SPLITS = {
     "layers": "a pipeline: each core has some layers, and starts a step when the layer below has it",
 }
 
-__all__ = ["SPLITS", "ArrayCore", "Chip", "Job", "Scenario"]
+#: Which of several cores with a free thread a job takes.
+PLACEMENTS = {
+    "least-loaded": "the core with the fewest jobs; Winston, Journal of Applied Probability 14, 1977",
+    "affinity": "first one that holds its weights; Squillante and Lazowska 1993, doi 10.1109/71.207589",
+}
+
+__all__ = ["PLACEMENTS", "SPLITS", "ArrayCore", "Chip", "Job", "Scenario"]
 
 
 @dataclass(frozen=True)

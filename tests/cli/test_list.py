@@ -14,6 +14,7 @@ from lstmsim.formats.catalog import list_chips, list_models
 from lstmsim.program.policy import POLICIES
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.dispatch import DISPATCH
+from lstmsim.workload.scenario import PLACEMENTS, SPLITS
 from tests.cli import runner
 
 
@@ -28,7 +29,8 @@ def test_json_has_every_name_and_a_source_for_each() -> None:
     names = {kind: {row["name"] for row in rows} for kind, rows in data.items()}
     assert names["models"] == {entry.name for entry in list_models()} != set()
     assert names["chips"] == {entry.name for entry in list_chips()} != set()
-    assert names["policies"] == set(POLICIES) | set(DISPATCH)
+    placed = {f"placement: {each}" for each in PLACEMENTS} | {f"split: {each}" for each in SPLITS}
+    assert names["policies"] == set(POLICIES) | set(DISPATCH) | placed
     assert (names["cells"], names["engines"]) == (set(CELLS), set(ENGINES))
     assert [row for rows in data.values() for row in rows if not row["source"]] == []
 

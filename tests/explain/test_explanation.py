@@ -195,3 +195,24 @@ def test_several_cores_and_an_empty_one() -> None:
     assert found.makespan_cycles == 1423
     assert found.cores == 3
     assert {step.core for step in found.path} == {0}
+
+
+def test_a_request_that_waited_for_weights_on_their_way() -> None:
+    """The path goes on through the memory, and the words say so."""
+    from lstmsim.api import explain, run
+
+    layers = [{"cell": "gru", "hidden": 5, "input": 7}, {"cell": "rnn", "hidden": 4, "input": 5}]
+    core = {"npe": 64, "ep": 2, "threads": 3, "weight_kib": 1, "weight_bits": 16}
+    chip = {
+        "kind": "column-npu",
+        "frequency_mhz": 100,
+        "memory": {"gb_per_s": 2.5, "latency_cycles": 1},
+        "cores": [core],
+    }
+    jobs = [{"model": {"layers": [{"cell": "lstm", "hidden": 5, "input": 7}]}, "steps": 1}]
+    jobs.append({"model": {"layers": [*layers, {"cell": "gru", "hidden": 5, "input": 4}]}, "steps": 1, "count": 5})
+    result = run({"chip": chip, "jobs": jobs})
+    found = explain(result)
+    assert sum(share.cycles for share in found.shares) == found.makespan_cycles
+    assert any(share.unit == "memory" and not share.array for share in found.shares)
+    assert "weights" in [leg.name for leg in found.legs]

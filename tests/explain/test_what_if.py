@@ -11,7 +11,8 @@ from lstmsim.explain import what_if as module
 from lstmsim.explain.changes import changes
 from lstmsim.explain.what_if import what_if
 from lstmsim.formats.scenario_file import load_chip
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.memory import Memory
 from lstmsim.targets.row_npu import RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -124,3 +125,22 @@ def test_unlike_cores_are_changed_together() -> None:
     assert first.detail == "threads of each core"
     assert isinstance(first.chip, ColumnNpu)
     assert [core.threads for core in first.chip.cores] == [3, 5]
+
+
+def test_links_and_memories_are_tried_too() -> None:
+    """A narrow exchange binds: twice the width saves what half the latency cannot."""
+    core = ColumnCore(npe=1024, ep=16, vp=64)
+    chip = ColumnNpu("c", 100, (core, core), exchange=Exchange(latency_cycles=1, width=1))
+    jobs = (Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=10, split="rows"),)
+    found = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 100).alternatives}
+    assert found["exchange twice as wide"].saved_cycles > 0 == found["exchange latency halved"].saved_cycles
+    assert found["no job split"].cycles == makespan(chip, (replace(jobs[0], split=""),))
+    tight = replace(core, weight_kib=256)
+    memory = Memory(gb_per_s=1)
+    chip = ColumnNpu("c", 100, (tight,), memory)
+    jobs = (Job("a", MODEL, steps=2),)
+    found = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 100).alternatives}
+    faster = ColumnNpu("c", 100, (tight,), replace(memory, gb_per_s=2))
+    assert found["memory twice as fast"].cycles == makespan(faster, jobs)
+    roomy = ColumnNpu("c", 100, (replace(tight, weight_kib=512),), memory)
+    assert found["room for weights doubled"].cycles == makespan(roomy, jobs)
