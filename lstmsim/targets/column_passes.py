@@ -147,6 +147,8 @@ class _Pass:
 
     def _sent(self, share: int, segment: Segment) -> list[str]:
         """What others read of a segment's results, in the order in which it is there, then by name."""
+        if len({*self.spread.cores, *self.spread.readers}) == 1:
+            return []
         shape = self.shapes[share][segment.stage]
         names = [each.name for each in segment.nodes if self.spread.sends_to(share, self._readers(each.name))]
         return sorted(names, key=lambda name: (shape.visible_cycles(name), name))
