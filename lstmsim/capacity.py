@@ -41,7 +41,7 @@ def saturate(
     low, high = own / 10 if low is None else low, own * 10 if high is None else high
     done = 0
 
-    def p99_ms(rate: float) -> tuple[float, float]:
+    def p99_and_away(rate: float) -> tuple[float, float]:
         nonlocal done
         found = serving(run(scenario, overrides=[*overrides, *rate_overrides(rates, rate)]))
         done += 1
@@ -50,4 +50,4 @@ def saturate(
         away = found.turned_away / (found.turned_away + found.requests)
         return found.latency.p99.value / found.frequency_mhz / 1000, away
 
-    return highest_rate(p99_ms, low, high, bound_ms, tolerance)
+    return highest_rate(p99_and_away, low, high, bound_ms, tolerance)

@@ -110,7 +110,7 @@ def _collect(
 ) -> None:
     """Hand requests that are done to the collector."""
     core, _, start, finish, arrived, _ = np.asarray(table).T
-    seats = np.array([len(job.allowed(len(scenario.chip.array_cores))) if job.split else 1 for job in scenario.jobs])
+    seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
     collector.add_many(
         numbers,
         arrived,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status
+from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -111,7 +110,6 @@ def _check(scenario: str, json_path: str | None, plot_path: str | None) -> None:
 def _write(report: AccuracyReport, json_path: str | None, plot_path: str | None) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
     from lstmsim.formats.accuracy_text import accuracy_json
-    from lstmsim.formats.files import whole_file
 
     written = []
     if plot_path is not None:
@@ -122,11 +120,6 @@ def _write(report: AccuracyReport, json_path: str | None, plot_path: str | None)
             plot_accuracy(report, plot_path)
         written += [plot_path, numbers_path(plot_path)]
     if json_path is not None:
-        text = json.dumps(accuracy_json(report), indent=2, allow_nan=False) + "\n"
-        if json_path == "-":
-            click.echo(text, nl=False)
-        else:
-            with whole_file(json_path) as file:
-                file.write(text)
-            written.append(json_path)
+        write_json(json_path, accuracy_json(report))
+        written += [json_path] if json_path != "-" else []
     return written

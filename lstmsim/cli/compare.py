@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status
+from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status, write_json
 from lstmsim.cli.simulate import ENGINES
 from lstmsim.errors import InputError, Mistake
 
@@ -122,9 +121,4 @@ def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_
         with whole_file(csv_path) as file:
             csv.writer(file, lineterminator="\n").writerows(comparison_rows(found))
     if json_path is not None:
-        text = json.dumps(comparison_json(found), indent=2, allow_nan=False) + "\n"
-        if json_path == "-":
-            click.echo(text, nl=False)
-        else:
-            with whole_file(json_path) as file:
-                file.write(text)
+        write_json(json_path, comparison_json(found))

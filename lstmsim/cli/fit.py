@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, remark
+from lstmsim.cli.outputs import check_outputs, remark, write_json
 
 __all__ = ["command"]
 
@@ -55,15 +54,9 @@ def command(
 
 
 def _write(content: dict[str, Any], parts: Sequence[str], json_path: str | None) -> None:
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    if json_path == "-":
-        click.echo(text, nl=False)
-        return
     if json_path is not None:
-        from lstmsim.formats.files import whole_file
-
-        with whole_file(json_path) as file:
-            file.write(text)
-    click.echo("\n\n".join(parts))
-    if json_path is not None:
-        remark(f"wrote {json_path}")
+        write_json(json_path, content)
+    if json_path != "-":
+        click.echo("\n\n".join(parts))
+        if json_path is not None:
+            remark(f"wrote {json_path}")

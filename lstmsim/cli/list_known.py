@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 
 import click
 
 from lstmsim.cli.inventory import KINDS, Known
-from lstmsim.cli.outputs import check_outputs
+from lstmsim.cli.outputs import check_outputs, write_json
 
 __all__ = ["command"]
 
@@ -23,15 +22,10 @@ def command(kind: str | None, json_path: str | None) -> None:
     check_outputs({"--json": json_path})
     known = {each: KINDS[each]() for each in ([kind] if kind else KINDS)}
     if json_path is not None:
-        from lstmsim.formats.files import whole_file
-
         plain = {each: [{"name": name, "source": source} for name, source in rows] for each, rows in known.items()}
-        text = json.dumps({"schema": "lstmsim/list/1", **plain}, indent=2) + "\n"
+        write_json(json_path, {"schema": "lstmsim/list/1", **plain})
         if json_path == "-":
-            click.echo(text, nl=False)
             return
-        with whole_file(json_path) as file:
-            file.write(text)
     click.echo("\n\n".join(_section(each, rows) for each, rows in known.items()))
 
 

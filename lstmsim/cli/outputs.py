@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["check_outputs", "check_suffix", "progress", "remark", "status"]
+__all__ = ["check_outputs", "check_suffix", "progress", "remark", "status", "write_json"]
 
 
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
@@ -64,6 +66,18 @@ def _problem(path: str) -> str | None:
     # What exists and is no plain file is written into, everything else is replaced.
     writable = path if os.path.exists(path) else folder
     return None if os.access(writable, os.W_OK) else f"no permission to write {writable}"
+
+
+def write_json(path: str, content: Mapping[str, Any]) -> None:
+    """Plain data as JSON, whole or not at all; to standard output if the path is `-`."""
+    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    if path == "-":
+        click.echo(text, nl=False)
+        return
+    from lstmsim.formats.files import whole_file
+
+    with whole_file(path) as file:
+        file.write(text)
 
 
 def remark(text: str) -> None:

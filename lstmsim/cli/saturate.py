@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, progress, remark
+from lstmsim.cli.outputs import check_outputs, progress, remark, write_json
 
 if TYPE_CHECKING:
     from lstmsim.serving.saturation import Saturation
@@ -52,18 +51,12 @@ def command(
         found = saturate(
             scenario, bound_ms, low=low, high=high, tolerance=tolerance, overrides=overrides, progress=show
         )
-    text = json.dumps({"schema": "lstmsim/saturation/1", **asdict(found)}, indent=2, allow_nan=False) + "\n"
-    if json_path == "-":
-        click.echo(text, nl=False)
-        return
     if json_path is not None:
-        from lstmsim.formats.files import whole_file
-
-        with whole_file(json_path) as file:
-            file.write(text)
-    click.echo(_text(found))
-    if json_path is not None:
-        remark(f"wrote {json_path}")
+        write_json(json_path, {"schema": "lstmsim/saturation/1", **asdict(found)})
+    if json_path != "-":
+        click.echo(_text(found))
+        if json_path is not None:
+            remark(f"wrote {json_path}")
 
 
 def _text(found: Saturation) -> str:

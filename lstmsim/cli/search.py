@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, progress, remark
+from lstmsim.cli.outputs import check_outputs, progress, remark, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -66,18 +65,11 @@ def _as_option(mistake: Mistake) -> Mistake:
 
 
 def _write(result: SearchResult, json_path: str | None) -> None:
-    from lstmsim.formats.files import whole_file
     from lstmsim.search.result_text import search_json, search_text
 
-    text = ""
     if json_path is not None:
-        text = json.dumps(search_json(result), indent=2, allow_nan=False) + "\n"
-    if json_path == "-":
-        click.echo(text, nl=False)
-        return
-    if json_path is not None:
-        with whole_file(json_path) as file:
-            file.write(text)
-    click.echo(search_text(result))
-    if json_path is not None:
-        remark(f"wrote {json_path}")
+        write_json(json_path, search_json(result))
+    if json_path != "-":
+        click.echo(search_text(result))
+        if json_path is not None:
+            remark(f"wrote {json_path}")

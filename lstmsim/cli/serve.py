@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark
+from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, write_json
 
 if TYPE_CHECKING:
     from lstmsim.streaming import Row, Served
@@ -75,7 +74,6 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
 
 
 def _write(found: Served, path: str) -> None:
-    from lstmsim.formats.files import whole_file
     from lstmsim.serving.text import serving_json
 
     content = serving_json(found.serving) | {
@@ -83,12 +81,7 @@ def _write(found: Served, path: str) -> None:
         "utilization_of_pes": found.utilization,
         "tops": found.tops,
     }
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    if path == "-":
-        click.echo(text, nl=False)
-        return
-    with whole_file(path) as file:
-        file.write(text)
+    write_json(path, content)
 
 
 def _text(found: Served) -> str:

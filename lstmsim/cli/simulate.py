@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status
+from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -221,7 +220,6 @@ def _write(
 ) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
     from lstmsim import api
-    from lstmsim.formats.files import whole_file
     from lstmsim.metrics.report_text import report_json
 
     if trace_path is not None:
@@ -244,10 +242,5 @@ def _write(
             from lstmsim.explain.text import explain_json
 
             content["explanation"] = explain_json(reasons)
-        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-        if json_path == "-":
-            click.echo(text, nl=False)
-        else:
-            with whole_file(json_path) as file:
-                file.write(text)
+        write_json(json_path, content)
     return [path for path in (json_path, trace_path, timeline_path) if path is not None and path != "-"]

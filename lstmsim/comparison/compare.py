@@ -78,7 +78,7 @@ def compare(
 
 def _refuse_queues_that_end(jobs: Sequence[Job]) -> None:
     for job in jobs:
-        if job.queue_limit is not None or job.patience is not None:
+        if job.may_leave:
             text = "chips are compared by the same jobs, all of them done: leave queue_limit and patience out"
             raise InputError(Mistake(f"job {job.name}", text))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lstmsim.devices.demands import Chip
 from lstmsim.devices.operations import Operations, operations
 from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.column_npu import ColumnNpu
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 
@@ -140,6 +141,6 @@ def energy(
         "states": access(precision.state_bits * (count.state_reads + count.state_writes)),
     }
     left_out = {name: number for name, number in count.tail.items() if name not in each}
-    beside = getattr(chip, "memory", None) is not None
+    beside = isinstance(chip, ColumnNpu) and chip.memory is not None
     label = f"{RELATIVE}; what is read from the memory beside the chip is not in it" if beside else RELATIVE
     return Energy(model.name, steps, parts, count, table, left_out, label)

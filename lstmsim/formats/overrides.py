@@ -15,8 +15,12 @@ __all__ = ["LABEL", "apply_overrides"]
 LABEL = "--set "
 #: Replaces a name at a path by what it stands for, if it is one; False if there is no such thing.
 Expand = Callable[[DataPath], bool]
-#: Mappings that a file may leave out and an override may still reach into.
-_OPTIONAL_MAPPINGS = ("latency", "sources", "precision", "by_cell", "memory", "exchange")
+#: Mappings that a file may leave out and an override may still reach into, by the first words of their place.
+_OPTIONAL_MAPPINGS = {
+    (): ("precision",),
+    ("chip",): ("sources", "memory", "exchange"),
+    ("chip", "cores"): ("latency", "by_cell"),
+}
 
 
 class _NoSuchPathError(Exception):
@@ -59,7 +63,7 @@ def _put(document: Document, parts: list[str], value: Document, label: str, expa
     for name in parts[:-1]:
         key = _key(document.at(path), name, path, create=False)
         container = document.at(path)
-        if name in _OPTIONAL_MAPPINGS and isinstance(container, dict) and name not in container:
+        if name in _optional(path) and isinstance(container, dict) and name not in container:
             container[name] = {}
             document.keys[*path, name] = document.values[*path, name] = Place(label)
         path = (*path, key)
@@ -73,13 +77,19 @@ def _put(document: Document, parts: list[str], value: Document, label: str, expa
     document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in value.mistakes)
 
 
+def _optional(path: DataPath) -> tuple[str, ...]:
+    """Mappings that may be left out right below a place."""
+    words = tuple(each for each in path if isinstance(each, str))
+    return _OPTIONAL_MAPPINGS.get(words, ()) if len(path) - len(words) == words.count("cores") else ()
+
+
 def _key(container: Any, name: str, path: DataPath, *, create: bool) -> str | int:
     """`name` as a key or index of `container`; any key may be created at the end of a path (the schema judges it)."""
     here = f"{dotted(path)!r}" if path else "the top"
     if isinstance(container, dict):
-        if create or name in container or name in _OPTIONAL_MAPPINGS:
+        if create or name in container or name in _optional(path):
             return name
-        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, list(container))}")
+        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, [*container, *_optional(path)])}")
     if not isinstance(container, list):
         raise _NoSuchPathError(f"{here} is {show(container)}: there is nothing below it")
     entries = "1 entry" if len(container) == 1 else f"{len(container)} entries"

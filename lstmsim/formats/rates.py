@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.document import document_of
 from lstmsim.formats.overrides import apply_overrides
-from lstmsim.formats.yaml_source import read_document
+from lstmsim.formats.scenario_file import open_scenario
 
 __all__ = ["rate_overrides", "rates_of"]
 
@@ -24,7 +23,7 @@ def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
     >>> rates_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
     {'jobs.1.arrival.rate_per_second': 500.0}
     """
-    document = document_of(source) if isinstance(source, Mapping) else read_document(source)
+    document, _ = open_scenario(source)
     apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True)
     jobs = document.data.get("jobs")
     found = {}

@@ -8,15 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.document import document_of
 from lstmsim.formats.job_entries import job_templates
-from lstmsim.formats.scenario_file import checked_scenario
+from lstmsim.formats.scenario_file import checked_scenario, open_scenario
 from lstmsim.formats.schema_arrivals import ArrivalEntry
-from lstmsim.formats.yaml_source import read_document
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["MAX_REQUESTS", "Request", "Requests", "load_requests"]
@@ -56,8 +53,7 @@ def load_requests(
     """
     if requests is not None and not 1 <= requests <= MAX_REQUESTS:
         raise InputError(Mistake("requests", f"must be from 1 to {MAX_REQUESTS:,}, got {requests:,}"))
-    document = document_of(source) if isinstance(source, Mapping) else read_document(source)
-    name = "scenario" if isinstance(source, Mapping) else Path(source).stem
+    document, name = open_scenario(source)
     found = checked_scenario(document, overrides, single=True)
     jobs = job_templates(document, found.order, found.models)
     named: Counter[str] = Counter()

@@ -40,6 +40,7 @@ __all__ = [
     "load_model",
     "load_model_file",
     "load_scenario",
+    "open_scenario",
     "scenario_from_data",
     "scenario_from_document",
 ]
@@ -54,10 +55,15 @@ def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides:
     >>> [job.name for job in load_scenario(data, ["jobs.0.steps=7"]).jobs]
     ['lstm-512-a', 'lstm-512-b']
     """
+    document, name = open_scenario(source)
+    return _scenario(document, overrides, name)
+
+
+def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Document, str]:
+    """The document of a file, or of data laid out like one, and what a scenario without a name is called."""
     if isinstance(source, Mapping):
-        return scenario_from_data(source, overrides)
-    document = read_document(source)
-    return _scenario(document, overrides, Path(source).stem)
+        return document_of(source), "scenario"
+    return read_document(source), Path(source).stem
 
 
 def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
@@ -155,6 +161,7 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     arrivals = JobArrivals(document, None if entry is None else entry.chip.frequency_mhz)
     models = check_jobs(document, wrong, cores, cells, arrivals, single=single)
     _check_order(document)
+    _settle_width(document)
     precision = _precision(document, wrong)
     if entry is None or document.mistakes:
         raise _error(document)
@@ -170,23 +177,36 @@ def _with_widths(chip: ColumnNpu | RowNpu, precision: Precision) -> ColumnNpu | 
 
 
 def _check_order(document: Document) -> None:
-    """Note what contradicts itself in how jobs are chosen and weights are held."""
+    """Note what has no effect, or contradicts itself, in how jobs are chosen and weights are held."""
     data = document.data
     if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
         text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
         document.blame(("preemption",), text)
-    chip, precision = data.get("chip"), data.get("precision")
-    cores = chip.get("cores") if isinstance(chip, dict) else None
-    rooms = [core for core in cores if isinstance(core, dict)] if isinstance(cores, list) else []
-    if rooms and all(core.get("weight_kib") is None for core in rooms):
+    chip = data.get("chip")
+    rooms = _core_entries(document)
+    if rooms and all(core.get("weight_kib") is None for _, core in rooms):
         why = "has no effect: no core has weight_kib, so all weights stay on the chip"
         if data.get("placement") == "affinity":
             document.blame(("placement",), f"affinity {why}")
         if isinstance(chip, dict) and chip.get("memory") is not None:
             document.blame(("chip", "memory"), why)
+
+
+def _core_entries(document: Document) -> list[tuple[int, dict[str, Any]]]:
+    """The entries of cores that are mappings, with their numbers."""
+    chip = document.data.get("chip")
+    cores = chip.get("cores") if isinstance(chip, dict) else None
+    return [
+        (index, core) for index, core in enumerate(cores if isinstance(cores, list) else []) if isinstance(core, dict)
+    ]
+
+
+def _settle_width(document: Document) -> None:
+    """Weights have one width: that of `precision` or, if it says nothing, that of the cores' memories."""
+    precision = document.data.setdefault("precision", {})
     bits = precision.get("weight_bits") if isinstance(precision, dict) else None
-    for index, core in enumerate(cores if isinstance(cores, list) else []):
-        if isinstance(core, dict) and core.get("weight_kib") is not None and isinstance(core.get("weight_bits"), int):
+    for index, core in _core_entries(document):
+        if core.get("weight_kib") is not None and isinstance(core.get("weight_bits"), int):
             own = core["weight_bits"]
             bits = own if bits is None else bits
             if own != bits:
@@ -194,8 +214,8 @@ def _check_order(document: Document) -> None:
                     f"must be {bits}, as in `precision` or on the cores before, got {own}: all numbers have one width"
                 )
                 document.blame(("chip", "cores", index, "weight_bits"), text)
-    if isinstance(bits, int) and isinstance(document.data.setdefault("precision", {}), dict):
-        document.data["precision"].setdefault("weight_bits", bits)
+    if isinstance(precision, dict) and bits is not None:
+        precision.setdefault("weight_bits", bits)
 
 
 def _precision(document: Document, wrong: list[DataPath]) -> Precision:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from lstmsim.html.looks import LOOKS, job_class, job_ink, state_class
 from lstmsim.html.markup import Markup, Section, element, joined, percent, region, short
-from lstmsim.html.spans import Spans, spans_of
 from lstmsim.html.svg import Scale, bottom_axis, line, path, picture, rectangle, round_ticks, steps, swatch, words
 from lstmsim.html.wording import meaning
 from lstmsim.metrics.binning import busy_windows, covered_cycles, window_edges
+from lstmsim.metrics.drawn import Spans, spans_of
 from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
 
 __all__ = ["SPAN_LIMIT", "timeline_sections"]

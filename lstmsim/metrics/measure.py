@@ -79,6 +79,6 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Tur
             others.append(TurnedAway(job.name, number, arrived, admitted))
         else:
             times = (arrived, admitted, finish)
-            cores = job.allowed(len(scenario.chip.array_cores)) if job.split else ()
+            cores = job.together(len(scenario.chip.array_cores))
             served.append(JobReport(job.name, core, context, *times, job.macs, job.deadline, pauses, number, cores))
     return served, others

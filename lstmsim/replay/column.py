@@ -86,7 +86,7 @@ def _works(
         if not seats.ran(index):
             continue
         job, task, first = scenario.jobs[index], program.tasks[index], seats.core(index)
-        members = len(job.allowed(len(chip.cores))) if job.split else 1
+        members = max(1, len(job.together(len(chip.cores))))
         cores = tuple(seats.core(index, member) for member in range(members))
         weights = None
         if task.content is not None:

@@ -111,7 +111,7 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
     for job in scenario.jobs:
         if job.split:
             raise InputError(Mistake(f"job {job.name}: split", "a search has one core for each job: leave it out"))
-        if job.queue_limit is not None or job.patience is not None:
+        if job.may_leave:
             text = "a search wants all jobs done: leave queue_limit and patience out"
             raise InputError(Mistake(f"job {job.name}", text))
     if npe < 1:

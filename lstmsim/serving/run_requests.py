@@ -34,7 +34,7 @@ def collect(scenario: Scenario, program: Program, report: Report, pauses: NDArra
             collector.turn_away(rank[job.number], job.arrival, job.at, tenant=tenant)
             continue
         due = None if job.deadline is None else job.arrival + job.deadline
-        servers = len(asked.allowed(len(scenario.chip.array_cores))) if asked.split else 1
+        servers = max(1, len(job.cores))
         times = (job.arrival, job.start, job.finish)
         collector.add(rank[job.number], *times, tenant=tenant, due=due, servers=servers, pauses=gaps[job.number])
     return collector.result()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lstmsim.program.program import Buffer, Core, Phase, Program, Unit
+from lstmsim.program.program import Buffer, Core, Phase, Program
 from lstmsim.targets.assembly import Parts, assemble
+from lstmsim.targets.column_members import own_units
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column_passes import ARRAY
 from lstmsim.targets.column_phases import model_phases
@@ -68,11 +69,7 @@ def _banks(core: ColumnCore) -> tuple[Buffer, ...]:
 
 
 def _core(kind: int, core: ColumnCore) -> Core:
-    return Core(kind, _units(core), core.threads, ARRAY)
-
-
-def _units(core: ColumnCore) -> tuple[Unit, Unit]:
-    return (Unit("array", core.thread_policy, core.switch_cycles), Unit("tail", "fifo"))
+    return Core(kind, own_units(core), core.threads, ARRAY)
 
 
 #: What `assemble` makes a Program of.

@@ -14,7 +14,12 @@ from lstmsim.targets.column_split import share_weights, split_phases, split_refu
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
-__all__ = ["Members"]
+__all__ = ["Members", "own_units"]
+
+
+def own_units(core: ColumnCore) -> tuple[Unit, ...]:
+    """The units that every core has."""
+    return Unit("array", core.thread_policy, core.switch_cycles), Unit("tail", "fifo")
 
 
 @dataclass(frozen=True)
@@ -60,5 +65,4 @@ class Members:
 
     def units(self, core: ColumnCore) -> tuple[Unit, ...]:
         """The units of a core."""
-        own = (Unit("array", core.thread_policy, core.switch_cycles), Unit("tail", "fifo"))
-        return (*own, Unit("exchange", "fifo")) if self.exchanging else own
+        return (*own_units(core), Unit("exchange", "fifo")) if self.exchanging else own_units(core)

@@ -130,6 +130,15 @@ class Job:
         """
         return tuple(range(cores)) if self.cores is None else self.cores
 
+    def together(self, cores: int) -> tuple[int, ...]:
+        """The cores that it takes at once on a chip with so many; empty if it runs on one of those that it may use."""
+        return self.allowed(cores) if self.split else ()
+
+    @property
+    def may_leave(self) -> bool:
+        """Whether it can be turned away."""
+        return self.queue_limit is not None or self.patience is not None
+
     def may_use(self, cores: Iterable[int]) -> bool:
         """Whether it may use any of these."""
         return self.cores is None or not set(self.cores).isdisjoint(cores)

@@ -13,10 +13,10 @@ from lstmsim.html import looks
 from lstmsim.html import timeline as section
 from lstmsim.html.accounts import accounts_section
 from lstmsim.html.latency import latency_section
-from lstmsim.html.spans import ROW_LIMIT, spans_of
 from lstmsim.html.style import style_text
 from lstmsim.html.svg import Scale, round_ticks, steps
 from lstmsim.html.timeline import SPAN_LIMIT, timeline_sections
+from lstmsim.metrics.drawn import ROW_LIMIT, spans_of
 from lstmsim.metrics.timeline import STATES, Row
 from lstmsim.plots.styles import _GROUP_HATCHES, _JOBS, STATE_STYLES, grey
 from lstmsim.plots.view import view_of

@@ -15,12 +15,13 @@ from matplotlib.patches import Patch
 
 from lstmsim.errors import InputError
 from lstmsim.metrics.binning import covered_cycles, window_edges
+from lstmsim.metrics.drawn import ROW_LIMIT
 from lstmsim.metrics.timeline import STATES, Row
 from lstmsim.plots import timeline as picture
 from lstmsim.plots.rows import stacked_fractions
 from lstmsim.plots.styles import STATE_STYLES, grey, job_style
 from lstmsim.plots.timeline import plot
-from lstmsim.plots.view import ROW_LIMIT, view_of
+from lstmsim.plots.view import view_of
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
 
 

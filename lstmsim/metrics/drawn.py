@@ -1,8 +1,8 @@
-"""What of a timeline a page shows: rows that fit, spans that touch and look the same joined."""
+"""What of a timeline a picture or a page shows: rows that fit, spans that touch and look the same joined."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
 
 __all__ = ["ROW_LIMIT", "Spans", "spans_of"]
 
-#: More rows than this cannot be told apart on a page.
+#: More rows than this cannot be told apart.
 ROW_LIMIT = 120
 
 _BUSY = STATES.index("busy")
@@ -49,28 +49,35 @@ class Spans:
             yield int(self.row[first]), int(self.state[first]), int(self.job[first]), indices
 
 
-def spans_of(timeline: Timeline) -> Spans:
-    """The spans of a timeline as a page shows them."""
-    shown, left_out = _shown_rows(timeline.rows)
+def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: Sequence[int] | None = None) -> Spans:
+    """The spans of a timeline to draw, cut to a window of cycles (None: all of it); of these cores, or of all.
+
+    >>> table = {name: np.array([0, 0]) for name in ("row", "job", "layer", "step")}
+    >>> times = {"start": np.array([0, 3]), "end": np.array([3, 9]), "state": np.array([_BUSY, _BUSY])}
+    >>> spans = spans_of(Timeline("c", 260, 9, (Row(0, "array"),), ("a",), **table, **times), window=(2, 5))
+    >>> list(zip(spans.start.tolist(), spans.end.tolist()))
+    [(2, 5)]
+    """
+    low, high = window or (0, timeline.makespan_cycles)
+    shown, left_out = _shown_rows(timeline.rows, cores)
     place = np.full(len(timeline.rows) + 1, -1)
     place[shown] = np.arange(len(shown))
     row = place[timeline.row]
-    seen = (row >= 0) & (timeline.state != _IDLE)
-    row, state = row[seen], timeline.state[seen].astype(np.int64)
-    start, end = timeline.start[seen], timeline.end[seen]
+    seen = (row >= 0) & (timeline.end > low) & (timeline.start < high) & (timeline.state != _IDLE)
+    row, state = row[seen].astype(np.int64), timeline.state[seen].astype(np.int64)
+    start, end = np.maximum(timeline.start[seen], low), np.minimum(timeline.end[seen], high)
     job = np.where(state == _BUSY, timeline.job[seen], -1).astype(np.int64)
     if len(row):
         same = (row[1:] == row[:-1]) & (start[1:] == end[:-1]) & (state[1:] == state[:-1]) & (job[1:] == job[:-1])
         first = np.flatnonzero(np.concatenate([[True], ~same]))
         last = np.append(first[1:], len(row)) - 1
         row, start, end, state, job = row[first], start[first], end[last], state[first], job[first]
-    rows = tuple(timeline.rows[number] for number in shown)
-    return Spans(rows, left_out, row.astype(np.int64), start, end, state, job)
+    return Spans(tuple(timeline.rows[number] for number in shown), left_out, row, start, end, state, job)
 
 
-def _shown_rows(rows: tuple[Row, ...]) -> tuple[list[int], str]:
-    """Numbers of the rows to draw: all, or fewer kinds of them, or the first; and what is left out."""
-    wanted = list(range(len(rows)))
+def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[list[int], str]:
+    """Numbers of the rows to draw: all of the cores, or fewer kinds of them, or the first; and what is left out."""
+    wanted = [number for number, row in enumerate(rows) if cores is None or row.core in cores]
     left_out = []
     units = sorted({row.kind for row in rows if is_unit(row.kind)})
     for kind in (*units, "thread"):
