@@ -29,8 +29,8 @@ T_CONTENT = 16
 #: Tasks that come after no other, in order of arrival: where their numbers are, how many.
 T_ARRIVAL, N_ARRIVALS = 17, 18
 #: LINKED: what happens on one core can bring or stop a task on another; ENTWINED: no periods, since tasks have several
-#: cores or may be paused; N_QUEUES: groups of new tasks, those of paused ones stand behind; MARGIN: rows of the trace
-#: that one cycle's admissions may need.
+#: cores or contents, or may be paused; N_QUEUES: groups of new tasks, those of paused ones stand behind; MARGIN: rows
+#: of the trace that one cycle's admissions may need.
 LINKED, ENTWINED, N_CONTENTS, N_QUEUES, MARGIN, T_HEAD = 19, 20, 21, 22, 23, 24
 
 # --- T: records ---

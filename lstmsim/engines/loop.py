@@ -8,7 +8,7 @@ Clock rules (see `lstmsim.program.program`), and how they are kept here:
 1. A core has a clock of its own, some offset behind the machine's; skipping whole periods moves the offset alone.
 2. Between two admissions a core depends on nothing but itself. `drive` lets each core go on to its last event before
    the next arrival and before its next finish; what is due then takes effect, tasks are admitted, and so on. Where
-   tasks have several cores, or may be paused, all cores go on cycle by cycle (`horizon`).
+   tasks have several cores or contents, or may be paused, all cores go on event by event together (`horizon`).
 3. Waits are computed when a cursor moves on (`streams`). Delays are at least 1, so nothing issued now changes a choice
    made now, and each free unit chooses once a cycle.
 4. A unit chooses as the policies of `lstmsim.program.policy` do (`issuing`).

@@ -18,6 +18,8 @@ from lstmsim.formats.schema import JobEntry, ScenarioFile
 from lstmsim.formats.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
+from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column_split import split_operations_per_step
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
@@ -65,8 +67,7 @@ def check_jobs(
         runnable = [] if model is None else runnable_cores(document, path, entry, model, cores, refusals)
         if model is None or not runnable:
             continue
-        members = 1 if entry.split is None else len(named_cores(entry) or cores.cores)
-        step = members * max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
+        step = _per_step(entry, model, cores, runnable)
         before, total = total, total + step * steps * count
         if step * steps > MAX_JOB_OPERATIONS:
             text = f"takes up to {step * steps:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
@@ -75,6 +76,14 @@ def check_jobs(
             continue
         _check_size(document, path, model, step, before, total)
     return models
+
+
+def _per_step(entry: JobEntry, model: Model, cores: Cores, runnable: list[AnyCore]) -> int:
+    """A bound on the operations of one step, wherever the job runs."""
+    if entry.split is not None and isinstance(runnable[0], ColumnCore):
+        members = len(named_cores(entry) or cores.cores)
+        return split_operations_per_step(model, runnable[0], entry.split, members)
+    return max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
 
 
 def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cores, keys: set[str | int]) -> None:

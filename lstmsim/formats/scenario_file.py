@@ -203,7 +203,7 @@ def _core_entries(document: Document) -> list[tuple[int, dict[str, Any]]]:
 
 def _settle_width(document: Document) -> None:
     """Weights have one width: that of `precision` or, if it says nothing, that of the cores' memories."""
-    precision = document.data.setdefault("precision", {})
+    precision = document.data.get("precision", {})
     bits = precision.get("weight_bits") if isinstance(precision, dict) else None
     for index, core in _core_entries(document):
         if core.get("weight_kib") is not None and isinstance(core.get("weight_bits"), int):
@@ -215,7 +215,7 @@ def _settle_width(document: Document) -> None:
                 )
                 document.blame(("chip", "cores", index, "weight_bits"), text)
     if isinstance(precision, dict) and bits is not None:
-        precision.setdefault("weight_bits", bits)
+        document.data["precision"] = {**precision, "weight_bits": bits}
 
 
 def _precision(document: Document, wrong: list[DataPath]) -> Precision:

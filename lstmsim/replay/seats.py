@@ -119,9 +119,8 @@ def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
 
 def _check_place(job: Job, cores: int, program: Program, seats: Seats, task: int) -> None:
     """A split job has a thread for each entry of its cores, any other one is on one that it may use."""
-    allowed = job.allowed(cores)
-    expected = allowed if job.split else (seats.core(task),)
-    if not job.split and expected[0] not in allowed:
+    expected = job.together(cores) or (seats.core(task),)
+    if expected[0] not in job.allowed(cores):
         raise ReplayError(f"job {job.name} runs on core {expected[0]}, which it may not use")
     for member, core in enumerate(expected):
         if seats.core(task, member) != core:

@@ -128,11 +128,6 @@ class Serving:
         return self.service_cycles / (self.servers * self.span_cycles) if self.span_cycles else 0.0
 
     @property
-    def utilization_over_time(self) -> tuple[float, ...]:
-        """The same for each of the `windows`."""
-        return tuple(each.taken / self.servers for each in self.windows)
-
-    @property
     def fairness_goodput(self) -> float:
         """Jain's index over the tenants' requests in time, each as a share of what the tenant asked for."""
         return jain([each.in_time / (each.requests + each.turned_away) for each in self.tenants.values()])

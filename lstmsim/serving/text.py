@@ -88,7 +88,11 @@ def serving_json(found: Serving) -> dict[str, Any]:
             }
             for name, each in found.tenants.items()
         },
-        "fairness": {"slowdown": found.fairness_slowdown, "goodput": found.fairness_goodput},
+        "fairness": {
+            "slowdown": found.fairness_slowdown,
+            "goodput": found.fairness_goodput,
+            "throughput": found.fairness_throughput,
+        },
         "over_time": [
             {
                 "start_cycle": each.start_cycle,

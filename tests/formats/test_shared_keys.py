@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -120,3 +121,17 @@ def test_a_row_npu_splits_nothing() -> None:
     jobs = [{"model": MODEL, "steps": 2, "split": "rows"}]
     with pytest.raises(InputError, match="a row-npu runs a job on one core: leave it out"):
         load_scenario({"chip": "brainwave-s10", "jobs": jobs})
+
+
+def test_left_out_mappings_can_be_reached_where_they_belong() -> None:
+    preset = {"chip": "column-npu-4x16k", "jobs": [{"model": MODEL, "steps": 2}]}
+    scenario = load_scenario(preset, ["chip.exchange.latency_cycles=32", "precision.vector_bits=6"])
+    assert scenario.chip.exchange == Exchange(latency_cycles=32)
+    for change, sentence in (
+        ("precison.vector_bits=6", "the top has no key 'precison'; did you mean 'precision'?"),
+        ("chip.exchnge.width=6", "'chip' has no key 'exchnge'; did you mean 'exchange'?"),
+        ("chip.cores.0.latncy.add=2", "'chip.cores.0' has no key 'latncy'; did you mean 'latency'?"),
+        ("jobs.0.latency.add=2", "'jobs.0' has no key 'latency'$"),
+    ):
+        with pytest.raises(InputError, match=re.escape(sentence).replace(re.escape("$"), "$")):
+            load_scenario(preset, [change])
