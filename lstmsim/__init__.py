@@ -29,13 +29,13 @@ if TYPE_CHECKING:
         trace,
         validate,
     )
-    from lstmsim.capacity import saturate
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
-    from lstmsim.streaming import serve
     from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
     from lstmsim.targets.row_npu import RowCore, RowNpu
+    from lstmsim.traffic.saturate import saturate
+    from lstmsim.traffic.stream import serve
     from lstmsim.workload.cells import cell
     from lstmsim.workload.model import Layer, Model
     from lstmsim.workload.scenario import Job, Scenario
@@ -99,10 +99,10 @@ _HOMES = {
         "trace",
         "validate",
     ),
-    "lstmsim.capacity": ("saturate",),
+    "lstmsim.traffic.saturate": ("saturate",),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
     "lstmsim.metrics.report": ("Report",),
-    "lstmsim.streaming": ("serve",),
+    "lstmsim.traffic.stream": ("serve",),
     "lstmsim.metrics.timeline": ("Timeline",),
     "lstmsim.targets.column_npu": ("ColumnCore", "ColumnNpu", "Latency"),
     "lstmsim.targets.row_npu": ("RowCore", "RowNpu"),

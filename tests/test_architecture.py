@@ -45,12 +45,11 @@ BELOW: dict[str, set[str]] = {
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading"},
     "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies"},
-    "capacity": {"api", "formats", "loading", "serving"},
-    "streaming": GROUND | SIMULATION | {"formats", "serving"},
-    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "capacity", "streaming", ""},
+    "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving"},
+    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "traffic", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
-    "": GROUND | {"workload", "targets", "metrics", "api", "capacity", "streaming"},
+    "": GROUND | {"workload", "targets", "metrics", "api", "traffic"},
 }
 
 #: The only places that may import a third-party package (prefixes of module names).
@@ -69,7 +68,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
         "lstmsim.explain",
         "lstmsim.serving",
         "lstmsim.search",
-        "lstmsim.streaming",
+        "lstmsim.traffic",
         "lstmsim.sweep",
     ),
     "simpy": ("lstmsim.engines.reference",),

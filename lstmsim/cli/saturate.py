@@ -46,7 +46,7 @@ def command(
     """
     check_outputs({"--json": json_path}, inputs=[scenario])
     with progress("simulating rates") as show:
-        from lstmsim.capacity import saturate
+        from lstmsim.traffic.saturate import saturate
 
         found = saturate(
             scenario, bound_ms, low=low, high=high, tolerance=tolerance, overrides=overrides, progress=show

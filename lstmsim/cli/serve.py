@@ -11,7 +11,7 @@ import click
 from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, write_json
 
 if TYPE_CHECKING:
-    from lstmsim.streaming import Row, Served
+    from lstmsim.traffic.stream import Row, Served
 
 __all__ = ["command"]
 
@@ -45,7 +45,7 @@ def command(
     check_suffix("--csv", csv_path, (".csv",))
     check_outputs({"--json": json_path, "--csv": csv_path}, inputs=[scenario])
     with progress("serving requests") as show, _rows_to(csv_path) as rows:
-        from lstmsim.streaming import serve
+        from lstmsim.traffic.stream import serve
 
         found = serve(scenario, requests=requests, overrides=overrides, rows=rows, progress=show)
     if json_path is not None:

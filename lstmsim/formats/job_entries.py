@@ -24,7 +24,7 @@ from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
-__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "job_templates", "unique_names"]
+__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "job_templates", "tenant_names", "unique_names"]
 
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
@@ -144,6 +144,7 @@ def build_jobs(document: Document, order: ScenarioFile, models: list[Model], arr
 def job_templates(document: Document, order: ScenarioFile, models: list[Model]) -> tuple[Job, ...]:
     """One job for each entry of a file without mistakes, as it would come at cycle 0; names may be equal."""
     jobs: list[Job] = []
+    tenants = tenant_names([entry.name or model.name for entry, model in zip(order.jobs, models, strict=True)])
     for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
         steps = entry.steps or entry.model.steps or 1
         inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
@@ -166,6 +167,7 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
             affinity=order.placement == "affinity",
             queue_limit=entry.queue_limit,
             patience=entry.patience,
+            tenant=tenants[index],
         )
         jobs.append(job)
     return tuple(jobs)
@@ -180,6 +182,20 @@ def _coming(entries: list[JobEntry], names: list[str], arrivals: JobArrivals) ->
         named[name] += 1
         first += len(found[-1])
     return found
+
+
+def tenant_names(names: list[str]) -> list[str]:
+    """The names of entries as tenants: those that occur more than once get a number each.
+
+    >>> tenant_names(["a", "b", "a"])
+    ['a #1', 'b', 'a #2']
+    """
+    times, place = Counter(names), Counter[str]()
+    unique = []
+    for name in names:
+        place[name] += 1
+        unique.append(f"{name} #{place[name]}" if times[name] > 1 else name)
+    return unique
 
 
 def unique_names(names: list[str]) -> list[str]:

@@ -20,7 +20,17 @@ from lstmsim.workload.scenario import Chip, Job, Scenario
 __all__ = ["loads_again", "resolved_text"]
 
 #: Keys of a job that stand elsewhere in a file, or not in every job.
-_NOT_PLAIN = ("name", "model", "arrival", "inputs", "after", *("dispatch", "preempts", "affinity"), "cores", "split")
+_NOT_PLAIN = (
+    "name",
+    "model",
+    "arrival",
+    "inputs",
+    "after",
+    "tenant",
+    *("dispatch", "preempts", "affinity"),
+    "cores",
+    "split",
+)
 
 #: Keys of a chip that hold more than a plain value.
 _PARTS = ("cores", "sources", "memory", "exchange")

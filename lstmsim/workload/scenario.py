@@ -74,7 +74,8 @@ class Job:
     wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that asks for them; if it
     `preempts`, a running job of a larger rank gives up its thread at the next step. `affinity`: it prefers a core that
     holds its weights. It is turned away if `queue_limit` jobs stand before it when it comes, or if it has waited more
-    than `patience` cycles when its turn comes.
+    than `patience` cycles when its turn comes. `tenant`: the entry of the scenario that it belongs to, by which
+    requests are counted; no cycle depends on it.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -99,6 +100,7 @@ class Job:
     affinity: bool = False
     queue_limit: int | None = None
     patience: int | None = None
+    tenant: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         least = {"steps": 1, "arrival": 0, "frame_interval": 0, "batch": 1}

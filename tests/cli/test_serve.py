@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lstmsim import serve
 from lstmsim.api import run, serving
 from lstmsim.serving.text import serving_json, serving_text
-from lstmsim.streaming import Row
+from lstmsim.traffic.stream import Row
 from tests.cli.runner import call
 
 POISSON = {"kind": "poisson", "rate_per_second": 2_000_000}
