@@ -49,8 +49,8 @@ NUMBERS = (
 _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
-#: What a job is to the simulation, beside its model: not its name, and not the file with its numbers.
-_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in ("name", "model", "inputs"))
+#: What a job is to the simulation, beside its model: not its names, and not the file with its numbers.
+_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in ("name", "model", "inputs", "tenant"))
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_every_key_of_a_preset_is_written_out(preset: str) -> None:
     assert {each.name for each in fields(core)} <= set(data["chip"]["cores"][0])
     assert data["chip"]["cores"][0]["latency"] == asdict(core.latency)
     whole = {"dispatch", "preempts", "affinity"}
-    assert {each.name for each in fields(Job)} - {"inputs", "after", *whole} <= set(data["jobs"][0])
+    assert {each.name for each in fields(Job)} - {"inputs", "after", "tenant", *whole} <= set(data["jobs"][0])
     assert {"dispatch", "preemption", "placement"} <= set(data)
     assert data["precision"] == asdict(scenario.precision)
     assert data["chip"]["sources"]
