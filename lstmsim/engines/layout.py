@@ -74,7 +74,11 @@ S_GROUP, S_CORE, S_UNIT, S_CONTEXT, S_STREAM, S_PHASE, S_BUFFER, S_TASKS = 7, 8,
 ARRIVED, S_COMING, COMING = 15, 16, 17
 #: PASS: how often tasks were admitted; EPOCHS: the last epoch given to a thread; STAMPS: the last use of a content.
 #: MORE: more tasks will come than are known; the loop comes back when the last of those that are has come.
-S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, MORE, S_HEAD = 18, 19, 20, 21, 22, 23, 24
+S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, MORE = 18, 19, 20, 21, 22, 23
+#: S_LEAVING, LEAVING: heap of tasks whose patience will end while they wait, how many; S_ENTRY, S_LEAVING_ENTRY: per
+#: task where it is in the heap of those that come or wait, and in that one; LOOK: a cycle in which tasks that wait are
+#: looked at again, whatever happens.
+S_LEAVING, LEAVING, S_ENTRY, S_LEAVING_ENTRY, LOOK, S_HEAD = 24, 25, 26, 27, 28, 29
 
 # --- S: records ---
 #: A group: where the first of its tasks that wait is, and how many (new ones: a heap; paused ones: a list); BLOCKED:

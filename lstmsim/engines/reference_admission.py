@@ -30,6 +30,11 @@ class Waiting:
         """Its place in the order in which waiting tasks are looked at."""
         return self.rank, self.arrived, self.number
 
+    def tired(self, now: int) -> bool:
+        """Whether it has waited longer than its patience lets it; who has run once has no patience any more."""
+        patience = self.task.patience
+        return self.paused_at is None and patience is not None and now - self.arrived > patience
+
 
 @dataclass
 class Memory:

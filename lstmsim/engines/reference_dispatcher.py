@@ -66,18 +66,25 @@ class Dispatcher(Clockwork):
         if not self.knocked.triggered:
             self.knocked.succeed()
 
+    def knock_in(self, cycles: int) -> None:
+        """Tell the dispatcher at a later cycle to look again."""
+        timer = self.env.timeout(cycles)
+        timer.callbacks.append(lambda _: self.knock())
+
     def dispatcher(self) -> Process:
         """Hands waiting tasks to free contexts, once a cycle and after all effects."""
         while True:
             yield self.knocked
             yield self.phase_of_cycle(ADMISSION)
-            self.knocked = self.env.event()
             self.let_go()
+            self.give_up()
             self.let_in()
             self.admit()
-            while self.newcomers:  # they follow one that was turned away in this cycle
+            while self.newcomers:  # they follow one that found its queue full in this cycle
                 self.let_in()
                 self.admit()
+            # whoever knocked meanwhile has been heard
+            self.knocked = self.env.event()
 
     def let_go(self) -> None:
         """Those who have finished in this cycle use their contents no more, in the order of their cores and threads."""
@@ -85,6 +92,12 @@ class Dispatcher(Clockwork):
             for core in dict.fromkeys(core for core, _ in thread.seats):
                 self.memories[core].leave(thread.task.content)
         self.left = []
+
+    def give_up(self) -> None:
+        """Those who have waited longer than their patience lets them leave, before anyone who comes is counted."""
+        for each in [each for each in self.waiting if each.tired(self.now)]:
+            self.waiting.remove(each)
+            self.turn_away(each)
 
     def let_in(self) -> None:
         """Those who have come begin to wait, or are turned away; those who follow others come last."""
@@ -98,25 +111,26 @@ class Dispatcher(Clockwork):
                 self.turn_away(each)
             else:
                 self.waiting.append(each)
+                if task.patience is not None:
+                    self.knock_in(task.patience + 1)
 
     def admit(self) -> None:
-        """Place whoever finds a place, in order; who finds none keeps the others off its cores."""
+        """Place whoever finds a place, in order; who finds none keeps the others off its cores, and asks another to
+        pause if nobody comes any more in this cycle."""
         kept: set[int] = set()
+        asking = not self.newcomers
         for each in sorted(self.waiting, key=lambda each: each.turn):
             place = best_place(each, self.contexts, self.memories, kept)
             if place is None:
-                victim = asked_to_pause(each, self.contexts, kept) if each.task.preempts else None
+                victim = asked_to_pause(each, self.contexts, kept) if asking and each.task.preempts else None
                 if victim is not None:
                     self.stop(victim)
+                    self.knock_in(1)  # it may just finish, and another one may have to be asked
                 cores = {core for place in each.places for core in place}
                 kept.update(core for core in cores if not self.program.cores[core].shared)
                 continue
             self.waiting.remove(each)
-            patience = each.task.patience
-            if each.paused_at is None and patience is not None and self.now - each.arrived > patience:
-                self.turn_away(each)
-            else:
-                self.place(each, place)
+            self.place(each, place)
 
     def turn_away(self, each: Waiting) -> None:
         """A task leaves without having run."""

@@ -66,6 +66,7 @@ from lstmsim.engines.layout import (
     S_CONTEXT_SIZE,
     S_CORE,
     S_CORE_SIZE,
+    S_ENTRY,
     S_PHASE,
     S_PHASE_SIZE,
     S_STREAM_SIZE,
@@ -218,7 +219,7 @@ def finish(T: Any, S: Any, x: int, core: int, thread: int, now: int) -> None:
     t = T[T_TASK] + task * T_TASK_SIZE
     for follower in range(T[t + FOLLOW0], T[t + FOLLOW0] + T[t + FOLLOWS]):
         release = now + T[T[T_TASK] + T[follower] * T_TASK_SIZE + RELEASE]
-        push(S, S[S_COMING], S[COMING], release, 0, T[follower])
+        push(S, S[S_COMING], S[COMING], S[S_ENTRY], release, 0, T[follower])
         S[COMING] += 1
     S[FINISHED] += 1
     content = T[T[t + TRAIT] + CONTENT]
