@@ -50,18 +50,40 @@ def test_the_worked_example_of_section_9() -> None:
     assert [[start for start, _ in issues(trace, core, 2)] for core in (0, 1)] == [[55, 115], [55, 116]]
 
 
-def test_a_narrow_link_sends_as_fast_as_it_can_without_gaps() -> None:
-    # 16 units in blocks of 4 over 2 cores, one unit a turn in the tail: the link, twice as wide, waits for each block's
-    # last pair, 2 cycles later than its first
-    trace = trace_of(stack(1, 16), 1, (0, 1), "rows", SMALL, width=2, tail_width=1)
-    tails = [start for start, _ in issues(trace, 0, 1)]
-    assert [start for start, _ in issues(trace, 0, 2)] == [start + 36 + 2 for start in tails]
+def test_elements_leave_as_they_come_out_of_the_tail() -> None:
+    # 16 units in blocks of 4 over 2 cores, one unit a turn in the tail: the link takes one a cycle, however wide it is
+    for width in (1, 2, 3, 64):
+        trace = trace_of(stack(1, 16), 1, (0, 1), "rows", SMALL, width=width, tail_width=1)
+        tails = [start for start, _ in issues(trace, 0, 1)]
+        assert [start for start, _ in issues(trace, 0, 2)] == [start + 36 for start in tails]
+        # the last of 4 turns on the link, then its latency
+        assert trace.makespan_cycles == tails[-1] + 36 + 3 + 8
     # four times as narrow as the tail: each block waits for the one before it
     trace = trace_of(stack(1, 16), 1, (0, 1), "rows", SMALL, width=1, tail_width=4)
     tails = [start for start, _ in issues(trace, 0, 1)]
     first, second = (start for start, _ in issues(trace, 0, 2))
     assert (first, second) == (tails[0] + 36, max(tails[1] + 36, first + 4))
     assert trace.makespan_cycles == second + 3 + 8
+
+
+def test_a_wider_link_is_never_slower() -> None:
+    """Four of 16k, one lstm-512: each member has one block of 128 units, two turns of the tail."""
+    quarter = {"npe": 16384, "ep": 16, "vp": 1024}
+    ends = [cycles(stack(1, 512), 25, (0, 1, 2, 3), "rows", quarter, width=width) for width in (16, 48, 64, 65, 128)]
+    assert ends[0] > ends[1] > ends[2] == ends[3] == ends[4]
+
+
+def test_threads_that_share_a_core_may_change_their_order() -> None:
+    """Section 9.5 promises nothing here: what arrives sooner is worked on sooner, and something else later."""
+    sizes = [8, 6, 2, 16, 8, 16]
+    names = ("gru", "lstm", "lstm", "rnn", "gru-lbr0")
+    layers = tuple(Layer(cell(name), sizes[at + 1], sizes[at]) for at, name in enumerate(names))
+    core = {"npe": 64, "ep": 4, "vp": 4, "tail_width": 4, "accumulator_banks": 1}
+    ends = [
+        cycles(Model("m", layers), 2, (1, 1, 1, 0, 1), "layers", core, latency_cycles=0, width=width)
+        for width in (2, 16)
+    ]
+    assert ends == [1336, 1346]
 
 
 def test_rows_win_where_the_matrix_is_large_and_lose_where_it_is_small() -> None:
