@@ -193,9 +193,10 @@ def _settings(core: ColumnCore) -> dict[str, int | str]:
 class Exchange:
     """How h goes from a core to the others of a job that is split: each core has a link of its own to all of them.
 
-    `width`: elements that the link takes in a cycle, of those that are there (default: an assumption, because it is what
-    the tail unit gives in a cycle by default). `latency_cycles`: from an element's turn on the link until it is visible on every other core
-    (default: an assumption, because a write, a few registers across a die and a read take about that).
+    `width`: elements that the link takes in a cycle, of those that are there (default: an assumption, because it is
+    what the tail unit gives in a cycle by default). `latency_cycles`: from an element's turn on the link until it is
+    visible on every other core (default: an assumption, because a write, a few registers across a die and a read take
+    about that).
 
     >>> Exchange(width=0).mistakes(), Exchange(latency_cycles=0).visible_cycles
     ([('width', 'must be at least 1, got 0')], 1)

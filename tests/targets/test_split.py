@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -182,8 +183,6 @@ REFUSED = [
     ("rows", stack(1, 3), (0, 1, 2, 3), "layer 0 has 3 hidden units for 4 cores"),
     ("rows", stack(1, 999), (*range(4), *range(5, 258)), "at most 256 cores"),
     ("rows", stack(1, 8), (0, 0), "names core 0 twice"),
-    ("rows", stack(1, 8), (0,), "needs at least two entries in `cores`, got 1"),
-    ("layers", stack(2, 8), (0,), "needs at least two entries in `cores`, got 1"),
     ("layers", stack(2, 8), (0, 1, 2), "3 members for 2 layers"),
     ("layers", stack(3, 8), (0, 0, 0), "takes 3 threads of core 0, which has 2"),
     ("layers", Model("m", (Layer(LSTM, 8, 8, True), Layer(LSTM, 8, 16))), (0, 1), "layer 0 is bidirectional"),
@@ -199,6 +198,19 @@ def test_what_cannot_be_split_so(split: str, model: Model, cores: tuple[int, ...
     chip = ColumnNpu("c", 260, (*(core,) * 4, ColumnCore(npe=64, ep=4, vp=8), *(core,) * 253))
     with pytest.raises(InputError, match=text):
         lower(chip, [Job("j", model, 2, cores=cores, split=split)])
+
+
+@pytest.mark.parametrize("split", ["rows", "layers"])
+@pytest.mark.parametrize("model", [stack(2, 8), stack(1, 8, name="lstm-layernorm"), stack(3, 8, "step")])
+def test_one_core_splits_nothing(split: str, model: Model) -> None:
+    core = ColumnCore(**SMALL, threads=2)
+    order: dict[str, Any] = {"dispatch": "priority", "preempts": True}
+    for cores, named in ((1, None), (3, (2,))):
+        chip = ColumnNpu("c", 260, (core,) * cores)
+        plain = [Job("a", model, 3, cores=named), Job("b", model, 3, 40, cores=named, priority=1, **order)]
+        program = lower(chip, [replace(job, split=split) for job in plain])
+        assert program == lower(chip, plain)
+        assert len(program.cores[0].units) == 2
 
 
 def test_shares_may_fit_where_the_whole_does_not() -> None:
