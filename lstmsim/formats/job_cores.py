@@ -54,7 +54,7 @@ def runnable_cores(
     if not cores.known or any(each >= len(cores.cores) or cores.cores[each] is None for each in indexes):
         return []
     allowed = {core: index for index in reversed(indexes) if (core := cores.cores[index]) is not None}
-    if entry.split is not None:
+    if entry.split is not None and len(indexes) > 1:
         return _split_cores(document, path, entry, model, list(allowed), len(indexes))
     for core in allowed:
         if (core, model) not in refusals:

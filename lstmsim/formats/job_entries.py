@@ -80,8 +80,8 @@ def check_jobs(
 
 def _per_step(entry: JobEntry, model: Model, cores: Cores, runnable: list[AnyCore]) -> int:
     """A bound on the operations of one step, wherever the job runs."""
-    if entry.split is not None and isinstance(runnable[0], ColumnCore):
-        members = len(named_cores(entry) or cores.cores)
+    members = len(named_cores(entry) or cores.cores)
+    if entry.split is not None and members > 1 and isinstance(runnable[0], ColumnCore):
         return split_operations_per_step(model, runnable[0], entry.split, members)
     return max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
 
@@ -163,7 +163,7 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
             priority=entry.priority,
             deadline=entry.deadline,
             dispatch=order.dispatch,
-            preempts=order.preemption and entry.split is None,
+            preempts=order.preemption,
             affinity=order.placement == "affinity",
             queue_limit=entry.queue_limit,
             patience=entry.patience,

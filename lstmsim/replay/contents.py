@@ -78,7 +78,7 @@ def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
     for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
         if seats.ran(number) and task.content is None:
             cores = tuple(seats.core(number, member) for member in seats.members[number])
-            alike[id(job.model), job.split, cores] = job, cores
+            alike[id(job.model), job.split, cores] = job.settled(len(chip.cores)), cores
     used = [0] * len(chip.cores)
     for model, split, cores in dict.fromkeys((job.model, job.split, cores) for job, cores in alike.values()):
         weights = share_weights(model, split, cores) if split else model.macs_per_step

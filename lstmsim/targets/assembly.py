@@ -81,7 +81,7 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
         text = f"there is no core {unknown[0]}; the chip has {len(cores)} (0 to {len(cores) - 1})"
         raise InputError(Mistake(f"job {job.name}: core", text))
     reasons = [cores[each].refusal(job.model) for each in job.allowed(len(cores))]
-    if None not in reasons and not job.split:
+    if None not in reasons and not job.together(len(cores)):
         raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reasons[0]}"))
 
 
@@ -153,7 +153,9 @@ def assemble(
         task = Task(
             *(job.name, each.variants, each.buffers, each.cores, job.arrival, job.frame_interval),
             *(rank, from_arrival, job.after, each.partners, each.content),
-            *(job.affinity, job.preempts and not each.partners, job.queue_limit, job.patience),
+            # where weights never move, all cores hold them
+            *(job.affinity and each.content is not None, job.preempts and not each.partners),
+            *(job.queue_limit, job.patience),
         )
         tasks.append(task)
     described = machine() if machine else tuple(parts.core(kinds[each], each) for each in cores)

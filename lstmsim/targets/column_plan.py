@@ -136,7 +136,7 @@ class Plan:
             if not there:
                 raise InputError(Mistake(f"job {job.name}", self._no_room(demand)))
             return self._made(job, tuple(there), None)
-        if job.preempts:
+        if job.preempts and not job.split:
             text = "jobs stop others only where all weights stay on the chip, and here they take turns"
             raise InputError(Mistake(f"job {job.name}: preemption", text))
         content = Content(list(self.demands).index(demand.key), self.size(demand))

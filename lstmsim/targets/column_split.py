@@ -102,14 +102,15 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
 
 
 def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> str | None:
-    """Why the model cannot be split so over so many members on cores like this, in a sentence; None if it can.
+    """Why the model cannot be split so over so many members on cores like this, in a sentence; None if it can. Over
+    one member nothing is split.
 
     >>> from lstmsim.workload.cells import cell
     >>> split_refusal(Model("m", (Layer(cell("gru"), 8, 8),)), ColumnCore(npe=64, ep=4, vp=16), "layers", 2)
     'there are 2 members for 1 layer; each needs a layer of its own: name fewer `cores`'
     """
-    if members < 2:
-        return f"split {split!r} needs at least two entries in `cores`, got {members}"
+    if members == 1:
+        return core.refusal(model)
     if members > MAX_MEMBERS:
         return f"at most {MAX_MEMBERS} cores can work on one job here, got {members}"
     if split == "layers":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from lstmsim.errors import InputError, Mistake
@@ -134,7 +134,19 @@ class Job:
 
     def together(self, cores: int) -> tuple[int, ...]:
         """The cores that it takes at once on a chip with so many; empty if it runs on one of those that it may use."""
-        return self.allowed(cores) if self.split else ()
+        allowed = self.allowed(cores)
+        return allowed if self.split and len(allowed) > 1 else ()
+
+    def settled(self, cores: int) -> Job:
+        """The job as a chip with so many cores takes it: what is split over one core is not split.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> from lstmsim.workload.model import Layer
+        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, split="rows")
+        >>> [job.settled(cores).split for cores in (1, 2)]
+        ['', 'rows']
+        """
+        return replace(self, split="") if self.split and not self.together(cores) else self
 
     @property
     def may_leave(self) -> bool:

@@ -126,31 +126,36 @@ class Member(Thread):
 
 @dataclass
 class SplitCore(OracleCore):
-    """A core with a link."""
+    """A core with a link. `sender`: whose block is on it."""
 
     exchange: Exchange = field(default_factory=Exchange)
-    link_free: int = 0
+    sender: Member | None = None
+    gone: int = 0  # elements of that block that have left
     issued: list[tuple[int, int]] = field(default_factory=list)
 
     def link(self, now: int) -> None:
-        """Section 9.5."""
-        width = self.exchange.width
-        waiting = []
-        for number, each in enumerate(self.threads):
-            if isinstance(each, Member) and each.sent < len(each.sendings):
-                visible = each.sendings[each.sent].visible
-                waiting.append((max(at - place // width for place, at in enumerate(visible)), number, each))
-        if waiting and now >= self.link_free:
-            come, _, member = min(waiting, key=lambda each: each[:2])
-            if come <= now:
-                sending = member.sendings[member.sent]
-                member.sent += 1
-                self.link_free = now - (-len(sending.units) // width)
-                for place, unit in enumerate(sending.units):
-                    for seen in member.targets[sending.key[0], sending.name]:
-                        at = now + place // width + max(1, self.exchange.latency_cycles)
-                        seen[sending.key, sending.name, unit] = at
-                        member.through = max(member.through, at)
+        """Section 9.5, element by element: those of the block that are there leave, no more than fit."""
+        if self.sender is None:
+            waiting = []
+            for number, each in enumerate(self.threads):
+                if isinstance(each, Member) and each.sent < len(each.sendings):
+                    waiting.append((each.sendings[each.sent].visible[0], number, each))
+            come, _, first = min(waiting, key=lambda each: each[:2], default=(NEVER, 0, None))
+            if first is None or come > now:
+                return
+            self.sender, self.gone = first, 0
+        member, sending = self.sender, self.sender.sendings[self.sender.sent]
+        there = sum(at <= now for at in sending.visible) - self.gone
+        leaving = min(there, self.exchange.width, self.core.tail_width)
+        at = now + max(1, self.exchange.latency_cycles)
+        for unit in sending.units[self.gone : self.gone + leaving]:
+            for seen in member.targets[sending.key[0], sending.name]:
+                seen[sending.key, sending.name, unit] = at
+                member.through = max(member.through, at)
+        self.gone += leaving
+        if self.gone == len(sending.units):
+            member.sent += 1
+            self.sender = None
 
     def step(self, now: int) -> str:
         name = super().step(now)
