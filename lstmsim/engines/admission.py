@@ -49,6 +49,7 @@ from lstmsim.engines.layout import (
     SEATS,
     SEATS_THERE,
     SHARED,
+    SPREADS,
     SWITCH_SIZE,
     SWITCHES,
     T_CORE,
@@ -67,6 +68,7 @@ from lstmsim.engines.layout import (
 )
 from lstmsim.engines.pausing import ask
 from lstmsim.engines.seating import place
+from lstmsim.engines.spreading import spread
 
 __all__ = ["admit"]
 
@@ -169,7 +171,18 @@ def go_on(T: Any, S: Any, W: Any, p: int, e: int, now: int) -> None:
         W[row], W[row + 1], W[row + 2], W[row + 3] = now, PAUSE_ROW, task, T[T[p + SEAT0]]
         W[row + 4], W[row + 5] = S[e + PAUSED_CONTEXT], S[e + PAUSED_AT]
     came, phase, iteration = S[e + TURN + 1], S[e + PAUSED_PHASE], S[e + PAUSED_ITERATION]
-    place(T, S, W, p, task, S[e + TURN], came, now, phase, iteration)
+    place(T, S, W, p, T[p + SEATS], task, S[e + TURN], came, now, phase, iteration)
+
+
+def start(T: Any, S: Any, W: Any, r: int, p: int, task: int, rank: int, came: int, now: int) -> None:
+    """Admit a task of a group that waits no more, at a place that it has found (p) or on several of its cores."""
+    S[S[S_TASKS] + task * TASK_SIZE + 2] = now
+    members = T[p + SEATS]
+    if T[T[T[T_TASK] + task * T_TASK_SIZE + TRAIT] + SPREADS] > 0:
+        members = spread(T, S, r, task)
+        if members > 1:
+            p = T[r + PLACE0] + T[r + PLACES] * T_PLACE_SIZE
+    place(T, S, W, p, members, task, rank, came, now, 0, 0)
 
 
 def admit(T: Any, S: Any, R: Any, W: Any, now: int) -> None:
@@ -199,8 +212,7 @@ def admit(T: Any, S: Any, R: Any, W: Any, now: int) -> None:
                 if T[trait + PATIENCE] >= 0:
                     remove(S, S[S_LEAVING], S[LEAVING], S[S_LEAVING_ENTRY], task)
                     S[LEAVING] -= 1
-                S[S[S_TASKS] + task * TASK_SIZE + 2] = now
-                place(T, S, W, p, task, rank, came, now, 0, 0)
+                start(T, S, W, r, p, task, rank, came, now)
         group = first_in_turn(T, S)
     if loose:
         bring_back(T, S)

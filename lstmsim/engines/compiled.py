@@ -32,8 +32,9 @@ _ORDER = {
     "naming": ("name_of", "next_change", "account", "take"),
     "issuing": ("choose", "record", "issue", "turn"),
     "pausing": ("movable", "rather", "victim", "note_boundary", "note_halt", "ask", "pause"),
+    "spreading": ("others_wait", "spread", "variant_at", "note_taken"),
     "seating": (*("sit", "prepare", "begin", "note_seat", "place", "finish", "free", "leave"),),
-    "admission": ("best_place", "first_in_turn", "take_out", "hold_back", "bring_back", "go_on", "admit"),
+    "admission": ("best_place", "first_in_turn", "take_out", "hold_back", "bring_back", "go_on", "start", "admit"),
     "arriving": ("turn_away", "give_up", "too_many_wait", "wait", "arrive", "next_look"),
     "loop": ("next_event", "first_finish", "advance", "horizon", "drive"),
 }

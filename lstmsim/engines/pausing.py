@@ -61,6 +61,7 @@ from lstmsim.engines.layout import (
     S_PHASE_SIZE,
     S_STREAM_SIZE,
     SKIPPED,
+    SPREADS,
     STOP_ITERATION,
     STOP_PHASE,
     T_CORE,
@@ -86,7 +87,7 @@ __all__ = ["ask", "pause"]
 def movable(T: Any, S: Any, x: int) -> bool:
     """Whether a thread may be asked to pause at all."""
     trait = T[T[T_TASK] + S[x + TASK] * T_TASK_SIZE + TRAIT]
-    return bool(S[x + ASKED] == 0 and S[x + NEXT] < 0 and T[trait + CONTENT] < 0)
+    return bool(S[x + ASKED] == 0 and S[x + NEXT] < 0 and T[trait + CONTENT] < 0 and T[trait + SPREADS] == 0)
 
 
 def rather(S: Any, x: int, found: int) -> bool:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from lstmsim.engines.reference_admission import Memory, Place, Waiting, asked_to_pause, best_place, too_many_wait
+from lstmsim.engines.reference_admission import (
+    Memory,
+    Place,
+    Waiting,
+    asked_to_pause,
+    best_place,
+    spread_over,
+    too_many_wait,
+)
 from lstmsim.engines.reference_clock import ADMISSION, Clockwork, Process
 from lstmsim.engines.reference_thread import Seat, Thread, stream
 from lstmsim.program.program import Program
@@ -130,7 +138,7 @@ class Dispatcher(Clockwork):
                 kept.update(core for core in cores if not self.program.cores[core].shared)
                 continue
             self.waiting.remove(each)
-            self.place(each, place)
+            self.place(each, spread_over(each, self.waiting, self.contexts) or place)
 
     def turn_away(self, each: Waiting) -> None:
         """A task leaves without having run."""
@@ -140,7 +148,7 @@ class Dispatcher(Clockwork):
     def place(self, each: Waiting, place: Place) -> None:
         """A task takes the lowest free contexts of a place and begins, or goes on."""
         kind, content = self.program.cores[place[0]].kind, each.task.content
-        phases = each.task.phases(kind)
+        phases = each.task.phases(kind, len(place))
         first = each.paused_at or (0, 0)
         loads = 0
         if content is not None and all(self.memories[core].holds(content) for core in place):
@@ -154,7 +162,7 @@ class Dispatcher(Clockwork):
             free = (context for context, seat in enumerate(self.contexts[core]) if seat is None)
             seats.append((core, next(context for context in free if (core, context) not in seats)))
         times = (each.rank, each.arrived, self.now)
-        thread = Thread(each.number, each.task, *times, phases, each.task.slots(kind), tuple(seats), first)
+        thread = Thread(each.number, each.task, *times, phases, each.task.slots(kind, len(place)), tuple(seats), first)
         thread.loads = loads
         for member, (core, context) in enumerate(seats):
             self.contexts[core][context] = Seat(thread, member)
@@ -215,6 +223,8 @@ class Dispatcher(Clockwork):
         else:
             self.left.append(thread)
             times = {"admitted": self.admitted[thread.number], "finish": self.now, "arrived": thread.arrived}
-            self.trace.task(thread.number, core=core, context=context, **times)
+            own = thread.task.cores if thread.task.wide else ()
+            taken = sum(2 ** own.index(core) for core, _ in thread.seats if own)
+            self.trace.task(thread.number, core=core, context=context, **times, taken=taken)
             self.done_with(thread.number)
         self.knock()

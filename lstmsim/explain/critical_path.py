@@ -143,7 +143,7 @@ class _Walk:
             place = index.freer(task, phase, iteration, number)
             freer = index.last_row(task, *place) if place is not None else -1
             if freer >= 0 and index.end[freer] == cycle:
-                buffer = job.slots(index.kind(task))[operation.takes]
+                buffer = job.slots(index.kind(task), index.trace.spread(task))[operation.takes]
                 return self.freed(freer, cycle, buffer.cause)
         return self.admitted(row, task, cycle)
 

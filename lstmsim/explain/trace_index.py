@@ -68,7 +68,7 @@ class TraceIndex:
 
     def phases(self, task: int) -> tuple[Phase, ...]:
         """The phases that the task ran."""
-        return self.program.tasks[task].phases(self.kind(task))
+        return self.program.tasks[task].phases(self.kind(task), self.trace.spread(task))
 
     def kind(self, task: int) -> int:
         """The kind of the core that the task ran on."""
@@ -194,7 +194,7 @@ class TraceIndex:
         phases = self.phases(task)
         buffer = phases[phase].body.operations[operation].takes
         assert buffer is not None
-        slots = self.program.tasks[task].slots(self.kind(task))[buffer].slots
+        slots = self.program.tasks[task].slots(self.kind(task), self.trace.spread(task))[buffer].slots
         takers = [_places([each.takes for each in one.body.operations], buffer) for one in phases]
         before = sum(len(takers[number]) * phases[number].repeat for number in range(phase))
         number = before + iteration * len(takers[phase]) + takers[phase].index(operation) - slots

@@ -78,9 +78,12 @@ def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
     for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
         if seats.ran(number) and task.content is None:
             cores = tuple(seats.core(number, member) for member in seats.members[number])
-            alike[id(job.model), job.split, cores] = job.settled(len(chip.cores)), cores
+            # a job that finds out as it runs how many cores it takes needs its whole model on each
+            for own in [(core,) for core in cores] if job.split == "auto" else [cores]:
+                alike[id(job.model), job.split, own] = job, own
     used = [0] * len(chip.cores)
-    for model, split, cores in dict.fromkeys((job.model, job.split, cores) for job, cores in alike.values()):
+    each = ((job.model, job.split_over(len(cores)), cores) for job, cores in alike.values())
+    for model, split, cores in dict.fromkeys(each):
         weights = share_weights(model, split, cores) if split else model.macs_per_step
         for core in dict.fromkeys(cores):
             used[core] += weights

@@ -152,7 +152,7 @@ def start(
     weights: Streams | None = None,
 ) -> JobWork:
     """A job that came at `arrived`, with its members on these cores: nothing is there but frames and initial states."""
-    core, cut = chip.cores[cores[0]], Cut(job.model, job.split, tuple(cores))
+    core, cut = chip.cores[cores[0]], Cut(job.model, job.split_over(len(cores)), tuple(cores))
     views = {each: Memory() for each in cores}
     works = [Work(job, core, numbers, cut, member, views[on]) for member, on in enumerate(cores)]
     frames = numbers.arithmetic[0][0].encode(numbers.stimulus.x)

@@ -109,7 +109,7 @@ def _collect(
     collector: Collector, scenario: Scenario, dues: dict[int, int], numbers: list[int], own: list[int], table: Any
 ) -> None:
     """Hand requests that are done to the collector."""
-    core, _, start, finish, arrived, _ = np.asarray(table).T
+    core, _, start, finish, arrived, _, taken = np.asarray(table).T
     seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
     collector.add_many(
         numbers,
@@ -118,10 +118,10 @@ def _collect(
         np.where(core < 0, start, finish),
         tenants=[scenario.jobs[entry].model.name for entry in own],
         due=[dues.pop(number, _NEVER) for number in numbers],
-        servers=np.where(core < 0, 0, seats[own]),
+        servers=np.where(core < 0, 0, np.maximum(seats[own], [each.bit_count() for each in taken.tolist()])),
     )
 
 
 def _row(number: int, entry: int, row: list[int], *, jobs: Sequence[Job]) -> Row:
-    core, thread, start, finish, arrived, _ = row
+    core, thread, start, finish, arrived, *_ = row
     return Row(number, jobs[entry].name, core, thread, arrived, start, finish)
