@@ -275,3 +275,58 @@ def scenarios(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Scenari
             )
         )
     return Scenario(ColumnNpu("chip", 260, cores), tuple(jobs))
+
+
+@st.composite
+def preempting_programs(draw: st.DrawFn) -> Program:
+    """Legal programs in which most tasks stop others or are stopped, many at a boundary that is their end; few cores,
+    several threads, and beside them tasks that take several cores at once and keep others off. None gets stuck."""
+    units = tuple(Unit(f"u{n}", draw(st.sampled_from(["coarse", "fine"]))) for n in range(draw(st.integers(1, 2))))
+    count = draw(st.sampled_from([1, 1, 2, 3]))
+    # where all cores are shared, nobody keeps others off
+    shared = draw(st.sampled_from([False, False, False, True]))
+    cores = tuple(Core(0, units, draw(st.sampled_from([1, 2, 2, 3])), shared=shared) for _ in range(count))
+    tasks = [draw(preempting_tasks(number, cores)) for number in range(draw(st.integers(3, 8)))]
+    return Program(cores, tuple(tasks))
+
+
+@st.composite
+def preempting_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...]) -> Task:
+    units = len(cores[0].units)
+    first = sorted(draw(st.sets(st.sampled_from(range(len(cores))), min_size=1)))
+    partners: tuple[tuple[int, ...], ...] = ()
+    # the first ones are there when the urgent ones come
+    early = number < 4
+    if len(first) > 1 and draw(SELDOM):
+        first, partners = first[:1], (tuple(first[1:]),)
+    phases = []
+    for _ in range(draw(st.integers(1, 2))):
+        operations = []
+        for index in range(draw(st.integers(1, 2))):
+            lag = draw(st.integers(0 if index else 1, 1))
+            need = Dependence(0, draw(st.integers(1, 20)), lag=lag)
+            cycles = draw(st.integers(1, 6))
+            operations.append(
+                Operation(
+                    unit=draw(st.integers(0, units - 1)),
+                    cycles=cycles,
+                    count=draw(st.sampled_from([1, 1, 2, 8])),
+                    needs=draw(st.sampled_from([(), (need,)])),
+                    result_cycles=cycles + draw(SMALL),
+                )
+            )
+        phases.append(Phase(Body(tuple(operations)), draw(st.sampled_from([1, 8] if early else [1, 1, 2, 4]))))
+    return Task(
+        name=f"t{number}",
+        variants=((0, tuple(phases)),),
+        buffers=(),
+        cores=tuple(first),
+        release=draw(st.sampled_from([0, 0, 1] if early else [2, 5, 9, 20])),
+        key=draw(st.sampled_from([0, 0, 1, 2])) - draw(st.sampled_from([0, 2, 3])) * number,
+        key_from_arrival=draw(SELDOM),
+        after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
+        partners=partners,
+        preempts=not partners and draw(st.sampled_from([True, True, True, False])),
+        queue_limit=draw(st.sampled_from([None, None, None, 0, 1])),
+        patience=draw(st.sampled_from([None, None, 0, 3, 15, 40])),
+    )

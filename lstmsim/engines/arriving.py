@@ -124,7 +124,7 @@ def arrive(T: Any, S: Any, now: int, round: int) -> bool:
 
 
 def next_look(T: Any, S: Any) -> int:
-    """The cycle in which tasks that wait are looked at next: one comes or gives up, as far as is known, or it is LOOK."""
+    """When tasks that wait are looked at next, as far as is known: one comes or gives up, or it is LOOK."""
     soonest: int = S[LOOK]
     if S[LEAVING] > 0:
         soonest = min(soonest, S[S[S_LEAVING]])

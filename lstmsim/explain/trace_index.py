@@ -170,6 +170,12 @@ class TraceIndex:
         resumed = (trace.pause("task") == task) & (trace.pause("resumed") == cycle)
         return bool(trace.task("admitted")[task] == cycle or resumed.any())
 
+    def gave_up(self, cycle: int) -> bool:
+        """Whether a task that had waited was turned away at that cycle."""
+        trace = self.trace
+        away = (trace.task("core") < 0) & (trace.task("admitted") == cycle)
+        return bool((away & (trace.task("arrived") < cycle)).any())
+
     def room_for(self, task: int, cycle: int) -> int | None:
         """The row whose results made room for a task at that cycle: the last one of the task that left its context then
         or, where none did, of one that left or paused anywhere; or what brought the content that it waited for."""

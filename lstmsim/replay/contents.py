@@ -99,9 +99,9 @@ def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...
     events: list[tuple[int, ...]] = []
     rounds: list[int] = []
     for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
-        # who follows one that was turned away in this cycle is looked at after all others
-        before = task.after
-        follows = before is not None and not seats.ran(before) and trace.task("admitted")[before] == arrived == admitted
+        # who follows one that found its queue full in this cycle is looked at after all others
+        before, came = task.after, trace.task("arrived")
+        follows = before is not None and not seats.ran(before) and came[before] == arrived == admitted
         rounds.append(rounds[before] + 1 if before is not None and follows else 0)
         if task.content is None or core < 0:
             continue

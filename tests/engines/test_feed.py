@@ -13,7 +13,7 @@ from lstmsim import engines
 from lstmsim.engines.feed import Coming, Feed
 from lstmsim.errors import DeadlockError, InputError
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
-from tests.strategies import joint_programs, programs
+from tests.strategies import joint_programs, preempting_programs, programs
 
 
 def one_task(count: int = 5) -> Program:
@@ -21,8 +21,8 @@ def one_task(count: int = 5) -> Program:
     return Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, phases),), (), (0,)),))
 
 
-@settings(max_examples=80)
-@given(st.one_of(programs(), joint_programs()), st.data())
+@settings(max_examples=100)
+@given(st.one_of(programs(), joint_programs(), preempting_programs()), st.data())
 def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject) -> None:
     templates = tuple(replace(task, after=None) for task in program.tasks)
     order = data.draw(st.lists(st.sampled_from(range(len(templates))), min_size=1, max_size=25))
