@@ -10,6 +10,7 @@ in HdrHistogram by G. Tene); a percentile is the middle of its bucket.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -165,11 +166,22 @@ class Series:
             self._batches[-1].add(values[:room])
             values = values[room:]
 
-    def distribution(self, warmup: int, confidence: float = 0.95) -> Distribution:
-        """Mean and percentiles of all but the first `warmup` numbers (those that are gone already, once summarized)."""
+    def distribution(
+        self,
+        warmup: int,
+        confidence: float = 0.95,
+        *,
+        relaxation: float = 1.0,
+        percentiles: Sequence[float] = PERCENTILES,
+    ) -> Distribution:
+        """Mean and percentiles of all but the first `warmup` numbers (those that are gone already, once summarized).
+
+        `relaxation`: about how many of these numbers pass until what they measure has forgotten its past, at least 1.
+        `percentiles`: which ones, between 0 and 100.
+        """
         if self._batches is None:
-            return _of_values(self.values[warmup:], confidence)
-        return _of_histograms(self._batches, self._batch_size, self._max, confidence)
+            return _of_values(self.values[warmup:], confidence, percentiles)
+        return _of_histograms(self._batches, self._batch_size, self._max, confidence, percentiles)
 
 
 def sum_of(values: Ints) -> int:
@@ -181,26 +193,28 @@ def sum_of(values: Ints) -> int:
     return (int((values >> 31).sum()) << 31) + int((values & (2**31 - 1)).sum())
 
 
-def _of_values(values: Ints, confidence: float) -> Distribution:
+def _of_values(values: Ints, confidence: float, wanted: Sequence[float]) -> Distribution:
     ordered, size = np.sort(values), len(values) // BATCHES
     batches = values[: size * BATCHES].reshape(BATCHES, size)
     sums = [sum_of(batch) for batch in batches]
     mean = batch_interval(sum_of(values) / len(values), [each / size for each in sums] if size else [], confidence)
     rows = np.sort(batches, axis=1)
     percentiles = {}
-    for percent in PERCENTILES:
+    for percent in wanted:
         known = [_percentile(row, percent) for row in rows] if _telling(size, percent) else []
         percentiles[percent] = batch_interval(_percentile(ordered, percent), known, confidence)
     return Distribution(len(values), mean, percentiles, int(ordered[-1]), True)
 
 
-def _of_histograms(batches: list[Histogram], size: int, most: int, confidence: float) -> Distribution:
+def _of_histograms(
+    batches: list[Histogram], size: int, most: int, confidence: float, wanted: Sequence[float]
+) -> Distribution:
     whole, full = Histogram(), [each for each in batches if each.requests == size]
     for each in batches:
         whole.join(each)
     mean = batch_interval(whole.total / whole.requests, [each.total / size for each in full], confidence)
     percentiles = {}
-    for percent in PERCENTILES:
+    for percent in wanted:
         known = [each.percentile(percent) for each in full] if _telling(size, percent) else []
         percentiles[percent] = batch_interval(whole.percentile(percent), known, confidence)
     return Distribution(whole.requests, mean, percentiles, most, False)

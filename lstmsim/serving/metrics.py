@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.serving.arrivals import MAX_CYCLE, positive
 from lstmsim.serving.latencies import KEPT, Series, sum_of
+from lstmsim.serving.load import Load
 from lstmsim.serving.population import Population
 from lstmsim.serving.result import Little, Serving, Tenant
 from lstmsim.serving.statistics import Warmup, warmup_of
@@ -237,8 +238,8 @@ class Collector:
         self._population.apply(*self._changes[:, past])
         self._changes = self._changes[:, ~past]
 
-    def result(self, confidence: float = 0.95) -> Serving:
-        """What all requests amount to; nothing can be added after that.
+    def result(self, confidence: float = 0.95, *, load: Load | None = None) -> Serving:
+        """What all requests amount to; nothing can be added after that. `load`: what they asked of the machine.
 
         `InputError` if there are none, or if one of the numbers below the highest is missing.
         """
@@ -255,6 +256,7 @@ class Collector:
             text = f"leaves out {warmup.requests} requests of {self._requests}"
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         span, came = swept.now - swept.first_cycle, self._requests + self._away
+        relaxation = 1.0 if load is None else load.relaxation
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -264,8 +266,8 @@ class Collector:
             last_finish=self._last_finish,
             service_cycles=self._taken,
             warmup=warmup,
-            latency=self._latency.distribution(warmup.requests, confidence),
-            wait=self._wait.distribution(warmup.requests, confidence),
+            latency=self._latency.distribution(warmup.requests, confidence, relaxation=relaxation),
+            wait=self._wait.distribution(warmup.requests, confidence, relaxation=relaxation),
             little=Little(swept.waiting_area + swept.running_area, self._sojourn, came, span),
             little_waiting=Little(swept.waiting_area, self._waited, came, span),
             most_waiting=swept.most_waiting,
@@ -274,4 +276,6 @@ class Collector:
             tenants={name: Tenant(name, **counts) for name, counts in sorted(self._tenants.items())},
             memory_requests=self._most_ahead,
             turned_away=self._away,
+            load=load,
+            verdict="unstable" if load is not None and not load.stable else "too few",
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lstmsim.serving.latencies import Distribution
+from lstmsim.serving.load import Load
 from lstmsim.serving.population import Window
 from lstmsim.serving.statistics import Warmup, jain
 
@@ -82,6 +83,8 @@ class Serving:
     never start, who are in the system until then. `waiting`, `inside`: see `Little`, for the queue and the system; a
     request that is paused waits again. `service_cycles`: of all servers.
     `memory_requests`: the most requests that had to be remembered at once because an earlier one was not finished.
+    `load`: what was asked of the machine; None where requests do not come by themselves (clients ask, or all come at
+    once), or where nobody has said. `verdict`: a key of `lstmsim.serving.load.VERDICTS`.
     """
 
     frequency_mhz: float
@@ -102,6 +105,8 @@ class Serving:
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
     memory_requests: int = 0
     turned_away: int = 0
+    load: Load | None = None
+    verdict: str = "too few"
 
     @property
     def span_cycles(self) -> int:
