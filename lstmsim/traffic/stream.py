@@ -15,6 +15,8 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.requests import Requests, load_requests
 from lstmsim.serving.metrics import Collector
 from lstmsim.serving.result import Serving
+from lstmsim.serving.run_requests import coarse_cores, entries_of
+from lstmsim.traffic.alone import Alones
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.scenario import Job, Scenario
 
@@ -74,10 +76,16 @@ def serve(
     program = targets.lower(chip, jobs)
     dues: dict[int, int] = {}
     feed = Feed(program, _coming(found, dues), window=window)
-    collector = Collector(chip.frequency_mhz, sum(core.contexts for core in program.cores if not core.shared))
+    alones = Alones(chip)
+    collector = Collector(
+        chip.frequency_mhz,
+        sum(core.contexts for core in program.cores if not core.shared),
+        entries=entries_of(jobs),
+        coarse=coarse_cores(chip),
+    )
     done = 0
     for numbers, own, table in feed.results():
-        _collect(collector, found.scenario, dues, numbers.tolist(), own.tolist(), table)
+        _collect(collector, found.scenario, alones, dues, numbers.tolist(), own.tolist(), table)
         done += len(numbers)
         if rows is not None:
             rows([_row(*each, jobs=jobs) for each in zip(numbers.tolist(), own.tolist(), table.tolist(), strict=True)])
@@ -106,19 +114,29 @@ def _coming(found: Requests, dues: dict[int, int]) -> Iterator[Coming]:
 
 
 def _collect(
-    collector: Collector, scenario: Scenario, dues: dict[int, int], numbers: list[int], own: list[int], table: Any
+    collector: Collector,
+    scenario: Scenario,
+    alones: Alones,
+    dues: dict[int, int],
+    numbers: list[int],
+    own: list[int],
+    table: Any,
 ) -> None:
     """Hand requests that are done to the collector."""
     core, _, start, finish, arrived, _ = np.asarray(table).T
+    alone = [alones(scenario.jobs[entry]) for entry in own]
     seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
     collector.add_many(
         numbers,
         arrived,
         start,
         np.where(core < 0, start, finish),
-        tenants=[scenario.jobs[entry].model.name for entry in own],
+        tenants=[scenario.jobs[entry].tenant for entry in own],
         due=[dues.pop(number, _NEVER) for number in numbers],
         servers=np.where(core < 0, 0, seats[own]),
+        alone=[each.latency_cycles for each in alone],
+        cores=core,
+        stalls=[each.stalls for each in alone],
     )
 
 
