@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.serving.arrivals import MAX_CYCLE, positive
-from lstmsim.serving.latencies import KEPT, Series, sum_of
-from lstmsim.serving.load import Load
+from lstmsim.serving.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
+from lstmsim.serving.load import Load, relaxation_of, verdict_of
 from lstmsim.serving.population import Population
 from lstmsim.serving.result import ClosedWindow, Entry, Little, Serving
 from lstmsim.serving.sharing import Sharing
@@ -29,6 +29,8 @@ Ints = NDArray[np.int64]
 
 #: Requests that are added one by one are gone through this many at a time.
 _CHUNK = 4096
+#: Fewest latencies that are looked at on the way.
+LEAST_SHOWN = 100
 
 
 class Collector:
@@ -259,8 +261,30 @@ class Collector:
         self._population.apply(*self._changes[:, past])
         self._changes = self._changes[:, ~past]
 
-    def result(self, confidence: float = 0.95, *, load: Load | None = None) -> Serving:
-        """What all requests amount to; nothing can be added after that. `load`: what they asked of the machine.
+    def latency_so_far(
+        self, load: Load | None, *, confidence: float = 0.95, percentiles: Sequence[float] = PERCENTILES
+    ) -> Distribution | None:
+        """The latencies of those that have finished, if there are any; more may be added after that."""
+        self._flush()
+        if self._latency.count < LEAST_SHOWN:
+            return None
+        warmup = self._warmup or Warmup("the first tenth", self._latency.count // 10, None)
+        relaxation = None if load is None else load.relaxation
+        return self._latency.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
+
+    def result(
+        self,
+        confidence: float = 0.95,
+        *,
+        load: Load | None = None,
+        clients: int = 0,
+        steady: bool = True,
+        percentiles: Sequence[float] = PERCENTILES,
+    ) -> Serving:
+        """What all requests amount to; nothing can be added after that.
+
+        `load`: what they asked of the machine, `clients`: how many ask in a closed loop, `steady`: whether they come as
+        a process that goes on: what the intervals and the verdict need to know. `percentiles`: those of the latencies.
 
         `InputError` if there are none, or if one of the numbers below the highest is missing.
         """
@@ -277,9 +301,13 @@ class Collector:
             text = f"leaves out {warmup.requests} requests of {self._requests}"
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         span, came = swept.now - swept.first_cycle, self._requests + self._away
-        relaxation = 1.0 if load is None else load.relaxation
-        latency = self._latency.distribution(warmup.requests, confidence, relaxation=relaxation)
-        wait = self._wait.distribution(warmup.requests, confidence, relaxation=relaxation)
+        taken = self._taken / (self.servers * span) if span else 0.0
+        relaxation = relaxation_of(load, came, clients=clients, steady=steady, utilization=taken)
+        latency, wait = (
+            each.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
+            for each in (self._latency, self._wait)
+        )
+        grows = relaxation is not None and self._latency.grows(warmup.requests, relaxation)
         counting = self._last_finish - swept.first_cycle if self._window is None else self._window.span_cycles
         return Serving(
             frequency_mhz=self.frequency_mhz,
@@ -310,5 +338,5 @@ class Collector:
             memory_requests=self._most_ahead,
             turned_away=self._away,
             load=load,
-            verdict="unstable" if load is not None and not load.stable else "too few",
+            verdict=verdict_of(load, steady=steady, grows=grows, told=latency.mean.half_width is not None),
         )
