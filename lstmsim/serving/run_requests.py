@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from lstmsim.metrics.report import JobReport, Report, TurnedAway
 from lstmsim.program.program import Program
+from lstmsim.serving.latencies import PERCENTILES
+from lstmsim.serving.load import Traffic
 from lstmsim.serving.metrics import Collector
 from lstmsim.serving.result import ClosedWindow, Entry, Serving
 from lstmsim.workload.scenario import Chip, Job, Scenario
@@ -23,10 +25,14 @@ def collect(
     report: Report,
     pauses: NDArray[np.int64] | None = None,
     alone: Sequence[tuple[int, bool]] | None = None,
+    *,
+    traffic: Traffic | None = None,
+    percentiles: Sequence[float] = PERCENTILES,
 ) -> Serving:
     """Rates, latencies, queues, misses and slowdowns, by tenant; `pauses` as in `Trace.pauses` (None: no job was
     preempted). `alone`: of each job, its latency alone on the chip, and whether it ever stalls; None: unknown, then
-    there are no slowdowns."""
+    there are no slowdowns. `traffic`: what comes to the machine; None: unknown, and there is no load. `percentiles`: of
+    latencies and waits."""
     gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for task, _, _, paused, resumed in [] if pauses is None else pauses.tolist():
         gaps[task].append((paused, resumed))
@@ -62,7 +68,8 @@ def collect(
             core=job.core,
             stalls=stalls,
         )
-    return collector.result()
+    asked = traffic or Traffic()
+    return collector.result(load=asked.load, clients=asked.clients, steady=asked.steady, percentiles=percentiles)
 
 
 def _tenant(job: Job) -> str:
@@ -89,9 +96,7 @@ def _last_ones(jobs: Sequence[Job]) -> list[int]:
 
     A tenant has clients if one of its jobs comes after another of its own.
     """
-    followed = {
-        job.after for job in jobs if job.after is not None and _tenant(jobs[job.after]) == _tenant(job)
-    }
+    followed = {job.after for job in jobs if job.after is not None and _tenant(jobs[job.after]) == _tenant(job)}
     closed = {_tenant(jobs[number]) for number in followed}
     return [number for number, job in enumerate(jobs) if number not in followed and _tenant(job) in closed]
 
