@@ -1,0 +1,269 @@
+"""Offered load: what a mix of requests asks of a chip per second, against what the chip can do.
+
+Two kinds of parts. Bounds that hold for certain, from each kind of job alone on the idle chip: cycles of the PE arrays
+(no tile issues twice as fast in company), cycles of threads (no job ends sooner in company), cycles of the memory's
+transfers. Jobs that may not use all cores are counted against those that they may use, for each union of such sets of
+cores; the worst one counts. And one measurement, `saturated`: requests of the same mix, all there at once, and how
+fast they start while there is a queue. What threads lose to each other and models that take turns cost is in there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lstmsim import engines, targets
+from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.serving.load import Load, Traffic
+from lstmsim.serving.streams import below
+from lstmsim.traffic.alone import bare, kind_of
+from lstmsim.workload.offer import Offer, estimated_offer
+from lstmsim.workload.scenario import Chip, Job, Scenario
+
+__all__ = ["traffic_of"]
+
+#: Fewest and most requests of the measurement; between them a quarter of those that are asked about.
+LEAST_MEASURED, MOST_MEASURED = 200, 2000
+#: Sets of cores of which all unions are looked at; of more, each by itself and all together.
+MOST_SETS = 8
+#: Lengths of one kind of job that are simulated alone; of more, the shortest and the longest, and a line between.
+MOST_LENGTHS = 4
+_BUSY = CYCLE_NAMES.index("busy")
+
+
+class _Share(NamedTuple):
+    """Jobs that are alike: one of them, how many come per second, and how irregularly."""
+
+    job: Job
+    rate: float
+    variability: float
+
+
+class _Kind(NamedTuple):
+    """The same on a chip: how many a cycle, how irregularly, on which cores; each one's cycles of arrays, of threads,
+    of the memory."""
+
+    rate: float
+    variability: float
+    cores: frozenset[int]
+    arrays: float
+    threads: float
+    memory: float
+
+
+def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
+    """What comes to the chip of a scenario, by the rates of its entries; `requests`: how many are asked about (all).
+
+    Where entries have no rates, because the scenario is not from a file, they are estimated from the arrivals.
+
+    >>> from lstmsim.loading import load_scenario
+    >>> job = {"model": "lstm-512", "steps": 20, "arrival": {"kind": "poisson", "rate_per_second": 203_125}}
+    >>> found = traffic_of(load_scenario({"chip": "column-npu-64k", "jobs": [job]})).load
+    >>> found.parts["PE arrays"], found.bound_per_second <= 406_250
+    (0.5, True)
+    """
+    offers = dict(scenario.offers) or _estimated(scenario)
+    clients = sum(each.clients for each in offers.values())
+    steady = any(each.is_process for each in offers.values())
+    if clients or not steady:
+        return Traffic(None, clients, steady)
+    groups: dict[tuple[Any, ...], list[Job]] = {}
+    number: Counter[str] = Counter()
+    for job in scenario.jobs:
+        if _offer(offers, job).rate_per_second > 0:
+            groups.setdefault((job.tenant, *kind_of(job)), []).append(job)
+            number[job.tenant] += 1
+    mix = tuple(
+        _Share(_plain(jobs[0]), _offer(offers, jobs[0]).rate_per_second * len(jobs) / number[jobs[0].tenant], own)
+        for jobs in groups.values()
+        for own in [_offer(offers, jobs[0]).variability]
+    )
+    asked = len(scenario.jobs) if requests is None else requests
+    load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
+    once = len(scenario.jobs) - number.total()
+    return Traffic(
+        replace(
+            load,
+            estimated=any(offers[tenant].estimated for tenant in number),
+            bounded=all(jobs[0].may_leave for jobs in groups.values()),
+            not_counted=(f"{once:,} request{'s' * (once > 1)} that come{'s' * (once == 1)} once",) if once else (),
+        )
+    )
+
+
+def _offer(offers: Mapping[str, Offer], job: Job) -> Offer:
+    return offers.get(job.tenant, Offer())
+
+
+def _estimated(scenario: Scenario) -> dict[str, Offer]:
+    """By tenant, of jobs that stand for themselves."""
+    if any(job.after is not None for job in scenario.jobs):
+        roots = Counter(job.tenant for job in scenario.jobs if job.after is None)
+        return {tenant: Offer(clients=number) for tenant, number in roots.items()}
+    cycles: dict[str, list[int]] = {}
+    for job in scenario.jobs:
+        cycles.setdefault(job.tenant, []).append(job.arrival)
+    clock = scenario.chip.frequency_mhz
+    return {tenant: estimated_offer(sorted(each), clock) for tenant, each in cycles.items()}
+
+
+def _plain(job: Job) -> Job:
+    """The job by itself, under a name that all of its kind have."""
+    return replace(bare(job), name=job.tenant or job.model.name)
+
+
+@lru_cache(maxsize=64)
+def _load(chip: Chip, mix: tuple[_Share, ...], measured: int) -> Load:
+    program = targets.lower(chip, (mix[0].job,))
+    threads = [core.contexts for core in program.cores if not core.shared]
+    kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
+    parts, cores, relaxation = _bounds(kinds, threads)
+    certain = max(parts.values())
+    rate = sum(share.rate for share in mix)
+    measured = max(measured, 8 * sum(threads))
+    jobs = tuple(share.job for share in mix)
+    total = sum(kind.rate for kind in kinds)
+    shares = tuple(round(kind.rate / total, 9) for kind in kinds)
+    parts["saturated"] = total / _capacity(chip, jobs, shares, tuple(kind.threads for kind in kinds), measured)
+    offered = max(parts.values())
+    if certain < offered < 1:
+        relaxation = max(relaxation, _relaxation(kinds, offered))
+    return Load(
+        offered,
+        parts,
+        rate_per_second=rate,
+        bound_per_second=rate / certain,
+        relaxation=max(1.0, relaxation) if offered < 1 else inf,
+        cores=cores,
+        measured=measured,
+    )
+
+
+def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[float, float, float]]]:
+    """Each kind of the mix with its cycles alone; of many lengths of one job only some are simulated."""
+    lengths: dict[Job, list[int]] = {}
+    for share in mix:
+        lengths.setdefault(replace(share.job, steps=1), []).append(share.job.steps)
+    for share in mix:
+        job, steps = share.job, lengths[replace(share.job, steps=1)]
+        if len(steps) <= MOST_LENGTHS:
+            yield share, _demand(chip, job)
+            continue
+        short, long = min(steps), max(steps)
+        part = (job.steps - short) / (long - short)
+        one, two = (_demand(chip, replace(job, steps=each)) for each in (short, long))
+        arrays, latency, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
+        yield share, (arrays, latency, memory)
+
+
+@lru_cache(maxsize=1024)
+def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
+    """Cycles of arrays, latency, cycles of the memory of a job alone: the least of those cores that it may choose."""
+    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
+    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
+    choices = [job] if job.split or len(unlike) == 1 else [replace(job, cores=(core,)) for core in unlike.values()]
+    each = []
+    for choice in choices:
+        found = engines.totals(targets.lower(chip, (choice,)), check=False)
+        busy = found.cycles[:, _BUSY]
+        each.append((float(busy[: len(arrays)].sum()), float(found.makespan_cycles), float(busy[len(arrays) :].sum())))
+    return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
+
+
+def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
+    arrays, latency, memory = alone
+    members = max(1, len(share.job.together(len(threads))))
+    cores = frozenset(share.job.allowed(len(threads)))
+    rate = share.rate / (chip.frequency_mhz * 1e6)
+    return _Kind(rate, share.variability, cores, arrays, latency * members, memory)
+
+
+def _bounds(
+    kinds: Sequence[_Kind], threads: Sequence[int]
+) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
+    """The worst part of each resource, which cores it concerns if not all, and the longest relaxation of any set."""
+    parts = {"PE arrays": 0.0, "threads": 0.0}
+    where: dict[str, tuple[int, ...]] = {}
+    longest, total = 1.0, sum(kind.rate for kind in kinds)
+    for cores in _unions({kind.cores for kind in kinds}):
+        inside = [kind for kind in kinds if kind.cores <= cores]
+        loads = {
+            "PE arrays": sum(kind.rate * kind.arrays for kind in inside) / len(cores),
+            "threads": sum(kind.rate * kind.threads for kind in inside) / sum(threads[core] for core in cores),
+        }
+        for name, load in loads.items():
+            if load > parts[name]:
+                parts[name], where[name] = load, tuple(sorted(cores))
+        share = sum(kind.rate for kind in inside) / total
+        longest = max(longest, _relaxation(inside, max(loads.values())) / share)
+    memory = sum(kind.rate * kind.memory for kind in kinds)
+    where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
+    return (parts | {"memory": memory} if memory else parts), where, longest
+
+
+def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:
+    listed = sorted(sets, key=sorted)
+    many = len(listed) > MOST_SETS
+    for number in (1, len(listed)) if many else range(1, len(listed) + 1):
+        for some in combinations(listed, number):
+            yield frozenset().union(*some)
+
+
+def _relaxation(kinds: Sequence[_Kind], load: float) -> float:
+    """(ca^2 + cs^2) / (1 - load)^2 requests of these kinds."""
+    if load >= 1:
+        return inf
+    rate = sum(kind.rate for kind in kinds)
+    gaps = sum(kind.rate * kind.variability for kind in kinds) / rate
+    mean = sum(kind.rate * kind.threads for kind in kinds) / rate
+    square = sum(kind.rate * kind.threads**2 for kind in kinds) / rate
+    return (gaps + max(0.0, square / mean**2 - 1)) / (1 - load) ** 2
+
+
+@lru_cache(maxsize=64)
+def _capacity(
+    chip: Chip, jobs: tuple[Job, ...], shares: tuple[float, ...], work: tuple[float, ...], requests: int
+) -> float:
+    """Requests of this mix per cycle that start while there is a queue: that of the cores that are done last.
+
+    `work`: of each job; what was drawn may have a little more or less of it than the mix.
+    """
+    drawn = np.array(_drawn(shares, requests))
+    started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).tasks[:, 2]
+    sets = [frozenset(job.allowed(len(chip.array_cores))) for job in jobs]
+    group = _reached(sets[drawn[started.argmax()]], sets)
+    own = [place for place, cores in enumerate(sets) if cores <= group]
+    inside, share = np.isin(drawn, own), sum(shares[place] for place in own)
+    # the first ones of all threads start at once
+    counted = int((inside & (started > 0)).sum())
+    if not counted:
+        return inf
+    each = np.array(work)
+    usual = sum(shares[place] * work[place] for place in own) / share
+    return counted / int(started.max()) / share * float(each[drawn[inside]].mean()) / usual
+
+
+def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
+    """All cores that share jobs with these, directly or through others."""
+    found = cores
+    while any(each & found and not each <= found for each in sets):
+        found = found.union(*(each for each in sets if each & found))
+    return found
+
+
+def _drawn(shares: Sequence[float], requests: int) -> list[int]:
+    """So many places in `shares`, each as often as its share says, in an order that is mixed and always the same."""
+    ends = np.cumsum(shares) / sum(shares)
+    ends[-1] = 1.0
+    places: list[int] = np.searchsorted(ends, (np.arange(requests) + 0.5) / requests).tolist()
+    for at, other in zip(range(requests - 1, 0, -1), below(("offered load",), 2**32), strict=False):
+        swap = other % (at + 1)
+        places[at], places[swap] = places[swap], places[at]
+    return places
