@@ -41,9 +41,10 @@ def test_keys_become_plain_descriptions() -> None:
 @pytest.mark.parametrize("more", [["chip.cores.0.count=1"], ["jobs.0.cores=[1]"], ["jobs.0.core=0"]])
 def test_what_changes_nothing_is_allowed(change: str, more: list[str]) -> None:
     """So that it can be an axis: one core, and weights that all stay on the chip."""
-    whole = data(count=3) | {"dispatch": "sjf", "preemption": True}
+    small = {"name": "m", "layers": [LAYER | {"hidden": 16, "input": 16}] * 2}
+    whole = data(count=3, model=small) | {"dispatch": "sjf", "preemption": True}
     # short ones stop long ones
-    whole["jobs"].append({"model": MODEL, "steps": 1, "arrival": 300, "count": 4})
+    whole["jobs"].append({"model": small, "steps": 1, "arrival": 100, "count": 4})
     plain = [*more, *(each.replace("jobs.0", "jobs.1") for each in more if "jobs" in each)]
     plain += ["chip.memory=null", "chip.cores.0.weight_kib=null", "chip.cores.0.threads=1"]
     before, after = (run(whole, overrides=changes) for changes in (plain, [*plain, change]))
