@@ -65,7 +65,7 @@ def test_what_changes_nothing_is_allowed(change: str, more: list[str]) -> None:
         (["jobs.0.cores=0"], "must be a list"),
         (["jobs.0.core=0", "jobs.0.cores=[0]"], "says the same as `cores`: give one of them"),
         (["jobs.0.cores=[1, 1]"], "names core 1 twice; only a job split into layers takes several threads of a core"),
-        (["jobs.0.split=row"], "must be 'rows' or 'layers', got 'row'; did you mean 'rows'"),
+        (["jobs.0.split=row"], "must be 'rows', 'layers' or 'auto', got 'row'; did you mean 'rows'"),
         (["jobs.0.split=layers", "jobs.0.cores=[0, 0, 1]"], "there are 3 members for 2 layers; each needs a layer"),
         (["jobs.0.split=layers", "jobs.0.model.layers.1.bidirectional=true"], "layer 1 is bidirectional"),
         (["jobs.0.split=rows", "jobs.0.model.layers.1.hidden=1"], "layer 1 has 1 hidden units for 2 cores"),
