@@ -14,6 +14,9 @@ from lstmsim.workload.model import Model
 
 __all__ = ["bare", "layer_phases", "model_phases", "step_phases"]
 
+#: Phases of different lengths that are kept; each is a few numbers beside the bodies that they share.
+_MOST_LENGTHS = 8192
+
 
 def bare(core: ColumnCore) -> ColumnCore:
     """The core without what no phase depends on, so that equal phases are made once."""
@@ -62,9 +65,15 @@ def _alone(model: Model) -> tuple[Spread, ...]:
 
 
 @lru_cache(maxsize=64)
-def _whole(model: Model, core: ColumnCore, steps: int) -> Phases:
+def _once(model: Model, core: ColumnCore) -> Phases:
     order = layer_phases if model.layer_order == "layer" else step_phases
-    return order(model, core, steps)
+    return order(model, core, 1)
+
+
+@lru_cache(maxsize=_MOST_LENGTHS)
+def _whole(model: Model, core: ColumnCore, steps: int) -> Phases:
+    # no body depends on how often it repeats, so jobs of many lengths share those of one step
+    return tuple(replace(phase, repeat=steps) for phase in _once(model, core))
 
 
 def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:
