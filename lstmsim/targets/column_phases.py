@@ -12,10 +12,10 @@ from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.targets.column_passes import WHOLE, Source, Spread, pass_operations
 from lstmsim.workload.model import Model
 
-__all__ = ["bare", "layer_phases", "model_phases", "step_phases"]
+__all__ = ["MOST_LENGTHS", "bare", "layer_phases", "model_phases", "repeated", "step_phases"]
 
 #: Phases of different lengths that are kept; each is a few numbers beside the bodies that they share.
-_MOST_LENGTHS = 8192
+MOST_LENGTHS = 8192
 
 
 def bare(core: ColumnCore) -> ColumnCore:
@@ -60,6 +60,11 @@ def step_phases(
     return (Phase(Body(tuple(operations)), steps),)
 
 
+def repeated(phases: Phases, steps: int) -> Phases:
+    """The phases of so many steps; no body depends on that, so jobs of many lengths share those of one step."""
+    return tuple(replace(phase, repeat=steps) for phase in phases)
+
+
 def _alone(model: Model) -> tuple[Spread, ...]:
     return (WHOLE,) * len(model.layers)
 
@@ -70,10 +75,9 @@ def _once(model: Model, core: ColumnCore) -> Phases:
     return order(model, core, 1)
 
 
-@lru_cache(maxsize=_MOST_LENGTHS)
+@lru_cache(maxsize=MOST_LENGTHS)
 def _whole(model: Model, core: ColumnCore, steps: int) -> Phases:
-    # no body depends on how often it repeats, so jobs of many lengths share those of one step
-    return tuple(replace(phase, repeat=steps) for phase in _once(model, core))
+    return repeated(_once(model, core), steps)
 
 
 def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:

@@ -108,7 +108,7 @@ def serve(
     chip, jobs = found.scenario.chip, found.scenario.jobs
     if any(job.preempts for job in jobs):
         raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
-    program = targets.lower(chip, jobs)
+    program = targets.lower(chip, jobs, templates=True)
     dues: dict[int, int] = {}
     tenants: dict[int, str] = {}
     traffic, alones = traffic_of(found.scenario, found.count), Alones(chip)
