@@ -77,17 +77,20 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     groups: dict[tuple[Any, ...], list[Job]] = {}
     number: Counter[str] = Counter()
     for job in scenario.jobs:
-        if _offer(offers, job).rate_per_second > 0:
-            groups.setdefault((job.tenant, *kind_of(job)), []).append(job)
-            number[job.tenant] += 1
+        offer = _offer(offers, job)
+        if offer.rate_per_second > 0:
+            entry = offer.entry or job.tenant
+            # jobs of one entry differ in their steps only, and how often each comes may be known better than from them
+            groups.setdefault((entry,) if offer.lengths else (entry, *kind_of(job)), []).append(job)
+            number[entry] += 1
     mix = tuple(
-        _Share(_plain(jobs[0]), _offer(offers, jobs[0]).rate_per_second * len(jobs) / number[jobs[0].tenant], own)
-        for jobs in groups.values()
-        for own in [_offer(offers, jobs[0]).variability]
+        each
+        for (entry, *_), jobs in groups.items()
+        for each in _shares(jobs[0], _offer(offers, jobs[0]), len(jobs) / number[entry])
     )
     asked = len(scenario.jobs) if requests is None else requests
     load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
-    once = len(scenario.jobs) - number.total()
+    once = sum({each.entry: each.once for each in offers.values()}.values()) if scenario.offers else 0
     return Traffic(
         replace(
             load,
@@ -96,6 +99,15 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
             not_counted=(f"{once:,} request{'s' * (once > 1)} that come{'s' * (once == 1)} once",) if once else (),
         )
     )
+
+
+def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
+    """The kinds of jobs that this one stands for, of which so large a share of an entry's requests are."""
+    plain, rate = _plain(replace(job, tenant=offer.entry or job.tenant)), offer.rate_per_second * share
+    return [
+        _Share(replace(plain, steps=steps), rate * part, offer.variability)
+        for steps, part in offer.lengths or ((job.steps, 1.0),)
+    ]
 
 
 def _offer(offers: Mapping[str, Offer], job: Job) -> Offer:
