@@ -277,9 +277,9 @@ class Machine:
                     continue
                 if each.pausing:
                     return
-                if each.rank > waiting.rank and each.stop == NEVER and len(each.seats) == 1:
-                    if each.task.content is None:
-                        found.append((each.rank, each.since, core, context))
+                alone = len(each.seats) == 1 and each.task.content is None
+                if each.rank > waiting.rank and each.stop == NEVER and alone:
+                    found.append((each.rank, each.since, core, context))
         if found:
             *_, core, context = max(found)
             asked = self.threads[core][context]
