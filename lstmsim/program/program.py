@@ -196,11 +196,11 @@ class Task:
     **Preemption.** A task that `preempts` and finds no place asks for a thread of a running task of a larger rank, in
     every cycle again: once, in its turn, when nobody comes any more in that cycle. It looks at the threads of its cores
     (those that stand first in a place) that nobody before it keeps. If one of these is about to pause already, for
-    whomever, it asks nobody. Else, of the tasks of a larger rank that were not asked yet, that with the
-    largest rank, of these the one admitted (or resumed) last, of these the one on the highest core and thread is asked
-    to pause: each of its streams goes on to the first boundary of iterations that none of them has passed, and when all that
-    its operations bring about has come about (results, and delays that others wait for), at the earliest in the next
-    cycle, it is paused: its thread is free, and it waits for one of the same core. It goes on with that iteration; its
+    whomever, it asks nobody. Else, of the tasks of a larger rank that were not asked yet, that with the largest rank,
+    of these the one admitted (or resumed) last, of these the one on the highest core and thread is asked to pause: each
+    of its streams goes on to the first boundary of iterations that none of them has passed, and when all that its
+    operations bring about has come about (results, and delays that others wait for), at the earliest in the next cycle,
+    it is paused: its thread is free, and it waits for one of the same core. It goes on with that iteration; its
     buffers are empty and needs of earlier iterations hold nothing back. Where that boundary is its end, it just
     finishes, and is not about to pause: so another one may be asked in the next cycle. Tasks with partners, content or
     `wide` neither preempt nor pause.

@@ -1,4 +1,4 @@
-"""What lies in the memories of cores at the start, what jobs share, and what goes first (docs/timing.md, section 10)."""
+"""What lies in the memories of cores at the start, what jobs share, what goes first (docs/timing.md, section 10)."""
 
 from __future__ import annotations
 
