@@ -61,7 +61,7 @@ def test_preemption_does_not_depend_on_what_happens_elsewhere() -> None:
 
 
 def test_who_has_lost_patience_makes_room_in_the_queue() -> None:
-    """Two wait for a job of 60 steps; when they leave, the queue has room for who comes then, and not a cycle before."""
+    """Two wait for a job of 60 steps; when they leave, the queue has room for who comes then, not a cycle before."""
     first = [{"steps": 60}, {"steps": 1, "arrival": 1, "patience": 100, "queue_limit": 2, "count": 2}]
     for arrival, served in ((101, 0), (102, 1)):
         late = {"steps": 1, "arrival": arrival, "queue_limit": 2}
