@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lstmsim import engines, targets
+from lstmsim.errors import InputError
 from lstmsim.program.totals import CYCLE_NAMES
 from lstmsim.serving.load import Load, Traffic
 from lstmsim.serving.streams import below
@@ -171,30 +173,43 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[fl
         short, long = min(steps), max(steps)
         part = (job.steps - short) / (long - short)
         one, two = (_demand(chip, replace(job, steps=each)) for each in (short, long))
-        arrays, latency, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
-        yield share, (arrays, latency, memory)
+        arrays, threads, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
+        yield share, (arrays, threads, memory)
 
 
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
-    """Cycles of arrays, latency, cycles of the memory of a job alone: the least of those cores that it may choose."""
+    """Cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may run."""
     cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
     unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
     choices = [job] if job.split or len(unlike) == 1 else [replace(job, cores=(core,)) for core in unlike.values()]
+    if job.split == "auto":
+        choices = _ways(chip, job)
     each = []
     for choice in choices:
         found = engines.totals(targets.lower(chip, (choice,)), check=False)
         busy = found.cycles[:, _BUSY]
-        each.append((float(busy[: len(arrays)].sum()), float(found.makespan_cycles), float(busy[len(arrays) :].sum())))
+        threads = max(1, len(choice.together(len(arrays)))) * found.makespan_cycles
+        each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
     return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
 
 
+def _ways(chip: Chip, job: Job) -> list[Job]:
+    """A job that finds out at its start how many cores it takes, on each number of them."""
+    cores, found = job.allowed(len(chip.array_cores)), [replace(job, split="")]
+    for number in range(2, len(cores) + 1):
+        way = replace(job, split="rows", cores=cores[:number])
+        with suppress(InputError):
+            targets.lower(chip, (way,))
+            found.append(way)
+    return found
+
+
 def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
-    arrays, latency, memory = alone
-    members = max(1, len(share.job.together(len(threads))))
+    arrays, taken, memory = alone
     cores = frozenset(share.job.allowed(len(threads)))
     rate = share.rate / (chip.frequency_mhz * 1e6)
-    return _Kind(rate, share.variability, cores, arrays, latency * members, memory)
+    return _Kind(rate, share.variability, cores, arrays, taken, memory)
 
 
 def _bounds(

@@ -159,6 +159,18 @@ def test_a_core_that_splits_and_joins_again_is_better_for_all_than_one_that_does
         assert max(job.start - job.arrival for job in report.jobs if job.name.startswith("large")) == 0
 
 
+def test_deciding_late_over_how_many_cores_to_run_wins_at_medium_loads() -> None:
+    from experiments.splitting import loads
+
+    script, expected = load("splitting")
+    late = tuple(loads.POLICIES)[-1:]
+    (found,) = loads.at_load(script.joined_chip(), 0.2, late).values()
+    row = next(line for line in expected.splitlines() if line.startswith("| 0.2 |"))
+    assert row.endswith(f"| {loads.shown(found)} |")
+    means = [float(cell.split("+-")[0].replace(",", "")) for cell in row.strip("|").split("|")[1:]]
+    assert means[-1] < 0.9 * min(means[:-1])
+
+
 def test_stacks_run_best_as_a_pipeline_where_layers_are_small() -> None:
     script, expected = load("splitting")
     small, large = (script.stacked(script.stack(hidden)) for hidden in script.STACKS.values())
