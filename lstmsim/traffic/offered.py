@@ -159,30 +159,35 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[fl
         short, long = min(steps), max(steps)
         part = (job.steps - short) / (long - short)
         one, two = (_demand(chip, replace(job, steps=each)) for each in (short, long))
-        arrays, latency, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
-        yield share, (arrays, latency, memory)
+        arrays, threads, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
+        yield share, (arrays, threads, memory)
 
 
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
-    """Cycles of arrays, latency, cycles of the memory of a job alone: the least of those cores that it may choose."""
-    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
-    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
-    choices = [job] if job.split or len(unlike) == 1 else [replace(job, cores=(core,)) for core in unlike.values()]
-    each = []
-    for choice in choices:
+    """Cycles of arrays, of threads and of the memory of a job alone: the least of its choices of cores."""
+    arrays, each = chip.array_cores, []
+    for choice in _choices(chip, job):
         found = engines.totals(targets.lower(chip, (choice,)), check=False)
-        busy = found.cycles[:, _BUSY]
-        each.append((float(busy[: len(arrays)].sum()), float(found.makespan_cycles), float(busy[len(arrays) :].sum())))
+        busy, members = found.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
+        threads = found.makespan_cycles * members
+        each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
     return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
 
 
+def _choices(chip: Chip, job: Job) -> list[Job]:
+    """The job on each of its cores that is unlike the others, or on all that it takes at once, or (`auto`) both."""
+    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
+    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
+    single = [replace(job, cores=(core,), split="") for core in unlike.values()]
+    if not job.split or len(cores) == 1:
+        return single
+    return [*single, replace(job, split="rows")] if job.split == "auto" else [job]
+
+
 def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
-    arrays, latency, memory = alone
-    members = max(1, len(share.job.together(len(threads))))
     cores = frozenset(share.job.allowed(len(threads)))
-    rate = share.rate / (chip.frequency_mhz * 1e6)
-    return _Kind(rate, share.variability, cores, arrays, latency * members, memory)
+    return _Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, *alone)
 
 
 def _bounds(
