@@ -92,13 +92,17 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     )
     asked = len(scenario.jobs) if requests is None else requests
     load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
+<<<<<<< HEAD
     once = sum({each.entry: each.once for each in offers.values()}.values()) if scenario.offers else 0
+=======
+    once = dict.fromkeys(job.tenant or job.model.name for job in scenario.jobs if not number[job.tenant])
+>>>>>>> c8b3abad53989248ec2f517445098c7652b02a3e
     return Traffic(
         replace(
             load,
             estimated=any(offers[tenant].estimated for tenant in number),
             bounded=all(jobs[0].may_leave for jobs in groups.values()),
-            not_counted=(f"{once:,} request{'s' * (once > 1)} that come{'s' * (once == 1)} once",) if once else (),
+            not_counted=tuple(f"{name}, which comes once" for name in once),
         )
     )
 
@@ -179,6 +183,7 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[fl
 
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
+<<<<<<< HEAD
     """Cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may run."""
     cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
     unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
@@ -190,10 +195,19 @@ def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
         found = engines.totals(targets.lower(chip, (choice,)), check=False)
         busy = found.cycles[:, _BUSY]
         threads = max(1, len(choice.together(len(arrays)))) * found.makespan_cycles
+=======
+    """Cycles of arrays, of threads and of the memory of a job alone: the least of its choices of cores."""
+    arrays, each = chip.array_cores, []
+    for choice in _choices(chip, job):
+        found = engines.totals(targets.lower(chip, (choice,)), check=False)
+        busy, members = found.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
+        threads = found.makespan_cycles * members
+>>>>>>> c8b3abad53989248ec2f517445098c7652b02a3e
         each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
     return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
 
 
+<<<<<<< HEAD
 def _ways(chip: Chip, job: Job) -> list[Job]:
     """A job that finds out at its start how many cores it takes, on each number of them."""
     cores, found = job.allowed(len(chip.array_cores)), [replace(job, split="")]
@@ -210,6 +224,21 @@ def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float,
     cores = frozenset(share.job.allowed(len(threads)))
     rate = share.rate / (chip.frequency_mhz * 1e6)
     return _Kind(rate, share.variability, cores, arrays, taken, memory)
+=======
+def _choices(chip: Chip, job: Job) -> list[Job]:
+    """The job on each of its cores that is unlike the others, or on all that it takes at once, or (`auto`) both."""
+    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
+    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
+    single = [replace(job, cores=(core,), split="") for core in unlike.values()]
+    if not job.split or len(cores) == 1:
+        return single
+    return [*single, replace(job, split="rows")] if job.split == "auto" else [job]
+
+
+def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
+    cores = frozenset(share.job.allowed(len(threads)))
+    return _Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, *alone)
+>>>>>>> c8b3abad53989248ec2f517445098c7652b02a3e
 
 
 def _bounds(

@@ -133,10 +133,8 @@ def serve(
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.npe for core in chip.array_cores)
     tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
-    load, clients, steady = traffic.load, traffic.clients, traffic.steady
-    result = collector.result(load=load, clients=clients, steady=steady, percentiles=sorted(set(percentiles)))
-    ended = "all" if until_half_width is None else "half width" if goal.reached else "limit"
-    ended = ended if feed.full_at is None else "full"
+    result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
+    ended = goal.ended if feed.full_at is None else "full"
     return Served(result, makespan, work / peak if peak else 0.0, tops, ended, feed.full_at, until_half_width)
 
 
@@ -168,6 +166,11 @@ class _Goal:
         """What comes, as long as more is wanted."""
         return takewhile(lambda _: not self.reached, coming)
 
+    @property
+    def ended(self) -> str:
+        """Why it ended, if nothing came between."""
+        return "all" if self.share is None else "half width" if self.reached else "limit"
+
     def look(self, done: int) -> None:
         """Are the intervals of the requests so far narrow enough?"""
         load = self.traffic.load
@@ -176,7 +179,7 @@ class _Goal:
         self.next = int(done * NEXT_LOOK)
         latencies = self.collector.latencies
         warmup = latencies.count // 10 if latencies.exact else 0
-        relaxation = relaxation_of(load, done, clients=0, steady=True, utilization=0.0)
+        relaxation = relaxation_of(self.traffic, done, utilization=0.0)
         made = latencies.distribution(warmup, relaxation=relaxation, percentiles=[self.percent])
         self.reached = all(_within(each, self.share) for each in (made.mean, made.percentiles[self.percent]))
 
