@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
-from lstmsim.html.svg import Scale, bottom_axis, circle, line, picture, rectangle, round_ticks, words
+from lstmsim.html.svg import Scale, bottom_axis, line, picture, rectangle, round_ticks, words
 from lstmsim.serving.result import Serving, Tenant
-from lstmsim.serving.tenants_text import interval_text
+from lstmsim.serving.statistics import Interval
+from lstmsim.serving.tenants_text import interval_texts
 
 __all__ = ["tenants_section"]
 
@@ -19,8 +20,8 @@ def tenants_section(found: Serving) -> Section:
     """Latencies from the median to p99, deadlines kept, rates and slowdowns of each tenant."""
     tenants = list(found.tenants.values())
     what = (
-        "A tenant is an entry of the scenario's jobs. Bars go from the median to p95, their lines on to p99.9, the dot "
-        "is the mean. Slowdown: latency / latency of the same job alone on the chip, the mean over requests."
+        "A tenant is an entry of the scenario's jobs. Bars go from the median to p95, thin lines on to p99.9; upright "
+        "lines are means. Slowdown: latency / latency of the same job alone on the chip, the mean over requests."
     )
     parts = [element("p", what, class_="note"), *(element("p", each, class_="answer") for each in found.remarks)]
     drawn = [each for each in tenants if each.latency is not None][:_BARS]
@@ -53,7 +54,7 @@ def _bars(found: Serving, tenants: list[Tenant]) -> Markup:
         parts.append(line(p95, middle, max(p95, last), middle, "axis"))
         title = f"{short(tenant.name)}: {_sentence(tenant, found)}"
         parts.append(rectangle(p50, middle - 6, max(1.0, p95 - p50), 12, "area", title))
-        parts.append(circle(mean, middle, 4, "dot", title))
+        parts.append(line(mean, middle - 8, mean, middle + 8, "mark mean"))
     base = 8 + len(tenants) * _ROW + 4
     parts.append(bottom_axis(scale, base, "ms", round_ticks(0, scale.high)))
     label = f"Latencies of {len(tenants)} tenants, up to {most:.4g} ms; the table below has the numbers"
@@ -74,7 +75,7 @@ def _sentence(tenant: Tenant, found: Serving) -> str:
 
 
 def _counts(tenants: list[Tenant]) -> Markup:
-    head = ["tenant", "model", "requests", "turned away", "late", "in time", "per s", "in time per s", "slowdown"]
+    head = ["tenant", "model", "requests", "turned away", "late", "in time", "per s", "good per s", "slowdown"]
     rows = [
         [
             each.name,
@@ -94,14 +95,18 @@ def _counts(tenants: list[Tenant]) -> Markup:
 
 def _latencies(found: Serving, tenants: list[Tenant]) -> Markup:
     names = [f"p{percent:g}" for percent in found.latency.percentiles]
-    head = ["latency in ms", "mean", *names, "max", "mean wait"]
-    rows = []
+    head = ["latency in ms", "mean", *names, "max", "wait, mean"]
+    rows: list[list[str]] = []
     for each in tenants:
         if each.latency is None or each.wait is None:
             rows.append([each.name, "none served", *["–"] * (len(head) - 2)])
             continue
-        shown = [each.latency.mean, *each.latency.percentiles.values()]
-        texts = [interval_text(one, found.frequency_mhz) for one in shown]
-        wait = interval_text(each.wait.mean, found.frequency_mhz)
-        rows.append([each.name, *texts, f"{found.ms(each.latency.max):.4g}", wait])
+        cells = [_cell(one, found) for one in (each.latency.mean, *each.latency.percentiles.values(), each.wait.mean)]
+        rows.append([each.name, *cells[:-1], f"{found.ms(each.latency.max):.4g}", cells[-1]])
     return table(head, rows)
+
+
+def _cell(each: Interval, found: Serving) -> Markup:
+    """A figure, its interval below."""
+    value, width = interval_texts(each, found)
+    return joined([value, element("div", width.replace("+-", "± "), class_="muted")] if width else [value])

@@ -19,8 +19,10 @@ SERVING_SCHEMA = "lstmsim/serving/1"
 _WIDTH = 100
 
 
-def serving_text(found: Serving) -> str:
+def serving_text(found: Serving, *, tenants: bool = True) -> str:
     """Lines of at most 100 columns: rates, latencies with their 95 % intervals, queue, warm-up, Little's law.
+
+    `tenants`: with a table of these, if there are several, and remarks on who stands in whose way.
 
     >>> from lstmsim.serving.metrics import Collector
     >>> collector = Collector(250)
@@ -45,6 +47,8 @@ def serving_text(found: Serving) -> str:
     ]
     lines += _slowdown_lines(found)
     told = [textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines]
+    if not tenants:
+        return "\n".join(told)
     told += tenant_lines(found) if len(found.tenants) > 1 else []
     remarks = [textwrap.fill(f"remark: {each}", _WIDTH, subsequent_indent="  ") for each in found.remarks]
     return "\n".join([*told, *remarks])
