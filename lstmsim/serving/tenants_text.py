@@ -9,7 +9,7 @@ from lstmsim.serving.latencies import Distribution
 from lstmsim.serving.result import Serving, Tenant
 from lstmsim.serving.statistics import Interval
 
-__all__ = ["SHOWN", "interval_texts", "plain", "shown_tenants", "tenant_lines", "tenants_json"]
+__all__ = ["SHOWN", "interval_texts", "plain", "shares_json", "shown_tenants", "tenant_lines", "window_json"]
 
 #: So many tenants are shown; of more, those with the largest slowdown.
 SHOWN = 12
@@ -101,8 +101,43 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def tenants_json(found: Serving) -> list[dict[str, Any]]:
-    """The same of all tenants in their order, as plain data; times in cycles."""
+def window_json(found: Serving) -> dict[str, int] | None:
+    """The part of a run in which all clients are active, as plain data."""
+    if found.window is None:
+        return None
+    return {
+        "clients": found.window.clients,
+        "start_cycle": found.window.start_cycle,
+        "end_cycle": found.window.end_cycle,
+        "requests": found.requests_inside,
+    }
+
+
+def shares_json(found: Serving) -> dict[str, Any]:
+    """What models and tenants got, and how fair that is, as plain data."""
+    return {
+        "models": {
+            name: {
+                "requests": each.requests,
+                "in_time": each.in_time,
+                "turned_away": each.turned_away,
+                "slowdown": each.slowdown,
+            }
+            for name, each in found.models.items()
+        },
+        "tenants": _tenants_json(found),
+        "antt": found.antt,
+        "stp": found.stp,
+        "fairness": {
+            "slowdown": found.fairness_slowdown,
+            "goodput": found.fairness_goodput,
+            "throughput": found.fairness_throughput,
+        },
+    }
+
+
+def _tenants_json(found: Serving) -> list[dict[str, Any]]:
+    """All of them in their order; times in cycles."""
     return [
         {
             "tenant": each.name,
