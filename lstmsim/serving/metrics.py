@@ -217,6 +217,13 @@ class Collector:
     def _find_warmup(self) -> Warmup:
         return warmup_of(self._latency.values, self._given)
 
+    def _left_out(self) -> Warmup:
+        warmup = self._warmup or self._find_warmup()
+        if self._latency.exact and warmup.requests >= self._latency.count:
+            text = f"leaves out {warmup.requests} requests of {self._latency.count}"
+            raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
+        return warmup
+
     @property
     def latencies(self) -> Series:
         """Those of all requests so far."""
@@ -240,10 +247,7 @@ class Collector:
         if not self._requests:
             raise InputError(Mistake("requests", "none has finished, expected at least one"))
         swept, self._done = self._past.finish(), True
-        warmup = self._warmup or self._find_warmup()
-        if self._latency.exact and warmup.requests >= self._requests:
-            text = f"leaves out {warmup.requests} requests of {self._requests}"
-            raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
+        warmup = self._left_out()
         span, came = swept.now - swept.first_cycle, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
         relaxation = relaxation_of(known := traffic or Traffic(load), came, taken)
