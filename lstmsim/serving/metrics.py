@@ -246,8 +246,7 @@ class Collector:
         self._flush()
         if not self._requests:
             raise InputError(Mistake("requests", "none has finished, expected at least one"))
-        swept, self._done = self._past.finish(), True
-        warmup = self._left_out()
+        swept, warmup, self._done = self._past.finish(), self._left_out(), True
         span, came = swept.now - swept.first_cycle, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
         relaxation = relaxation_of(known := traffic or Traffic(load), came, taken)
