@@ -107,7 +107,7 @@ def what_if(
     """Simulate a scenario that took `base_cycles` (and `rows` rows of a trace) with one change at a time.
 
     `progress` is called with alternatives done and in all; `work`: multiply-accumulates that were done (None: of all
-    jobs; some may have been turned away). `tasks`: as in `Trace.tasks`, of the run as it is, if latencies are wanted too.
+    jobs; some may have been turned away). `tasks`: as in `Trace.tasks`, of the run as it is, if latencies are wanted.
 
     >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
