@@ -109,7 +109,7 @@ def _check(
 
 
 def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
-    from lstmsim.comparison.result_text import comparison_json, comparison_rows
+    from lstmsim.comparison.result_json import comparison_json, comparison_rows
     from lstmsim.formats.files import whole_file
 
     if plot_path is not None:
