@@ -49,6 +49,9 @@ def command(
     Chips are named like in a scenario. `--set chip....` changes the scenario's own chip only. A chip that cannot run
     the jobs says why. Published figures are printed, never simulated.
 
+    Of jobs that come over time, latencies are compared (mean, p50, p95, p99, with intervals): how long such a run takes
+    is up to the arrivals.
+
     \b
     lstmsim compare scenario.yaml --chip column-npu-16k --chip mine.yaml
     lstmsim compare deepbench.yaml --each --published --chip brainwave-s10 --plot bars.png
@@ -71,10 +74,10 @@ def command(
         from lstmsim.formats.published import deepbench
         from lstmsim.loading import load_at_clocks
 
-        loaded, jobs_at = load_at_clocks(scenario, overrides)
+        loaded, at_clock = load_at_clocks(scenario, overrides)
         beside = deepbench() if published else ()
         machines = chips_of(loaded, chips, base)
-        found = compare(loaded, machines, each=each, published=beside, engine=engine, progress=show, jobs_at=jobs_at)
+        found = compare(loaded, machines, each=each, published=beside, engine=engine, progress=show, at_clock=at_clock)
     _write(found, json_path, csv_path, plot_path)
     if json_path != "-" and csv_path != "-":
         from lstmsim.comparison.result_text import comparison_text

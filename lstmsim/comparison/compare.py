@@ -31,8 +31,8 @@ Ints = NDArray[np.int64]
 Progress = Callable[[int, int], None]
 #: Makes of a run, its program, its report and the pauses of its trace (None: no job was preempted) what serving was.
 Served = Callable[[Scenario, Program, Report, Ints | None], Serving]
-#: The jobs as they come at a clock in MHz.
-JobsAt = Callable[[float], tuple[Job, ...]]
+#: The scenario with its jobs as they come at a clock in MHz.
+AtClock = Callable[[float], Scenario]
 #: A row: its name and its jobs.
 Row = tuple[str, tuple[Job, ...]]
 
@@ -45,7 +45,7 @@ def compare(
     published: Sequence[Measurement] = (),
     engine: str = "fast",
     progress: Progress | None = None,
-    jobs_at: JobsAt | None = None,
+    at_clock: AtClock | None = None,
     served: Served = collect,
 ) -> Comparison:
     """Simulate the scenario's jobs on every chip. The first is the base of the speed-ups; the scenario's own chip takes
@@ -54,7 +54,7 @@ def compare(
     `each`: not the scenario as a whole, but one job of each distinct model alone, from cycle 0. Of `published` the rows
     with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs that know none
     of the workloads are left out. A chip that cannot run a workload has an entry with the reason; `InputError` if no
-    chip can. `progress` is called with runs done and in all. `jobs_at`: the jobs as they come at another clock in MHz.
+    chip can. `progress` is called with runs done and in all. `at_clock`: the scenario at another clock in MHz.
 
     Where jobs come over time, entries have latencies as well, which `served` finds; see `Comparison.by_latency`.
 
@@ -76,7 +76,7 @@ def compare(
         found: list[Entry] = []
         base: Report | None = None
         for chip in chips:
-            entry, report = _entry_on(chip, replace(scenario, jobs=jobs), None if each else jobs_at, engine, served)
+            entry, report = _entry_on(chip, replace(scenario, jobs=jobs), None if each else at_clock, engine, served)
             base = report if not found else base
             found.append(_beside(entry, report, base) if len(found) else entry)
             done += 1
@@ -153,15 +153,14 @@ def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
 
 
 def _entry_on(
-    chip: Chip, scenario: Scenario, jobs_at: JobsAt | None, engine: str, served: Served
+    chip: Chip, scenario: Scenario, at_clock: AtClock | None, engine: str, served: Served
 ) -> tuple[Entry, Report | None]:
-    jobs = scenario.jobs
-    if jobs_at is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
+    if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
         try:
-            jobs = jobs_at(chip.frequency_mhz)
+            scenario = at_clock(chip.frequency_mhz)
         except InputError as error:
             return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}"), None
-    return _simulated(replace(scenario, chip=chip, jobs=jobs), engine, served)
+    return _simulated(replace(scenario, chip=chip), engine, served)
 
 
 def _simulated(scenario: Scenario, engine: str, served: Served) -> tuple[Entry, Report | None]:
@@ -170,7 +169,7 @@ def _simulated(scenario: Scenario, engine: str, served: Served) -> tuple[Entry, 
     remarks = [f"{chip.name}: {text}" for job in scenario.jobs for text in chip.remarks(job)]
     if chip.kind == "column-npu" and any(job.batch > 1 for job in scenario.jobs):
         # the same work: this machine gives the inferences of a batch to its threads
-        scenario = replace(scenario, jobs=_unbatched(scenario.jobs))
+        scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
     try:
         program = targets.lower(chip, scenario.jobs)

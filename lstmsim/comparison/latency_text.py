@@ -47,7 +47,7 @@ def latency_figures(found: Comparison) -> dict[str, Cell]:
     for each in PERCENTILES:
         cells[f"p{each} latency ms"] = of(lambda own, each=each: _interval(own.percentiles[each]))  # type: ignore[misc]
     if any(own.offered_load is not None for own in known):
-        cells["offered load"] = of(lambda own: None if own.offered_load is None else f"{own.offered_load:.3g}")
+        cells["offered load"] = of(lambda own: None if own.offered_load is None else f"{own.offered_load:#.3g}")
     cells["threads taken"] = of(lambda own: f"{100 * own.threads_taken:.1f} %")
     cells["verdict"] = of(lambda own: own.verdict)
     cells["times as fast (mean)"] = lambda row, column: _ratio(found.latency_ratio(row, column))
@@ -100,7 +100,7 @@ def latency_notes(found: Comparison) -> list[str]:
         if which:
             notes.append(f"{verdict} on {', '.join(which)}: {VERDICTS[verdict]}.")
     if any(each.turned_away for _, each in own):
-        notes.append("Latencies are of the requests that were served.")
+        notes.append("All figures are of the requests that were served: who turns more of them away has less to do.")
     return notes
 
 
