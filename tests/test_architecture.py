@@ -43,7 +43,7 @@ BELOW: dict[str, set[str]] = {
     "validation": GROUND | SIMULATION | {"formats", "search"},
     "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "serving", "sweep"},
     "loading": {"workload", "formats"},
-    "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading"},
+    "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading", "traffic"},
     "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies", "traffic"},
     "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving"},
     "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "traffic", ""},

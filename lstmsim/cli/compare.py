@@ -68,16 +68,7 @@ def command(
         raise InputError(Mistake("--csv -", "standard output is taken by --json; expected a file"))
     outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
     check_outputs(outputs, inputs=[scenario])
-    with progress("comparing") as show:
-        from lstmsim.comparison.chips import chips_of
-        from lstmsim.comparison.compare import compare
-        from lstmsim.formats.published import deepbench
-        from lstmsim.loading import load_at_clocks
-
-        loaded, at_clock = load_at_clocks(scenario, overrides)
-        beside = deepbench() if published else ()
-        machines = chips_of(loaded, chips, base)
-        found = compare(loaded, machines, each=each, published=beside, engine=engine, progress=show, at_clock=at_clock)
+    found = _compared(scenario, chips, base, overrides, engine, each=each, published=published)
     _write(found, json_path, csv_path, plot_path)
     if json_path != "-" and csv_path != "-":
         from lstmsim.comparison.result_text import comparison_text
@@ -88,6 +79,36 @@ def command(
     for path in (json_path, csv_path, plot_path, numbers):
         if path not in (None, "-"):
             remark(f"wrote {path}")
+
+
+def _compared(
+    scenario: str,
+    chips: tuple[str, ...],
+    base: str | None,
+    overrides: tuple[str, ...],
+    engine: str,
+    *,
+    each: bool,
+    published: bool,
+) -> Comparison:
+    with progress("comparing") as show:
+        from lstmsim.comparison.chips import chips_of
+        from lstmsim.comparison.compare import compare
+        from lstmsim.formats.published import deepbench
+        from lstmsim.loading import load_at_clocks
+        from lstmsim.traffic.served import served
+
+        loaded, at_clock = load_at_clocks(scenario, overrides)
+        return compare(
+            loaded,
+            chips_of(loaded, chips, base),
+            each=each,
+            published=deepbench() if published else (),
+            engine=engine,
+            progress=show,
+            at_clock=at_clock,
+            served=served,
+        )
 
 
 def _what(found: Comparison) -> str:

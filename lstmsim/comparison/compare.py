@@ -7,9 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lstmsim import engines, targets
 from lstmsim.comparison.latencies import Latencies, latencies, sooner
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
@@ -19,6 +16,7 @@ from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
 from lstmsim.serving.result import Serving
 from lstmsim.serving.run_requests import collect
 from lstmsim.units import cycles_to_ms
@@ -27,10 +25,9 @@ from lstmsim.workload.scenario import Chip, Job, Scenario
 
 __all__ = ["compare"]
 
-Ints = NDArray[np.int64]
 Progress = Callable[[int, int], None]
-#: Makes of a run, its program, its report and the pauses of its trace (None: no job was preempted) what serving was.
-Served = Callable[[Scenario, Program, Report, Ints | None], Serving]
+#: Makes of a run, its program, its report and its trace (None: no job was preempted) what serving was.
+Served = Callable[[Scenario, Program, Report, Trace | None], Serving]
 #: The scenario with its jobs as they come at a clock in MHz.
 AtClock = Callable[[float], Scenario]
 #: A row: its name and its jobs.
@@ -46,7 +43,7 @@ def compare(
     engine: str = "fast",
     progress: Progress | None = None,
     at_clock: AtClock | None = None,
-    served: Served = collect,
+    served: Served | None = None,
 ) -> Comparison:
     """Simulate the scenario's jobs on every chip. The first is the base of the speed-ups; the scenario's own chip takes
     part only if it is among `chips`.
@@ -56,7 +53,8 @@ def compare(
     of the workloads are left out. A chip that cannot run a workload has an entry with the reason; `InputError` if no
     chip can. `progress` is called with runs done and in all. `at_clock`: the scenario at another clock in MHz.
 
-    Where jobs come over time, entries have latencies as well, which `served` finds; see `Comparison.by_latency`.
+    Where jobs come over time, entries have latencies as well, which `served` finds (without it
+    no load is known); see `Comparison.by_latency`.
 
     >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
@@ -153,7 +151,7 @@ def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
 
 
 def _entry_on(
-    chip: Chip, scenario: Scenario, at_clock: AtClock | None, engine: str, served: Served
+    chip: Chip, scenario: Scenario, at_clock: AtClock | None, engine: str, served: Served | None
 ) -> tuple[Entry, Report | None]:
     if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
         try:
@@ -163,7 +161,7 @@ def _entry_on(
     return _simulated(replace(scenario, chip=chip), engine, served)
 
 
-def _simulated(scenario: Scenario, engine: str, served: Served) -> tuple[Entry, Report | None]:
+def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
     """The jobs on the chip, or why it refuses them: lowering asks the chip about every distinct job first."""
     chip = scenario.chip
     remarks = [f"{chip.name}: {text}" for job in scenario.jobs for text in chip.remarks(job)]
@@ -181,13 +179,15 @@ def _simulated(scenario: Scenario, engine: str, served: Served) -> tuple[Entry, 
     return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=found), report
 
 
-def _latencies(scenario: Scenario, program: Program, report: Report, served: Served) -> Latencies | None:
+def _latencies(scenario: Scenario, program: Program, report: Report, served: Served | None) -> Latencies | None:
     """Of jobs that come over time."""
     if arriving(scenario.jobs) == "at once":
         return None
     paused = any(job.preempted for job in report.jobs)
-    pauses = engines.run(program, report.engine).pauses if paused else None
-    return latencies(served(scenario, program, report, pauses), report)
+    trace = engines.run(program, report.engine) if paused else None
+    if served is not None:
+        return latencies(served(scenario, program, report, trace), report)
+    return latencies(collect(scenario, program, report, None if trace is None else trace.pauses), report)
 
 
 def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:
