@@ -52,7 +52,7 @@ ENGINES = ("fast", "reference")
 @click.option(
     "--explain",
     is_flag=True,
-    help="Why not 100 %: the critical path, the slowest requests, what would help, a glossary.",
+    help="Why not 100 %: critical path, slowest requests, what would help; a glossary.",
 )
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
 @click.option("--check-numerics", is_flag=True, help="Execute what was simulated on the models' weights and compare.")

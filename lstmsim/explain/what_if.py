@@ -13,6 +13,7 @@ from lstmsim.errors import LstmsimError
 from lstmsim.explain.changes import Change, changes
 from lstmsim.explain.slowest import TailLatency, tail_latency
 from lstmsim.program.totals import Totals
+from lstmsim.program.trace import TASK_COLUMNS
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["MAX_ROWS", "Alternative", "WhatIf", "what_if"]
@@ -89,11 +90,17 @@ def _tried(change: Change, base_cycles: int, base_work: int, tasks: NDArray[np.i
 
 def _latency(found: Totals, tasks: NDArray[np.int64]) -> TailLatency | None:
     """Of the requests; None if others were turned away than in the run with these tasks."""
-    served = tasks[:, 0] >= 0
-    if not np.array_equal(found.tasks[:, 0] >= 0, served):
+    latencies = _latencies(found.tasks)
+    if not np.array_equal(latencies >= 0, _latencies(tasks) >= 0):
         return None
-    core, _, _, finish, arrived, _ = found.tasks[served].T
-    return tail_latency(finish - arrived) if len(core) else None
+    return tail_latency(latencies[latencies >= 0])
+
+
+def _latencies(tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of each task, -1 of one that was turned away."""
+    core, finish, arrived = (tasks[:, TASK_COLUMNS.index(name)] for name in ("core", "finish", "arrived"))
+    latencies: NDArray[np.int64] = np.where(core >= 0, finish - arrived, -1)
+    return latencies
 
 
 def what_if(
@@ -131,5 +138,6 @@ def what_if(
         progress(count, count)
     # sorting is stable: of equal ones the more telling change stays first
     order = sorted(found, key=lambda each: (each.cycles is None, -each.saved_cycles))
-    base = None if tasks is None else tail_latency((tasks[:, 3] - tasks[:, 4])[tasks[:, 0] >= 0])
+    latencies = None if tasks is None else _latencies(tasks)
+    base = None if latencies is None else tail_latency(latencies[latencies >= 0])
     return WhatIf(base_cycles, tuple(order), tuple(each.name for each in all_changes[count:]), base)

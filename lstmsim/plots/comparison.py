@@ -130,20 +130,22 @@ def _draw_latencies(figure: Figure, found: Comparison) -> None:
     drawn = _draw_bars(left, found, value, ".3g", len(names), top)
     _draw_bars(right, found, _utilization(found), ".1f", 1)
     places = [(row, column) for row in range(len(names)) for column in range(machines)]
-    few = set()
+    few: list[int] = []
     for row, column in places:
         known = interval(row, column)
         if known is not None and known.half_width is not None:
             middle = _place(row, column, machines)
             left.errorbar(middle, known.value, known.half_width, ecolor=_DARK, elinewidth=0.8, capsize=2)
         elif known is not None:
-            few.add(row)
+            few.append(row)
     _scale(left, [each for row, column in places if (each := top(row, column))])
     left.set_ylabel("latency (ms)")
     _percent_axis(right)
     _groups(left, len(names))
     _groups(right, 1)
-    left.set_xticks(range(len(names)), [f"{name}\n(too few)" if row in few else name for row, name in enumerate(names)])
+    told = {0: "", machines: "\n(too few)"}
+    labels = [name + told.get(few.count(row), "\n(some: too few)") for row, name in enumerate(names)]
+    left.set_xticks(range(len(names)), labels)
     right.set_xticks([])
     _legend(figure, found, drawn)
 

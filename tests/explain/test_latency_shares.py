@@ -16,7 +16,7 @@ from lstmsim.program.trace import Trace
 from lstmsim.workload.scenario import Scenario
 from tests.strategies import joint_programs, programs, scenarios
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
 
 
 def check(program: Program, trace: Trace) -> None:
