@@ -92,15 +92,11 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     )
     asked = len(scenario.jobs) if requests is None else requests
     load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
-<<<<<<< HEAD
-    once = sum({each.entry: each.once for each in offers.values()}.values()) if scenario.offers else 0
-=======
-    once = dict.fromkeys(job.tenant or job.model.name for job in scenario.jobs if not number[job.tenant])
->>>>>>> c8b3abad53989248ec2f517445098c7652b02a3e
+    once = dict.fromkeys(job.tenant or job.model.name for job in scenario.jobs if not _offer(offers, job).is_process)
     return Traffic(
         replace(
             load,
-            estimated=any(offers[tenant].estimated for tenant in number),
+            estimated=any(_offer(offers, jobs[0]).estimated for jobs in groups.values()),
             bounded=all(jobs[0].may_leave for jobs in groups.values()),
             not_counted=tuple(f"{name}, which comes once" for name in once),
         )
@@ -183,62 +179,37 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[fl
 
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
-<<<<<<< HEAD
     """Cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may run."""
-    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
-    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
-    choices = [job] if job.split or len(unlike) == 1 else [replace(job, cores=(core,)) for core in unlike.values()]
-    if job.split == "auto":
-        choices = _ways(chip, job)
-    each = []
-    for choice in choices:
-        found = engines.totals(targets.lower(chip, (choice,)), check=False)
-        busy = found.cycles[:, _BUSY]
-        threads = max(1, len(choice.together(len(arrays)))) * found.makespan_cycles
-=======
-    """Cycles of arrays, of threads and of the memory of a job alone: the least of its choices of cores."""
     arrays, each = chip.array_cores, []
     for choice in _choices(chip, job):
         found = engines.totals(targets.lower(chip, (choice,)), check=False)
         busy, members = found.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
         threads = found.makespan_cycles * members
->>>>>>> c8b3abad53989248ec2f517445098c7652b02a3e
         each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
     return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
 
 
-<<<<<<< HEAD
-def _ways(chip: Chip, job: Job) -> list[Job]:
-    """A job that finds out at its start how many cores it takes, on each number of them."""
-    cores, found = job.allowed(len(chip.array_cores)), [replace(job, split="")]
-    for number in range(2, len(cores) + 1):
-        way = replace(job, split="rows", cores=cores[:number])
-        with suppress(InputError):
-            targets.lower(chip, (way,))
-            found.append(way)
-    return found
-
-
-def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
-    arrays, taken, memory = alone
-    cores = frozenset(share.job.allowed(len(threads)))
-    rate = share.rate / (chip.frequency_mhz * 1e6)
-    return _Kind(rate, share.variability, cores, arrays, taken, memory)
-=======
 def _choices(chip: Chip, job: Job) -> list[Job]:
-    """The job on each of its cores that is unlike the others, or on all that it takes at once, or (`auto`) both."""
+    """The job on each of its cores that is unlike the others, or on all that it takes at once; of one that finds out at
+    its start how many cores it takes, on each number of them."""
     cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
     unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
     single = [replace(job, cores=(core,), split="") for core in unlike.values()]
     if not job.split or len(cores) == 1:
         return single
-    return [*single, replace(job, split="rows")] if job.split == "auto" else [job]
+    if job.split != "auto":
+        return [job]
+    for number in range(2, len(cores) + 1):
+        way = replace(job, split="rows", cores=cores[:number])
+        with suppress(InputError):
+            targets.lower(chip, (way,))
+            single.append(way)
+    return single
 
 
 def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
     cores = frozenset(share.job.allowed(len(threads)))
     return _Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, *alone)
->>>>>>> c8b3abad53989248ec2f517445098c7652b02a3e
 
 
 def _bounds(
