@@ -149,17 +149,20 @@ def check_numerics(
     return check(result.scenario, result.program, result.trace, data, progress)
 
 
-def serving(result: Run) -> Serving:
+def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Serving:
     """What serving the jobs of a run came to: rates, latencies with intervals, queues, misses, fairness between models.
+
+    `percentiles`: which ones the latencies have (None: 50, 95, 99, 99.9).
 
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
     >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
     0
     """
+    from lstmsim.serving.latencies import PERCENTILES
     from lstmsim.serving.run_requests import collect
 
     pauses = result.trace.pauses if any(job.preempted for job in result.report.jobs) else None
-    return collect(result.scenario, result.program, result.report, pauses)
+    return collect(result.scenario, result.program, result.report, pauses, percentiles or PERCENTILES)
 
 
 def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:

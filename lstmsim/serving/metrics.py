@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.serving.arrivals import MAX_CYCLE, positive
-from lstmsim.serving.latencies import KEPT, Series, sum_of
+from lstmsim.serving.latencies import KEPT, PERCENTILES, Series, sum_of
 from lstmsim.serving.load import Load
 from lstmsim.serving.population import Population
 from lstmsim.serving.result import Little, Serving, Tenant
@@ -238,8 +238,11 @@ class Collector:
         self._population.apply(*self._changes[:, past])
         self._changes = self._changes[:, ~past]
 
-    def result(self, confidence: float = 0.95, *, load: Load | None = None) -> Serving:
-        """What all requests amount to; nothing can be added after that. `load`: what they asked of the machine.
+    def result(
+        self, confidence: float = 0.95, *, load: Load | None = None, percentiles: Sequence[float] = PERCENTILES
+    ) -> Serving:
+        """What all requests amount to; nothing can be added after that. `load`: what they asked of the machine;
+        `percentiles`: which ones of latency and wait.
 
         `InputError` if there are none, or if one of the numbers below the highest is missing.
         """
@@ -266,8 +269,10 @@ class Collector:
             last_finish=self._last_finish,
             service_cycles=self._taken,
             warmup=warmup,
-            latency=self._latency.distribution(warmup.requests, confidence, relaxation=relaxation),
-            wait=self._wait.distribution(warmup.requests, confidence, relaxation=relaxation),
+            latency=self._latency.distribution(
+                warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles
+            ),
+            wait=self._wait.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles),
             little=Little(swept.waiting_area + swept.running_area, self._sojourn, came, span),
             little_waiting=Little(swept.waiting_area, self._waited, came, span),
             most_waiting=swept.most_waiting,

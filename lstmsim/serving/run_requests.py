@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.metrics.report import JobReport, Report, TurnedAway
 from lstmsim.program.program import Program
+from lstmsim.serving.latencies import PERCENTILES
 from lstmsim.serving.metrics import Collector
 from lstmsim.serving.result import Serving
 from lstmsim.workload.scenario import Scenario
@@ -16,7 +18,13 @@ from lstmsim.workload.scenario import Scenario
 __all__ = ["collect"]
 
 
-def collect(scenario: Scenario, program: Program, report: Report, pauses: NDArray[np.int64] | None = None) -> Serving:
+def collect(
+    scenario: Scenario,
+    program: Program,
+    report: Report,
+    pauses: NDArray[np.int64] | None = None,
+    percentiles: Sequence[float] = PERCENTILES,
+) -> Serving:
     """Rates, latencies, queues, misses and fairness between models; `pauses` as in `Trace.pauses` (None: no job was
     preempted)."""
     gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -37,7 +45,7 @@ def collect(scenario: Scenario, program: Program, report: Report, pauses: NDArra
         servers = max(1, len(job.cores))
         times = (job.arrival, job.start, job.finish)
         collector.add(rank[job.number], *times, tenant=tenant, due=due, servers=servers, pauses=gaps[job.number])
-    return collector.result()
+    return collector.result(percentiles=percentiles)
 
 
 def _end(job: JobReport | TurnedAway) -> int:

@@ -13,6 +13,7 @@ from lstmsim import targets
 from lstmsim.engines.feed import WINDOW, Coming, Feed
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.requests import Requests, load_requests
+from lstmsim.serving.latencies import PERCENTILES
 from lstmsim.serving.metrics import Collector
 from lstmsim.serving.result import Serving
 from lstmsim.workload.dispatch import DISPATCH
@@ -54,12 +55,13 @@ def serve(
     rows: Callable[[Sequence[Row]], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
     window: int = WINDOW,
+    percentiles: Sequence[float] = PERCENTILES,
 ) -> Served:
     """Serve the requests of a scenario as they come, the same to the cycle as in a simulation of all of them.
 
     `requests`: so many in all, processes of arrivals going on as long as that takes, instead of each entry's `count`.
     `rows` is called with requests that are done, in the order of their ends; `progress` with requests done and in all.
-    At most `window` may be in the machine at once. `InputError` as for a simulation; for clients who wait for answers
+    `percentiles`: which ones the latencies have. At most `window` may be in the machine at once. `InputError` as for a simulation; for clients who wait for answers
     and for preemption, which only a simulation follows; if more are in the machine at once.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
@@ -86,7 +88,7 @@ def serve(
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.npe for core in chip.array_cores)
     tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
-    return Served(collector.result(), makespan, work / peak if peak else 0.0, tops)
+    return Served(collector.result(percentiles=percentiles), makespan, work / peak if peak else 0.0, tops)
 
 
 def _coming(found: Requests, dues: dict[int, int]) -> Iterator[Coming]:
