@@ -41,11 +41,11 @@ BELOW: dict[str, set[str]] = {
     "sweep": GROUND | SIMULATION | {"formats", ""},
     "comparison": GROUND | SIMULATION | {"formats"},
     "validation": GROUND | SIMULATION | {"formats", "search"},
-    "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "sweep"},
+    "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "serving", "sweep"},
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading"},
     "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies"},
-    "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving"},
+    "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving", "sweep", ""},
     "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "traffic", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.

@@ -46,8 +46,9 @@ def processes_of(
     document, _ = open_scenario(source)
     apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True)
     jobs = document.data.get("jobs")
-    arrivals = [job.get("arrival") if isinstance(job, dict) else None for job in (jobs if isinstance(jobs, list) else [])]
-    return {index: arrival for index, arrival in enumerate(arrivals) if isinstance(arrival, dict)}
+    entries = enumerate(jobs if isinstance(jobs, list) else [])
+    arrivals = {index: job.get("arrival") for index, job in entries if isinstance(job, dict)}
+    return {index: arrival for index, arrival in arrivals.items() if isinstance(arrival, dict)}
 
 
 def rate_overrides(rates: Mapping[str, float], rate: float) -> list[str]:

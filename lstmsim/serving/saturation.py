@@ -1,4 +1,4 @@
-"""The highest rate that a machine can bear: bisection over runs of the simulator whose verdicts are certain or are none.
+"""The highest rate that a machine can bear: bisection over runs of the simulator with certain verdicts, or none.
 
 A run at a rate is judged by the confidence interval of a percentile: it keeps the bound (`below`), it breaks it
 (`above`; `unstable` where the queue has no steady state), or the interval cannot tell. Only certain verdicts move the
@@ -240,7 +240,7 @@ def highest_rate(
     >>> 799 <= found.rate <= 800 < found.fails_from <= 801, found.monotone, len(found.runs)
     (True, True, 14)
     """
-    check_search(low, high, tolerance, probes, bound_ms=bound_ms)
+    check_search(low, high, tolerance, {"bound_ms": bound_ms}, probes)
 
     def judge(rate: float) -> Tried:
         result = simulate(rate)
@@ -257,9 +257,9 @@ def highest_rate(
     return Saturation(best, worst, bound_ms, runs, undecided)
 
 
-def check_search(low: float, high: float, tolerance: float, probes: int = 0, **bounds_ms: float) -> None:
-    """`InputError` for ends, bounds in ms and a tolerance that no search can work with."""
-    positive("saturation", low=low, high=high, tolerance=tolerance, **bounds_ms)
+def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[str, float], probes: int = 0) -> None:
+    """`InputError` for ends, a tolerance and bounds in ms (by their names) that no search can work with."""
+    positive("saturation", **{"low": low, "high": high, **bounds_ms, "tolerance": tolerance})
     wrong = []
     if not low < high:
         wrong.append(Mistake("saturation: high", f"must be above low ({low}), got {high}"))

@@ -61,8 +61,9 @@ def serve(
 
     `requests`: so many in all, processes of arrivals going on as long as that takes, instead of each entry's `count`.
     `rows` is called with requests that are done, in the order of their ends; `progress` with requests done and in all.
-    `percentiles`: which ones the latencies have. At most `window` may be in the machine at once. `InputError` as for a simulation; for clients who wait for answers
-    and for preemption, which only a simulation follows; if more are in the machine at once.
+    `percentiles`: which ones the latencies have. At most `window` may be in the machine at once. `InputError` as for a
+    simulation; for clients who wait for answers and for preemption, which only a simulation follows; if more are in the
+    machine at once.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": arrival}]
