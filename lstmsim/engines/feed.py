@@ -38,8 +38,9 @@ class Coming(NamedTuple):
 class Feed:
     """Runs tasks that come one after another, in the order of time, on the machine of a program.
 
-    Tasks of the program may not come after others. `InputError` if more than `window` are in the machine at once, or if
-    they go back in time.
+    Tasks of the program may not come after others. Once more than `window` would be in the machine at once, nothing
+    more comes, and `full_at` is the cycle in which that was; those that have come are finished. `InputError` if tasks
+    go back in time.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=5),))
@@ -66,6 +67,7 @@ class Feed:
         self.numbers = np.full(self.window, -1, dtype=np.int64)
         self.templates = np.zeros(self.window, dtype=np.int64)
         self.fed = self.last = self.makespan_cycles = 0
+        self.full_at: int | None = None
         self.pending: list[Coming] = []
         self._refill(np.arange(self.window))
 
@@ -107,9 +109,11 @@ class Feed:
             # the last one is of a cycle that is not whole; more may come in it
             whole = next((at for at in range(whole - 1, 0, -1) if batch[at].release != batch[at - 1].release), 0)
         if batch and not whole:
-            text = f"more than {self.window:,} are in the machine at once, at cycle {batch[0].release:,}"
-            raise InputError(Mistake("requests", f"{text}: more come than it can serve"))
-        batch, self.pending = batch[:whole], batch[whole:]
+            # a part of a cycle is as good as a whole one once nothing comes behind it
+            self.full_at, self.coming = batch[0].release, iter(())
+            batch, self.pending = batch[: len(free)], []
+        else:
+            batch, self.pending = batch[:whole], batch[whole:]
         T, S = self.run.tables, self.run.state
         for slot, each in zip(free.tolist(), batch, strict=False):
             self._place(T, S, slot, each)

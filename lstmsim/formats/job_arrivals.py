@@ -15,7 +15,9 @@ from lstmsim.formats.schema_arrivals import ArrivalEntry, arrival_mistakes, desc
 from lstmsim.formats.schema_types import MAX_CYCLES
 from lstmsim.serving.arrivals import Stream, arrivals, exact
 from lstmsim.serving.closed_loop import Clients, ClosedLoop
+from lstmsim.serving.offers import offer_of
 from lstmsim.serving.streams import StreamKey
+from lstmsim.workload.offer import Offer, estimated_offer
 
 __all__ = ["Coming", "JobArrivals"]
 
@@ -106,6 +108,15 @@ class JobArrivals:
             raise InputError(Mistake(place, text))
         drawn = self._drawn(count, process, (process.seed, *key), 0)
         return ((cycle, due) for cycle, _, due in drawn)
+
+    def offer(self, index: int, entry: JobEntry) -> Offer:
+        """At which rate the jobs of entry number `index` come in the long run, as far as that can be said."""
+        process, clock = entry.arrival, self.frequency_mhz or 0
+        if not isinstance(process, ArrivalEntry):
+            return estimated_offer(sorted(process), clock) if isinstance(process, list) else Offer()
+        if process.kind == "file":
+            return estimated_offer(self._rows(index, entry, process), clock)
+        return offer_of(describe(process), clock)
 
     def _rows(self, index: int, entry: JobEntry, process: ArrivalEntry) -> Sequence[int]:
         """The arrivals of a file that the entry takes; `InputError` for a file that is wrong or lacks some."""

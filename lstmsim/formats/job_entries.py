@@ -22,9 +22,18 @@ from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.targets.column_split import split_operations_per_step
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
+from lstmsim.workload.offer import Offer
 from lstmsim.workload.scenario import Job
 
-__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "job_templates", "tenant_names", "unique_names"]
+__all__ = [
+    "MAX_STEP_OPERATIONS",
+    "build_jobs",
+    "check_jobs",
+    "job_templates",
+    "tenant_names",
+    "tenant_offers",
+    "unique_names",
+]
 
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
@@ -171,6 +180,14 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
         )
         jobs.append(job)
     return tuple(jobs)
+
+
+def tenant_offers(order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals) -> dict[str, Offer]:
+    """At which rate the jobs of each tenant come in the long run; `jobs`: the templates, one for each entry."""
+    return {
+        job.tenant: arrivals.offer(index, entry)
+        for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True))
+    }
 
 
 def _coming(entries: list[JobEntry], names: list[str], arrivals: JobArrivals) -> list[list[Coming]]:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.job_entries import job_templates
+from lstmsim.formats.job_entries import job_templates, tenant_offers
 from lstmsim.formats.scenario_file import checked_scenario, open_scenario
 from lstmsim.formats.schema_arrivals import ArrivalEntry
 from lstmsim.workload.scenario import Scenario
@@ -69,7 +69,8 @@ def load_requests(
         text = f"the file's arrivals end after {total:,}, and none is a process that goes on: leave it out"
         raise InputError(Mistake(f"requests {requests:,}", text))
     count = total if requests is None else requests
-    scenario = Scenario(found.chip, jobs, found.order.name or name, found.precision)
+    offers = tenant_offers(found.order, jobs, found.arrivals)
+    scenario = Scenario(found.chip, jobs, found.order.name or name, found.precision, offers)
     return Requests(scenario, islice(merge(*streams, key=lambda each: each[:2]), count), count)
 
 

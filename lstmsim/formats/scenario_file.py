@@ -21,7 +21,7 @@ from lstmsim.formats.checks import check
 from lstmsim.formats.chip_entries import Cores, build_chip, read_cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document, document_of
 from lstmsim.formats.job_arrivals import JobArrivals
-from lstmsim.formats.job_entries import build_jobs, check_jobs
+from lstmsim.formats.job_entries import build_jobs, check_jobs, job_templates, tenant_offers
 from lstmsim.formats.model_entries import read_model
 from lstmsim.formats.overrides import apply_overrides
 from lstmsim.formats.schema import ModelFile, PrecisionEntry, ScenarioFile, scenario_entry
@@ -146,7 +146,8 @@ class Checked(NamedTuple):
 def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:
     found = checked_scenario(document, overrides)
     jobs = build_jobs(document, found.order, found.models, found.arrivals)
-    return Scenario(found.chip, jobs, found.order.name or name, found.precision)
+    offers = tenant_offers(found.order, job_templates(document, found.order, found.models), found.arrivals)
+    return Scenario(found.chip, jobs, found.order.name or name, found.precision, offers)
 
 
 def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:

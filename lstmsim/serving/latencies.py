@@ -16,20 +16,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.serving.statistics import Interval, batch_interval
+from lstmsim.serving.intervals import (
+    BATCHES,
+    MEAN_UNITS,
+    Spread,
+    batch_number,
+    forgetting,
+    growing,
+    mean_interval,
+    spreads_of,
+    tail_interval,
+)
+from lstmsim.serving.statistics import Interval
 
-__all__ = ["BATCHES", "KEPT", "PERCENTILES", "Distribution", "Histogram", "Series"]
+__all__ = ["KEPT", "PERCENTILES", "Distribution", "Histogram", "Series"]
 
 Ints = NDArray[np.int64]
 
 #: Latencies that are kept one by one: 8 MB.
 KEPT = 2**20
-#: Fewest batches for confidence intervals; histograms come in up to twice as many.
-BATCHES = 10
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
-#: A batch gives a percentile of its own if about this many of its requests lie beyond it (assumption: with fewer, the
-#: percentile of a batch leans to one side).
-BEYOND = 10
 
 _PARTS = 1024
 _POWERS = np.array([2 * _PARTS << shift for shift in range(52)], dtype=np.int64)
@@ -102,6 +108,24 @@ class Histogram:
         one, two = (_middle(int(each)) for each in np.searchsorted(until, ranks, side="right"))
         return one + (two - one) * share
 
+    def share_to(self, value: float) -> float:
+        """The share of the numbers that lie in the bucket of `value` or below it."""
+        least = int(value)
+        shift = int(np.searchsorted(_POWERS, least, side="right"))
+        return int(self.counts[: shift * _PARTS + (least >> shift) + 1].sum()) / self.requests
+
+    @property
+    def least(self) -> float:
+        """The smallest number, as the middle of its bucket."""
+        return _middle(int(np.flatnonzero(self.counts)[0]))
+
+    @property
+    def variance(self) -> float:
+        """Of the middles of the buckets."""
+        middles = np.array([_middle(each) for each in np.flatnonzero(self.counts).tolist()])
+        weights = self.counts[self.counts > 0]
+        return float(np.average((middles - np.average(middles, weights=weights)) ** 2, weights=weights))
+
 
 class Series:
     """Numbers in the order in which they come, and what they amount to without the first few.
@@ -166,22 +190,40 @@ class Series:
             self._batches[-1].add(values[:room])
             values = values[room:]
 
+    def grows(self, warmup: int, relaxation: float) -> bool:
+        """Do these numbers grow all the time, where a stable queue would have forgotten long ago that it began empty?
+
+        False where there are too few to tell; `warmup`, `relaxation` as in `distribution`.
+
+        >>> series = Series()
+        >>> series.add(np.arange(1000))
+        >>> series.grows(100, relaxation=1.0), series.grows(100, relaxation=100.0)
+        (True, False)
+        """
+        if self._batches is None:
+            values = self.values[warmup:]
+            means = [float(row.mean()) for row in _rows(values, BATCHES)] if len(values) >= BATCHES else []
+            return len(values) >= MEAN_UNITS * relaxation and growing(means)
+        means = [each.total / each.requests for each in self._batches if each.requests == self._batch_size]
+        return self.count >= MEAN_UNITS * relaxation and growing(means)
+
     def distribution(
         self,
         warmup: int,
         confidence: float = 0.95,
         *,
-        relaxation: float = 1.0,
+        relaxation: float | None = None,
         percentiles: Sequence[float] = PERCENTILES,
     ) -> Distribution:
         """Mean and percentiles of all but the first `warmup` numbers (those that are gone already, once summarized).
 
-        `relaxation`: about how many of these numbers pass until what they measure has forgotten its past, at least 1.
+        `relaxation`: about how many of these numbers pass until what they measure has forgotten its past, at least 1;
+        None: nobody knows, and it is estimated with caution (`lstmsim.serving.intervals`).
         `percentiles`: which ones, between 0 and 100.
         """
         if self._batches is None:
-            return _of_values(self.values[warmup:], confidence, percentiles)
-        return _of_histograms(self._batches, self._batch_size, self._max, confidence, percentiles)
+            return _of_values(self.values[warmup:], confidence, relaxation, percentiles)
+        return _of_histograms(self._batches, self._batch_size, self._max, confidence, relaxation, percentiles)
 
 
 def sum_of(values: Ints) -> int:
@@ -193,41 +235,59 @@ def sum_of(values: Ints) -> int:
     return (int((values >> 31).sum()) << 31) + int((values & (2**31 - 1)).sum())
 
 
-def _of_values(values: Ints, confidence: float, wanted: Sequence[float]) -> Distribution:
-    ordered, size = np.sort(values), len(values) // BATCHES
-    batches = values[: size * BATCHES].reshape(BATCHES, size)
-    sums = [sum_of(batch) for batch in batches]
-    mean = batch_interval(sum_of(values) / len(values), [each / size for each in sums] if size else [], confidence)
-    rows = np.sort(batches, axis=1)
+def _of_values(values: Ints, confidence: float, relaxation: float | None, wanted: Sequence[float]) -> Distribution:
+    ordered, number = np.sort(values), len(values)
+    units = forgetting(spreads_of(values), float(np.var(values, dtype=np.float64)), relaxation)
+    rows = _rows(values, batch_number(number, units))
+    size = rows.shape[1]
+    means = Spread([sum_of(row) / size for row in rows] if size else [], size)
+    mean = mean_interval(sum_of(values) / number, float(ordered[0]), means, number, units, confidence)
     percentiles = {}
     for percent in wanted:
-        known = [_percentile(row, percent) for row in rows] if _telling(size, percent) else []
-        percentiles[percent] = batch_interval(_percentile(ordered, percent), known, confidence)
-    return Distribution(len(values), mean, percentiles, int(ordered[-1]), True)
+        value = _percentile(ordered, percent)
+        shares = Spread((rows <= value).mean(axis=1).tolist() if size else [], size)
+        percentiles[percent] = tail_interval(
+            percent, value, shares, number, units, confidence, lambda each: _percentile(ordered, each)
+        )
+    return Distribution(number, mean, percentiles, int(ordered[-1]), True)
+
+
+def _rows(values: Ints, number: int) -> Ints:
+    size = len(values) // number
+    return values[: size * number].reshape(number, size)
 
 
 def _of_histograms(
-    batches: list[Histogram], size: int, most: int, confidence: float, wanted: Sequence[float]
+    batches: list[Histogram],
+    size: int,
+    most: int,
+    confidence: float,
+    relaxation: float | None,
+    wanted: Sequence[float],
 ) -> Distribution:
     whole, full = Histogram(), [each for each in batches if each.requests == size]
     for each in batches:
         whole.join(each)
-    mean = batch_interval(whole.total / whole.requests, [each.total / size for each in full], confidence)
+    number, means = whole.requests, Spread([each.total / size for each in full], size)
+    units = forgetting([means], whole.variance, relaxation)
+    mean = mean_interval(whole.total / number, whole.least, means, number, units, confidence)
     percentiles = {}
     for percent in wanted:
-        known = [each.percentile(percent) for each in full] if _telling(size, percent) else []
-        percentiles[percent] = batch_interval(whole.percentile(percent), known, confidence)
-    return Distribution(whole.requests, mean, percentiles, most, False)
+        value = whole.percentile(percent)
+        shares = Spread([each.share_to(value) for each in full], size)
+        percentiles[percent] = tail_interval(percent, value, shares, number, units, confidence, whole.percentile)
+    return Distribution(number, mean, percentiles, most, False)
 
 
-def _telling(size: int, percent: float) -> bool:
-    return size * (1000 - round(percent * 10)) >= 1000 * BEYOND
+#: Parts of a percent that are told apart, so that 99.9 is exact.
+_PARTS_OF_PERCENT = 10**9
 
 
 def _rank(number: int, percent: float) -> tuple[int, float]:
-    """The rank below a percentile and how far beyond it the percentile lies; per mille keep 99.9 exact."""
-    rank, rest = divmod((number - 1) * round(percent * 10), 1000)
-    return rank, rest / 1000
+    """The rank below a percentile and how far beyond it the percentile lies."""
+    whole = 100 * _PARTS_OF_PERCENT
+    rank, rest = divmod((number - 1) * round(percent * _PARTS_OF_PERCENT), whole)
+    return rank, rest / whole
 
 
 def _percentile(ordered: Ints, percent: float) -> float:

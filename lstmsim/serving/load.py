@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
-__all__ = ["VERDICTS", "Load"]
+from lstmsim.serving.intervals import MEAN_UNITS
+
+__all__ = ["VERDICTS", "Load", "relaxation_of", "verdict_of"]
 
 #: What may be said of a run, and what it means.
 VERDICTS = {
@@ -20,13 +23,14 @@ VERDICTS = {
 class Load:
     """What a mix of requests asks of a machine.
 
-    `offered`: the load, the largest of the parts; at 1 or above no queue is stable.
+    `offered`: the load, the largest of the parts; at 1 or above no queue is stable
+    (but for one that turns requests away).
     `parts`: for each resource of the machine, by its name, the work asked for per second / the most that it can do.
     `rate_per_second`: requests of all kinds that come per second in the long run.
     `bound_per_second`: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
     `estimated`: the rate is that of the arrivals of this run, because they do not come as a process with a known rate.
     `relaxation`: about how many requests pass until the queue has forgotten its past (at least 1).
-    `not_counted`: what else limits the machine, that the parts leave out.
+    `bounded`: whether requests are turned away before the queue can grow for ever, whatever the load.
 
     >>> Load(0.5, {"PE arrays": 0.5, "threads": 0.2}, rate_per_second=100.0, bound_per_second=200.0).stable
     True
@@ -38,9 +42,41 @@ class Load:
     bound_per_second: float
     estimated: bool = False
     relaxation: float = 1.0
-    not_counted: tuple[str, ...] = ()
+    bounded: bool = False
 
     @property
     def stable(self) -> bool:
-        """Is less asked for than the machine can do?"""
-        return self.offered < 1
+        """Is less asked for than the machine can do, or the rest turned away?"""
+        return self.offered < 1 or self.bounded
+
+
+def relaxation_of(load: Load | None, requests: int, *, clients: int, steady: bool, utilization: float) -> float | None:
+    """About how many requests pass until the queue has forgotten its past; None: only the data can say (with caution).
+
+    `clients`: of a closed loop, where every client's past is forgotten once it has been served. `utilization`: the
+    share of time in which threads are taken, which stands for the load where that is not known (with gaps and work that
+    vary like those of M/M/1).
+
+    >>> relaxation_of(None, 1000, clients=0, steady=True, utilization=0.5)
+    8.0
+    """
+    if not steady or (load is not None and not load.stable):
+        return inf
+    if load is not None:
+        return load.relaxation if load.offered < 1 else None
+    if clients:
+        return None if requests >= MEAN_UNITS * clients else inf
+    return 2 / (1 - utilization) ** 2 if utilization < 1 else inf
+
+
+def verdict_of(load: Load | None, *, steady: bool, grows: bool, told: bool) -> str:
+    """The key of `VERDICTS` for a run; `grows`: its queue does, `told`: its mean latency has an interval.
+
+    >>> verdict_of(Load(1.5, {}, 150.0, 100.0), steady=True, grows=False, told=False)
+    'unstable'
+    """
+    if not steady:
+        return "no steady state"
+    if load is not None and (not load.stable or (grows and not load.bounded)):
+        return "unstable"
+    return "settled" if told else "too few"

@@ -8,6 +8,7 @@ from typing import Any
 
 from lstmsim.metrics.tables import table
 from lstmsim.serving.load_latency import CDF, Estimate, LoadLatency, Point
+from lstmsim.serving.saturation_text import limits_text
 
 __all__ = ["LOAD_LATENCY_SCHEMA", "load_latency_json", "load_latency_rows", "load_latency_text"]
 
@@ -33,11 +34,10 @@ def load_latency_text(found: LoadLatency) -> str:
         row += [f"{each.goodput_per_second:,.0f}", _share(each.misses, each.requests)] * found.deadlines
         row += [_share(each.turned_away, came)] * away + [each.verdict]
         rows.append(row)
-    limit = max(found.limits, key=lambda name: found.limits[name])
-    base = found.machines[0]
+    base, limits = found.machines[0], limits_text(found.limits_per_second)
     first = (
-        f"LOAD AND LATENCY: {found.scenario}; load 1 is {found.bound_per_second:,.0f} requests/s, all that {base.chip} "
-        f"can do of this mix ({limit})"
+        f"LOAD AND LATENCY: {found.scenario}; load 1 is {found.capacity_per_second:,.0f} requests/s, all that "
+        f"{base.chip} can do of this mix; used up at {limits}"
     )
     return "\n".join([textwrap.fill(first, _WIDTH), *table(rows, left=[0] if several else []), *_remarks(found)])
 
@@ -64,8 +64,6 @@ def _remarks(found: LoadLatency) -> list[str]:
         lines.append("unstable: more work comes than is done, so that latencies depend on how long the run is")
     if any(_few(point) for point in found.points):
         lines.append("too few: not enough requests for a 95 % interval; more with --requests, or --until-half-width")
-    if found.not_counted:
-        lines.append(f"load 1 does not count {', '.join(found.not_counted)}: less may be all that the machine can do")
     return [line for each in lines for line in textwrap.wrap(each, _WIDTH, subsequent_indent="  ")]
 
 
@@ -100,9 +98,9 @@ def load_latency_json(found: LoadLatency) -> dict[str, Any]:
     return {
         "schema": LOAD_LATENCY_SCHEMA,
         "scenario": found.scenario,
+        "capacity_per_second": found.capacity_per_second,
         "bound_per_second": found.bound_per_second,
-        "limits": dict(found.limits),
-        "not_counted": list(found.not_counted),
+        "limits_per_second": dict(found.limits_per_second),
         "deadlines": found.deadlines,
         "machines": [asdict(machine) for machine in found.machines],
         "points": [

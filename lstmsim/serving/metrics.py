@@ -8,19 +8,20 @@ is forgotten. So memory grows only with the requests that are in the system toge
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.serving.arrivals import MAX_CYCLE, positive
-from lstmsim.serving.latencies import KEPT, PERCENTILES, Series, sum_of
-from lstmsim.serving.load import Load
+from lstmsim.serving.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
+from lstmsim.serving.load import Load, relaxation_of, verdict_of
 from lstmsim.serving.population import Population
-from lstmsim.serving.result import Little, Serving, Tenant
+from lstmsim.serving.result import ClosedWindow, Entry, Little, Serving
+from lstmsim.serving.sharing import Sharing
 from lstmsim.serving.statistics import Warmup, warmup_of
+from lstmsim.serving.tenants import NEVER, Accounts, Rows
 
 __all__ = ["Collector"]
 
@@ -28,7 +29,8 @@ Ints = NDArray[np.int64]
 
 #: Requests that are added one by one are gone through this many at a time.
 _CHUNK = 4096
-_NEVER = 2**63 - 1
+#: Fewest latencies that are looked at on the way.
+LEAST_SHOWN = 100
 
 
 class Collector:
@@ -36,6 +38,9 @@ class Collector:
 
     `servers`: how many requests can run at once, for the utilization. `warmup`: how many of the first to finish are
     left out of the latencies; None is a tenth of them (of the first `kept`, if there are more than can be kept).
+    `entries`: the tenants in the order in which they are listed; those that are not known beforehand come behind them.
+    `window`: of a closed loop, what counts (`ClosedWindow`). `coarse`: the threads of each coarse-grained core that has
+    several, by the core's number.
 
     >>> collector = Collector(frequency_mhz=250)
     >>> for number in range(3):
@@ -45,7 +50,17 @@ class Collector:
     (200.0, 1, 2, 1.0, 0)
     """
 
-    def __init__(self, frequency_mhz: float, servers: int = 1, *, warmup: int | None = None, kept: int = KEPT) -> None:
+    def __init__(
+        self,
+        frequency_mhz: float,
+        servers: int = 1,
+        *,
+        warmup: int | None = None,
+        kept: int = KEPT,
+        entries: Sequence[Entry] = (),
+        window: ClosedWindow | None = None,
+        coarse: Mapping[int, int] | None = None,
+    ) -> None:
         positive("chip", frequency_mhz=frequency_mhz, servers=servers)
         if kept < 1 or (warmup is not None and not 0 <= warmup < kept):
             text = f"must be from 0 to less than the latencies kept ({kept}), got {warmup}"
@@ -61,10 +76,11 @@ class Collector:
         self._done = False
         self._ahead: Ints = np.zeros((2, 0), dtype=np.int64)
         self._changes: Ints = np.zeros((4, 0), dtype=np.int64)
-        self._rows: list[tuple[int, int, int, int, int, int]] = []
+        self._rows: list[tuple[int, ...]] = []
         self._pauses: list[tuple[int, int, int]] = []
         self._names: list[str] = []
-        self._tenants: dict[str, Counter[str]] = {}
+        self._window = window
+        self._accounts, self._sharing = Accounts(entries, kept, window), Sharing(coarse or {})
 
     def add(
         self,
@@ -77,19 +93,27 @@ class Collector:
         due: int | None = None,
         servers: int = 1,
         pauses: Sequence[tuple[int, int]] = (),
+        alone: int = 0,
+        core: int = -1,
+        stalls: bool = True,
     ) -> None:
         """One more request, which finished no earlier than those before; `number`: its place by arrival, from 0.
 
-        `servers`: on how many it ran at once; `pauses`: from when to when on none. What is wrong with it (`InputError`)
-        may be said at a later call.
+        `servers`: on how many it ran at once; `pauses`: from when to when on none. `alone`: cycles of the same job
+        alone on the chip, 0 if unknown; `core`: where it ran, -1 if unknown; `stalls`: whether it ever lets another
+        thread have the array. What is wrong with it (`InputError`) may be said at a later call.
         """
-        self._rows.append((number, arrival, start, finish, _NEVER if due is None else due, servers))
+        times = (number, arrival, start, finish, NEVER if due is None else due)
+        paused = sum(resumed - since for since, resumed in pauses)
+        self._rows.append((*times, servers, alone, core, int(stalls), paused))
         self._pauses += [(paused, resumed, servers) for paused, resumed in pauses]
         self._names.append(tenant)
         if len(self._rows) >= _CHUNK:
             self._flush()
 
-    def turn_away(self, number: int, arrival: int, at: int, *, tenant: str = "") -> None:
+    def turn_away(
+        self, number: int, arrival: int, at: int, *, tenant: str = "", due: int | None = None, alone: int = 0
+    ) -> None:
         """A request that came and at cycle `at` went without service; it has its place in the order of finishes.
 
         >>> collector = Collector(250)
@@ -99,7 +123,7 @@ class Collector:
         >>> result.requests, result.turned_away, result.little.difference
         (1, 1, 0)
         """
-        self.add(number, arrival, at, at, tenant=tenant, servers=0)
+        self.add(number, arrival, at, at, tenant=tenant, due=due, servers=0, alone=alone)
 
     def add_many(
         self,
@@ -111,9 +135,13 @@ class Collector:
         tenants: Sequence[str] | str = "",
         due: ArrayLike | None = None,
         servers: ArrayLike | None = None,
+        alone: ArrayLike | None = None,
+        cores: ArrayLike | None = None,
+        stalls: ArrayLike | None = None,
     ) -> None:
         """Many requests at once: sequences of one length; `tenants` may be one name for all of them. `servers`: on how
-        many each ran, 0 if it was turned away at its start and finish; 1 unless given.
+        many each ran, 0 if it was turned away at its start and finish; 1 unless given. `alone`, `cores`, `stalls`: as
+        `alone`, `core`, `stalls` of `add`.
 
         >>> collector = Collector(250)
         >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
@@ -122,9 +150,10 @@ class Collector:
         """
         self._flush()
         number = np.asarray(numbers, dtype=np.int64)
-        dues = np.full(len(number), _NEVER) if due is None else due
-        columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes, dues))]
-        columns.append(np.ones(len(number), dtype=np.int64) if servers is None else np.asarray(servers, dtype=np.int64))
+        columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes))]
+        for column, otherwise in ((due, NEVER), (servers, 1), (alone, 0), (cores, -1), (stalls, 1), (None, 0)):
+            given = np.full(len(number), otherwise) if column is None else np.asarray(column)
+            columns.append(given.astype(np.int64, copy=False))
         names = [tenants] * len(number) if isinstance(tenants, str) else list(tenants)
         lengths = {len(names), *(len(column) for column in columns)}
         if len(lengths) > 1:
@@ -149,7 +178,8 @@ class Collector:
         self._changes = np.concatenate([self._changes, gives_up, goes_on], axis=1)
 
     def _take(self, columns: list[Ints], names: list[str]) -> None:
-        number, arrival, start, finish, due, servers = columns
+        number, rows = columns[0], Rows(*columns[1:])
+        arrival, start, finish, due, servers = rows[:5]
         if self._done:
             raise InputError(Mistake("requests", "the result has been taken, nothing can be added any more"))
         if not len(number):
@@ -164,8 +194,13 @@ class Collector:
         self._waited += sum_of(wait)
         self._taken += sum_of((finish - start) * servers)
         self._last_finish = int(finish[-1])
-        self._count_tenants(names, served, late, latency, finish - start)
-        self._keep(latency[served], wait[served])
+        places = self._accounts.places(names)
+        self._accounts.take(places, rows)
+        self._sharing.take(places, rows)
+        counts = served
+        if self._window is not None:
+            counts = served & (finish <= self._window.end_cycle)
+        self._keep(latency[counts], wait[counts])
         none, one = np.zeros(len(number), dtype=np.int64), np.ones(len(number), dtype=np.int64)
         times, waiting = np.concatenate([arrival, start, finish]), np.concatenate([one, -one, none])
         runs = served.astype(np.int64)
@@ -186,18 +221,6 @@ class Collector:
                 at = int(np.argmax(wrong))
                 cycles = f"arrival {arrival[at]}, start {start[at]}, finish {finish[at]}"
                 raise InputError(Mistake(f"request {number[at]}", f"{sentence}; {cycles}"))
-
-    def _count_tenants(
-        self, names: list[str], served: NDArray[np.bool_], late: NDArray[np.bool_], sojourn: Ints, service: Ints
-    ) -> None:
-        places: dict[str, int] = {}
-        group = np.array([places.setdefault(name, len(places)) for name in names])
-        for name, place in places.items():
-            own = (group == place) & served
-            counted = {"requests": int(own.sum()), "in_time": int((own & ~late).sum())}
-            counted |= {"sojourn": sum_of(sojourn[own]), "service": sum_of(service[own])}
-            counted |= {"turned_away": int(((group == place) & ~served).sum())}
-            self._tenants.setdefault(name, Counter()).update(counted)
 
     def _keep(self, latency: Ints, wait: Ints) -> None:
         room = max(0, self.kept - self._latency.count) if self._latency.exact else len(latency)
@@ -238,11 +261,30 @@ class Collector:
         self._population.apply(*self._changes[:, past])
         self._changes = self._changes[:, ~past]
 
+    def latency_so_far(
+        self, load: Load | None, *, confidence: float = 0.95, percentiles: Sequence[float] = PERCENTILES
+    ) -> Distribution | None:
+        """The latencies of those that have finished, if there are any; more may be added after that."""
+        self._flush()
+        if self._latency.count < LEAST_SHOWN:
+            return None
+        warmup = self._warmup or Warmup("the first tenth", self._latency.count // 10, None)
+        relaxation = None if load is None else load.relaxation
+        return self._latency.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
+
     def result(
-        self, confidence: float = 0.95, *, load: Load | None = None, percentiles: Sequence[float] = PERCENTILES
+        self,
+        confidence: float = 0.95,
+        *,
+        load: Load | None = None,
+        clients: int = 0,
+        steady: bool = True,
+        percentiles: Sequence[float] = PERCENTILES,
     ) -> Serving:
-        """What all requests amount to; nothing can be added after that. `load`: what they asked of the machine;
-        `percentiles`: which ones of latency and wait.
+        """What all requests amount to; nothing can be added after that.
+
+        `load`: what they asked of the machine, `clients`: how many ask in a closed loop, `steady`: whether they come as
+        a process that goes on: what the intervals and the verdict need to know. `percentiles`: those of the latencies.
 
         `InputError` if there are none, or if one of the numbers below the highest is missing.
         """
@@ -259,7 +301,14 @@ class Collector:
             text = f"leaves out {warmup.requests} requests of {self._requests}"
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         span, came = swept.now - swept.first_cycle, self._requests + self._away
-        relaxation = 1.0 if load is None else load.relaxation
+        taken = self._taken / (self.servers * span) if span else 0.0
+        relaxation = relaxation_of(load, came, clients=clients, steady=steady, utilization=taken)
+        latency, wait = (
+            each.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
+            for each in (self._latency, self._wait)
+        )
+        grows = relaxation is not None and self._latency.grows(warmup.requests, relaxation)
+        counting = self._last_finish - swept.first_cycle if self._window is None else self._window.span_cycles
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -269,18 +318,25 @@ class Collector:
             last_finish=self._last_finish,
             service_cycles=self._taken,
             warmup=warmup,
-            latency=self._latency.distribution(
-                warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles
-            ),
-            wait=self._wait.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles),
+            latency=latency,
+            wait=wait,
             little=Little(swept.waiting_area + swept.running_area, self._sojourn, came, span),
             little_waiting=Little(swept.waiting_area, self._waited, came, span),
             most_waiting=swept.most_waiting,
             most_inside=swept.most_inside,
             windows=swept.windows,
-            tenants={name: Tenant(name, **counts) for name, counts in sorted(self._tenants.items())},
+            tenants=self._accounts.tenants(
+                counting / (self.frequency_mhz * 1e6),
+                (latency, wait),
+                warmup=self._given,
+                confidence=confidence,
+                relaxation=relaxation,
+            ),
+            models=self._accounts.models(),
+            window=self._window,
+            remarks=self._sharing.remarks(self._accounts.names),
             memory_requests=self._most_ahead,
             turned_away=self._away,
             load=load,
-            verdict="unstable" if load is not None and not load.stable else "too few",
+            verdict=verdict_of(load, steady=steady, grows=grows, told=latency.mean.half_width is not None),
         )

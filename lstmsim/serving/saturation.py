@@ -91,8 +91,7 @@ class Saturation:
     `bound_ms`: of all requests (None: only tenants have bounds); `bounds_ms`: of tenants by name. `percentile`: which.
     `runs`: all of them, in the order in which they were made.
     `bound_per_second`: the highest rate that the machine can possibly do of this mix; None where it is unknown.
-    `limits`: what of the machine is used up first, by its name, at that bound: shares of what it can do.
-    `not_counted`: what else limits the machine and is not in the bound.
+    `limits_per_second`: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
     """
 
     rate: float | None
@@ -103,8 +102,7 @@ class Saturation:
     percentile: float = 99.0
     bounds_ms: Mapping[str, float] = field(default_factory=dict)
     bound_per_second: float | None = None
-    limits: Mapping[str, float] = field(default_factory=dict)
-    not_counted: tuple[str, ...] = ()
+    limits_per_second: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def falls(self) -> tuple[tuple[Tried, Tried], ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from lstmsim.metrics.tables import table
-from lstmsim.serving.saturation import Judged, Saturation, Tried
+from lstmsim.serving.saturation import Judged, Saturation
 
-__all__ = ["saturation_json", "saturation_text"]
+__all__ = ["limits_text", "saturation_json", "saturation_text"]
 
 _WIDTH = 100
 
@@ -62,11 +63,18 @@ def _bound(found: Saturation) -> list[str]:
     """What the machine could do at the very most."""
     if found.bound_per_second is None:
         return []
-    used = ", ".join(f"{name} {100 * share:.0f} %" for name, share in found.limits.items())
-    line = f"MACHINE: at most {found.bound_per_second:,.0f} requests/s of this mix, whatever the latency; then {used}"
-    missing = f"not counted: {', '.join(found.not_counted)}" if found.not_counted else ""
-    filled = [textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in (line, missing) if each]
-    return [*filled, ""]
+    line = f"MACHINE: at most {found.bound_per_second:,.0f} requests/s of this mix, whatever their latency"
+    return [textwrap.fill(f"{line}; used up at {limits_text(found.limits_per_second)}", _WIDTH), ""]
+
+
+def limits_text(limits_per_second: Mapping[str, float]) -> str:
+    """Which resource is used up at which rate, the first one first.
+
+    >>> limits_text({"threads": 2000.0, "PE arrays": 1500.0})
+    '1,500/s (PE arrays), 2,000/s (threads)'
+    """
+    ordered = sorted(limits_per_second.items(), key=lambda each: each[1])
+    return ", ".join(f"{rate:,.0f}/s ({name})" for name, rate in ordered)
 
 
 def _bounds(found: Saturation) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from lstmsim.serving.latencies import Distribution
 from lstmsim.serving.result import Serving
 from lstmsim.serving.statistics import Interval
+from lstmsim.serving.tenants_text import plain, tenant_lines, tenants_json
 from lstmsim.units import cycles_to_ms
 
 __all__ = ["SERVING_SCHEMA", "serving_json", "serving_text"]
@@ -26,7 +27,7 @@ def serving_text(found: Serving) -> str:
     >>> print(serving_text(collector.result()).splitlines()[1])
     throughput 2.5e+07 /s, goodput 2.5e+07 /s, 0 of 2 late; threads taken 100.0 % of the time
     """
-    rates = f"throughput {found.throughput_per_second:.4g} /s, goodput {found.goodput_per_second:.4g} /s"
+    rates = f"throughput {found.throughput_per_second:.4g} /s, goodput {found.goodput_per_second:.4g} /s{_while(found)}"
     late = f"{found.misses:,} of {found.requests:,} late; threads taken {100 * found.utilization:.1f} % of the time"
     inside = f"in the system {found.little.inside:.4g} on average, {found.most_inside:,} at most"
     waiting = f"waiting {found.little_waiting.inside:.4g}, {found.most_waiting:,} at most"
@@ -41,10 +42,35 @@ def serving_text(found: Serving) -> str:
         f"{inside}; {waiting}; Little's law {law}",
         f"warm-up: {found.warmup.requests:,} requests left out ({found.warmup.rule}); {state}",
     ]
+    lines += _slowdown_lines(found)
+    told = [textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines]
+    told += tenant_lines(found) if len(found.tenants) > 1 else []
+    remarks = [textwrap.fill(f"remark: {each}", _WIDTH, subsequent_indent="  ") for each in found.remarks]
+    return "\n".join([*told, *remarks])
+
+
+def _while(found: Serving) -> str:
+    """Where clients ask, what the rates are of."""
+    if found.window is None:
+        return ""
+    many = f"all {found.window.clients:,} clients are" if found.window.clients > 1 else "the client is"
+    until = f"cycles {found.window.start_cycle:,} to {found.window.end_cycle:,}"
+    served = f"{found.requests_inside:,} request{'s' * (found.requests_inside != 1)}"
+    return f" while {many} active ({until}, {served})"
+
+
+def _slowdown_lines(found: Serving) -> list[str]:
+    lines = []
+    if found.antt is not None and found.stp is not None:
+        many = len(found.tenants)
+        text = f"slowdown against each job alone on the chip: {found.antt:.4g}"
+        if many > 1:
+            text = f"{text} on average over {many:,} tenants (ANTT), their progress adds up to {found.stp:.4g} (STP)"
+        lines.append(text)
     if len(found.tenants) > 1:
         fair = f"of slowdowns {found.fairness_slowdown:.3f}, of goodput {found.fairness_goodput:.3f}"
-        lines.append(f"fairness between models (Jain): {fair}")
-    return "\n".join(textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
+        lines.append(f"fairness between tenants (Jain): {fair}")
+    return lines
 
 
 def _away(found: Serving) -> str:
@@ -73,9 +99,19 @@ def serving_json(found: Serving) -> dict[str, Any]:
         "turned_away": found.turned_away,
         "throughput_per_second": found.throughput_per_second,
         "goodput_per_second": found.goodput_per_second,
+        "throughput_whole_run_per_second": found.per_second(found.requests),
+        "goodput_whole_run_per_second": found.per_second(found.requests - found.misses),
+        "window": None
+        if found.window is None
+        else {
+            "clients": found.window.clients,
+            "start_cycle": found.window.start_cycle,
+            "end_cycle": found.window.end_cycle,
+            "requests": found.requests_inside,
+        },
         "utilization": found.utilization,
-        "latency_cycles": _plain(found.latency),
-        "wait_cycles": _plain(found.wait),
+        "latency_cycles": plain(found.latency),
+        "wait_cycles": plain(found.wait),
         "inside": {"mean": found.little.inside, "most": found.most_inside, "area": found.little.area},
         "waiting": {"mean": found.little_waiting.inside, "most": found.most_waiting},
         "sojourn_cycles": found.little.sojourn,
@@ -86,8 +122,11 @@ def serving_json(found: Serving) -> dict[str, Any]:
                 "turned_away": each.turned_away,
                 "slowdown": each.slowdown,
             }
-            for name, each in found.tenants.items()
+            for name, each in found.models.items()
         },
+        "tenants": tenants_json(found),
+        "antt": found.antt,
+        "stp": found.stp,
         "fairness": {
             "slowdown": found.fairness_slowdown,
             "goodput": found.fairness_goodput,
@@ -104,10 +143,5 @@ def serving_json(found: Serving) -> dict[str, Any]:
             for each in found.windows
         ],
         "warmup": {"requests": found.warmup.requests, "rule": found.warmup.rule, "settled": found.warmup.settled},
+        "remarks": list(found.remarks),
     }
-
-
-def _plain(found: Distribution) -> dict[str, Any]:
-    named = {"mean": found.mean, **{f"p{percent:g}": each for percent, each in found.percentiles.items()}}
-    values = {name: {"value": each.value, "half_width": each.half_width} for name, each in named.items()}
-    return {**values, "max": found.max, "exact": found.exact}

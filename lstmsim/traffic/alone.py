@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any
 
 from lstmsim import engines, targets
 from lstmsim.program.totals import CYCLE_NAMES
 from lstmsim.workload.scenario import Chip, Job
 
-__all__ = ["Alone", "alone"]
+__all__ = ["Alone", "Alones", "alone"]
 
 #: Names of cycles in which a thread lets another one have the array.
 _GIVEN_UP = tuple(CYCLE_NAMES.index(name) for name in ("hazard", "backpressure", "input", "dispatch", "weights"))
+
+#: What a job is among others, and what stands for it when there are none.
+_AMONG_OTHERS: dict[str, Any] = {
+    "arrival": 0,
+    "after": None,
+    "priority": 0,
+    "deadline": None,
+    "dispatch": "fcfs",
+    "preempts": False,
+    "queue_limit": None,
+    "patience": None,
+}
+#: What else changes no cycle of it; the model is told from others by itself, for it is large.
+_NAMES = {"name", "tenant", "inputs", "model"}
+_own = attrgetter(*(each.name for each in fields(Job) if each.name not in {*_AMONG_OTHERS, *_NAMES}))
 
 
 @dataclass(frozen=True)
@@ -37,9 +54,7 @@ def alone(chip: Chip, job: Job) -> Alone:
     >>> alone(scenario.chip, scenario.jobs[0])
     Alone(latency_cycles=1423, array_cycles=640, cores=1, stalls=True)
     """
-    by_itself = replace(
-        job, arrival=0, after=None, dispatch="fcfs", preempts=False, queue_limit=None, patience=None, deadline=None
-    )
+    by_itself = replace(job, **_AMONG_OTHERS)
     found = engines.totals(targets.lower(chip, (by_itself,)), check=False)
     arrays = found.cycles[: len(chip.array_cores)]
     return Alone(
@@ -48,3 +63,33 @@ def alone(chip: Chip, job: Job) -> Alone:
         max(1, len(job.together(len(chip.array_cores)))),
         bool(arrays[:, _GIVEN_UP].sum()),
     )
+
+
+class Alones:
+    """Jobs by themselves on one chip, each kind simulated once: 100,000 jobs of one entry cost one run.
+
+    >>> from lstmsim.loading import load_scenario
+    >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 3}, {"model": "lstm-512", "steps": 10}]
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": jobs})
+    >>> alones = Alones(scenario.chip)
+    >>> [alones(job).latency_cycles for job in scenario.jobs], alones.simulated
+    ([1423, 1423, 1423, 723], 2)
+    """
+
+    def __init__(self, chip: Chip) -> None:
+        self.chip = chip
+        # A job is kept with what is known of its kind: a model that is gone could leave its place to another.
+        self._known: dict[tuple[Any, ...], tuple[Job, Alone]] = {}
+
+    def __call__(self, job: Job) -> Alone:
+        """What the job does by itself."""
+        kind = (id(job.model), *_own(job))
+        known = self._known.get(kind)
+        if known is None:
+            known = self._known[kind] = job, alone(self.chip, job)
+        return known[1]
+
+    @property
+    def simulated(self) -> int:
+        """How many kinds of jobs were simulated."""
+        return len(self._known)

@@ -76,9 +76,9 @@ def load_latency(
 ) -> LoadLatency:
     """Latency against offered load, a curve for each policy, placement and chip.
 
-    A load is a share of what the scenario's own chip can possibly do of its mix of requests (`Load.bound_per_second`),
-    reached by changing the rates of all poisson and bursty arrivals together. Every curve has the same requests at a
-    load: the same rates on all chips, and the same random numbers everywhere.
+    A load is the offered load of the scenario's own chip (`lstmsim.serving.load.Load`): the share of what it can do of
+    its mix of requests, reached by changing the rates of all poisson and bursty arrivals together. Every curve has the
+    same requests at a load: the same rates on all chips, and the same random numbers everywhere.
 
     `policies`: orders of dispatch, with `+preempt` those with preemption; the scenario's own if there are none.
     `chips`: further chips, by preset or path. `placements`: as in a scenario. `loads`: numbers, or a text as `loads_of`
@@ -120,9 +120,9 @@ def _put_together(
 ) -> LoadLatency:
     frames = any(each.get("kind") == "stream" for each in processes_of(scenario, overrides).values())
     deadlines = frames or any(job.deadline is not None for job in base.jobs)
-    bound = capacity.bound_per_second
     machines = tuple(each.machine for each in variants)
-    return LoadLatency(base.name, machines, bound, capacity.parts(bound), capacity.not_counted, deadlines, points)
+    full, limits = capacity.rate(1.0), capacity.limits_per_second
+    return LoadLatency(base.name, machines, full, capacity.bound_per_second, limits, deadlines, points)
 
 
 def _check(requests: int, until: float | None, most: int, jobs: int | None) -> None:

@@ -90,9 +90,8 @@ def saturate(
     best, worst, undecided, tried = bisect_verdicts(judge, low, high, close=close)
     if progress is not None:
         progress(about, about)
-    limits = capacity.parts(bound)
     return Saturation(
-        best, worst, bound_ms, tried, undecided, percentile, asked.bounds_ms, bound, limits, capacity.not_counted
+        best, worst, bound_ms, tried, undecided, percentile, asked.bounds_ms, bound, capacity.limits_per_second
     )
 
 
@@ -186,7 +185,7 @@ class _Runs:
         tenants = {
             name: self._judged(found, each.latency, name, each.requests, each.turned_away, widths)
             for name, each in found.tenants.items()
-            if name in self.asked.bounds_ms
+            if name in self.asked.bounds_ms and each.latency is not None
         }
         parts = [each.verdict for each in tenants.values()]
         parts += [] if self.asked.bound_ms is None else [every.verdict]

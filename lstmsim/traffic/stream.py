@@ -16,6 +16,9 @@ from lstmsim.formats.requests import Requests, load_requests
 from lstmsim.serving.latencies import PERCENTILES
 from lstmsim.serving.metrics import Collector
 from lstmsim.serving.result import Serving
+from lstmsim.serving.run_requests import coarse_cores, entries_of
+from lstmsim.traffic.alone import Alones
+from lstmsim.traffic.offered import traffic_of
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.scenario import Job, Scenario
 
@@ -77,10 +80,16 @@ def serve(
     program = targets.lower(chip, jobs)
     dues: dict[int, int] = {}
     feed = Feed(program, _coming(found, dues), window=window)
-    collector = Collector(chip.frequency_mhz, sum(core.contexts for core in program.cores if not core.shared))
+    alones = Alones(chip)
+    collector = Collector(
+        chip.frequency_mhz,
+        sum(core.contexts for core in program.cores if not core.shared),
+        entries=entries_of(jobs),
+        coarse=coarse_cores(chip),
+    )
     done = 0
     for numbers, own, table in feed.results():
-        _collect(collector, found.scenario, dues, numbers.tolist(), own.tolist(), table)
+        _collect(collector, found.scenario, alones, dues, numbers.tolist(), own.tolist(), table)
         done += len(numbers)
         if rows is not None:
             rows([_row(*each, jobs=jobs) for each in zip(numbers.tolist(), own.tolist(), table.tolist(), strict=True)])
@@ -89,7 +98,8 @@ def serve(
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.npe for core in chip.array_cores)
     tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
-    return Served(collector.result(percentiles=percentiles), makespan, work / peak if peak else 0.0, tops)
+    load = traffic_of(found.scenario, found.count).load
+    return Served(collector.result(load=load, percentiles=percentiles), makespan, work / peak if peak else 0.0, tops)
 
 
 def _coming(found: Requests, dues: dict[int, int]) -> Iterator[Coming]:
@@ -109,19 +119,29 @@ def _coming(found: Requests, dues: dict[int, int]) -> Iterator[Coming]:
 
 
 def _collect(
-    collector: Collector, scenario: Scenario, dues: dict[int, int], numbers: list[int], own: list[int], table: Any
+    collector: Collector,
+    scenario: Scenario,
+    alones: Alones,
+    dues: dict[int, int],
+    numbers: list[int],
+    own: list[int],
+    table: Any,
 ) -> None:
     """Hand requests that are done to the collector."""
     core, _, start, finish, arrived, _ = np.asarray(table).T
+    alone = [alones(scenario.jobs[entry]) for entry in own]
     seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
     collector.add_many(
         numbers,
         arrived,
         start,
         np.where(core < 0, start, finish),
-        tenants=[scenario.jobs[entry].model.name for entry in own],
+        tenants=[scenario.jobs[entry].tenant for entry in own],
         due=[dues.pop(number, _NEVER) for number in numbers],
         servers=np.where(core < 0, 0, seats[own]),
+        alone=[each.latency_cycles for each in alone],
+        cores=core,
+        stalls=[each.stalls for each in alone],
     )
 
 

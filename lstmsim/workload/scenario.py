@@ -9,6 +9,7 @@ from typing import Protocol
 from lstmsim.errors import InputError, Mistake
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
+from lstmsim.workload.offer import Offer
 from lstmsim.workload.precision import Precision
 
 #: How one job may run on several cores at once.
@@ -60,6 +61,7 @@ class Chip(Protocol):
     @property
     def array_cores(self) -> tuple[ArrayCore, ...]: ...
     def remarks(self, job: Job, /) -> tuple[str, ...]: ...
+    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -153,12 +155,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A chip and the jobs it serves, in the user's order; `precision` is for its numbers only."""
+    """A chip and the jobs it serves, in the user's order; `precision` is for its numbers only.
+
+    `offers`: by tenant, at which rates requests come in the long run, where the file says it; no cycle depends on it.
+    """
 
     chip: Chip
     jobs: tuple[Job, ...]
     name: str = "scenario"
     precision: Precision = field(default_factory=Precision)
+    offers: Mapping[str, Offer] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.jobs:
