@@ -148,8 +148,8 @@ class LoadLatency:
     """Points of all machines, in their order and then that of the loads.
 
     `scenario`: its name. `machines`: the first is the base. `capacity_per_second`: the rate that is load 1, at which
-    the base machine has no time left; `bound_per_second`: the rate that it certainly cannot exceed; `limits_per_second`:
-    rates at which each of its resources is used up, by name; `saturated` is measured.
+    the base machine has no time left; `bound_per_second`: the rate that it certainly cannot exceed.
+    `limits_per_second`: rates at which each of its resources is used up, by name; `saturated` is measured.
     `deadlines`: whether any job has one, without which every request is in time.
     """
 

@@ -83,7 +83,8 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
     slopes = {name: (two.get(name, part) - part) / own for name, part in one.items()}
     # A difference of equal parts may leave a last bit.
     slopes = {name: each if each * own > 1e-9 else 0.0 for name, each in slopes.items()}
-    return Capacity({name: max(0.0, part - slopes[name] * own) for name, part in one.items()}, slopes, own)
+    fixed = {name: part - slopes[name] * own for name, part in one.items()}
+    return Capacity({name: each if each > 1e-9 else 0.0 for name, each in fixed.items()}, slopes, own)
 
 
 def _parts(scenario: Path | Mapping[str, Any], overrides: Sequence[str]) -> dict[str, float]:
