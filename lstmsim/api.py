@@ -152,8 +152,8 @@ def check_numerics(
 def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Serving:
     """What serving the jobs of a run came to: rates, latencies with intervals, queues, misses and slowdowns by tenant.
 
-    Each kind of job is simulated alone on the chip besides, for the slowdowns. `percentiles`: which ones the latencies
-    have (None: 50, 95, 99, 99.9).
+    Each kind of job is simulated alone on the chip besides, for the slowdowns, and some hundreds of them at once, for
+    the offered load. `percentiles`: which ones of the latencies (50, 95, 99 and 99.9).
 
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
     >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
@@ -162,12 +162,21 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
     from lstmsim.serving.latencies import PERCENTILES
     from lstmsim.serving.run_requests import collect
     from lstmsim.traffic.alone import Alones
+    from lstmsim.traffic.offered import traffic_of
 
     pauses = result.trace.pauses if any(job.preempted for job in result.report.jobs) else None
     alones = Alones(result.scenario.chip)
     known = [alones(job) for job in result.scenario.jobs]
     alone = [(each.latency_cycles, each.stalls) for each in known]
-    return collect(result.scenario, result.program, result.report, pauses, alone, percentiles or PERCENTILES)
+    return collect(
+        result.scenario,
+        result.program,
+        result.report,
+        pauses,
+        alone,
+        traffic=traffic_of(result.scenario),
+        percentiles=PERCENTILES if percentiles is None else percentiles,
+    )
 
 
 def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, write_json
+from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     from lstmsim.traffic.stream import Row, Served
@@ -25,36 +26,74 @@ __all__ = ["command"]
     help="So many in all, for as long as that takes; default: the file's.",
 )
 @click.option(
+    "--until-half-width",
+    metavar="SHARE",
+    help="Go on until the 95 % intervals of mean and percentile are that narrow, as 2% or 0.02; then --requests is the"
+    " most (10,000,000).",
+)
+@click.option(
+    "--percentile", metavar="P", type=float, default=99.0, help="Show that one too, and judge it; default: 99."
+)
+@click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
 )
 @click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
 @click.option("--csv", "csv_path", metavar="FILE", help="Write a row for each request, as it ends: .csv.")
 def command(
-    scenario: str, requests: int | None, overrides: tuple[str, ...], json_path: str | None, csv_path: str | None
+    scenario: str,
+    requests: int | None,
+    until_half_width: str | None,
+    percentile: float,
+    overrides: tuple[str, ...],
+    json_path: str | None,
+    csv_path: str | None,
 ) -> None:
     """Serve the requests of the file SCENARIO one after another and show rates, latencies with intervals, and queues.
 
     The same to the cycle as `simulate --serving`, without a list of all jobs: memory does not grow with their number.
     For clients who wait for their answers (`closed`) and for preemption use that. In the rows of --csv times are
-    cycles; core -1 is a request that was turned away, at its start.
+    cycles; core -1 is a request that was turned away, at its start. If more than 8,192 requests are in the machine at
+    once, it ends there: those that came are finished and counted, a remark says so, and the exit code is 0.
 
     \b
     lstmsim serve serving.yaml --requests 1000000
+    lstmsim serve serving.yaml --until-half-width 2% --percentile 99.9
     lstmsim serve serving.yaml --requests 100000 --csv requests.csv --set chip.cores.0.threads=4
     """
     check_suffix("--csv", csv_path, (".csv",))
     check_outputs({"--json": json_path, "--csv": csv_path}, inputs=[scenario])
+    share = None if until_half_width is None else _share(until_half_width)
     with progress("serving requests") as show, _rows_to(csv_path) as rows:
+        from lstmsim.serving.latencies import PERCENTILES
         from lstmsim.traffic.stream import serve
 
-        found = serve(scenario, requests=requests, overrides=overrides, rows=rows, progress=show)
+        found = serve(
+            scenario,
+            requests=requests,
+            overrides=overrides,
+            rows=rows,
+            progress=show,
+            percentiles=(*PERCENTILES, percentile),
+            until_half_width=share,
+        )
     if json_path is not None:
         _write(found, json_path)
     if json_path != "-":
         click.echo(_text(found))
+    if found.ended == "full":
+        came = found.serving.requests + found.serving.turned_away
+        remark(f"stopped after {came:,} requests: more than 8,192 were in the machine at once")
     for path in (json_path, csv_path):
         if path is not None and path != "-":
             remark(f"wrote {path}")
+
+
+def _share(text: str) -> float:
+    """A share that is written as 2% or as 0.02."""
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        raise InputError(Mistake("--until-half-width", f"must be a share like 2% or 0.02, got {text!r}")) from None
 
 
 @contextmanager
@@ -80,6 +119,9 @@ def _write(found: Served, path: str) -> None:
         "makespan_cycles": found.makespan_cycles,
         "utilization_of_pes": found.utilization,
         "tops": found.tops,
+        "ended": found.ended,
+        "full_at_cycle": found.full_at,
+        "until_half_width": found.until_half_width,
     }
     write_json(path, content)
 
@@ -89,4 +131,28 @@ def _text(found: Served) -> str:
 
     ms = found.serving.ms(found.makespan_cycles)
     useful = f"utilization {100 * found.utilization:.1f} %, {found.tops:.4g} TOPS"
-    return f"{serving_text(found.serving)}\nmakespan {found.makespan_cycles:,} cycles = {ms:.4g} ms, {useful}"
+    lines = [serving_text(found.serving), f"makespan {found.makespan_cycles:,} cycles = {ms:.4g} ms, {useful}"]
+    if found.ended == "full":
+        lines.append(_full(found))
+    elif found.until_half_width is not None:
+        lines.append(_reached(found))
+    return "\n".join(lines)
+
+
+def _full(found: Served) -> str:
+    """Why serving could not go on, and what has been counted."""
+    at = found.full_at or 0
+    word = "unstable" if found.serving.verdict == "unstable" else "cannot go on"
+    came = found.serving.requests + found.serving.turned_away
+    return (
+        f"{word}: more requests than there is room for (8,192) were in the machine at once, at cycle {at:,} = "
+        f"{found.serving.ms(at):.4g} ms; the {came:,} that came until then are finished and counted, the others are not"
+    )
+
+
+def _reached(found: Served) -> str:
+    share = f"{100 * (found.until_half_width or 0):g} %"
+    came = found.serving.requests + found.serving.turned_away
+    if found.ended == "half width":
+        return f"intervals within {share} after {came:,} requests"
+    return f"intervals not within {share} at the limit of {came:,} requests"

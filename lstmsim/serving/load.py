@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from lstmsim.serving.intervals import MEAN_UNITS
 
-__all__ = ["VERDICTS", "Load", "relaxation_of", "verdict_of"]
+__all__ = ["VERDICTS", "Load", "Traffic", "relaxation_of", "verdict_of"]
 
 #: What may be said of a run, and what it means.
 VERDICTS = {
     "settled": "the queue has a steady state, and the run is long enough to show its mean latency",
     "too few": "the queue may have a steady state, but the run has too few requests to tell its mean latency",
-    "unstable": "more is asked for than the machine can do, or the queue grows: latencies depend on the run's length",
+    "unstable": "more comes than the machine can do: latencies grow as long as requests come",
     "no steady state": "requests do not come as a process that goes on, so that there is nothing to settle to",
 }
 
@@ -30,7 +30,8 @@ class Load:
     `bound_per_second`: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
     `estimated`: the rate is that of the arrivals of this run, because they do not come as a process with a known rate.
     `relaxation`: about how many requests pass until the queue has forgotten its past (at least 1).
-    `bounded`: whether requests are turned away before the queue can grow for ever, whatever the load.
+    `cores`: for parts that only concern some cores, which. `measured`: how many requests the part `saturated` was
+    measured on. `not_counted`: what comes beside, and is in no part. `bounded`: whether requests are turned away before the queue can grow for ever, whatever the load.
 
     >>> Load(0.5, {"PE arrays": 0.5, "threads": 0.2}, rate_per_second=100.0, bound_per_second=200.0).stable
     True
@@ -43,11 +44,27 @@ class Load:
     estimated: bool = False
     relaxation: float = 1.0
     bounded: bool = False
+    cores: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    measured: int = 0
+    not_counted: tuple[str, ...] = ()
 
     @property
     def stable(self) -> bool:
         """Is less asked for than the machine can do, or the rest turned away?"""
         return self.offered < 1 or self.bounded
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What comes to a machine.
+
+    `load`: None where no rate can be said. `clients`: how many ask in a closed loop. `steady`: whether anything comes
+    as a process that goes on.
+    """
+
+    load: Load | None = None
+    clients: int = 0
+    steady: bool = True
 
 
 def relaxation_of(load: Load | None, requests: int, *, clients: int, steady: bool, utilization: float) -> float | None:

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.serving.arrivals import MAX_CYCLE, positive
-from lstmsim.serving.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
+from lstmsim.serving.arrivals import positive
+from lstmsim.serving.checks import check_times
+from lstmsim.serving.latencies import KEPT, PERCENTILES, Series, sum_of
 from lstmsim.serving.load import Load, relaxation_of, verdict_of
 from lstmsim.serving.population import Population
 from lstmsim.serving.result import ClosedWindow, Entry, Little, Serving
@@ -29,8 +30,6 @@ Ints = NDArray[np.int64]
 
 #: Requests that are added one by one are gone through this many at a time.
 _CHUNK = 4096
-#: Fewest latencies that are looked at on the way.
-LEAST_SHOWN = 100
 
 
 class Collector:
@@ -184,7 +183,7 @@ class Collector:
             raise InputError(Mistake("requests", "the result has been taken, nothing can be added any more"))
         if not len(number):
             return
-        self._check(number, arrival, start, finish)
+        check_times(number, arrival, start, finish, (self._next, self._last_finish))
         latency, wait, served = finish - arrival, start - arrival, servers > 0
         late = (finish > due) & served
         self._requests += int(served.sum())
@@ -207,20 +206,6 @@ class Collector:
         running, taken = np.concatenate([none, runs, -runs]), np.concatenate([none, servers, -servers])
         self._changes = np.concatenate([self._changes, np.stack([times, waiting, running, taken])], axis=1)
         self._settle(np.stack([number, arrival]))
-
-    def _check(self, number: Ints, arrival: Ints, start: Ints, finish: Ints) -> None:
-        before = np.concatenate([[self._last_finish], finish[:-1]])
-        for wrong, sentence in (
-            ((number < self._next), "comes twice (or has a number below 0)"),
-            ((arrival < 0) | (finish > MAX_CYCLE), f"must lie between cycles 0 and {MAX_CYCLE}"),
-            (start < arrival, "starts before it arrives"),
-            (finish < start, "finishes before it starts"),
-            (finish < before, "finishes before the one that came before it; they must come in the order of finishes"),
-        ):
-            if wrong.any():
-                at = int(np.argmax(wrong))
-                cycles = f"arrival {arrival[at]}, start {start[at]}, finish {finish[at]}"
-                raise InputError(Mistake(f"request {number[at]}", f"{sentence}; {cycles}"))
 
     def _keep(self, latency: Ints, wait: Ints) -> None:
         room = max(0, self.kept - self._latency.count) if self._latency.exact else len(latency)
@@ -261,16 +246,11 @@ class Collector:
         self._population.apply(*self._changes[:, past])
         self._changes = self._changes[:, ~past]
 
-    def latency_so_far(
-        self, load: Load | None, *, confidence: float = 0.95, percentiles: Sequence[float] = PERCENTILES
-    ) -> Distribution | None:
-        """The latencies of those that have finished, if there are any; more may be added after that."""
+    @property
+    def latencies(self) -> Series:
+        """Those of all requests so far."""
         self._flush()
-        if self._latency.count < LEAST_SHOWN:
-            return None
-        warmup = self._warmup or Warmup("the first tenth", self._latency.count // 10, None)
-        relaxation = None if load is None else load.relaxation
-        return self._latency.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
+        return self._latency
 
     def result(
         self,
@@ -283,10 +263,9 @@ class Collector:
     ) -> Serving:
         """What all requests amount to; nothing can be added after that.
 
-        `load`: what they asked of the machine, `clients`: how many ask in a closed loop, `steady`: whether they come as
-        a process that goes on: what the intervals and the verdict need to know. `percentiles`: those of the latencies.
-
-        `InputError` if there are none, or if one of the numbers below the highest is missing.
+        `load`, `clients`, `steady`: what is known of how they come (`lstmsim.serving.load.Traffic`), for intervals and
+        the verdict. `percentiles`: of latencies and waits. `InputError` if there are no requests, or if one of the
+        numbers below the highest is missing.
         """
         self._flush()
         if not self._requests:
@@ -331,6 +310,7 @@ class Collector:
                 warmup=self._given,
                 confidence=confidence,
                 relaxation=relaxation,
+                percentiles=percentiles,
             ),
             models=self._accounts.models(),
             window=self._window,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lstmsim.metrics.report import JobReport, Report, TurnedAway
 from lstmsim.program.program import Program
 from lstmsim.serving.latencies import PERCENTILES
+from lstmsim.serving.load import Traffic
 from lstmsim.serving.metrics import Collector
 from lstmsim.serving.result import ClosedWindow, Entry, Serving
 from lstmsim.workload.scenario import Chip, Job, Scenario
@@ -24,11 +25,14 @@ def collect(
     report: Report,
     pauses: NDArray[np.int64] | None = None,
     alone: Sequence[tuple[int, bool]] | None = None,
+    *,
+    traffic: Traffic | None = None,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Serving:
     """Rates, latencies, queues, misses and slowdowns, by tenant; `pauses` as in `Trace.pauses` (None: no job was
     preempted). `alone`: of each job, its latency alone on the chip, and whether it ever stalls; None: unknown, then
-    there are no slowdowns."""
+    there are no slowdowns. `traffic`: what comes to the machine; None: unknown, and there is no load. `percentiles`: of
+    latencies and waits."""
     gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for task, _, _, paused, resumed in [] if pauses is None else pauses.tolist():
         gaps[task].append((paused, resumed))
@@ -64,7 +68,8 @@ def collect(
             core=job.core,
             stalls=stalls,
         )
-    return collector.result(percentiles=percentiles)
+    asked = traffic or Traffic()
+    return collector.result(load=asked.load, clients=asked.clients, steady=asked.steady, percentiles=percentiles)
 
 
 def _tenant(job: Job) -> str:

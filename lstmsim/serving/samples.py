@@ -7,12 +7,13 @@ order: a percentile of it is that of a random sample, and its interval is as wid
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.serving.latencies import Distribution, Series
+from lstmsim.serving.latencies import PERCENTILES, Distribution, Series
 
 __all__ = ["LEAST_KEPT", "Sample"]
 
@@ -85,12 +86,16 @@ class Sample:
             self.one_of *= 2
 
     def distributions(
-        self, warmup: int | None, confidence: float, relaxation: float
+        self,
+        warmup: int | None,
+        confidence: float,
+        relaxation: float | None,
+        percentiles: Sequence[float] = PERCENTILES,
     ) -> tuple[Distribution, Distribution] | None:
         """Latencies and waits without the first `warmup` requests (None: a tenth of all); None if there are none.
 
-        `relaxation`: about how many requests of this tenant pass until the queue has forgotten its past. The largest
-        is that of all requests where only a sample is kept.
+        `relaxation`: about how many requests of this tenant pass until the queue has forgotten its past (None:
+        nobody knows). The largest is that of all requests where only a sample is kept.
         """
         cut = self._kept // 10 if warmup is None else min(-(-warmup // self.one_of), self._kept - 1)
         if not self._kept:
@@ -99,7 +104,8 @@ class Sample:
         for values in (self.latency, self.wait):
             series = Series(self._kept)
             series.add(values)
-            made.append(series.distribution(cut, confidence, relaxation=max(1.0, relaxation / self.one_of)))
+            own = None if relaxation is None else max(1.0, relaxation / self.one_of)
+            made.append(series.distribution(cut, confidence, relaxation=own, percentiles=percentiles))
         if self.one_of == 1:
             return made[0], made[1]
         return replace(made[0], max=self.max, exact=False), replace(made[1], exact=False)

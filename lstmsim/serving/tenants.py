@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.serving.latencies import Distribution, sum_of
+from lstmsim.serving.latencies import PERCENTILES, Distribution, sum_of
 from lstmsim.serving.result import ClosedWindow, Entry, Tenant
 from lstmsim.serving.samples import LEAST_KEPT, Sample
 
@@ -161,20 +161,23 @@ class Accounts:
         *,
         warmup: int | None = None,
         confidence: float = 0.95,
-        relaxation: float = 1.0,
+        relaxation: float | None = None,
+        percentiles: Sequence[float] = PERCENTILES,
     ) -> dict[str, Tenant]:
         """What each has got, by name, in order.
 
         `seconds`: of the part of the run that counts. `whole`: latencies and waits of all, which are those of a single
         tenant. `warmup`: how many requests of all are left out (None: a tenth).
-        `relaxation`: about how many requests of all tenants pass until the queue has forgotten its past.
+        `relaxation`: about how many requests of all tenants pass until the queue has forgotten its past; None:
+        nobody knows.
         """
         all_served = sum(each.counts["requests"] for each in self._accounts)
         made = {}
         for each in self._accounts:
             share = each.counts["requests"] / all_served
             left_out = None if warmup is None else int(warmup * share)
-            own = each.sample.distributions(left_out, confidence, max(1.0, relaxation * share))
+            own_relaxation = None if relaxation is None else max(1.0, relaxation * share)
+            own = each.sample.distributions(left_out, confidence, own_relaxation, percentiles)
             known = whole if self._single else own
             made[each.entry.name] = _tenant(each, known, seconds)
         return made

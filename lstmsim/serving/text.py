@@ -6,6 +6,7 @@ import textwrap
 from typing import Any
 
 from lstmsim.serving.latencies import Distribution
+from lstmsim.serving.load_text import load_json, load_lines
 from lstmsim.serving.result import Serving
 from lstmsim.serving.statistics import Interval
 from lstmsim.serving.tenants_text import plain, tenant_lines, tenants_json
@@ -31,16 +32,16 @@ def serving_text(found: Serving) -> str:
     late = f"{found.misses:,} of {found.requests:,} late; threads taken {100 * found.utilization:.1f} % of the time"
     inside = f"in the system {found.little.inside:.4g} on average, {found.most_inside:,} at most"
     waiting = f"waiting {found.little_waiting.inside:.4g}, {found.most_waiting:,} at most"
-    state = "settled" if found.warmup.settled else "not settled: the run is too short for what it shows"
     law = "holds exactly" if not found.little.difference and not found.little_waiting.difference else "is broken"
     threads = f"{found.servers} thread{'s' * (found.servers != 1)}"
     lines = [
         f"SERVING: {found.requests:,} request{'s' * (found.requests != 1)} on {threads}{_away(found)}",
         f"{rates}, {late}",
-        f"latency in ms: {_distribution(found.latency, found.frequency_mhz)}",
-        f"wait in ms: {_distribution(found.wait, found.frequency_mhz)}",
+        *load_lines(found),
+        f"latency in ms: {_distribution(found.latency, found)}",
+        f"wait in ms: {_distribution(found.wait, found)}",
         f"{inside}; {waiting}; Little's law {law}",
-        f"warm-up: {found.warmup.requests:,} requests left out ({found.warmup.rule}); {state}",
+        f"warm-up: {found.warmup.requests:,} requests left out ({found.warmup.rule})",
     ]
     lines += _slowdown_lines(found)
     told = [textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines]
@@ -77,15 +78,18 @@ def _away(found: Serving) -> str:
     return f"; {found.turned_away:,} more turned away" if found.turned_away else ""
 
 
-def _distribution(found: Distribution, frequency_mhz: float) -> str:
-    named = {"mean": found.mean, **{f"p{percent:g}": each for percent, each in found.percentiles.items()}}
-    parts = [f"{name} {_interval(each, frequency_mhz)}" for name, each in named.items()]
-    return ", ".join([*parts, f"max {cycles_to_ms(found.max, frequency_mhz):.4g}"])
+def _distribution(figures: Distribution, found: Serving) -> str:
+    named = {"mean": figures.mean, **{f"p{percent:g}": each for percent, each in figures.percentiles.items()}}
+    parts = [f"{name} {_interval(each, found)}" for name, each in named.items()]
+    return ", ".join([*parts, f"max {cycles_to_ms(figures.max, found.frequency_mhz):.4g}"])
 
 
-def _interval(each: Interval, frequency_mhz: float) -> str:
-    value = f"{each.value / frequency_mhz / 1000:.4g}"
-    return value if each.half_width is None else f"{value} +- {each.half_width / frequency_mhz / 1000:.2g}"
+def _interval(each: Interval, found: Serving) -> str:
+    value = f"{each.value / found.frequency_mhz / 1000:.4g}"
+    if each.half_width is not None:
+        return f"{value} +- {each.half_width / found.frequency_mhz / 1000:.2g}"
+    # Where there is nothing to settle to, more requests would not help.
+    return f"{value} (too few)" if found.verdict in ("settled", "too few") else value
 
 
 def serving_json(found: Serving) -> dict[str, Any]:
@@ -142,6 +146,11 @@ def serving_json(found: Serving) -> dict[str, Any]:
             }
             for each in found.windows
         ],
-        "warmup": {"requests": found.warmup.requests, "rule": found.warmup.rule, "settled": found.warmup.settled},
+        "warmup": {
+            "requests": found.warmup.requests,
+            "rule": found.warmup.rule,
+            "settled": found.verdict == "settled",
+        },
+        **load_json(found),
         "remarks": list(found.remarks),
     }

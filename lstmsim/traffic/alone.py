@@ -10,7 +10,7 @@ from lstmsim import engines, targets
 from lstmsim.program.totals import CYCLE_NAMES
 from lstmsim.workload.scenario import Chip, Job
 
-__all__ = ["Alone", "Alones", "alone"]
+__all__ = ["Alone", "Alones", "alone", "bare", "kind_of"]
 
 #: Names of cycles in which a thread lets another one have the array.
 _GIVEN_UP = tuple(CYCLE_NAMES.index(name) for name in ("hazard", "backpressure", "input", "dispatch", "weights"))
@@ -54,8 +54,7 @@ def alone(chip: Chip, job: Job) -> Alone:
     >>> alone(scenario.chip, scenario.jobs[0])
     Alone(latency_cycles=1423, array_cycles=640, cores=1, stalls=True)
     """
-    by_itself = replace(job, **_AMONG_OTHERS)
-    found = engines.totals(targets.lower(chip, (by_itself,)), check=False)
+    found = engines.totals(targets.lower(chip, (bare(job),)), check=False)
     arrays = found.cycles[: len(chip.array_cores)]
     return Alone(
         found.makespan_cycles,
@@ -63,6 +62,16 @@ def alone(chip: Chip, job: Job) -> Alone:
         max(1, len(job.together(len(chip.array_cores)))),
         bool(arrays[:, _GIVEN_UP].sum()),
     )
+
+
+def bare(job: Job) -> Job:
+    """The job without what ranks it among others, turns it away, or says when it comes."""
+    return replace(job, **_AMONG_OTHERS)
+
+
+def kind_of(job: Job) -> tuple[Any, ...]:
+    """What jobs have in common that run alike; of jobs whose models are kept, for a model is told by where it is."""
+    return (id(job.model), *_own(job))
 
 
 class Alones:
@@ -83,7 +92,7 @@ class Alones:
 
     def __call__(self, job: Job) -> Alone:
         """What the job does by itself."""
-        kind = (id(job.model), *_own(job))
+        kind = kind_of(job)
         known = self._known.get(kind)
         if known is None:
             known = self._known[kind] = job, alone(self.chip, job)

@@ -11,24 +11,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations, islice
+from itertools import combinations
 from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lstmsim import engines, targets
 from lstmsim.program.totals import CYCLE_NAMES
-from lstmsim.serving.load import Load
+from lstmsim.serving.load import Load, Traffic
 from lstmsim.serving.streams import below
+from lstmsim.traffic.alone import bare, kind_of
 from lstmsim.workload.offer import Offer, estimated_offer
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
-__all__ = ["Traffic", "traffic_of"]
+__all__ = ["traffic_of"]
 
 #: Fewest and most requests of the measurement; between them a quarter of those that are asked about.
-LEAST_MEASURED, MOST_MEASURED = 64, 2000
+LEAST_MEASURED, MOST_MEASURED = 200, 2000
 #: Sets of cores of which all unions are looked at; of more, each by itself and all together.
 MOST_SETS = 8
 #: Lengths of one kind of job that are simulated alone; of more, the shortest and the longest, and a line between.
@@ -36,25 +38,18 @@ MOST_LENGTHS = 4
 _BUSY = CYCLE_NAMES.index("busy")
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """What comes to a machine.
-
-    `load`: None where no rate can be said. `clients`: how many ask in a closed loop. `steady`: whether anything comes
-    as a process that goes on.
-    """
-
-    load: Load | None
-    clients: int
-    steady: bool
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """Jobs that are alike: how many a cycle, how irregularly, on which cores; each one's cycles of arrays, of threads,
-    of the memory, and its latency."""
+class _Share(NamedTuple):
+    """Jobs that are alike: one of them, how many come per second, and how irregularly."""
 
     job: Job
+    rate: float
+    variability: float
+
+
+class _Kind(NamedTuple):
+    """The same on a chip: how many a cycle, how irregularly, on which cores; each one's cycles of arrays, of threads,
+    of the memory."""
+
     rate: float
     variability: float
     cores: frozenset[int]
@@ -79,20 +74,28 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     steady = any(each.is_process for each in offers.values())
     if clients or not steady:
         return Traffic(None, clients, steady)
-    rated = [job for job in scenario.jobs if _offer(offers, job).rate_per_second > 0]
-    number = Counter(job.tenant for job in rated)
-    shapes = Counter(_bare(job) for job in rated)
-    each = {job.tenant: _offer(offers, job) for job in rated}
-    mix = tuple((job, each[job.tenant].rate_per_second * times / number[job.tenant]) for job, times in shapes.items())
-    load = _load(
-        scenario.chip,
-        mix,
-        tuple(each[job.tenant].variability for job, _ in mix),
-        min(MOST_MEASURED, max(LEAST_MEASURED, (len(scenario.jobs) if requests is None else requests) // 4)),
+    groups: dict[tuple[Any, ...], list[Job]] = {}
+    number: Counter[str] = Counter()
+    for job in scenario.jobs:
+        if _offer(offers, job).rate_per_second > 0:
+            groups.setdefault((job.tenant, *kind_of(job)), []).append(job)
+            number[job.tenant] += 1
+    mix = tuple(
+        _Share(_plain(jobs[0]), _offer(offers, jobs[0]).rate_per_second * len(jobs) / number[jobs[0].tenant], own)
+        for jobs in groups.values()
+        for own in [_offer(offers, jobs[0]).variability]
     )
-    bounded = all(job.may_leave for job in rated)
-    estimated = any(offer.estimated for offer in each.values())
-    return Traffic(replace(load, estimated=estimated, bounded=bounded), 0, True)
+    asked = len(scenario.jobs) if requests is None else requests
+    load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
+    once = len(scenario.jobs) - number.total()
+    return Traffic(
+        replace(
+            load,
+            estimated=any(offers[tenant].estimated for tenant in number),
+            bounded=all(jobs[0].may_leave for jobs in groups.values()),
+            not_counted=(f"{once:,} request{'s' * (once > 1)} that come{'s' * (once == 1)} once",) if once else (),
+        )
+    )
 
 
 def _offer(offers: Mapping[str, Offer], job: Job) -> Offer:
@@ -111,51 +114,53 @@ def _estimated(scenario: Scenario) -> dict[str, Offer]:
     return {tenant: estimated_offer(sorted(each), clock) for tenant, each in cycles.items()}
 
 
-def _bare(job: Job) -> Job:
-    """The job without what only tells it from others like it, or ranks it among them, or turns it away."""
-    plain = replace(job, name=job.tenant or job.model.name, arrival=0, after=None, dispatch="fcfs", priority=0)
-    return replace(plain, deadline=None, preempts=False, queue_limit=None, patience=None)
+def _plain(job: Job) -> Job:
+    """The job by itself, under a name that all of its kind have."""
+    return replace(bare(job), name=job.tenant or job.model.name)
 
 
 @lru_cache(maxsize=64)
-def _load(chip: Chip, mix: tuple[tuple[Job, float], ...], variability: tuple[float, ...], measured: int) -> Load:
-    program = targets.lower(chip, tuple(job for job, _ in mix[:1]))
+def _load(chip: Chip, mix: tuple[_Share, ...], measured: int) -> Load:
+    program = targets.lower(chip, (mix[0].job,))
     threads = [core.contexts for core in program.cores if not core.shared]
-    kinds = [_kind(chip, threads, *each) for each in _alone(chip, mix, variability)]
-    parts, relaxation = _bounds(kinds, threads)
+    kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
+    parts, cores, relaxation = _bounds(kinds, threads)
     certain = max(parts.values())
-    rate = sum(each for _, each in mix)
-    asked = sum(kind.rate for kind in kinds)
-    parts["saturated"] = asked / _capacity(chip, kinds, len(threads), max(measured, 8 * sum(threads)))
+    rate = sum(share.rate for share in mix)
+    measured = max(measured, 8 * sum(threads))
+    jobs = tuple(share.job for share in mix)
+    total = sum(kind.rate for kind in kinds)
+    shares = tuple(round(kind.rate / total, 9) for kind in kinds)
+    parts["saturated"] = total / _capacity(chip, jobs, shares, tuple(kind.threads for kind in kinds), measured)
     offered = max(parts.values())
-    if offered > certain and offered < 1:
-        relaxation = max(relaxation, _relaxation(kinds, offered, [kind.threads for kind in kinds]))
+    if certain < offered < 1:
+        relaxation = max(relaxation, _relaxation(kinds, offered))
     return Load(
         offered,
         parts,
         rate_per_second=rate,
         bound_per_second=rate / certain,
         relaxation=max(1.0, relaxation) if offered < 1 else inf,
+        cores=cores,
+        measured=measured,
     )
 
 
-def _alone(
-    chip: Chip, mix: Sequence[tuple[Job, float]], variability: Sequence[float]
-) -> Iterator[tuple[Job, float, float, tuple[float, float, float]]]:
-    """Each job of the mix with its cycles alone; of many lengths of one kind only some are simulated."""
+def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[float, float, float]]]:
+    """Each kind of the mix with its cycles alone; of many lengths of one job only some are simulated."""
     lengths: dict[Job, list[int]] = {}
-    for job, _ in mix:
-        lengths.setdefault(replace(job, steps=1), []).append(job.steps)
-    for (job, rate), own in zip(mix, variability, strict=True):
-        steps = lengths[replace(job, steps=1)]
+    for share in mix:
+        lengths.setdefault(replace(share.job, steps=1), []).append(share.job.steps)
+    for share in mix:
+        job, steps = share.job, lengths[replace(share.job, steps=1)]
         if len(steps) <= MOST_LENGTHS:
-            yield job, rate, own, _demand(chip, job)
+            yield share, _demand(chip, job)
             continue
         short, long = min(steps), max(steps)
-        share = (job.steps - short) / (long - short)
+        part = (job.steps - short) / (long - short)
         one, two = (_demand(chip, replace(job, steps=each)) for each in (short, long))
-        arrays, latency, memory = (least + (most - least) * share for least, most in zip(one, two, strict=True))
-        yield job, rate, own, (arrays, latency, memory)
+        arrays, latency, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
+        yield share, (arrays, latency, memory)
 
 
 @lru_cache(maxsize=1024)
@@ -172,36 +177,35 @@ def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
     return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
 
 
-def _kind(
-    chip: Chip, threads: Sequence[int], job: Job, rate: float, variability: float, alone: tuple[float, float, float]
-) -> _Kind:
-    per_cycle = rate / (chip.frequency_mhz * 1e6)
-    members = max(1, len(job.together(len(threads))))
+def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
     arrays, latency, memory = alone
-    cores = frozenset(job.allowed(len(threads)))
-    return _Kind(job, per_cycle, variability, cores, arrays, latency * members, memory)
+    members = max(1, len(share.job.together(len(threads))))
+    cores = frozenset(share.job.allowed(len(threads)))
+    rate = share.rate / (chip.frequency_mhz * 1e6)
+    return _Kind(rate, share.variability, cores, arrays, latency * members, memory)
 
 
-def _bounds(kinds: Sequence[_Kind], threads: Sequence[int]) -> tuple[dict[str, float], float]:
-    """The worst part of each resource, and the longest relaxation of any set of cores; rates are per cycle."""
-    worst = {"PE arrays": (0.0, ""), "threads": (0.0, "")}
-    longest = 1.0
+def _bounds(
+    kinds: Sequence[_Kind], threads: Sequence[int]
+) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
+    """The worst part of each resource, which cores it concerns if not all, and the longest relaxation of any set."""
+    parts = {"PE arrays": 0.0, "threads": 0.0}
+    where: dict[str, tuple[int, ...]] = {}
+    longest, total = 1.0, sum(kind.rate for kind in kinds)
     for cores in _unions({kind.cores for kind in kinds}):
         inside = [kind for kind in kinds if kind.cores <= cores]
-        named = "" if len(cores) == len(threads) else f" of core{'s' * (len(cores) > 1)} {_listed(cores)}"
-        seats = sum(threads[core] for core in cores)
-        asked = {
-            "PE arrays": (sum(kind.rate * kind.arrays for kind in inside), len(cores)),
-            "threads": (sum(kind.rate * kind.threads for kind in inside), seats),
+        loads = {
+            "PE arrays": sum(kind.rate * kind.arrays for kind in inside) / len(cores),
+            "threads": sum(kind.rate * kind.threads for kind in inside) / sum(threads[core] for core in cores),
         }
-        for name, (work, capacity) in asked.items():
-            worst[name] = max(worst[name], (work / capacity, named))
-        load = max(work / capacity for work, capacity in asked.values())
-        share = sum(kind.rate for kind in inside) / sum(kind.rate for kind in kinds)
-        longest = max(longest, _relaxation(inside, load, [kind.threads for kind in inside]) / share)
-    parts = {name + where: load for name, (load, where) in worst.items()}
+        for name, load in loads.items():
+            if load > parts[name]:
+                parts[name], where[name] = load, tuple(sorted(cores))
+        share = sum(kind.rate for kind in inside) / total
+        longest = max(longest, _relaxation(inside, max(loads.values())) / share)
     memory = sum(kind.rate * kind.memory for kind in kinds)
-    return (parts | {"memory": memory} if memory else parts), longest
+    where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
+    return (parts | {"memory": memory} if memory else parts), where, longest
 
 
 def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:
@@ -212,41 +216,38 @@ def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:
             yield frozenset().union(*some)
 
 
-def _listed(cores: frozenset[int]) -> str:
-    return ", ".join(str(core) for core in sorted(cores))
-
-
-def _relaxation(kinds: Sequence[_Kind], load: float, work: Sequence[float]) -> float:
+def _relaxation(kinds: Sequence[_Kind], load: float) -> float:
     """(ca^2 + cs^2) / (1 - load)^2 requests of these kinds."""
     if load >= 1:
         return inf
     rate = sum(kind.rate for kind in kinds)
     gaps = sum(kind.rate * kind.variability for kind in kinds) / rate
-    mean = sum(kind.rate * each for kind, each in zip(kinds, work, strict=True)) / rate
-    square = sum(kind.rate * each**2 for kind, each in zip(kinds, work, strict=True)) / rate
+    mean = sum(kind.rate * kind.threads for kind in kinds) / rate
+    square = sum(kind.rate * kind.threads**2 for kind in kinds) / rate
     return (gaps + max(0.0, square / mean**2 - 1)) / (1 - load) ** 2
 
 
-def _capacity(chip: Chip, kinds: Sequence[_Kind], cores: int, requests: int) -> float:
-    """Requests of this mix per cycle that start while there is a queue: that of the cores that are done last."""
-    drawn = _drawn([kind.rate for kind in kinds], requests)
-    tasks = engines.totals(targets.lower(chip, tuple(kinds[one].job for one in drawn)), check=False).tasks
-    started = tasks[:, 2]
-    last = int(started.argmax())
-    group = _reached(kinds[drawn[last]].cores, [kind.cores for kind in kinds])
-    inside = np.array([kinds[one].cores <= group for one in drawn])
-    share = sum(kind.rate for kind in kinds if kind.cores <= group) / sum(kind.rate for kind in kinds)
+@lru_cache(maxsize=64)
+def _capacity(
+    chip: Chip, jobs: tuple[Job, ...], shares: tuple[float, ...], work: tuple[float, ...], requests: int
+) -> float:
+    """Requests of this mix per cycle that start while there is a queue: that of the cores that are done last.
+
+    `work`: of each job; what was drawn may have a little more or less of it than the mix.
+    """
+    drawn = np.array(_drawn(shares, requests))
+    started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).tasks[:, 2]
+    sets = [frozenset(job.allowed(len(chip.array_cores))) for job in jobs]
+    group = _reached(sets[drawn[started.argmax()]], sets)
+    own = [place for place, cores in enumerate(sets) if cores <= group]
+    inside, share = np.isin(drawn, own), sum(shares[place] for place in own)
     # the first ones of all threads start at once
     counted = int((inside & (started > 0)).sum())
-    work = [kind.threads for kind in kinds]
-    own = np.array([work[one] for one in drawn])[inside & (started < started[last])].mean() if counted else 1.0
-    usual = _mean(work, kinds, group) if counted else 1.0
-    return counted / max(1, int(started[last])) / share * float(own) / usual if counted else inf
-
-
-def _mean(work: Sequence[float], kinds: Sequence[_Kind], group: frozenset[int]) -> float:
-    pairs = [(kind.rate, each) for kind, each in zip(kinds, work, strict=True) if kind.cores <= group]
-    return sum(rate * each for rate, each in pairs) / sum(rate for rate, _ in pairs)
+    if not counted:
+        return inf
+    each = np.array(work)
+    usual = sum(shares[place] * work[place] for place in own) / share
+    return counted / int(started.max()) / share * float(each[drawn[inside]].mean()) / usual
 
 
 def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
@@ -257,19 +258,12 @@ def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset
     return found
 
 
-def _drawn(rates: Sequence[float], requests: int) -> list[int]:
-    """So many places in `rates`, each as often as its rate is large, in an order that is mixed and always the same."""
-    total, counts = sum(rates), [0] * len(rates)
-    places = []
-    for number in range(1, requests + 1):
-        # the one that is most behind its share
-        place = max(range(len(rates)), key=lambda each: rates[each] / total * number - counts[each])
-        counts[place] += 1
-        places.append(place)
-    if len(rates) > 1:
-        for at, other in zip(
-            range(requests - 1, 0, -1), islice(below(("offered load",), 2**32), requests), strict=False
-        ):
-            swap = other % (at + 1)
-            places[at], places[swap] = places[swap], places[at]
+def _drawn(shares: Sequence[float], requests: int) -> list[int]:
+    """So many places in `shares`, each as often as its share says, in an order that is mixed and always the same."""
+    ends = np.cumsum(shares) / sum(shares)
+    ends[-1] = 1.0
+    places: list[int] = np.searchsorted(ends, (np.arange(requests) + 0.5) / requests).tolist()
+    for at, other in zip(range(requests - 1, 0, -1), below(("offered load",), 2**32), strict=False):
+        swap = other % (at + 1)
+        places[at], places[swap] = places[swap], places[at]
     return places

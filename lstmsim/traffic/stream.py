@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +15,31 @@ from lstmsim.engines.feed import WINDOW, Coming, Feed
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.requests import Requests, load_requests
 from lstmsim.serving.latencies import PERCENTILES
+from lstmsim.serving.load import Traffic, relaxation_of
 from lstmsim.serving.metrics import Collector
 from lstmsim.serving.result import Serving
 from lstmsim.serving.run_requests import coarse_cores, entries_of
+from lstmsim.serving.statistics import Interval
 from lstmsim.traffic.alone import Alones
 from lstmsim.traffic.offered import traffic_of
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.scenario import Job, Scenario
 
-__all__ = ["Row", "Served", "serve"]
+__all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "serve"]
+
+#: Why serving ended.
+ENDS = {
+    "all": "all requests were served",
+    "half width": "the intervals were as narrow as was asked for",
+    "limit": "the limit of requests came first: the intervals are wider than was asked for",
+    "full": "more requests than there is room for were in the machine at once",
+}
+#: Most requests for the sake of an interval, unless another limit is given: some minutes.
+MOST_REQUESTS = 10_000_000
+#: Requests after which the intervals are looked at for the first time, and by which factor more for the next time.
+FIRST_LOOK, NEXT_LOOK = 1_000, 1.25
+#: Narrowest interval that may be asked for, as a share of the value.
+LEAST_HALF_WIDTH = 1e-6
 
 _NEVER = 2**63 - 1
 
@@ -42,12 +59,20 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Served:
-    """What serving came to, and what the whole run did: `utilization` and `tops` are those of a report."""
+    """What serving came to, and what the whole run did: `utilization` and `tops` are those of a report.
+
+    `ended`: why it ended there, a key of `ENDS`. `full_at`: the cycle in which more requests than there is room for
+    would have been in the machine at once; those that came until then were all finished and counted.
+    `until_half_width`: what was asked for, as a share.
+    """
 
     serving: Serving
     makespan_cycles: int
     utilization: float
     tops: float
+    ended: str = "all"
+    full_at: int | None = None
+    until_half_width: float | None = None
 
 
 def serve(
@@ -59,34 +84,41 @@ def serve(
     progress: Callable[[int, int], None] | None = None,
     window: int = WINDOW,
     percentiles: Sequence[float] = PERCENTILES,
+    until_half_width: float | None = None,
 ) -> Served:
     """Serve the requests of a scenario as they come, the same to the cycle as in a simulation of all of them.
 
     `requests`: so many in all, processes of arrivals going on as long as that takes, instead of each entry's `count`.
     `rows` is called with requests that are done, in the order of their ends; `progress` with requests done and in all.
-    `percentiles`: which ones the latencies have. At most `window` may be in the machine at once. `InputError` as for a
-    simulation; for clients who wait for answers and for preemption, which only a simulation follows; if more are in the
-    machine at once.
+    At most `window` may be in the machine at once; with more, it ends there, with what has come until then (`ended`).
+    `percentiles`: which ones of the latencies. `until_half_width`: go on until the 95 % intervals of the mean latency
+    and of the last of `percentiles` are within that share of their values, up to `requests` (`MOST_REQUESTS`).
+    `InputError` as for a simulation; for clients who wait for answers and for preemption, which only a simulation
+    follows.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": arrival}]
     >>> serve({"chip": "column-npu-16k", "jobs": jobs}, requests=2000).serving.requests
     2000
     """
+    _check(percentiles, until_half_width)
     found = load_requests(scenario, overrides, requests)
+    if until_half_width is not None and requests is None and _goes_on(found):
+        found = load_requests(scenario, overrides, MOST_REQUESTS)
     chip, jobs = found.scenario.chip, found.scenario.jobs
     if any(job.preempts for job in jobs):
         raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
     program = targets.lower(chip, jobs)
     dues: dict[int, int] = {}
-    feed = Feed(program, _coming(found, dues), window=window)
-    alones = Alones(chip)
+    traffic, alones = traffic_of(found.scenario, found.count), Alones(chip)
     collector = Collector(
         chip.frequency_mhz,
         sum(core.contexts for core in program.cores if not core.shared),
         entries=entries_of(jobs),
         coarse=coarse_cores(chip),
     )
+    goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
+    feed = Feed(program, goal.until_reached(_coming(found, dues)), window=window)
     done = 0
     for numbers, own, table in feed.results():
         _collect(collector, found.scenario, alones, dues, numbers.tolist(), own.tolist(), table)
@@ -95,11 +127,60 @@ def serve(
             rows([_row(*each, jobs=jobs) for each in zip(numbers.tolist(), own.tolist(), table.tolist(), strict=True)])
         if progress is not None:
             progress(done, found.count)
+        goal.look(done)
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.npe for core in chip.array_cores)
     tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
-    load = traffic_of(found.scenario, found.count).load
-    return Served(collector.result(load=load, percentiles=percentiles), makespan, work / peak if peak else 0.0, tops)
+    load, clients, steady = traffic.load, traffic.clients, traffic.steady
+    result = collector.result(load=load, clients=clients, steady=steady, percentiles=sorted(set(percentiles)))
+    ended = "all" if until_half_width is None else "half width" if goal.reached else "limit"
+    ended = ended if feed.full_at is None else "full"
+    return Served(result, makespan, work / peak if peak else 0.0, tops, ended, feed.full_at, until_half_width)
+
+
+def _check(percentiles: Sequence[float], until_half_width: float | None) -> None:
+    wrong = []
+    if not percentiles or not all(0 < each < 100 for each in percentiles):
+        told = ", ".join(f"{each:g}" for each in percentiles) or "none"
+        wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {told}"))
+    if until_half_width is not None and not LEAST_HALF_WIDTH <= until_half_width < 1:
+        text = f"must be a share of the value from {LEAST_HALF_WIDTH:g} to below 1, got {until_half_width:g}"
+        wrong.append(Mistake("until_half_width", text))
+    if wrong:
+        raise InputError(wrong)
+
+
+def _goes_on(found: Requests) -> bool:
+    """Whether an entry comes as a process, and not only as a list."""
+    return any(each.rate_per_second > 0 and not each.estimated for each in found.scenario.offers.values())
+
+
+class _Goal:
+    """Ends what comes once the intervals are narrow enough."""
+
+    def __init__(self, share: float | None, percent: float, traffic: Traffic, collector: Collector) -> None:
+        self.share, self.percent, self.traffic, self.collector = share, percent, traffic, collector
+        self.next, self.reached = FIRST_LOOK, False
+
+    def until_reached(self, coming: Iterator[Coming]) -> Iterator[Coming]:
+        """What comes, as long as more is wanted."""
+        return takewhile(lambda _: not self.reached, coming)
+
+    def look(self, done: int) -> None:
+        """Are the intervals of the requests so far narrow enough?"""
+        load = self.traffic.load
+        if self.share is None or done < self.next or load is None:
+            return
+        self.next = int(done * NEXT_LOOK)
+        latencies = self.collector.latencies
+        warmup = latencies.count // 10 if latencies.exact else 0
+        relaxation = relaxation_of(load, done, clients=0, steady=True, utilization=0.0)
+        made = latencies.distribution(warmup, relaxation=relaxation, percentiles=[self.percent])
+        self.reached = all(_within(each, self.share) for each in (made.mean, made.percentiles[self.percent]))
+
+
+def _within(each: Interval, share: float) -> bool:
+    return each.half_width is not None and each.half_width <= share * each.value
 
 
 def _coming(found: Requests, dues: dict[int, int]) -> Iterator[Coming]:
