@@ -46,7 +46,7 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     "--until-half-width",
     metavar="SHARE",
     callback=share_of,
-    help="Four times as many until the 95 % interval of the p99 is no wider, like 5%.",
+    help="Go on until the 95 % intervals of mean and p99 are no wider, like 5%.",
 )
 @click.option("--most-requests", metavar="N", type=int, default=640_000, show_default=True, help="Where that ends.")
 @click.option("--out", "folder", metavar="DIR", help="Keep every point there; the same command goes on with the rest.")

@@ -66,7 +66,8 @@ class Tried:
     every bound is kept, None where that cannot be told. `turned_away`: the share of requests that were. `verdict`: a
     key of `VERDICTS`. `requests`: how many were simulated. `load`: offered load, the work that comes over what the
     machine can do. `percentile_ms`, `half_width_ms`: the judged percentile of all requests and its 95 % interval.
-    `tenants`: those with a bound of their own, by name.
+    `tenants`: those with a bound of their own, by name. `needs`: how many requests it takes until the percentile has an
+    interval, as far as that is known beforehand.
     """
 
     rate: float
@@ -79,6 +80,7 @@ class Tried:
     percentile_ms: float | None = None
     half_width_ms: float | None = None
     tenants: Mapping[str, Judged] = field(default_factory=dict)
+    needs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Saturation:
     `runs`: all of them, in the order in which they were made.
     `bound_per_second`: the highest rate that the machine can possibly do of this mix; None where it is unknown.
     `limits_per_second`: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
+    `not_counted`: what comes beside, and is in no load.
     """
 
     rate: float | None
@@ -103,6 +106,7 @@ class Saturation:
     bounds_ms: Mapping[str, float] = field(default_factory=dict)
     bound_per_second: float | None = None
     limits_per_second: Mapping[str, float] = field(default_factory=dict)
+    not_counted: tuple[str, ...] = ()
 
     @property
     def falls(self) -> tuple[tuple[Tried, Tried], ...]:

@@ -64,7 +64,9 @@ def _bound(found: Saturation) -> list[str]:
     if found.bound_per_second is None:
         return []
     line = f"MACHINE: at most {found.bound_per_second:,.0f} requests/s of this mix, whatever their latency"
-    return [textwrap.fill(f"{line}; used up at {limits_text(found.limits_per_second)}", _WIDTH), ""]
+    line += f"; used up at {limits_text(found.limits_per_second)}"
+    line += f"; not counted: {', '.join(found.not_counted)}" if found.not_counted else ""
+    return [textwrap.fill(line, _WIDTH), ""]
 
 
 def limits_text(limits_per_second: Mapping[str, float]) -> str:
@@ -118,10 +120,12 @@ def _remarks(found: Saturation) -> list[str]:
     lines = []
     unclear = [run for run in found.runs if run.kept is None]
     if unclear:
-        most = max(run.requests for run in unclear)
-        few = sum(run.verdict == "too few" for run in unclear)
-        what = "have too few requests for an interval" if few == len(unclear) else "have a bound within their interval"
-        lines.append(f"undecided rates {what}, at {most:,} requests; more with --most-requests")
+        few = [run for run in unclear if run.verdict == "too few"]
+        needs = max((run.needs or 0 for run in few), default=0)
+        most = f": the highest of them needs {needs:,}" if needs else ""
+        kinds = [f"{len(few)} have too few requests for an interval{most}"] * bool(few)
+        kinds += [f"{len(unclear) - len(few)} have a bound within their interval"] * (len(few) < len(unclear))
+        lines.append(f"undecided runs: {', '.join(kinds)} (--most-requests)")
     if not found.monotone:
         lines.append("not every lower rate keeps it: the order of service may be unfair")
     return lines

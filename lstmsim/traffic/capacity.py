@@ -10,9 +10,10 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.rates import rate_overrides, rates_of
 from lstmsim.formats.requests import load_requests
 from lstmsim.loading import Path
+from lstmsim.serving.load import Load
 from lstmsim.traffic.offered import traffic_of
 
-__all__ = ["Capacity", "capacity_of"]
+__all__ = ["Capacity", "capacity_of", "load_of"]
 
 #: The part of a load that is measured; the others hold for certain.
 _MEASURED = "saturated"
@@ -25,7 +26,7 @@ class Capacity:
     """Parts of a load that grow with the rate: `fixed[name] + per_request[name] * rate` of what the machine can do.
 
     Rates are the sum of those that stand in the scenario, in requests per second (of `bursty` arrivals: while on);
-    `fixed` is the work of all other arrivals. `own_rate`: the scenario's.
+    `fixed` is the work of all other arrivals. `own_rate`: the scenario's. `not_counted`: what comes beside.
 
     >>> machine = Capacity({"PE arrays": 0.2}, {"PE arrays": 0.001}, own_rate=100.0)
     >>> round(machine.load(300), 3), machine.rate(1.0)
@@ -35,6 +36,7 @@ class Capacity:
     fixed: Mapping[str, float]
     per_request: Mapping[str, float]
     own_rate: float
+    not_counted: tuple[str, ...] = ()
 
     def parts(self, rate: float) -> dict[str, float]:
         """Work that comes at a rate over what the machine can do, for each of its resources."""
@@ -79,17 +81,19 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
     """
     rates = rates_of(scenario, overrides)
     own = sum(rates.values())
-    one, two = (_parts(scenario, [*overrides, *rate_overrides(rates, rate)]) for rate in (own, 2 * own))
+    first, second = (load_of(scenario, [*overrides, *rate_overrides(rates, rate)], _MANY) for rate in (own, 2 * own))
+    one, two = first.parts, second.parts
     slopes = {name: (two.get(name, part) - part) / own for name, part in one.items()}
     # A difference of equal parts may leave a last bit.
     slopes = {name: each if each * own > 1e-9 else 0.0 for name, each in slopes.items()}
-    fixed = {name: part - slopes[name] * own for name, part in one.items()}
-    return Capacity({name: each if each > 1e-9 else 0.0 for name, each in fixed.items()}, slopes, own)
+    rest = {name: part - slopes[name] * own for name, part in one.items()}
+    fixed = {name: each if each > 1e-9 else 0.0 for name, each in rest.items()}
+    return Capacity(fixed, slopes, own, first.not_counted)
 
 
-def _parts(scenario: Path | Mapping[str, Any], overrides: Sequence[str]) -> dict[str, float]:
-    load = traffic_of(load_requests(scenario, overrides, _MANY).scenario, _MANY).load
+def load_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str], requests: int) -> Load:
+    """What so many requests of a scenario with these overrides ask of its chip."""
+    load = traffic_of(load_requests(scenario, overrides, requests).scenario, requests).load
     if load is None:
         raise InputError(Mistake("jobs", "the load of these arrivals is not known"))
-    # Which cores are the busiest is part of a name, and may change with the rate.
-    return {name.partition(" of core")[0]: part for name, part in load.parts.items()}
+    return load

@@ -82,10 +82,11 @@ def load_latency(
 
     `policies`: orders of dispatch, with `+preempt` those with preemption; the scenario's own if there are none.
     `chips`: further chips, by preset or path. `placements`: as in a scenario. `loads`: numbers, or a text as `loads_of`
-    reads it. `requests`: of each point; with `until_half_width` (a share of the p99) four times as many whenever its
-    95 % interval is wider, up to `most_requests`. `folder` keeps the points, so that the same call goes on where it
-    was stopped. `jobs`: worker processes (None: one for each processor), on which no number depends. `progress` is
-    called with points done and in all. `InputError` for a scenario without rates and whatever is not known.
+    reads it. `requests`: of each point; with `until_half_width` as many, up to `most_requests`, as it takes until the
+    95 % intervals of mean and p99 are within that share of their values. `folder` keeps the points, so that the same
+    call goes on where it was stopped. `jobs`: worker processes (None: one for each processor), on which no number
+    depends. `progress` is called with points done and in all. `InputError` for a scenario without rates and whatever is
+    not known.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> entries = [{"model": "lstm-256", "steps": 1, "arrival": arrival}]

@@ -23,14 +23,14 @@ __all__ = ["Asked", "compute", "key_of", "run_point"]
 
 #: To be raised when a point is measured in another way than before.
 _FORMAT = "lstmsim load-latency point 1"
-_TIMES = 4
-_P99 = 99.0
+#: The percentile whose interval may be waited for is the last one.
+_WANTED = (*(each for each in CDF if each != 99.0), 99.0)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run: a scenario with overrides and how many requests. With `until_half_width` (a share of the p99) it is made
-    again with four times as many whenever the interval is wider, up to `most`."""
+    """A run: a scenario with overrides and how many requests. With `until_half_width` it goes on, up to `most`, until
+    the intervals of mean and p99 are within that share of their values."""
 
     scenario: Path | Mapping[str, Any]
     overrides: tuple[str, ...]
@@ -41,21 +41,15 @@ class Asked:
 
 def run_point(asked: Asked) -> Measured:
     """Make the run."""
-    size = asked.requests
-    while True:
-        found = measured(serve_on_horizon(asked.scenario, size, asked.overrides, CDF))
-        wide = asked.until_half_width is not None and _too_wide(found, asked.until_half_width)
-        if not wide or size >= asked.most:
-            return found
-        size = min(asked.most, size * _TIMES)
-
-
-def _too_wide(found: Measured, share: float) -> bool:
-    """Is the interval of the p99 wider than that? An unstable machine has none that could become narrower."""
-    if found.verdict == "unstable":
-        return False
-    half = found.percentiles[_P99].half_share
-    return half is None or half > share
+    found = serve_on_horizon(
+        asked.scenario,
+        asked.requests,
+        asked.overrides,
+        _WANTED,
+        until_half_width=asked.until_half_width,
+        most_requests=asked.most,
+    )
+    return measured(found)
 
 
 def key_of(asked: Asked) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import ceil, log2
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, log2
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
@@ -12,17 +12,18 @@ from lstmsim.formats.rates import rate_overrides, rates_of
 from lstmsim.formats.requests import load_requests
 from lstmsim.formats.wording import nearest
 from lstmsim.loading import Path
+from lstmsim.serving.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.serving.judging import joined, judged
 from lstmsim.serving.latencies import Distribution
 from lstmsim.serving.result import Serving
 from lstmsim.serving.saturation import VERDICTS, Judged, Saturation, Tried, bisect_verdicts, check_search
-from lstmsim.traffic.capacity import Capacity, capacity_of
+from lstmsim.traffic.capacity import Capacity, capacity_of, load_of
 from lstmsim.traffic.horizon import MOST_SIMULATED, serve_on_horizon
 
 __all__ = ["MOST_REQUESTS", "saturate"]
 
-#: Most requests of one run: some seconds each, a minute or two for a whole search.
-MOST_REQUESTS = 160_000
+#: Most requests of one run: up to half a minute each, and a minute or two for a whole search.
+MOST_REQUESTS = 640_000
 #: A run begins with so many, and has this many times as many whenever that does not tell.
 FIRST_REQUESTS = 10_000
 _TIMES = 4
@@ -31,6 +32,8 @@ _TIMES = 4
 _EARLY = 2.0
 #: Requests beyond the percentile that a run begins with.
 _BEYOND = 50
+#: A run has so many times the requests that an interval needs, for the warm-up is left out.
+_SPARE = 1.2
 
 
 def saturate(
@@ -58,7 +61,7 @@ def saturate(
     `bound_ms`: on the percentile of all requests together; `bounds_ms`: on those of tenants, by the name of their job
     entry; at least one. `low`, `high`: rates between which to search; a hundredth of the most that the machine can
     possibly do, and all of it, unless given; never more. `tolerance`: how near certain rates come to each other, or to
-    an undecided one, as a share of the higher. `most_requests`: 160,000, with preemption 20,000, unless given.
+    an undecided one, as a share of the higher. `most_requests`: 640,000, with preemption 20,000, unless given.
     `progress` is called with runs done and about how many there will be. `InputError` for a scenario without rates, for
     clients who wait for answers, and for tenants that are not there.
 
@@ -90,9 +93,8 @@ def saturate(
     best, worst, undecided, tried = bisect_verdicts(judge, low, high, close=close)
     if progress is not None:
         progress(about, about)
-    return Saturation(
-        best, worst, bound_ms, tried, undecided, percentile, asked.bounds_ms, bound, capacity.limits_per_second
-    )
+    bounds, limits = asked.bounds_ms, capacity.limits_per_second
+    return Saturation(best, worst, bound_ms, tried, undecided, percentile, bounds, bound, limits, capacity.not_counted)
 
 
 @dataclass
@@ -135,16 +137,12 @@ class _Asked:
         return capacity_of(self.scenario, self.overrides)
 
 
-def _sizes(percentile: float, most: int | None, preempts: bool) -> tuple[int, ...]:
-    """How many requests the runs at one rate have, one after another."""
+def _sizes(percentile: float, most: int | None, preempts: bool) -> tuple[int, int]:
+    """Fewest and most requests of a run."""
     if most is not None and most < 1:
         raise InputError(Mistake("most_requests", f"must be at least 1, got {most}"))
     limit = (MOST_SIMULATED if preempts else MOST_REQUESTS) if most is None else most
-    size = min(limit, max(FIRST_REQUESTS, ceil(_BEYOND / (1 - percentile / 100))))
-    sizes = [size]
-    while sizes[-1] < limit:
-        sizes.append(min(limit, sizes[-1] * _TIMES))
-    return tuple(sizes)
+    return min(limit, max(FIRST_REQUESTS, ceil(_BEYOND / (1 - percentile / 100)))), limit
 
 
 @dataclass
@@ -154,23 +152,40 @@ class _Runs:
     asked: _Asked
     rates: Mapping[str, float]
     capacity: Capacity
-    sizes: tuple[int, ...]
+    sizes: tuple[int, int]
     done: int = 0
 
     def judge(self, rate: float) -> Tried:
         """One rate, by as many requests as its verdict needs."""
         load = self.capacity.load(rate)
-        # Where requests leave the queue it is stable at any load.
+        # Where requests may leave the queue it may be stable at any load.
         if load >= 1 - 1e-9 and not self.asked.leaving:
             return Tried(rate, None, VERDICTS["unstable"], verdict="unstable", load=load)
+        needs, sizes = self._sizes(rate)
         tried = None
-        for size in self.sizes:
-            last = size == self.sizes[-1]
-            tried = self._tried(rate, load, size, last)
+        for size in sizes:
+            tried = self._tried(rate, load, size, size == sizes[-1])
             if tried.kept is not None:
                 break
         assert tried is not None
-        return tried
+        return replace(tried, needs=needs)
+
+    def _sizes(self, rate: float) -> tuple[int | None, list[int]]:
+        """How many requests an interval needs at this rate, and how many the runs have, one after another. Where that
+        is more than there may be, a short run shows what the latency is about."""
+        first, most = self.sizes
+        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
+        relaxation = load_of(self.asked.scenario, overrides, most).relaxation
+        if relaxation == inf:
+            return None, [first, *[most] * (first < most)]
+        beyond = 1 - self.asked.percentile / 100
+        needs = ceil(_SPARE * relaxation * max(MEAN_UNITS, TAIL_UNITS / beyond))
+        if needs > most:
+            return needs, [first]
+        sizes = [max(first, needs)]
+        while sizes[-1] < most:
+            sizes.append(min(most, sizes[-1] * _TIMES))
+        return needs, sizes
 
     def _tried(self, rate: float, load: float, size: int, last: bool) -> Tried:
         overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]

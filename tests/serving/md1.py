@@ -8,9 +8,9 @@ __all__ = ["md1_percentile", "md1_rate"]
 
 
 def wait_at_most(load: float, time: float) -> float:
-    """P(wait <= time), time in services (Erlang: The theory of probabilities and telephone conversations; Nyt Tidsskrift
-    for Matematik B 20, 1909): (1 - load) sum over k <= time of (load (k - time))^k / k! exp(load (time - k)).
+    """P(wait <= time), time in services: (1 - load) sum over k <= time of (load (k - time))^k exp(load (time - k)) / k!
 
+    Source: Erlang, The theory of probabilities and telephone conversations; Nyt Tidsskrift for Matematik B 20, 1909.
     The terms alternate and are large, so that it takes decimals of many digits.
     """
     with localcontext() as context:
