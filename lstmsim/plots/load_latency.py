@@ -25,6 +25,8 @@ _MARKERS = "osD^vP*X"
 _GRID = "#DDDDDD"
 _DARK = "#333333"
 _GREY = "#777777"
+#: Bars of intervals stand so far apart, as a share of the range of loads.
+_ASIDE = 0.005
 #: Labels at the ends of curves lie at least so far apart, as a share of the panel's height.
 _APART = 0.055
 
@@ -78,6 +80,7 @@ def _cdf_load(found: LoadLatency) -> float | None:
 
 def _draw_curves(panel: Axes, found: LoadLatency, percentile: float) -> None:
     ends: list[tuple[float, float, str, str]] = []
+    span = max(point.load for point in found.points) - min(point.load for point in found.points)
     for machine in found.machines:
         looks, points = _looks(found, machine), found.of(machine)
         known = [point for point in points if percentile in point.measured.percentiles]
@@ -87,14 +90,18 @@ def _draw_curves(panel: Axes, found: LoadLatency, percentile: float) -> None:
         colour = looks["color"]
         panel.plot(loads, means, color=colour, linestyle=(0, (1, 1.6)), linewidth=1.0)
         panel.plot(loads, heights, color=colour, linewidth=1.4)
-        _draw_points(panel, loads, values, looks)
+        aside = found.machines.index(machine) - (len(found.machines) - 1) / 2
+        _draw_points(panel, loads, values, looks, aside * span * _ASIDE)
         if known:
             ends.append((loads[-1], heights[-1], machine.label, colour))
     panel.set_yscale("log")
     _plain_log(panel)
     panel.set_xlabel("offered load (1: all that the machine can do)")
     panel.set_ylabel("latency (ms)")
-    panel.set_title(f"p{percentile:g} with 95 % intervals, mean dotted", fontsize=9, loc="left")
+    estimates = [each.measured.percentiles[percentile] for each in found.points if each.measured.percentiles]
+    few = any(each.half_width_ms is None for each in estimates)
+    hollow = "; hollow: too few requests for an interval" if few else ""
+    panel.set_title(f"p{percentile:g} with 95 % intervals, mean dotted{hollow}", fontsize=9, loc="left")
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)
     _draw_unstable(panel, found)
@@ -127,13 +134,17 @@ def _draw_labels(panel: Axes, ends: Sequence[tuple[float, float, str, str]]) -> 
         )
 
 
-def _draw_points(panel: Axes, loads: Sequence[float], values: Sequence[Estimate], looks: dict[str, Any]) -> None:
-    """Marks with bars; hollow ones without where no interval is known."""
+def _draw_points(
+    panel: Axes, loads: Sequence[float], values: Sequence[Estimate], looks: dict[str, Any], aside: float
+) -> None:
+    """Marks with bars, which stand beside each other; hollow marks without where no interval is known."""
     for load, each in zip(loads, values, strict=True):
         colour, marker, half = looks["color"], looks["marker"], each.half_width_ms
         if half is not None:
             low = max(each.value_ms - half, each.value_ms / 100)
-            panel.plot([load, load], [low, each.value_ms + half], color=colour, linewidth=2.6, alpha=0.4, zorder=2)
+            panel.plot(
+                [load + aside] * 2, [low, each.value_ms + half], color=colour, linewidth=2.2, alpha=0.45, zorder=2
+            )
         face = "white" if half is None else colour
         panel.plot([load], [each.value_ms], marker, markersize=4.5, color=colour, markerfacecolor=face, zorder=3)
 

@@ -24,8 +24,8 @@ __all__ = ["MOST_REQUESTS", "saturate"]
 
 #: Most requests of one run: up to half a minute each, and a minute or two for a whole search.
 MOST_REQUESTS = 640_000
-#: A run begins with so many, and has this many times as many whenever that does not tell.
-FIRST_REQUESTS = 10_000
+#: A run begins with so many at least, and has this many times as many whenever that does not tell.
+FIRST_REQUESTS = 2_000
 _TIMES = 4
 #: A run that could go on is ended only by a bound that lies this many half widths away: who looks at an interval
 #: again and again is wrong more often than its confidence says.
