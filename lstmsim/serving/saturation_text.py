@@ -115,6 +115,10 @@ def _between(found: Saturation) -> str:
     return f"; {several} it cannot be told"
 
 
+def _rates(number: int) -> str:
+    return "1 rate has" if number == 1 else f"{number} rates have"
+
+
 def _remarks(found: Saturation) -> list[str]:
     """What the reader has to know of the answer."""
     lines = []
@@ -122,10 +126,10 @@ def _remarks(found: Saturation) -> list[str]:
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]
         needs = max((run.needs or 0 for run in few), default=0)
-        most = f": the highest of them needs {needs:,}" if needs else ""
-        kinds = [f"{len(few)} have too few requests for an interval{most}"] * bool(few)
-        kinds += [f"{len(unclear) - len(few)} have a bound within their interval"] * (len(few) < len(unclear))
-        lines.append(f"undecided runs: {', '.join(kinds)} (--most-requests)")
+        most = f" (up to {needs:,} are needed)" if needs else ""
+        kinds = [f"{_rates(len(few))} too few requests for an interval{most}"] * bool(few)
+        kinds += [f"{_rates(len(unclear) - len(few))} the bound within the interval"] * (len(few) < len(unclear))
+        lines.append(f"undecided: {', '.join(kinds)}; --most-requests allows more")
     if not found.monotone:
         lines.append("not every lower rate keeps it: the order of service may be unfair")
     return lines

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from lstmsim import engines
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files import readable_file, whole_file
 from lstmsim.formats.scenario_file import checked_scenario, open_scenario
@@ -41,6 +42,8 @@ class Asked:
 
 def run_point(asked: Asked) -> Measured:
     """Make the run."""
+    # No single point may be worth the compiler, but all together are.
+    engines.warm_up()
     found = serve_on_horizon(
         asked.scenario,
         asked.requests,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, inf, log2
 from typing import Any
 
+from lstmsim import engines
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.rates import rate_overrides, rates_of
 from lstmsim.formats.requests import load_requests
@@ -23,7 +24,7 @@ from lstmsim.traffic.horizon import MOST_SIMULATED, serve_on_horizon
 __all__ = ["MOST_REQUESTS", "saturate"]
 
 #: Most requests of one run: up to half a minute each, and a minute or two for a whole search.
-MOST_REQUESTS = 640_000
+MOST_REQUESTS = 1_000_000
 #: A run begins with so many at least, and has this many times as many whenever that does not tell.
 FIRST_REQUESTS = 2_000
 _TIMES = 4
@@ -61,7 +62,7 @@ def saturate(
     `bound_ms`: on the percentile of all requests together; `bounds_ms`: on those of tenants, by the name of their job
     entry; at least one. `low`, `high`: rates between which to search; a hundredth of the most that the machine can
     possibly do, and all of it, unless given; never more. `tolerance`: how near certain rates come to each other, or to
-    an undecided one, as a share of the higher. `most_requests`: 640,000, with preemption 20,000, unless given.
+    an undecided one, as a share of the higher. `most_requests`: 1,000,000, with preemption 20,000, unless given.
     `progress` is called with runs done and about how many there will be. `InputError` for a scenario without rates, for
     clients who wait for answers, and for tenants that are not there.
 
@@ -77,6 +78,8 @@ def saturate(
     low = bound / 100 if low is None else low
     high = bound if high is None else min(high, bound)
     check_search(low, high, tolerance, asked.all_bounds)
+    # No single run may be worth the compiler, but all together are.
+    engines.warm_up()
     runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests, asked.preempts))
     about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))
 
@@ -109,6 +112,8 @@ class _Asked:
     preempts: bool = False
     #: Names of the tenants whose requests may be turned away.
     leaving: set[str] = field(default_factory=set)
+    #: Of all requests, how many belong to the rarest tenant that has a bound.
+    least_share: float = 1.0
 
     @property
     def all_bounds(self) -> dict[str, float]:
@@ -124,7 +129,8 @@ class _Asked:
         if not 0 < self.percentile < 100 or round(self.percentile, 1) != self.percentile:
             text = f"must lie between 0 and 100 and have one decimal at most, got {self.percentile:g}"
             wrong.append(Mistake("percentile", text))
-        jobs = load_requests(self.scenario, self.overrides, 1).scenario.jobs
+        scenario = load_requests(self.scenario, self.overrides, 1).scenario
+        jobs = scenario.jobs
         names = [job.tenant for job in jobs]
         for name in self.bounds_ms:
             if name not in names:
@@ -134,6 +140,9 @@ class _Asked:
             raise InputError(wrong)
         self.preempts = any(job.preempts for job in jobs)
         self.leaving = {job.tenant for job in jobs if job.may_leave}
+        rates = {name: each.rate_per_second for name, each in scenario.offers.items()}
+        shares = [rates[name] / sum(rates.values()) for name in self.bounds_ms if rates.get(name)]
+        self.least_share = min(shares, default=1.0)
         return capacity_of(self.scenario, self.overrides)
 
 
@@ -179,7 +188,8 @@ class _Runs:
         if relaxation == inf:
             return None, [first, *[most] * (first < most)]
         beyond = 1 - self.asked.percentile / 100
-        needs = ceil(_SPARE * relaxation * max(MEAN_UNITS, TAIL_UNITS / beyond))
+        units = max(relaxation, 1 / self.asked.least_share)
+        needs = ceil(_SPARE * units * max(MEAN_UNITS, TAIL_UNITS / beyond))
         if needs > most:
             return needs, [first]
         sizes = [max(first, needs)]

@@ -28,7 +28,7 @@ def md1_percentile(load: float, percent: float) -> float:
     low, high = 0.0, 1.0
     while wait_at_most(load, high) < percent / 100:
         high *= 2
-    for _ in range(40):
+    for _ in range(25):
         middle = (low + high) / 2
         low, high = (middle, high) if wait_at_most(load, middle) < percent / 100 else (low, middle)
     return 1 + high
@@ -37,7 +37,7 @@ def md1_percentile(load: float, percent: float) -> float:
 def md1_rate(bound: float, percent: float) -> float:
     """The highest load at which the percentile of the latency is at most `bound` services."""
     low, high = 0.0, 0.995
-    for _ in range(30):
+    for _ in range(20):
         middle = (low + high) / 2
         low, high = (middle, high) if md1_percentile(middle, percent) <= bound else (low, middle)
     return low

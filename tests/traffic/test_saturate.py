@@ -37,7 +37,7 @@ def tenants(**counts: int) -> dict[str, Any]:
 def test_the_answer_is_that_of_md1(services: int, percentile: float) -> None:
     bound = capacity_of(SMALL).bound_per_second
     truth = bound * md1_rate(services, percentile)
-    size, near = (640_000, 0.03) if LONG else (20_000, 0.1)
+    size, near = (640_000, 0.03) if LONG else (10_000, 0.15)
     found = saturate(SMALL, 1000 * services / bound, percentile=percentile, most_requests=size, tolerance=near / 2)
     assert found.rate is not None
     assert found.fails_from is not None
@@ -68,15 +68,13 @@ def test_counts_of_the_file_do_not_matter() -> None:
 
 
 def test_each_tenant_keeps_its_own_bound() -> None:
-    bound = capacity_of(tenants()).bound_per_second
-    size = {"most_requests": 10_000, "tolerance": 0.3, "low": bound / 50, "high": 0.8 * bound}
-    both = saturate(tenants(), bounds_ms={"fast": 0.02, "slow": 1.0}, **size)  # type: ignore[arg-type]
-    assert both.rate is not None
-    run = next(each for each in both.runs if each.rate == both.rate)
-    assert {name: each.verdict for name, each in run.tenants.items()} == {"fast": "below", "slow": "below"}
-    failed = next(each for each in both.runs if each.rate == both.fails_from)
-    assert failed.tenants["fast"].kept is False
-    assert failed.tenants["slow"].requests < failed.tenants["fast"].requests
+    size = {"most_requests": 12_000, "tolerance": 0.5, "high": 800_000.0}
+    bounds = {"fast": 0.0032, "slow": 1.0}
+    both = saturate(tenants(), bounds_ms=bounds, **size)  # type: ignore[arg-type]
+    best, worst = (next(each for each in both.runs if each.rate == rate) for rate in (both.rate, both.fails_from))
+    assert {name: each.verdict for name, each in best.tenants.items()} == {"fast": "below", "slow": "below"}
+    assert {name: each.verdict for name, each in worst.tenants.items()} == {"fast": "above", "slow": "below"}
+    assert best.tenants["slow"].requests < best.tenants["fast"].requests
     assert both.bound_ms is None
 
 
