@@ -20,6 +20,7 @@ from lstmsim.program.program import (
     Program,
     Task,
     Unit,
+    Wide,
 )
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
 from lstmsim.workload.cells import cell
@@ -112,9 +113,9 @@ def programs(draw: st.DrawFn) -> Program:
 
 
 @st.composite
-def joint_programs(draw: st.DrawFn) -> Program:
+def joint_programs(draw: st.DrawFn, *, wide: bool = False) -> Program:
     """Legal programs with all that tasks can ask of more than a thread: several cores at once, room in memories,
-    preemption, short queues, little patience. Some get stuck."""
+    preemption, short queues, little patience. Some get stuck. `wide`: most tasks take all cores that are free."""
     kinds = [
         tuple(
             Unit(f"u{unit}", draw(st.sampled_from(["coarse", "fine", "fifo"])), draw(st.sampled_from([0, 0, 2])))
@@ -124,15 +125,17 @@ def joint_programs(draw: st.DrawFn) -> Program:
     ]
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     cores = []
-    for kind in draw(st.lists(st.integers(0, 1), min_size=1, max_size=3)):
+    equal = wide or draw(st.booleans())
+    for kind in draw(st.lists(st.integers(0, 0 if equal else 1), min_size=1 + wide, max_size=3 + wide)):
         capacity = draw(st.sampled_from([None, max(sizes), max(sizes) + 2]))
         held = draw(st.sampled_from([(), (0,)])) if capacity is not None else ()
         cores.append(Core(kind, kinds[kind], draw(st.integers(1, 3)), capacity=capacity, held=held))
     # a memory or a link that others share: never short of threads
-    cores.append(Core(2, (Unit("memory", draw(st.sampled_from(["fine", "fifo"]))),), 9, shared=True))
+    cores.append(Core(2, (Unit("memory", draw(st.sampled_from(["fine", "fifo"]))),), 12, shared=True))
     preempting = draw(st.booleans())
     tasks = [
-        draw(joint_tasks(number, kinds, tuple(cores), sizes, preempting)) for number in range(draw(st.integers(1, 6)))
+        draw(joint_tasks(number, kinds, tuple(cores), sizes, preempting, wide))
+        for number in range(draw(st.integers(1, 6)))
     ]
     return Program(tuple(cores), tuple(tasks))
 
@@ -145,13 +148,15 @@ def joint_tasks(
     cores: tuple[Core, ...],
     sizes: Sequence[int],
     preempting: bool,
+    wide: bool,
 ) -> Task:
     memory, own = len(cores) - 1, range(len(cores) - 1)
     first = sorted(draw(st.sets(st.sampled_from(own), min_size=1)))
     partners: tuple[tuple[int, ...], ...] = ()
     members: tuple[int, ...] = ()
     content = None
-    shape = "alone" if preempting else draw(st.sampled_from(["alone", "memory", "gang", "threads"]))
+    shapes = ["alone", "alone", "wide"] if preempting else ["alone", "memory", "gang", "threads", "wide"]
+    shape = draw(st.sampled_from([*shapes, *["wide"] * (5 * wide)]))
     if shape == "memory":
         partners, members = ((memory,),) * len(first), (1,)
     elif shape == "gang":
@@ -160,6 +165,8 @@ def joint_tasks(
         partners, members = (others,), tuple(len(cores[each].units) for each in others)
     elif shape == "threads" and all(cores[each].contexts > 1 for each in first):
         partners, members = tuple((each,) for each in first), (min(len(cores[each].units) for each in first),)
+    elif shape == "wide":
+        first = draw(st.permutations([each for each in first if cores[each].kind == cores[first[0]].kind]))
     if shape in ("memory", "gang") and draw(st.booleans()):
         key = draw(st.integers(0, len(sizes) - 1))
         content = Content(key, sizes[key])
@@ -172,7 +179,8 @@ def joint_tasks(
             loads = (Operation(0, cycles=draw(st.integers(1, 9)), result_cycles=9),)
             phases = (Phase(Body(draw(st.sampled_from([loads, loads, ()]))), 1), *phases)
         variants.append((kind, phases))
-    alone = not partners and content is None
+    ways = draw(wide_variants(len(cores[first[0]].units), len(first))) if shape == "wide" else ()
+    alone = not partners and content is None and not ways
     return Task(
         name=f"t{number}",
         variants=tuple(variants),
@@ -190,7 +198,18 @@ def joint_tasks(
         preempts=alone and preempting and draw(st.sampled_from([True, True, False])),
         queue_limit=draw(st.sampled_from([None, None, 0, 1, 2])),
         patience=draw(st.sampled_from([None, None, 0, 5, 30])),
+        wide=ways,
     )
+
+
+@st.composite
+def wide_variants(draw: st.DrawFn, units: int, cores: int) -> tuple[Wide, ...]:
+    """How a task runs on some numbers of its cores, which have so many units each."""
+    found = []
+    for members in sorted(draw(st.sets(st.integers(2, cores), min_size=1))) if cores > 1 else ():
+        buffers = draw(st.sampled_from([(), (Buffer("banks", 2), Buffer("banks", 1))]))
+        found.append(Wide(members, draw(phase_lists([units] * members, len(buffers))), buffers))
+    return tuple(found)
 
 
 @st.composite
@@ -256,3 +275,58 @@ def scenarios(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Scenari
             )
         )
     return Scenario(ColumnNpu("chip", 260, cores), tuple(jobs))
+
+
+@st.composite
+def preempting_programs(draw: st.DrawFn) -> Program:
+    """Legal programs in which most tasks stop others or are stopped, many at a boundary that is their end; few cores,
+    several threads, and beside them tasks that take several cores at once and keep others off. None gets stuck."""
+    units = tuple(Unit(f"u{n}", draw(st.sampled_from(["coarse", "fine"]))) for n in range(draw(st.integers(1, 2))))
+    count = draw(st.sampled_from([1, 1, 2, 3]))
+    # where all cores are shared, nobody keeps others off
+    shared = draw(st.sampled_from([False, False, False, True]))
+    cores = tuple(Core(0, units, draw(st.sampled_from([1, 2, 2, 3])), shared=shared) for _ in range(count))
+    tasks = [draw(preempting_tasks(number, cores)) for number in range(draw(st.integers(3, 8)))]
+    return Program(cores, tuple(tasks))
+
+
+@st.composite
+def preempting_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...]) -> Task:
+    units = len(cores[0].units)
+    first = sorted(draw(st.sets(st.sampled_from(range(len(cores))), min_size=1)))
+    partners: tuple[tuple[int, ...], ...] = ()
+    # the first ones are there when the urgent ones come
+    early = number < 4
+    if len(first) > 1 and draw(SELDOM):
+        first, partners = first[:1], (tuple(first[1:]),)
+    phases = []
+    for _ in range(draw(st.integers(1, 2))):
+        operations = []
+        for index in range(draw(st.integers(1, 2))):
+            lag = draw(st.integers(0 if index else 1, 1))
+            need = Dependence(0, draw(st.integers(1, 20)), lag=lag)
+            cycles = draw(st.integers(1, 6))
+            operations.append(
+                Operation(
+                    unit=draw(st.integers(0, units - 1)),
+                    cycles=cycles,
+                    count=draw(st.sampled_from([1, 1, 2, 8])),
+                    needs=draw(st.sampled_from([(), (need,)])),
+                    result_cycles=cycles + draw(SMALL),
+                )
+            )
+        phases.append(Phase(Body(tuple(operations)), draw(st.sampled_from([1, 8] if early else [1, 1, 2, 4]))))
+    return Task(
+        name=f"t{number}",
+        variants=((0, tuple(phases)),),
+        buffers=(),
+        cores=tuple(first),
+        release=draw(st.sampled_from([0, 0, 1] if early else [2, 5, 9, 20])),
+        key=draw(st.sampled_from([0, 0, 1, 2])) - draw(st.sampled_from([0, 2, 3])) * number,
+        key_from_arrival=draw(SELDOM),
+        after=draw(st.integers(0, number - 1)) if number and draw(SELDOM) else None,
+        partners=partners,
+        preempts=not partners and draw(st.sampled_from([True, True, True, False])),
+        queue_limit=draw(st.sampled_from([None, None, None, 0, 1])),
+        patience=draw(st.sampled_from([None, None, 0, 3, 15, 40])),
+    )

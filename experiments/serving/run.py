@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import textwrap
 
+from experiments.serving import coverage
 from experiments.serving.study import (
     BACKLOG,
     BOUND_MS,
     CONFIDENCE,
     LONE,
     LONE_REQUESTS,
+    MORE_REQUESTS,
     REQUESTS,
     TASKS,
     TOLERANCE,
@@ -30,19 +32,16 @@ from lstmsim.serving.statistics import Interval
 
 
 def ms(found: Serving, each: Interval) -> str:
-    """Milliseconds with their 95 % half width."""
-    assert each.half_width is not None
+    """Milliseconds with their 95 % half width, if there are enough requests for it."""
+    if each.half_width is None:
+        return f"{found.ms(each.value):.4f}"
     return f"{found.ms(each.value):.4f} ± {found.ms(each.half_width):.4f}"
 
 
 def marks(each: Served, full: bool) -> str:
-    """What to keep in mind of a row."""
-    latency, found = each.found.latency, []
-    if full:
-        found.append("full")
-    if max(latency.mean.correlation, latency.p99.correlation) > 2 / latency.mean.batches**0.5:
-        found.append("narrow")
-    return ", ".join(found if each.found.warmup.settled else [*found, "unsettled"])
+    """What to keep in mind of a row: that more comes than the machine can do, or the verdict."""
+    verdict = each.found.verdict
+    return ", ".join(["full"] * full + [verdict] * (verdict != "settled"))
 
 
 def table(found: Results) -> list[str]:
@@ -78,7 +77,7 @@ def bound_table(found: Results) -> list[str]:
     for machine, each in found.saturation.items():
         ends = [None if rate is None else rate / found.reference for rate in (each.rate, each.fails_from)]
         low, high = ("-" if share is None else f"{share:.3f}" for share in ends)
-        lines.append(f"| {machine.name} | {low} | {high} | {len(each.runs)} |")
+        lines.append(f"| {machine.name} | {low} | {high} | {each.runs} |")
     return lines
 
 
@@ -159,17 +158,16 @@ def summary(found: Results) -> str:
         f"{peak():,.0f}.",
     )
     marked = (
-        "full: more comes than the machine can do, the latencies grow as long as requests come; narrow: neighbouring "
-        "batches are alike (correlation above twice 1 / sqrt of their number), the interval is too narrow; unsettled: "
-        "MSER-5 asks for a longer warm-up than the tenth that is left out. Threads taken: share of their cycles with a "
-        "request; PEs useful: of all PE-cycles; waiting: requests on average; ± 0.0000: every batch has the same "
-        "percentile, the time of the longest task alone."
+        "full: more comes than the machine can do by the table above; unstable, too few: the verdicts of `simulate "
+        "--serving` where it is not `settled` (docs/serving.md); values without ± have too few requests for an "
+        "interval. Threads taken: share of their cycles with a request; PEs useful: of all PE-cycles; waiting: "
+        "requests on average; ± 0.0000: the percentile is the time of the longest task alone."
     )
     checked = (
         f"Cores with one thread: one task ({LONE[0]}; {min(LONE_REQUESTS.values()):,} requests on average, "
-        f"{LONE_REQUESTS[0.9]:,} at load 0.9, where the interval of M/D/8 missed the formula after the first 20,000; "
-        "other arrivals in each row) "
-        f"or the mix; load: of that machine; the intervals together hold with {100 * CONFIDENCE:g} % (Bonferroni)."
+        f"{LONE_REQUESTS[0.9]:,} at load 0.9; other arrivals in each row) or the mix ({MORE_REQUESTS:,} where the "
+        "table's run has too few); load: of that machine; the intervals together hold with "
+        f"{100 * CONFIDENCE:g} % (Bonferroni)."
     )
     lines = ["# Serving the DeepBench LSTMs", ""]
     for each in texts:
@@ -178,7 +176,14 @@ def summary(found: Results) -> str:
     lines += [*textwrap.wrap(marked, 120), "", *winners(found), "## The highest load within a bound", ""]
     lines += [f"The bound is an assumption; the bisection ends within {TOLERANCE:g} of the load.", ""]
     lines += [*bound_table(found), "", "## Theory", "", *textwrap.wrap(checked, 120, break_on_hyphens=False), ""]
-    return "\n".join([*lines, *theory(found), ""])
+    lines += [*theory(found), "", "## What intervals cover", "", *textwrap.wrap(COVERED, 120), ""]
+    return "\n".join([*lines, *coverage.table(found.coverage), ""])
+
+
+COVERED = (
+    "Nominal 95 %, on M/D/1 whose truth is known (coverage.py): the share of runs that have an interval, and of those "
+    "the share whose interval holds the true value. A run begins empty and its first tenth is left out."
+)
 
 
 def text(small: bool = False) -> str:

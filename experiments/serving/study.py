@@ -17,6 +17,7 @@ from itertools import takewhile
 
 import numpy as np
 
+from experiments.serving import coverage
 from lstmsim import ColumnNpu, Report, Scenario, engines, load_scenario, run
 from lstmsim.api import serving
 from lstmsim.formats.scenario_file import load_chip
@@ -24,8 +25,8 @@ from lstmsim.search.mix import reachable
 from lstmsim.serving.arrivals import Poisson, arrivals
 from lstmsim.serving.queueing import md1_wait, mdc_wait
 from lstmsim.serving.result import Serving
-from lstmsim.serving.saturation import Saturation, highest_rate
 from lstmsim.serving.statistics import Interval, student_t
+from lstmsim.workload.offer import Offer
 from lstmsim.workload.scenario import Job
 
 TASKS = ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "lstm-1536-50", "lstm-2048-25")
@@ -33,16 +34,16 @@ LOADS = (0.2, 0.4, 0.6, 0.7, 0.8, 0.9)
 THREADS = (1, 2, 4)
 #: Cores, multipliers of each, and the preset that gives all else.
 SIZES = ((1, 65536, "column-npu-64k"), (4, 16384, "column-npu-16k"), (8, 8192, "column-npu-16k"))
-#: Requests of a run on average. From 11,112 on each tenth of what is left after the warm-up has the 1,000 requests that
-#: an interval of the 99th percentile takes.
+#: Requests of a run on average.
 REQUESTS = 12_000
+#: And where that is too few for an interval of a wait that has a formula.
+MORE_REQUESTS = 40_000
 BACKLOG = 2_000
 #: Milliseconds (assumption, because DeepBench states none: above the longest inference on the smallest core).
 BOUND_MS = 1.0
 #: Of the load, for the bisection.
 TOLERANCE = 0.02
-#: The theory's request, and how many come at its loads. Near saturation it takes as many for ten batches to be
-#: independent (`lstmsim.serving.statistics`): of the first 20,000 at load 0.9 the interval of M/D/8 missed the formula.
+#: The theory's request, and how many come at its loads: enough for an interval of the mean.
 LONE, LONE_REQUESTS = ("lstm-512-25",), {0.3: 20_000, 0.6: 20_000, 0.8: 20_000, 0.9: 100_000}
 #: At most so many rows of the theory; their intervals together hold with 95 % (Bonferroni).
 CHECKS = len(SIZES) * len(LONE_REQUESTS) + len(LOADS)
@@ -74,6 +75,16 @@ class Served:
 
 
 @dataclass(frozen=True)
+class Bound:
+    """The highest rate whose 99th percentile was seen to keep the bound and the lowest that was seen to break it (None:
+    none was), and how many runs that took."""
+
+    rate: float | None
+    fails_from: float | None
+    runs: int
+
+
+@dataclass(frozen=True)
 class Check:
     """A run of a queue that has a formula for its mean wait, which is in cycles."""
 
@@ -96,13 +107,14 @@ class Check:
 @dataclass(frozen=True)
 class Results:
     """All runs by machine and load; the requests per second that load 1 stands for; what each machine can do at most;
-    the load up to which it keeps the bound; the checks."""
+    the load up to which it keeps the bound; the checks; what intervals cover."""
 
     runs: dict[Machine, dict[float, Served]]
     reference: float
     capacity: dict[Machine, float]
-    saturation: dict[Machine, Saturation]
+    saturation: dict[Machine, Bound]
     checks: tuple[Check, ...]
+    coverage: list[coverage.Row]
 
 
 def machines(small: bool = False) -> list[Machine]:
@@ -185,7 +197,8 @@ def served(
     machine: Machine, rate: float, names: tuple[str, ...] = TASKS, number: int = REQUESTS, key: str = ""
 ) -> Served:
     """One run of a machine at a rate in requests per second; other arrivals with another key."""
-    result = run(Scenario(chip(machine), requests(rate, number, names, key)))
+    offers = {task(name).tenant: Offer(rate / len(names), 1.0) for name in names}
+    result = run(Scenario(chip(machine), requests(rate, number, names, key), offers=offers))
     found, tenants = serving(result), {task(name).model.name: name for name in names}
     alone = sum(each.requests * cycles_alone(machine, tenants[each.name]) for each in found.tenants.values())
     idle = idle_while_waiting(result.report, machine.cores * machine.threads)
@@ -211,12 +224,20 @@ def p99_ms(machine: Machine, rate: float) -> float:
     return found.ms(found.latency.p99.value)
 
 
-def bounded(machine: Machine, reference: float) -> Saturation:
+def bounded(machine: Machine, reference: float) -> Bound:
     """The highest rate that keeps the bound; the bisection begins where the table breaks it first, or above it."""
     broken = [at for at, load in enumerate(LOADS) if p99_ms(machine, load * reference) > BOUND_MS]
     at = max(1, broken[0] if broken else len(LOADS))
     low, high = (load * reference for load in (*LOADS, 1.0)[at - 1 : at + 1])
-    return highest_rate(lambda rate: p99_ms(machine, rate), low, high, BOUND_MS, TOLERANCE, probes=0)
+    if p99_ms(machine, low) > BOUND_MS:
+        return Bound(None, low, 1)
+    if p99_ms(machine, high) <= BOUND_MS:
+        return Bound(high, None, 2)
+    runs, tolerance = 2, TOLERANCE * high
+    while high - low > tolerance:
+        middle, runs = (low + high) / 2, runs + 1
+        low, high = (middle, high) if p99_ms(machine, middle) <= BOUND_MS else (low, middle)
+    return Bound(low, high, runs)
 
 
 def lone_checks(small: bool) -> list[Check]:
@@ -241,6 +262,8 @@ def mix_checks(runs: dict[float, Served], reference: float) -> list[Check]:
     for share, each in runs.items():
         load = share * reference / one_thread_rate(machine)
         if load < 1:
+            if each.found.wait.mean.half_width is None:
+                each = served(machine, share * reference, TASKS, MORE_REQUESTS)
             wait = load * sum(cycles**2 for cycles in services) / sum(services) / (2 * (1 - load))
             found.append(Check("M/G/1, the mix", machine, load, each, wait))
     return found
@@ -255,7 +278,7 @@ def results(small: bool = False) -> Results:
     checks = lone_checks(small) + mix_checks(runs[machines()[0]], reference)
     able = {each: capacity(each) for each in runs}
     saturation = {} if small else {each: bounded(each, reference) for each in runs}
-    return Results(runs, reference, able, saturation, tuple(checks))
+    return Results(runs, reference, able, saturation, tuple(checks), list(coverage.rows(small)))
 
 
 def peak() -> float:

@@ -19,7 +19,7 @@ __all__ = ["available", "compiled", "loaded"]
 
 #: Modules and their functions, each after those that it calls.
 _ORDER = {
-    "heap": ("before", "swap", "push", "pop"),
+    "heap": ("before", "swap", "rise", "sink", "push", "pop", "remove"),
     "snapshot": ("describe_units", "describe_thread", "describe_results", "describe", "too_far_apart"),
     "periods": ("forget_mark", "remember", "periods_for", "skip", "look_for_period"),
     "contents": (
@@ -32,11 +32,10 @@ _ORDER = {
     "naming": ("name_of", "next_change", "account", "take"),
     "issuing": ("choose", "record", "issue", "turn"),
     "pausing": ("movable", "rather", "victim", "note_boundary", "note_halt", "ask", "pause"),
+    "spreading": ("others_wait", "spread", "variant_at", "note_taken"),
     "seating": (*("sit", "prepare", "begin", "note_seat", "place", "finish", "free", "leave"),),
-    "admission": (
-        *("best_place", "first_in_turn", "take_out", "hold_back", "bring_back", "turn_away", "go_on", "admit"),
-        *("too_many_wait", "wait", "arrive", "next_arrival"),
-    ),
+    "admission": ("best_place", "first_in_turn", "take_out", "hold_back", "bring_back", "go_on", "start", "admit"),
+    "arriving": ("turn_away", "give_up", "too_many_wait", "wait", "arrive", "next_look"),
     "loop": ("next_event", "first_finish", "advance", "horizon", "drive"),
 }
 

@@ -31,7 +31,9 @@ T_ARRIVAL, N_ARRIVALS = 17, 18
 #: LINKED: what happens on one core can bring or stop a task on another; ENTWINED: no periods, since tasks have several
 #: cores or contents, or may be paused; N_QUEUES: groups of new tasks, those of paused ones stand behind; MARGIN: rows
 #: of the trace that one cycle's admissions may need.
-LINKED, ENTWINED, N_CONTENTS, N_QUEUES, MARGIN, T_HEAD = 19, 20, 21, 22, 23, 24
+LINKED, ENTWINED, N_CONTENTS, N_QUEUES, MARGIN = 19, 20, 21, 22, 23
+#: The variants of a task: N_KINDS numbers, first those by kind of core, then N_WIDE for 2, 3, ... cores (-1: none).
+N_WIDE, T_HEAD = 24, 25
 
 # --- T: records ---
 #: A core: its kind, its first context and how many, how many units, which unit is accounted; CAPACITY -1: no matter.
@@ -41,9 +43,11 @@ POLICY, SWITCH_CYCLES, T_UNIT_SIZE = 0, 1, 2
 #: A task; TRAIT: where its traits are; FOLLOW0, FOLLOWS: where the numbers of those that come after it are, how many.
 RELEASE, INTERVAL, KEY, KEY_FROM_ARRIVAL, TRAIT, FOLLOW0, FOLLOWS, T_TASK_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
 #: What many tasks share; GROUP: number of their group; CONTENT: number of what they need; -1: none, as for those below.
-GROUP, CONTENT, LOADING, AFFINE, PREEMPTS, QUEUE_LIMIT, PATIENCE, T_TRAIT_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
+#: SPREADS: it has variants for several of its cores.
+GROUP, CONTENT, LOADING, AFFINE, PREEMPTS, QUEUE_LIMIT, PATIENCE, SPREADS, T_TRAIT_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 #: A group of tasks that may use the same places: where those are and how many, the cores that come first in one, and
-#: all that are not shared; LOOSE: a place has shared cores alone; and how many tasks the group has.
+#: all that are not shared; LOOSE: a place has shared cores alone; and how many tasks the group has. If any of them
+#: spreads, one more place stands behind the others: all of their cores, in their order.
 PLACE0, PLACES, FIRST0, FIRST_END, OWN0, OWN_END, LOOSE, MEMBERS, T_GROUP_SIZE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 #: A place: where its seats are, and how many. A seat: a core, how many of the place's are on it, whether this one is
 #: the first of them.
@@ -74,7 +78,11 @@ S_GROUP, S_CORE, S_UNIT, S_CONTEXT, S_STREAM, S_PHASE, S_BUFFER, S_TASKS = 7, 8,
 ARRIVED, S_COMING, COMING = 15, 16, 17
 #: PASS: how often tasks were admitted; EPOCHS: the last epoch given to a thread; STAMPS: the last use of a content.
 #: MORE: more tasks will come than are known; the loop comes back when the last of those that are has come.
-S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, MORE, S_HEAD = 18, 19, 20, 21, 22, 23, 24
+S_HELD, S_PAUSED, PASS, EPOCHS, STAMPS, MORE = 18, 19, 20, 21, 22, 23
+#: S_LEAVING, LEAVING: heap of tasks whose patience will end while they wait, how many; S_ENTRY, S_LEAVING_ENTRY: per
+#: task where it is in the heap of those that come or wait, and in that one; LOOK: a cycle in which tasks that wait are
+#: looked at again, whatever happens.
+S_LEAVING, LEAVING, S_ENTRY, S_LEAVING_ENTRY, LOOK, S_HEAD = 24, 25, 26, 27, 28, 29
 
 # --- S: records ---
 #: A group: where the first of its tasks that wait is, and how many (new ones: a heap; paused ones: a list); BLOCKED:
@@ -120,7 +128,7 @@ STAMP, USERS, ON_WAY, S_HELD_SIZE = 0, 1, 2, 3
 TURN, LATER, PAUSED_PHASE, PAUSED_ITERATION, PAUSED_CONTEXT, PAUSED_AT, S_PAUSED_SIZE = 0, 3, 4, 5, 6, 7, 8
 
 #: Numbers in a row of the trace's issues and switches, and of its tasks.
-ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 10 + N_CAUSES, 6, 6
+ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 10 + N_CAUSES, 6, 7
 #: In place of a core among the switches: the row tells of a pause, or of a seat of a task beside its first.
 PAUSE_ROW, SEAT_ROW = -1, -2
 

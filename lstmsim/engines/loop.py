@@ -7,8 +7,9 @@ Clock rules (see `lstmsim.program.program`), and how they are kept here:
 
 1. A core has a clock of its own, some offset behind the machine's; skipping whole periods moves the offset alone.
 2. Between two admissions a core depends on nothing but itself. `drive` lets each core go on to its last event before
-   the next arrival and before its next finish; what is due then takes effect, tasks are admitted, and so on. Where
-   tasks have several cores or contents, or may be paused, all cores go on event by event together (`horizon`).
+   the next arrival (or end of a patience) and before its next finish; what is due then takes effect, tasks are
+   admitted, and so on. Where tasks have several cores or contents, or may be paused, all cores go on event by event
+   together (`horizon`).
 3. Waits are computed when a cursor moves on (`streams`). Delays are at least 1, so nothing issued now changes a choice
    made now, and each free unit chooses once a cycle.
 4. A unit chooses as the policies of `lstmsim.program.policy` do (`issuing`).
@@ -19,7 +20,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lstmsim.engines.admission import admit, arrive, next_arrival
+from lstmsim.engines.admission import admit
+from lstmsim.engines.arriving import arrive, give_up, next_look
 from lstmsim.engines.issuing import turn
 from lstmsim.engines.layout import (
     ARRIVED,
@@ -33,6 +35,7 @@ from lstmsim.engines.layout import (
     FREE_AT,
     KEEP,
     LINKED,
+    LOOK,
     MARGIN,
     MORE,
     N_ARRIVALS,
@@ -123,13 +126,13 @@ def advance(T: Any, S: Any, R: Any, W: Any, core: int, stop: int) -> bool:
                 turn(T, S, R, W, core, u, now)
 
 
-def horizon(T: Any, S: Any, arrival: int) -> int:
-    """Up to where all cores may go on their own, on the machine's clock: the next arrival or, where a finish on one
-    core may bring a task to another, the first cycle in which a core could finish one. No core goes on past a cycle in
-    which another does something that it may depend on."""
+def horizon(T: Any, S: Any, look: int) -> int:
+    """Up to where all cores may go on their own, on the machine's clock: the next `look` at tasks that wait or, where a
+    finish on one core may bring a task to another, the first cycle in which a core could finish one. No core goes on
+    past a cycle in which another does something that it may depend on."""
     if T[LINKED] == 0 or T[N_CORES] == 1:
-        return arrival
-    soonest = arrival
+        return look
+    soonest = look
     for core in range(T[N_CORES]):
         k = S[S_CORE] + core * S_CORE_SIZE
         if S[k + OCCUPIED] > 0:
@@ -151,9 +154,9 @@ def drive(T: Any, S: Any, R: Any, W: Any) -> int:
     while True:
         if S[MORE] > 0 and S[ARRIVED] == T[N_ARRIVALS]:
             return HUNGRY
-        arrival = next_arrival(T, S)
-        upto = horizon(T, S, arrival)
-        now = arrival
+        look = next_look(T, S)
+        upto = horizon(T, S, look)
+        now = look
         for core in cores:
             k = S[S_CORE] + core * S_CORE_SIZE
             if S[k + OCCUPIED] > 0:
@@ -168,17 +171,20 @@ def drive(T: Any, S: Any, R: Any, W: Any) -> int:
             return DONE if S[FINISHED] == T[N_TASKS] else STUCK
         if S[KEEP] > 0 and T[MARGIN] > 0 and max(S[ROWS], S[SWITCHES]) + T[MARGIN] > S[ROOM]:
             return PAUSED
-        changed = False
+        changed = S[LOOK] <= now
         for core in cores:
             k = S[S_CORE] + core * S_CORE_SIZE
             if S[k + OCCUPIED] > 0 and leave(T, S, core, now - S[k + OFFSET]):
                 changed = True
+        if give_up(T, S, now):
+            changed = True
         if arrive(T, S, now, 0):
             changed = True
         if changed:
-            admit(T, S, R, W, now, 0)
-            # those who follow one that was turned away in this very cycle
+            S[LOOK] = NEVER
+            admit(T, S, R, W, now)
+            # those who follow one that found its queue full in this very cycle
             round = 1
             while S[COMING] > 0 and arrive(T, S, now, round):
-                admit(T, S, R, W, now, round)
+                admit(T, S, R, W, now)
                 round += 1

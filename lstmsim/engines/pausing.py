@@ -29,6 +29,7 @@ from lstmsim.engines.layout import (
     LEAD,
     LEFT,
     LENGTH,
+    LOOK,
     N_CAUSES,
     N_QUEUES,
     NEXT,
@@ -60,6 +61,7 @@ from lstmsim.engines.layout import (
     S_PHASE_SIZE,
     S_STREAM_SIZE,
     SKIPPED,
+    SPREADS,
     STOP_ITERATION,
     STOP_PHASE,
     T_CORE,
@@ -85,7 +87,7 @@ __all__ = ["ask", "pause"]
 def movable(T: Any, S: Any, x: int) -> bool:
     """Whether a thread may be asked to pause at all."""
     trait = T[T[T_TASK] + S[x + TASK] * T_TASK_SIZE + TRAIT]
-    return bool(S[x + ASKED] == 0 and S[x + NEXT] < 0 and T[trait + CONTENT] < 0)
+    return bool(S[x + ASKED] == 0 and S[x + NEXT] < 0 and T[trait + CONTENT] < 0 and T[trait + SPREADS] == 0)
 
 
 def rather(S: Any, x: int, found: int) -> bool:
@@ -139,7 +141,8 @@ def note_boundary(T: Any, S: Any, x: int, u: int) -> None:
 
 
 def ask(T: Any, S: Any, R: Any, r: int, rank: int, now: int) -> None:
-    """Ask one of the running tasks on the cores of a group to pause, if any can be asked."""
+    """Ask one of the running tasks on the cores of a group to pause, if any can be asked. Where that one will just
+    finish, another may be asked in the next cycle."""
     x = victim(T, S, r, rank)
     if x < 0:
         return
@@ -149,7 +152,9 @@ def ask(T: Any, S: Any, R: Any, r: int, rank: int, now: int) -> None:
     S[x + STOP_PHASE], S[x + STOP_ITERATION] = S[x + ENTRY_PHASE], S[x + ENTRY_ITERATION]
     for u in range(units):
         note_boundary(T, S, x, u)
-    S[x + ASKED] = 2 if S[x + STOP_PHASE] == T[S[x + VARIANT] + PHASES] else 1
+    S[x + ASKED] = 1
+    if S[x + STOP_PHASE] == T[S[x + VARIANT] + PHASES]:
+        S[x + ASKED], S[LOOK] = 2, now + 1
     account(T, S, core, now - S[k + OFFSET])
     for u in range(units):
         s = S[x + ROWS_AT] + u * S_STREAM_SIZE

@@ -11,7 +11,7 @@ from lstmsim.program.program import Program, Task
 
 __all__ = ["Queues"]
 
-_TRAITS = attrgetter("cores", "partners", "content", "affine", "preempts", "queue_limit", "patience")
+_TRAITS = attrgetter("cores", "partners", "content", "affine", "preempts", "queue_limit", "patience", "spreads")
 
 Places = tuple[tuple[int, ...], ...]
 
@@ -23,6 +23,7 @@ class Queues:
         self.program, self.parts = program, parts
         self.groups: dict[Places, int] = {}
         self.members: list[int] = []
+        self.spreading: set[Places] = set()
         self.contents: dict[int, int] = {}
         self.count = 0
         self.preempting = self.entwined = self.linked = False
@@ -55,8 +56,12 @@ class Queues:
         address = len(self.parts["trait"])
         self.parts["trait"] += [self.group(task.places), content, loading, int(task.affine), int(task.preempts)]
         self.parts["trait"] += [-1 if each is None else each for each in (task.queue_limit, task.patience)]
+        self.parts["trait"].append(int(task.spreads))
+        if task.spreads:
+            self.spreading.add(task.places)
         self.preempting = self.preempting or task.preempts
-        self.entwined = self.entwined or task.preempts or any(task.partners) or task.content is not None
+        joint = any(task.partners) or task.content is not None or task.spreads
+        self.entwined = self.entwined or task.preempts or joint
         self.linked = self.linked or self.entwined
         return address
 
@@ -83,11 +88,17 @@ class Queues:
         own = sorted(set(places))
         parts["group"] += [len(parts["place"]), len(own), len(parts["first"])]
         for place in own:
-            parts["place"] += [len(parts["seat"]), len(place)]
-            for index, core in enumerate(place):
-                parts["seat"] += [core, place.count(core), int(core not in place[:index])]
+            self.seats(place)
+        if places in self.spreading:
+            self.seats(tuple(place[0] for place in places))
         parts["first"] += sorted({place[0] for place in places})
         parts["group"] += [len(parts["first"]), len(parts["own"])]
         parts["own"] += sorted({core for place in places for core in place if not cores[core].shared})
         loose = any(all(cores[core].shared for core in place) for place in places)
         parts["group"] += [len(parts["own"]), int(loose), members]
+
+    def seats(self, place: tuple[int, ...]) -> None:
+        """A place and its seats."""
+        self.parts["place"] += [len(self.parts["seat"]), len(place)]
+        for index, core in enumerate(place):
+            self.parts["seat"] += [core, place.count(core), int(core not in place[:index])]

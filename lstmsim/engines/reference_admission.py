@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from lstmsim.engines.reference_thread import Boundary, Seat, Thread
 from lstmsim.program.program import Content, Core, Task
 
-__all__ = ["Memory", "Place", "Waiting", "asked_to_pause", "best_place", "too_many_wait"]
+__all__ = ["Memory", "Place", "Waiting", "asked_to_pause", "best_place", "spread_over", "too_many_wait"]
 
 #: The cores of a place where a task may run, each task core's first.
 Place = tuple[int, ...]
@@ -29,6 +29,11 @@ class Waiting:
     def turn(self) -> tuple[int, int, int]:
         """Its place in the order in which waiting tasks are looked at."""
         return self.rank, self.arrived, self.number
+
+    def tired(self, now: int) -> bool:
+        """Whether it has waited longer than its patience lets it; who has run once has no patience any more."""
+        patience = self.task.patience
+        return self.paused_at is None and patience is not None and now - self.arrived > patience
 
 
 @dataclass
@@ -112,6 +117,19 @@ def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory],
     return min(able, key=preference)
 
 
+def spread_over(one: Waiting, others: Sequence[Waiting], contexts: Contexts) -> Place | None:
+    """The cores that a task with `wide` takes at once instead of the place that it has found; None if it takes that.
+
+    `others`: all that wait beside it.
+    """
+    own = set(one.task.cores)
+    if not one.task.wide or any(core in own for each in others for place in each.places for core in place):
+        return None
+    free = [core for core in one.task.cores if None in contexts[core]]
+    members = max((each.members for each in one.task.wide if each.members <= len(free)), default=1)
+    return tuple(free[:members]) if members > 1 else None
+
+
 def asked_to_pause(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Thread | None:
     """The running thread that is asked to pause for a task that has found no place; None if there is none to ask, or if
     one is about to pause already."""
@@ -119,7 +137,8 @@ def asked_to_pause(waiting: Waiting, contexts: Contexts, kept: Collection[int]) 
     for core, context, thread in _running(waiting, contexts, kept):
         if thread.stop is not None and thread.stop != thread.end:
             return None
-        movable = len(thread.seats) == 1 and thread.task.content is None and thread.stop is None
+        whole = len(thread.seats) == 1 and thread.task.content is None and not thread.task.wide
+        movable = whole and thread.stop is None
         if movable and thread.rank > waiting.rank:
             found.append((thread.rank, thread.since, core, context, thread))
     return max(found, key=lambda each: each[:-1])[-1] if found else None

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from lstmsim.engines.reference_admission import Memory, Place, Waiting, asked_to_pause, best_place, too_many_wait
+from lstmsim.engines.reference_admission import (
+    Memory,
+    Place,
+    Waiting,
+    asked_to_pause,
+    best_place,
+    spread_over,
+    too_many_wait,
+)
 from lstmsim.engines.reference_clock import ADMISSION, Clockwork, Process
 from lstmsim.engines.reference_thread import Seat, Thread, stream
 from lstmsim.program.program import Program
@@ -66,18 +74,25 @@ class Dispatcher(Clockwork):
         if not self.knocked.triggered:
             self.knocked.succeed()
 
+    def knock_in(self, cycles: int) -> None:
+        """Tell the dispatcher at a later cycle to look again."""
+        timer = self.env.timeout(cycles)
+        timer.callbacks.append(lambda _: self.knock())
+
     def dispatcher(self) -> Process:
         """Hands waiting tasks to free contexts, once a cycle and after all effects."""
         while True:
             yield self.knocked
             yield self.phase_of_cycle(ADMISSION)
-            self.knocked = self.env.event()
             self.let_go()
+            self.give_up()
             self.let_in()
             self.admit()
-            while self.newcomers:  # they follow one that was turned away in this cycle
+            while self.newcomers:  # they follow one that found its queue full in this cycle
                 self.let_in()
                 self.admit()
+            # whoever knocked meanwhile has been heard
+            self.knocked = self.env.event()
 
     def let_go(self) -> None:
         """Those who have finished in this cycle use their contents no more, in the order of their cores and threads."""
@@ -85,6 +100,12 @@ class Dispatcher(Clockwork):
             for core in dict.fromkeys(core for core, _ in thread.seats):
                 self.memories[core].leave(thread.task.content)
         self.left = []
+
+    def give_up(self) -> None:
+        """Those who have waited longer than their patience lets them leave, before anyone who comes is counted."""
+        for each in [each for each in self.waiting if each.tired(self.now)]:
+            self.waiting.remove(each)
+            self.turn_away(each)
 
     def let_in(self) -> None:
         """Those who have come begin to wait, or are turned away; those who follow others come last."""
@@ -98,25 +119,26 @@ class Dispatcher(Clockwork):
                 self.turn_away(each)
             else:
                 self.waiting.append(each)
+                if task.patience is not None:
+                    self.knock_in(task.patience + 1)
 
     def admit(self) -> None:
-        """Place whoever finds a place, in order; who finds none keeps the others off its cores."""
+        """Place whoever finds a place, in order; who finds none keeps the others off its cores, and asks another to
+        pause if nobody comes any more in this cycle."""
         kept: set[int] = set()
+        asking = not self.newcomers
         for each in sorted(self.waiting, key=lambda each: each.turn):
             place = best_place(each, self.contexts, self.memories, kept)
             if place is None:
-                victim = asked_to_pause(each, self.contexts, kept) if each.task.preempts else None
+                victim = asked_to_pause(each, self.contexts, kept) if asking and each.task.preempts else None
                 if victim is not None:
                     self.stop(victim)
+                    self.knock_in(1)  # it may just finish, and another one may have to be asked
                 cores = {core for place in each.places for core in place}
                 kept.update(core for core in cores if not self.program.cores[core].shared)
                 continue
             self.waiting.remove(each)
-            patience = each.task.patience
-            if each.paused_at is None and patience is not None and self.now - each.arrived > patience:
-                self.turn_away(each)
-            else:
-                self.place(each, place)
+            self.place(each, spread_over(each, self.waiting, self.contexts) or place)
 
     def turn_away(self, each: Waiting) -> None:
         """A task leaves without having run."""
@@ -126,7 +148,7 @@ class Dispatcher(Clockwork):
     def place(self, each: Waiting, place: Place) -> None:
         """A task takes the lowest free contexts of a place and begins, or goes on."""
         kind, content = self.program.cores[place[0]].kind, each.task.content
-        phases = each.task.phases(kind)
+        phases = each.task.phases(kind, len(place))
         first = each.paused_at or (0, 0)
         loads = 0
         if content is not None and all(self.memories[core].holds(content) for core in place):
@@ -140,7 +162,7 @@ class Dispatcher(Clockwork):
             free = (context for context, seat in enumerate(self.contexts[core]) if seat is None)
             seats.append((core, next(context for context in free if (core, context) not in seats)))
         times = (each.rank, each.arrived, self.now)
-        thread = Thread(each.number, each.task, *times, phases, each.task.slots(kind), tuple(seats), first)
+        thread = Thread(each.number, each.task, *times, phases, each.task.slots(kind, len(place)), tuple(seats), first)
         thread.loads = loads
         for member, (core, context) in enumerate(seats):
             self.contexts[core][context] = Seat(thread, member)
@@ -201,6 +223,8 @@ class Dispatcher(Clockwork):
         else:
             self.left.append(thread)
             times = {"admitted": self.admitted[thread.number], "finish": self.now, "arrived": thread.arrived}
-            self.trace.task(thread.number, core=core, context=context, **times)
+            own = thread.task.cores if thread.task.wide else ()
+            taken = sum(2 ** own.index(core) for core, _ in thread.seats if own)
+            self.trace.task(thread.number, core=core, context=context, **times, taken=taken)
             self.done_with(thread.number)
         self.knock()

@@ -31,14 +31,12 @@ from lstmsim.engines.layout import (
     FREED,
     ITERATION,
     KEEP,
-    KIND,
     LEAD,
     LEFT,
     LOADED,
     LOADING,
     LOADS,
     N_BUFFERS,
-    N_KINDS,
     N_LONGEST,
     N_PHASES,
     N_UNITS,
@@ -66,13 +64,13 @@ from lstmsim.engines.layout import (
     S_CONTEXT_SIZE,
     S_CORE,
     S_CORE_SIZE,
+    S_ENTRY,
     S_PHASE,
     S_PHASE_SIZE,
     S_STREAM_SIZE,
     S_TASKS,
     SEAT0,
     SEAT_ROW,
-    SEATS,
     SETTLED,
     SKIPPED,
     SKIPPED_FROM,
@@ -91,9 +89,6 @@ from lstmsim.engines.layout import (
     T_STREAM_SIZE,
     T_TASK,
     T_TASK_SIZE,
-    T_VARIANT,
-    T_VARIANT_OF,
-    T_VARIANT_SIZE,
     TAKEN,
     TASK,
     TASK_SIZE,
@@ -104,6 +99,7 @@ from lstmsim.engines.layout import (
 from lstmsim.engines.naming import account
 from lstmsim.engines.pausing import pause
 from lstmsim.engines.periods import forget_mark
+from lstmsim.engines.spreading import note_taken, variant_at
 from lstmsim.engines.streams import resolve, settle
 
 __all__ = ["leave", "place"]
@@ -167,10 +163,12 @@ def begin(T: Any, S: Any, lead: int, phase: int) -> None:
         x = S[x + NEXT]
 
 
-def place(T: Any, S: Any, W: Any, p: int, task: int, rank: int, came: int, now: int, phase: int, step: int) -> None:
-    """Start a task at a place (p: its record), or let it go on, at iteration `step` of a phase."""
-    f = T[T_CORE] + T[T[p + SEAT0]] * T_CORE_SIZE
-    variant = T[T_VARIANT] + T[T[T_VARIANT_OF] + task * T[N_KINDS] + T[f + KIND]] * T_VARIANT_SIZE
+def place(
+    T: Any, S: Any, W: Any, p: int, members: int, task: int, rank: int, came: int, now: int, phase: int, step: int
+) -> None:
+    """Start a task at a place (p: its record), or let it go on, at iteration `step` of a phase. Where there are fewer
+    members than seats, those with a free thread are taken."""
+    variant = variant_at(T, p, members, task)
     trait = T[T[T_TASK] + task * T_TASK_SIZE + TRAIT]
     loads = 0
     if T[trait + CONTENT] >= 0:
@@ -178,9 +176,13 @@ def place(T: Any, S: Any, W: Any, p: int, task: int, rank: int, came: int, now: 
         if fill(T, S, p, T[trait + CONTENT], loads):
             phase, loads = T[trait + LOADING], 0
     lead, last, streams = -1, -1, T[variant + STREAM0]
-    for seat in range(T[p + SEATS]):
-        a = T[p + SEAT0] + seat * T_SEAT_SIZE
+    a = T[p + SEAT0]
+    for seat in range(members):
+        while S[S[S_CORE] + T[a] * S_CORE_SIZE + OCCUPIED] == T[T[T_CORE] + T[a] * T_CORE_SIZE + CONTEXTS]:
+            a += T_SEAT_SIZE
         x = sit(T, S, T[a], now)
+        note_taken(T, S, task, T[a])
+        a += T_SEAT_SIZE
         S[x + TASK], S[x + VARIANT], S[x + CAME], S[x + STREAMS_AT] = task, variant, came, streams
         S[x + NEXT], S[x + STOP_PHASE] = -1, NEVER
         streams += T[N_UNITS] * T_STREAM_SIZE
@@ -218,7 +220,7 @@ def finish(T: Any, S: Any, x: int, core: int, thread: int, now: int) -> None:
     t = T[T_TASK] + task * T_TASK_SIZE
     for follower in range(T[t + FOLLOW0], T[t + FOLLOW0] + T[t + FOLLOWS]):
         release = now + T[T[T_TASK] + T[follower] * T_TASK_SIZE + RELEASE]
-        push(S, S[S_COMING], S[COMING], release, 0, T[follower])
+        push(S, S[S_COMING], S[COMING], S[S_ENTRY], release, 0, T[follower])
         S[COMING] += 1
     S[FINISHED] += 1
     content = T[T[t + TRAIT] + CONTENT]

@@ -19,6 +19,7 @@ def state_of(
     tasks, groups, queues = tables[at.N_TASKS], tables[at.N_GROUPS], tables[at.N_QUEUES]
     contexts = sum(core.contexts for core in program.cores)
     mark_rooms = _mark_rooms(tables)
+    patient = tasks if any(task.patience is not None for task in program.tasks) else 0
     sizes = {
         at.S_GROUP: groups * at.S_GROUP_SIZE,
         at.S_CORE: cores * at.S_CORE_SIZE,
@@ -31,6 +32,9 @@ def state_of(
         at.S_COMING: (tasks - tables[at.N_ARRIVALS]) * at.HEAP_SIZE,
         at.S_HELD: cores * tables[at.N_CONTENTS] * at.S_HELD_SIZE,
         at.S_PAUSED: tasks * at.S_PAUSED_SIZE if groups > queues else 0,
+        at.S_LEAVING: patient * at.HEAP_SIZE,
+        at.S_ENTRY: tasks,
+        at.S_LEAVING_ENTRY: patient,
     }
     base, end = {}, at.S_HEAD
     for name, size in sizes.items():
@@ -39,6 +43,7 @@ def state_of(
     waiting = end
     state = [0] * end
     state[at.KEEP], state[at.SKIPPING], state[at.ROOM] = int(keep), int(skipping and not tables[at.ENTWINED]), room
+    state[at.LOOK] = at.NEVER
     for name, address in base.items():
         state[name] = address
     for group in range(groups):

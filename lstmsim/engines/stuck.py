@@ -29,7 +29,11 @@ def _waits(program: Program, T: Sequence[int], S: Sequence[int]) -> Iterator[str
         if S[x + at.TASK] < 0:
             continue
         task = program.tasks[S[x + at.TASK]]
-        phases = task.phases(program.cores[S[S[x + at.LEAD] + at.AT_CORE]].kind)
+        lead = member = S[x + at.LEAD]
+        members = 0
+        while member >= 0:
+            members, member = members + 1, S[member + at.NEXT]
+        phases = task.phases(program.cores[S[lead + at.AT_CORE]].kind, members)
         for u in range(len(core.units)):
             s = S[at.S_STREAM] + (c * T[at.N_UNITS] + u) * at.S_STREAM_SIZE
             if S[s + at.LEFT] > 0 and S[s + at.READY] == at.NEVER:

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from lstmsim.engines import layout as at
 from lstmsim.engines.queues import Queues
-from lstmsim.program.program import CAUSES, Operation, Phase, Program
+from lstmsim.program.program import CAUSES, Buffer, Operation, Phase, Program
 
 __all__ = ["tables_of"]
 
@@ -40,7 +40,11 @@ class _Builder:
         self.program = program
         self.units = max((len(core.units) for core in program.cores), default=1)
         self.kinds = 1 + max((core.kind for core in program.cores), default=0)
-        self.buffers = max((len(each) for task in program.tasks for _, each in task.buffers), default=0)
+        slots = [len(each) for task in program.tasks for _, each in task.buffers]
+        wide = {id(task.wide): task.wide for task in program.tasks}
+        self.buffers = max([*slots, *(len(each.buffers) for one in wide.values() for each in one)], default=0)
+        #: numbers of cores from 2 on for which some task has a variant
+        self.wide = max((one[-1].members - 1 for one in wide.values() if one), default=0)
         self.parts: defaultdict[str, list[int]] = defaultdict(list)
         self.pools: list[tuple[int, int]] = []
         self.most_phases = 1
@@ -49,31 +53,33 @@ class _Builder:
         """Tasks and their variants; bodies, phases and buffers that tasks share are laid down once."""
         used = {core.kind for core in self.program.cores}
         known: dict[tuple[int, int, int], int] = {}
-        alike: dict[tuple[int, int, int], list[int]] = {}
+        alike: dict[tuple[int, ...], list[int]] = {}
         parts = self.parts
         for task in self.program.tasks:
             members = 1 + max(map(len, task.partners)) if task.partners else 1
-            same = (id(task.variants), id(task.buffers), members)
-            if same in alike:
-                parts["variant_of"] += alike[same]
-                continue
-            own = alike[same] = [-1] * self.kinds
-            for kind, phases in task.variants:
-                slots = task.slots(kind)
-                if kind not in used:
-                    continue
-                key = (id(phases), id(slots), members)
-                if key not in known:
-                    known[key] = len(known)
-                    self.most_phases = max(self.most_phases, len(phases))
-                    parts["variant"] += [len(parts["phase"]), len(phases), len(parts["buffer"]), len(parts["stream"])]
-                    parts["variant"].append(members * self.units * at.T_STREAM_SIZE)
-                    for index in range(self.buffers):
-                        buffer = slots[index] if index < len(slots) else None
-                        parts["buffer"] += [buffer.slots, CAUSES.index(buffer.cause)] if buffer else [0, 0]
-                    self.phases(phases, members)
-                own[kind] = known[key]
-            parts["variant_of"] += own
+            same = (id(task.variants), id(task.buffers), id(task.wide), members)
+            if same not in alike:
+                own = alike[same] = [-1] * (self.kinds + self.wide)
+                ways = [(kind, members, each, task.slots(kind)) for kind, each in task.variants if kind in used]
+                ways += [(self.kinds + each.members - 2, each.members, each.phases, each.buffers) for each in task.wide]
+                for place, threads, phases, slots in ways:
+                    key = (id(phases), id(slots), threads)
+                    if key not in known:
+                        known[key] = len(known)
+                        self.variant(phases, slots, threads)
+                    own[place] = known[key]
+            parts["variant_of"] += alike[same]
+
+    def variant(self, phases: tuple[Phase, ...], slots: tuple[Buffer, ...], members: int) -> None:
+        """Phases and buffers of a task on some kind of core, or on so many cores."""
+        parts = self.parts
+        self.most_phases = max(self.most_phases, len(phases))
+        parts["variant"] += [len(parts["phase"]), len(phases), len(parts["buffer"]), len(parts["stream"])]
+        parts["variant"].append(members * self.units * at.T_STREAM_SIZE)
+        for index in range(self.buffers):
+            buffer = slots[index] if index < len(slots) else None
+            parts["buffer"] += [buffer.slots, CAUSES.index(buffer.cause)] if buffer else [0, 0]
+        self.phases(phases, members)
 
     def phases(self, phases: tuple[Phase, ...], members: int) -> None:
         """All phases of a variant, and how much a thread has to remember for it."""
@@ -175,11 +181,12 @@ def tables_of(program: Program) -> tuple[list[int], list[tuple[int, int]]]:
     _relocate(parts["address"], 1, {0: base["operation"]})
     _relocate(parts["operation"], at.T_OP_SIZE, {at.NEED0: base["need"]})
     longest = max(parts["phase"][:: at.T_PHASE_SIZE], default=1)
-    head = [len(program.cores), builder.units, builder.most_phases, builder.buffers, builder.kinds]
+    head = [len(program.cores), builder.units, builder.most_phases, builder.buffers, builder.kinds + builder.wide]
     head += [len(program.tasks), len(parts["group"]) // at.T_GROUP_SIZE, longest]
     contexts = sum(core.contexts for core in program.cores)
     head += [*(base[name] for name in order[:10]), arrivals, int(queues.linked), int(queues.entwined)]
     head += [len(queues.contents), queues.count, (contexts * (1 + builder.units)) if queues.entwined else 0]
+    head.append(builder.wide)
     return head + [number for name in order for number in parts[name]], builder.pools
 
 

@@ -75,7 +75,7 @@ def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
             rate = chip.memory.gb_per_s
             faster = replace(chip, memory=replace(chip.memory, gb_per_s=2 * rate))
             found.append(Change("memory twice as fast", f"gb_per_s {rate:g} -> {2 * rate:g}", faster, jobs))
-    if any(job.split for job in jobs):
+    if any(job.settled(len(chip.cores)).split for job in jobs):
         link = chip.exchange
         sooner = replace(link, latency_cycles=-(-link.latency_cycles // 2))
         detail = f"latency_cycles {link.latency_cycles} -> {sooner.latency_cycles}"

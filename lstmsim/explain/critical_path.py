@@ -143,7 +143,7 @@ class _Walk:
             place = index.freer(task, phase, iteration, number)
             freer = index.last_row(task, *place) if place is not None else -1
             if freer >= 0 and index.end[freer] == cycle:
-                buffer = job.slots(index.kind(task))[operation.takes]
+                buffer = job.slots(index.kind(task), index.trace.spread(task))[operation.takes]
                 return self.freed(freer, cycle, buffer.cause)
         return self.admitted(row, task, cycle)
 
@@ -170,11 +170,11 @@ class _Walk:
         if index.trace.task("arrived")[task] == cycle:
             return self.arrived(row, task, cycle)
         before = index.room_for(task, cycle)
-        if before is None and not (index.trace.pause("paused") == cycle).any():
+        if before is None and not (index.trace.pause("paused") == cycle).any() and not index.gave_up(cycle):
             raise ValueError(f"the trace is not one of this program: no context becomes free at cycle {cycle}")
         self.handovers += 1
         if before is None:
-            # the task that paused for it had issued nothing yet
+            # the task that paused for it had issued nothing yet, or one that kept it off gave up
             arrived = int(index.trace.task("arrived")[task])
             self.add(arrived, cycle, _ARRIVAL, "thread", row)
             return self.arrived(row, task, arrived)
@@ -190,12 +190,10 @@ class _Walk:
         came = cycle - job.release
         if self.index.trace.task("core")[job.after] >= 0:
             return self.result(self.index.finisher(job.after), came, "after")
-        # it was turned away: when it came (a full queue), or when another one left (its patience had ended)
-        if self.index.trace.task("arrived")[job.after] == came:
-            return self.arrived(row, job.after, came)
-        before = self.index.room_for(job.after, came)
-        assert before is not None, "patience ends when a place is found"
-        return self.result(before, came, "after")
+        # it was turned away: when it came (a full queue), or at the end of its patience
+        earlier = int(self.index.trace.task("arrived")[job.after])
+        self.add(earlier, came, _ARRIVAL, "after", row)
+        return self.arrived(row, job.after, earlier)
 
 
 def _waited(start: int, ready: int, end: int) -> int:

@@ -68,7 +68,7 @@ class TraceIndex:
 
     def phases(self, task: int) -> tuple[Phase, ...]:
         """The phases that the task ran."""
-        return self.program.tasks[task].phases(self.kind(task))
+        return self.program.tasks[task].phases(self.kind(task), self.trace.spread(task))
 
     def kind(self, task: int) -> int:
         """The kind of the core that the task ran on."""
@@ -170,6 +170,12 @@ class TraceIndex:
         resumed = (trace.pause("task") == task) & (trace.pause("resumed") == cycle)
         return bool(trace.task("admitted")[task] == cycle or resumed.any())
 
+    def gave_up(self, cycle: int) -> bool:
+        """Whether a task that had waited was turned away at that cycle."""
+        trace = self.trace
+        away = (trace.task("core") < 0) & (trace.task("admitted") == cycle)
+        return bool((away & (trace.task("arrived") < cycle)).any())
+
     def room_for(self, task: int, cycle: int) -> int | None:
         """The row whose results made room for a task at that cycle: the last one of the task that left its context then
         or, where none did, of one that left or paused anywhere; or what brought the content that it waited for."""
@@ -194,7 +200,7 @@ class TraceIndex:
         phases = self.phases(task)
         buffer = phases[phase].body.operations[operation].takes
         assert buffer is not None
-        slots = self.program.tasks[task].slots(self.kind(task))[buffer].slots
+        slots = self.program.tasks[task].slots(self.kind(task), self.trace.spread(task))[buffer].slots
         takers = [_places([each.takes for each in one.body.operations], buffer) for one in phases]
         before = sum(len(takers[number]) * phases[number].repeat for number in range(phase))
         number = before + iteration * len(takers[phase]) + takers[phase].index(operation) - slots

@@ -7,7 +7,7 @@ from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.schema import JobEntry
 from lstmsim.formats.wording import show
 from lstmsim.targets.column_npu import ColumnCore
-from lstmsim.targets.column_split import split_refusal
+from lstmsim.targets.column_split import MAX_AUTO, split_refusal
 from lstmsim.workload.model import Model
 
 __all__ = ["check_cores", "named_cores", "runnable_cores"]
@@ -54,8 +54,10 @@ def runnable_cores(
     if not cores.known or any(each >= len(cores.cores) or cores.cores[each] is None for each in indexes):
         return []
     allowed = {core: index for index in reversed(indexes) if (core := cores.cores[index]) is not None}
-    if entry.split is not None:
-        return _split_cores(document, path, entry, model, list(allowed), len(indexes))
+    if entry.split is not None and len(indexes) > 1:
+        split = _split_cores(document, path, entry, model, list(allowed), len(indexes))
+        if entry.split != "auto" or not split:
+            return split
     for core in allowed:
         if (core, model) not in refusals:
             refusals[core, model] = core.refusal(model)
@@ -78,6 +80,12 @@ def _split_cores(
     if len(cores) > 1:
         document.blame((*path, "split"), "the cores of a job that is split must be equal: name some that are (`cores`)")
         return []
+    if entry.split == "auto":
+        if members > MAX_AUTO:
+            text = f"auto takes at most {MAX_AUTO} cores, got {members}: name fewer (`cores`)"
+            document.blame((*path, "split"), text)
+            return []
+        return [core]
     refusal = split_refusal(model, core, entry.split or "", members)
     if refusal is not None:
         document.blame((*path, "split"), f"job {show(entry.name or model.name)} cannot be split: {refusal}")

@@ -19,7 +19,7 @@ from lstmsim.formats.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
 from lstmsim.targets.column_npu import ColumnCore
-from lstmsim.targets.column_split import split_operations_per_step
+from lstmsim.targets.column_split import split_operations_per_step, spreads_over
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer
@@ -76,23 +76,27 @@ def check_jobs(
         runnable = [] if model is None else runnable_cores(document, path, entry, model, cores, refusals)
         if model is None or not runnable:
             continue
-        step = _per_step(entry, model, cores, runnable)
+        step, held = _per_step(entry, model, cores, runnable)
         before, total = total, total + step * steps * count
         if step * steps > MAX_JOB_OPERATIONS:
             text = f"takes up to {step * steps:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
             key = "steps" if "steps" in data else "model"
             document.blame((*path, key), f"{text}; fewer steps show the same rhythm")
             continue
-        _check_size(document, path, model, step, before, total)
+        _check_size(document, path, model, held, before, total)
     return models
 
 
-def _per_step(entry: JobEntry, model: Model, cores: Cores, runnable: list[AnyCore]) -> int:
-    """A bound on the operations of one step, wherever the job runs."""
-    if entry.split is not None and isinstance(runnable[0], ColumnCore):
-        members = len(named_cores(entry) or cores.cores)
-        return split_operations_per_step(model, runnable[0], entry.split, members)
-    return max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
+def _per_step(entry: JobEntry, model: Model, cores: Cores, runnable: list[AnyCore]) -> tuple[int, int]:
+    """A bound on the operations of one step, wherever the job runs, and on those of all ways in which it can run."""
+    members, core, split = len(named_cores(entry) or cores.cores), runnable[0], [0]
+    if entry.split is not None and members > 1 and isinstance(core, ColumnCore):
+        if entry.split != "auto":
+            only = split_operations_per_step(model, core, entry.split, members)
+            return only, only
+        split += [split_operations_per_step(model, core, "rows", some) for some in spreads_over(model, core, members)]
+    one = max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
+    return max(one, *split), one + sum(split)
 
 
 def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cores, keys: set[str | int]) -> None:
@@ -172,7 +176,7 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
             priority=entry.priority,
             deadline=entry.deadline,
             dispatch=order.dispatch,
-            preempts=order.preemption and entry.split is None,
+            preempts=order.preemption,
             affinity=order.placement == "affinity",
             queue_limit=entry.queue_limit,
             patience=entry.patience,

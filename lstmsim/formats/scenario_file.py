@@ -187,8 +187,6 @@ def _check_order(document: Document) -> None:
     rooms = _core_entries(document)
     if rooms and all(core.get("weight_kib") is None for _, core in rooms):
         why = "has no effect: no core has weight_kib, so all weights stay on the chip"
-        if data.get("placement") == "affinity":
-            document.blame(("placement",), f"affinity {why}")
         if isinstance(chip, dict) and chip.get("memory") is not None:
             document.blame(("chip", "memory"), why)
 

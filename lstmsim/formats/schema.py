@@ -117,7 +117,7 @@ class JobEntry(Entry):
     frame_interval: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
     core: CoreNumber | None = None
     cores: Annotated[list[CoreNumber], Field(min_length=1, max_length=MAX_CORES)] | None = None
-    split: Literal["rows", "layers"] | None = None
+    split: Literal["rows", "layers", "auto"] | None = None
     batch: Size = 1
     priority: Annotated[int, Field(ge=-MAX_SIZE, le=MAX_SIZE)] = 0
     deadline: Annotated[int, Field(ge=1, le=MAX_CYCLES)] | None = None

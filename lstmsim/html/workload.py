@@ -43,7 +43,7 @@ def _beside(scenario: Scenario) -> Markup:
     if isinstance(chip, ColumnNpu) and chip.memory is not None:
         prefetch = f"prefetch_blocks {chip.memory.prefetch_blocks}"
         texts.append(f"Memory: {chip.memory.gb_per_s:g} GB/s, latency_cycles {chip.memory.latency_cycles}, {prefetch}.")
-    if isinstance(chip, ColumnNpu) and any(job.split for job in scenario.jobs):
+    if isinstance(chip, ColumnNpu) and any(job.settled(len(chip.cores)).split for job in scenario.jobs):
         texts.append(f"Exchange: latency_cycles {chip.exchange.latency_cycles}, width {chip.exchange.width}.")
     return element("p", " ".join(texts), class_="note") if texts else joined([])
 

@@ -15,6 +15,8 @@ __all__ = ["issued_operations", "issued_steps"]
 
 def _per_phase(program: Program, trace: Trace, fill: int) -> NDArray[np.int64]:
     width = max((len(phases) for task in program.tasks for _, phases in task.variants), default=1)
+    wide = {id(task.wide): task.wide for task in program.tasks}
+    width = max(width, *(len(each.phases) for one in wide.values() for each in one), 1)
     return np.full((len(program.tasks), width), fill, dtype=np.int64)
 
 
@@ -22,7 +24,7 @@ def _phases_that_ran(program: Program, trace: Trace) -> Iterator[tuple[int, tupl
     """Per task that was not turned away, its phases for the core on which it ran."""
     for number, core in enumerate(trace.task("core").tolist()):
         if core >= 0:
-            yield number, program.tasks[number].phases(program.cores[core].kind)
+            yield number, program.tasks[number].phases(program.cores[core].kind, trace.spread(number))
 
 
 def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:

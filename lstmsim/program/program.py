@@ -16,14 +16,21 @@ fine-grained unit may put other threads' work between them). Its dependences hol
 depend on its last one.
 
 A task may take threads of several cores at once (`Task.partners`): a model spread over cores, or a core with a memory
-that others share, which is a core of its own. Its operations then say on which of its cores they run (`member`).
+that others share, which is a core of its own. Its operations then say on which of its cores they run (`member`). A
+task with `wide` takes all free ones of its cores if nobody else waits for them, and one otherwise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CAUSES", "Body", "Buffer", "Content", "Core", "Dependence", "Operation", "Phase", "Program", "Task", "Unit"]
+__all__ = [
+    *("CAUSES", "MAX_SPREAD", "Body", "Buffer", "Content", "Core", "Dependence", "Operation", "Phase", "Program"),
+    *("Task", "Unit", "Wide"),
+]
+
+#: Most cores of a task with `wide`: a row of the trace has a bit for each.
+MAX_SPREAD = 60
 
 #: Why a thread waits, strongest first: a thread that lacks several things waits for the first of them.
 CAUSES = ("dispatch", "hazard", "input", "backpressure", "reload", "weights")
@@ -140,6 +147,18 @@ class Content:
 
 
 @dataclass(frozen=True)
+class Wide:
+    """How a task runs that takes a thread on each of `members` (at least 2) of its cores: its phases and buffers.
+
+    Which of its cores these are does not matter: all of them are of one kind.
+    """
+
+    members: int
+    phases: tuple[Phase, ...]
+    buffers: tuple[Buffer, ...] = ()
+
+
+@dataclass(frozen=True)
 class Task:
     """What one job asks of the machine: per kind of core a sequence of phases, and when it may start.
 
@@ -157,6 +176,12 @@ class Task:
     cores; there the lowest free threads. A task that finds none keeps those behind it off all cores that it could use
     and that are not `shared` (which matters only if some task needs more than a free thread).
 
+    **Spreading.** A task with `wide` that has found a place looks whether another task waits at that moment (new or
+    paused, looked at already in this cycle or not) that could use one of its cores: one of the other's places has it.
+    If not, it takes, in place of that one thread, the lowest free thread on each of the first m of its `cores` that
+    have one, in the order of `cores`: m is the largest number for which there is a `wide` and as many cores have a
+    free thread; if that is none, it takes its place as others do. It keeps its threads until it finishes.
+
     **Turned away.** `queue_limit`: in the cycle in which it comes, before anyone is admitted, if of the tasks that wait
     and may use the same places as many as there are free threads on the first cores of these, and `queue_limit` more,
     stand before it. Tasks that were paused do not count. `patience`: when a place is found for it more than so many
@@ -169,7 +194,7 @@ class Task:
     its operations bring about has come about (results, and delays that others wait for), at the earliest in the next
     cycle, it is paused: its thread is free, and it waits for one of the same core. It goes on with that iteration; its
     buffers are empty and needs of earlier iterations hold nothing back. Where that boundary is its end, it just
-    finishes. Tasks with partners or content neither preempt nor pause.
+    finishes. Tasks with partners, content or `wide` neither preempt nor pause.
     """
 
     name: str
@@ -187,6 +212,12 @@ class Task:
     preempts: bool = False
     queue_limit: int | None = None
     patience: int | None = None
+    wide: tuple[Wide, ...] = ()
+
+    @property
+    def spreads(self) -> bool:
+        """Whether it takes several of its cores at once if nobody else waits for them."""
+        return bool(self.wide)
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
@@ -198,12 +229,18 @@ class Task:
         partners = self.partners or ((),) * len(self.cores)
         return tuple((core, *others) for core, others in zip(self.cores, partners, strict=True))
 
-    def phases(self, kind: int) -> tuple[Phase, ...]:
-        """The phases for a core of that kind."""
+    def phases(self, kind: int, members: int = 1) -> tuple[Phase, ...]:
+        """The phases for a core of that kind or, of a task with `wide`, for so many cores."""
+        for each in self.wide:
+            if each.members == members:
+                return each.phases
         return dict(self.variants)[kind]
 
-    def slots(self, kind: int) -> tuple[Buffer, ...]:
-        """The buffers for a core of that kind."""
+    def slots(self, kind: int, members: int = 1) -> tuple[Buffer, ...]:
+        """The buffers for a core of that kind or, of a task with `wide`, for so many cores."""
+        for each in self.wide:
+            if each.members == members:
+                return each.buffers
         return dict(self.buffers).get(kind, ())
 
 

@@ -19,7 +19,7 @@ class Totals:
     [cores] of all units, `tasks` as in `Trace.tasks`.
 
     >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 1, 0]])
-    >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0, 0]])).makespan_cycles
+    >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0, 0, 0]])).makespan_cycles
     4
     """
 

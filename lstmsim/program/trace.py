@@ -28,7 +28,8 @@ ISSUE_COLUMNS = (
 SWITCH_COLUMNS = ("start", "core", "unit", "cycles", "before", "after")
 #: Row i of `Trace.tasks`: where task i ran (at last), from its admission to its finish, when it had arrived, and how
 #: often it was paused. One that was turned away has core, context and finish -1, and the cycle of that as `admitted`.
-TASK_COLUMNS = ("core", "context", "admitted", "finish", "arrived", "pauses")
+#: `taken`: of a task with `wide` the sum of 2 ** i over the positions i in its `cores` of those that it took; else 0.
+TASK_COLUMNS = ("core", "context", "admitted", "finish", "arrived", "pauses", "taken")
 #: A row of `Trace.pauses`: the thread that a task gave up, and from when to when it had none.
 PAUSE_COLUMNS = ("task", "core", "context", "paused", "resumed")
 #: A row of `Trace.seats`: a thread that a task has beside its first, as its member number `member`.
@@ -92,6 +93,10 @@ class Trace:
         """One column of `halts` by its name in `HALT_COLUMNS`."""
         return _column(self.halts, HALT_COLUMNS, name)
 
+    def spread(self, task: int) -> int:
+        """Over how many of its cores a task with `wide` ran; 1 of any other task."""
+        return max(1, int(self.task("taken")[task]).bit_count())
+
     @property
     def makespan_cycles(self) -> int:
         """The cycle from which every task is finished."""
@@ -117,7 +122,7 @@ class TraceBuilder:
         self._switches = array("q")
         self._pauses, self._seats, self._halts = array("q"), array("q"), array("q")
         self._tasks = np.full((tasks, len(TASK_COLUMNS)), -1, dtype=np.int64)
-        self._tasks[:, -1] = 0
+        self._tasks[:, -2:] = 0
         self._open: dict[tuple[int, ...], tuple[tuple[int, ...], int, int]] = {}
 
     def issue(self, start: int, cycles: int, count: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:
@@ -136,9 +141,12 @@ class TraceBuilder:
         """From `start` the unit changes from thread `before` to thread `after`."""
         self._switches.extend((start, core, unit, cycles, before, after))
 
-    def task(self, task: int, *, core: int, context: int, admitted: int, finish: int, arrived: int = 0) -> None:
+    def task(
+        self, task: int, *, core: int, context: int, admitted: int, finish: int, arrived: int = 0, taken: int = 0
+    ) -> None:
         """Task number `task` came at `arrived` and ran in that context from `admitted` to `finish`."""
-        self._tasks[task, :-1] = (core, context, admitted, finish, arrived)
+        self._tasks[task, :-2] = (core, context, admitted, finish, arrived)
+        self._tasks[task, -1] = taken
 
     def pause(self, task: int, *, core: int, context: int, paused: int, resumed: int) -> None:
         """Task number `task` gave up its thread at `paused` and got one again at `resumed`."""
@@ -164,7 +172,7 @@ class TraceBuilder:
                 (self._halts, HALT_COLUMNS),
             )
         )
-        np.add.at(self._tasks[:, -1], pauses[:, 0], 1)
+        np.add.at(self._tasks[:, -2], pauses[:, 0], 1)
         pauses = pauses[np.lexsort((pauses[:, 2], pauses[:, 1], pauses[:, 3]))]
         seats = seats[np.lexsort((seats[:, 1], seats[:, 0]))]
         return Trace(by_time(issues), by_time(switches), self._tasks, pauses, seats, by_time(halts))

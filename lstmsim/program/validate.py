@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lstmsim.errors import ProgramError
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import CAUSES, Core, Dependence, Operation, Phase, Program, Task
+from lstmsim.program.program import CAUSES, MAX_SPREAD, Buffer, Core, Dependence, Operation, Phase, Program, Task
 
 __all__ = ["describe_wait", "validate"]
 
@@ -30,7 +30,7 @@ def validate(program: Program) -> None:
     for number, task in enumerate(program.tasks):
         faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task, program.cores))
         # many tasks are alike: what they share is looked at once
-        alike = (id(task.variants), id(task.buffers), task.cores, task.partners, task.content)
+        alike = (id(task.variants), id(task.buffers), id(task.wide), task.cores, task.partners, task.content)
         if alike in seen:
             continue
         seen.add(alike)
@@ -40,7 +40,10 @@ def validate(program: Program) -> None:
             if key not in seen:
                 seen.add(key)
                 units = _units_of_members(task, kind, program.cores)
-                faults.extend(f"task {task.name}: {fault}" for fault in _phases(task, kind, phases, units))
+                faults.extend(
+                    f"task {task.name}: {fault}" for fault in _phases(task, kind, phases, task.slots(kind), units)
+                )
+        faults.extend(f"task {task.name}: {fault}" for fault in _wide(task, program.cores))
     if faults:
         raise ProgramError("\n".join(faults))
 
@@ -87,6 +90,29 @@ def _task(number: int, task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
             yield f"has no variant for core {index} of kind {cores[index].kind}"
 
 
+def _wide(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
+    """What is wrong with a task that may take several of its cores at once."""
+    if not task.wide or not all(0 <= each < len(cores) for each in task.cores):
+        return
+    if task.partners or task.content or task.preempts:
+        yield "is wide, so it has no partners and no content and does not preempt"
+        return
+    own = [cores[each] for each in task.cores]
+    kinds = sorted({each.kind for each in own})
+    if len(set(task.cores)) < len(task.cores) or len(kinds) > 1 or any(each.shared for each in own):
+        yield f"is wide, so its cores must be different ones of one kind and not shared, got {task.cores}"
+    if len(own) > MAX_SPREAD:
+        yield f"is wide and has {len(own)} cores, at most {MAX_SPREAD}"
+    counts = [each.members for each in task.wide]
+    if counts != sorted(set(counts)) or not 2 <= counts[0] <= counts[-1] <= len(own):
+        yield f"is wide over {counts} cores, which must grow from 2 on and not exceed its {len(own)}"
+        return
+    units = min(len(each.units) for each in own)
+    for each in task.wide:
+        for fault in _phases(task, kinds[0], each.phases, each.buffers, [units] * each.members):
+            yield f"over {each.members} cores, {fault}"
+
+
 def _contents(program: Program) -> Iterator[str]:
     sizes: dict[int, int] = {}
     for task in program.tasks:
@@ -113,12 +139,14 @@ def _units_of_members(task: Task, kind: int, cores: tuple[Core, ...]) -> list[in
     return [min(len(cores[each].units) for each in members) for members in zip(*places, strict=True)]
 
 
-def _phases(task: Task, kind: int, phases: tuple[Phase, ...], units: list[int]) -> Iterator[str]:
+def _phases(
+    task: Task, kind: int, phases: tuple[Phase, ...], slots: tuple[Buffer, ...], units: list[int]
+) -> Iterator[str]:
     if not phases:
         yield f"kind {kind}: has no phases"
     elif task.content is not None and not 0 <= task.content.loading < len(phases):
         yield f"kind {kind}: all of its phases are for loading"
-    if any(buffer.slots < 1 or buffer.cause not in CAUSES for buffer in task.slots(kind)):
+    if any(buffer.slots < 1 or buffer.cause not in CAUSES for buffer in slots):
         yield f"kind {kind}: a buffer needs at least one slot and a known cause"
     users: dict[tuple[str, int], set[tuple[int, int]]] = {}
     for number, phase in enumerate(phases):
@@ -128,7 +156,7 @@ def _phases(task: Task, kind: int, phases: tuple[Phase, ...], units: list[int]) 
             yield f"kind {kind}, phase {number}: must repeat at least once and hold an operation"
         for index, operation in enumerate(phase.body.operations):
             where = f"kind {kind}, phase {number}, operation {index}"
-            for fault in _operation(operation, units, len(task.slots(kind))):
+            for fault in _operation(operation, units, len(slots)):
                 yield f"{where}: {fault}"
             for need in operation.needs:
                 for fault in _dependence(need, index, number, phases):

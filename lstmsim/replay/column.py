@@ -49,7 +49,7 @@ def replay(
             progress(number, len(trace.issues))
         if unit == ARRAY and core < len(chip.cores):
             units.turn(core, context, start, chip.cores[core].switch_cycles)
-        body = program.tasks[task].phases(program.cores[seats.core(task)].kind)[phase]
+        body = program.tasks[task].phases(program.cores[seats.core(task)].kind, len(seats.members[task]))[phase]
         operation = body.body.operations[index]
         if unit != operation.unit:
             raise ReplayError(
@@ -86,12 +86,13 @@ def _works(
         if not seats.ran(index):
             continue
         job, task, first = scenario.jobs[index], program.tasks[index], seats.core(index)
-        members = max(1, len(job.together(len(chip.cores))))
+        # the memory is none of them
+        members = sum(seats.core(index, member) < len(chip.cores) for member in seats.members[index])
         cores = tuple(seats.core(index, member) for member in range(members))
         weights = None
         if task.content is not None:
             phases = task.phases(program.cores[first].kind)
-            weights = streams_of(job, chip, Cut(job.model, job.split, cores), phases, index in warm)
+            weights = streams_of(job, chip, Cut(job.model, job.split_over(members), cores), phases, index in warm)
         arrived = int(trace.task("arrived")[index])
         works[index] = start_job(job, chip, cores, each, arrays[first], arrived, weights)
     return works

@@ -78,9 +78,12 @@ def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
     for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
         if seats.ran(number) and task.content is None:
             cores = tuple(seats.core(number, member) for member in seats.members[number])
-            alike[id(job.model), job.split, cores] = job, cores
+            # a job that finds out as it runs how many cores it takes needs its whole model on each
+            for own in [(core,) for core in cores] if job.split == "auto" else [cores]:
+                alike[id(job.model), job.split, own] = job, own
     used = [0] * len(chip.cores)
-    for model, split, cores in dict.fromkeys((job.model, job.split, cores) for job, cores in alike.values()):
+    each = ((job.model, job.split_over(len(cores)), cores) for job, cores in alike.values())
+    for model, split, cores in dict.fromkeys(each):
         weights = share_weights(model, split, cores) if split else model.macs_per_step
         for core in dict.fromkeys(cores):
             used[core] += weights
@@ -96,9 +99,9 @@ def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...
     events: list[tuple[int, ...]] = []
     rounds: list[int] = []
     for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
-        # who follows one that was turned away in this cycle is looked at after all others
-        before = task.after
-        follows = before is not None and not seats.ran(before) and trace.task("admitted")[before] == arrived == admitted
+        # who follows one that found its queue full in this cycle is looked at after all others
+        before, came = task.after, trace.task("arrived")
+        follows = before is not None and not seats.ran(before) and came[before] == arrived == admitted
         rounds.append(rounds[before] + 1 if before is not None and follows else 0)
         if task.content is None or core < 0:
             continue

@@ -55,7 +55,7 @@ class JobWork:
     def sending_cycles(self, member: int, place: Place) -> int:
         """Cycles that a row block takes on a member's link."""
         units = self.tiles[member].work.units(place)
-        taken: int = -(-(units.stop - units.start) // self.exchange.width)
+        taken: int = -(-(units.stop - units.start) // self.exchange.rate(self.core.tail_width))
         return taken
 
     def send(self, member: int, place: Place, segment: int, number: int, cycle: int) -> None:
@@ -66,7 +66,8 @@ class JobWork:
         if number >= len(nodes):
             raise ReplayError(f"{who} at cycle {cycle} sends what nobody reads")
         name = "h" if nodes[number] == shape.layer.cell.output else nodes[number]
-        turns = cycle + np.arange(units.stop - units.start, dtype=np.int64) // self.exchange.width
+        rate = self.exchange.rate(self.core.tail_width)
+        turns = cycle + np.arange(units.stop - units.start, dtype=np.int64) // rate
         key = (place.layer, place.direction, place.step, name)
         values = self.views[own].read(key, units, turns, who)
         since = turns + max(1, self.exchange.latency_cycles)
@@ -151,7 +152,7 @@ def start(
     weights: Streams | None = None,
 ) -> JobWork:
     """A job that came at `arrived`, with its members on these cores: nothing is there but frames and initial states."""
-    core, cut = chip.cores[cores[0]], Cut(job.model, job.split, tuple(cores))
+    core, cut = chip.cores[cores[0]], Cut(job.model, job.split_over(len(cores)), tuple(cores))
     views = {each: Memory() for each in cores}
     works = [Work(job, core, numbers, cut, member, views[on]) for member, on in enumerate(cores)]
     frames = numbers.arithmetic[0][0].encode(numbers.stimulus.x)

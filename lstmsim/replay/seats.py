@@ -118,7 +118,12 @@ def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
 
 
 def _check_place(job: Job, cores: int, program: Program, seats: Seats, task: int) -> None:
-    """A split job has a thread for each entry of its cores, any other one is on one that it may use."""
+    """A split job has a thread for each entry of its cores (`auto`: for some), any other is on one that it may use."""
+    if job.split == "auto":
+        own, allowed = [seats.core(task, member) for member in seats.members[task]], job.allowed(cores)
+        if own != [core for core in allowed if core in own]:
+            raise ReplayError(f"job {job.name} is on cores {own}, which are not some of {list(allowed)} in their order")
+        return
     expected = job.together(cores) or (seats.core(task),)
     if expected[0] not in job.allowed(cores):
         raise ReplayError(f"job {job.name} runs on core {expected[0]}, which it may not use")

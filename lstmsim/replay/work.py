@@ -49,7 +49,7 @@ class Work:
     @property
     def who(self) -> str:
         """The member in words."""
-        return f"job {self.job.name}" + (f" member {self.member}" if self.job.split else "")
+        return f"job {self.job.name}" + (f" member {self.member}" if self.cut.split else "")
 
     def arithmetic(self, layer: int, direction: int) -> Arithmetic:
         """The arithmetic of a pass."""

@@ -109,7 +109,7 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
     if not any(job.may_use(searched.cores) for job in scenario.jobs):
         raise InputError(Mistake("core", f"no job may run on core {core}: all are bound to others"))
     for job in scenario.jobs:
-        if job.split:
+        if job.settled(len(chip.cores)).split:
             raise InputError(Mistake(f"job {job.name}: split", "a search has one core for each job: leave it out"))
         if job.may_leave:
             text = "a search wants all jobs done: leave queue_limit and patience out"

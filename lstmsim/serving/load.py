@@ -31,7 +31,8 @@ class Load:
     `estimated`: the rate is that of the arrivals of this run, because they do not come as a process with a known rate.
     `relaxation`: about how many requests pass until the queue has forgotten its past (at least 1).
     `cores`: for parts that only concern some cores, which. `measured`: how many requests the part `saturated` was
-    measured on. `not_counted`: what comes beside, and is in no part. `bounded`: whether requests are turned away before the queue can grow for ever, whatever the load.
+    measured on. `not_counted`: what comes beside, and is in no part. `bounded`: whether requests are turned away before
+    the queue can grow for ever, whatever the load.
 
     >>> Load(0.5, {"PE arrays": 0.5, "threads": 0.2}, rate_per_second=100.0, bound_per_second=200.0).stable
     True
@@ -67,32 +68,34 @@ class Traffic:
     steady: bool = True
 
 
-def relaxation_of(load: Load | None, requests: int, *, clients: int, steady: bool, utilization: float) -> float | None:
+def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float | None:
     """About how many requests pass until the queue has forgotten its past; None: only the data can say (with caution).
 
-    `clients`: of a closed loop, where every client's past is forgotten once it has been served. `utilization`: the
-    share of time in which threads are taken, which stands for the load where that is not known (with gaps and work that
-    vary like those of M/M/1).
+    In a closed loop every client's past is forgotten once it has been served. `utilization`: the share of time in which
+    threads are taken, which stands for the load where that is not known (with gaps and work that vary like those of
+    M/M/1).
 
-    >>> relaxation_of(None, 1000, clients=0, steady=True, utilization=0.5)
+    >>> relaxation_of(Traffic(), 1000, utilization=0.5)
     8.0
     """
-    if not steady or (load is not None and not load.stable):
+    load = traffic.load
+    if not traffic.steady or (load is not None and not load.stable):
         return inf
     if load is not None:
         return load.relaxation if load.offered < 1 else None
-    if clients:
-        return None if requests >= MEAN_UNITS * clients else inf
+    if traffic.clients:
+        return None if requests >= MEAN_UNITS * traffic.clients else inf
     return 2 / (1 - utilization) ** 2 if utilization < 1 else inf
 
 
-def verdict_of(load: Load | None, *, steady: bool, grows: bool, told: bool) -> str:
+def verdict_of(traffic: Traffic, *, grows: bool, told: bool) -> str:
     """The key of `VERDICTS` for a run; `grows`: its queue does, `told`: its mean latency has an interval.
 
-    >>> verdict_of(Load(1.5, {}, 150.0, 100.0), steady=True, grows=False, told=False)
+    >>> verdict_of(Traffic(Load(1.5, {}, 150.0, 100.0)), grows=False, told=False)
     'unstable'
     """
-    if not steady:
+    load = traffic.load
+    if not traffic.steady:
         return "no steady state"
     if load is not None and (not load.stable or (grows and not load.bounded)):
         return "unstable"

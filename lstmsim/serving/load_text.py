@@ -70,12 +70,13 @@ def _round_up(number: float) -> int:
 
 
 def load_json(found: Serving) -> dict[str, Any]:
-    """The keys `load` and `verdict`; rates per second."""
-    load = found.load
-    if load is None:
-        return {"load": None, "verdict": found.verdict}
+    """The keys `load` (rates per second), `verdict` and `warmup`."""
+    load, warmup = found.load, found.warmup
+    left_out = {"requests": warmup.requests, "rule": warmup.rule, "settled": found.verdict == "settled"}
     return {
-        "load": {
+        "load": None
+        if load is None
+        else {
             "offered": load.offered,
             "parts": dict(load.parts),
             "cores": {name: list(cores) for name, cores in load.cores.items()},
@@ -88,4 +89,5 @@ def load_json(found: Serving) -> dict[str, Any]:
             "not_counted": list(load.not_counted),
         },
         "verdict": found.verdict,
+        "warmup": left_out,
     }

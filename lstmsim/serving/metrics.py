@@ -17,7 +17,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.serving.arrivals import positive
 from lstmsim.serving.checks import check_times
 from lstmsim.serving.latencies import KEPT, PERCENTILES, Series, sum_of
-from lstmsim.serving.load import Load, relaxation_of, verdict_of
+from lstmsim.serving.load import Load, Traffic, relaxation_of, verdict_of
 from lstmsim.serving.population import Population
 from lstmsim.serving.result import ClosedWindow, Entry, Little, Serving
 from lstmsim.serving.sharing import Sharing
@@ -257,15 +257,13 @@ class Collector:
         confidence: float = 0.95,
         *,
         load: Load | None = None,
-        clients: int = 0,
-        steady: bool = True,
+        traffic: Traffic | None = None,
         percentiles: Sequence[float] = PERCENTILES,
     ) -> Serving:
         """What all requests amount to; nothing can be added after that.
 
-        `load`, `clients`, `steady`: what is known of how they come (`lstmsim.serving.load.Traffic`), for intervals and
-        the verdict. `percentiles`: of latencies and waits. `InputError` if there are no requests, or if one of the
-        numbers below the highest is missing.
+        `traffic`: what is known of how they come, for intervals and verdict; `load` stands for one that only has that.
+        `percentiles`: of latencies and waits. `InputError` if there are none, or a number below the highest is missing.
         """
         self._flush()
         if not self._requests:
@@ -281,7 +279,7 @@ class Collector:
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         span, came = swept.now - swept.first_cycle, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
-        relaxation = relaxation_of(load, came, clients=clients, steady=steady, utilization=taken)
+        relaxation = relaxation_of(known := traffic or Traffic(load), came, taken)
         latency, wait = (
             each.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
             for each in (self._latency, self._wait)
@@ -317,6 +315,6 @@ class Collector:
             remarks=self._sharing.remarks(self._accounts.names),
             memory_requests=self._most_ahead,
             turned_away=self._away,
-            load=load,
-            verdict=verdict_of(load, steady=steady, grows=grows, told=latency.mean.half_width is not None),
+            load=known.load,
+            verdict=verdict_of(known, grows=grows, told=latency.mean.half_width is not None),
         )

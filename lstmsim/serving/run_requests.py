@@ -68,8 +68,7 @@ def collect(
             core=job.core,
             stalls=stalls,
         )
-    asked = traffic or Traffic()
-    return collector.result(load=asked.load, clients=asked.clients, steady=asked.steady, percentiles=percentiles)
+    return collector.result(traffic=traffic, percentiles=percentiles)
 
 
 def _tenant(job: Job) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["CHUNK", "UNIT", "StreamKey", "below", "exponentials", "stream_words", "words"]
+__all__ = ["CHUNK", "UNIT", "StreamKey", "below", "exponential_arrays", "exponentials", "stream_words", "words"]
 
 #: What names a stream: a seed and whatever tells this stream from the others of that seed.
 StreamKey = tuple[int | str, ...]
@@ -82,8 +82,19 @@ def exponentials(key: StreamKey, chunk: int = CHUNK) -> Iterator[int]:
     >>> round(sum(islice(exponentials((1, "mean")), 100_000)) / UNIT / 100_000, 2)
     1.0
     """
+    for block in exponential_arrays(key, chunk):
+        yield from block.tolist()
+
+
+def exponential_arrays(key: StreamKey, chunk: int = CHUNK) -> Iterator[NDArray[np.int64]]:
+    """The same numbers as those of `exponentials`, so many at a time. Shape [chunk].
+
+    >>> from itertools import islice
+    >>> next(exponential_arrays((1, "a"), 3)).tolist() == list(islice(exponentials((1, "a")), 3))
+    True
+    """
     for block in words(key, chunk):
-        yield from _negative_logs(block).tolist()
+        yield _negative_logs(block)
 
 
 def below(key: StreamKey, bound: int, chunk: int = CHUNK) -> Iterator[int]:

@@ -146,11 +146,6 @@ def serving_json(found: Serving) -> dict[str, Any]:
             }
             for each in found.windows
         ],
-        "warmup": {
-            "requests": found.warmup.requests,
-            "rule": found.warmup.rule,
-            "settled": found.verdict == "settled",
-        },
         **load_json(found),
         "remarks": list(found.remarks),
     }

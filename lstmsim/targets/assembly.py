@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task
+from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Wide
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
@@ -44,13 +44,14 @@ C = TypeVar("C", bound=AnyCore)
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a job needs of a machine: variants, buffers, cores, partners and content as in `Task`."""
+    """What a job needs of a machine: variants, buffers, cores, partners, content and wide as in `Task`."""
 
     variants: Variants
     buffers: tuple[tuple[int, tuple[Buffer, ...]], ...]
     cores: tuple[int, ...]
     partners: tuple[tuple[int, ...], ...] = ()
     content: Content | None = None
+    wide: tuple[Wide, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,17 +82,20 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
         text = f"there is no core {unknown[0]}; the chip has {len(cores)} (0 to {len(cores) - 1})"
         raise InputError(Mistake(f"job {job.name}: core", text))
     reasons = [cores[each].refusal(job.model) for each in job.allowed(len(cores))]
-    if None not in reasons and not job.split:
+    if None not in reasons and not job.together(len(cores)):
         raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reasons[0]}"))
 
 
 def _per_step(cores: Sequence[C], job: Job, parts: Parts[C]) -> int:
     """A bound on the operations of one step of a job, wherever it runs."""
     allowed = job.allowed(len(cores))
+    split = 0
     if job.split and parts.split_operations is not None:
-        return parts.split_operations(job.model, cores[allowed[0]], job.split, len(allowed))
+        split = parts.split_operations(job.model, cores[allowed[0]], job.split, len(allowed))
+    if job.together(len(cores)):
+        return split
     able = [core for core in dict.fromkeys(cores[each] for each in allowed) if core.refusal(job.model) is None]
-    return max(parts.operations(job.model, core, job.batch) for core in able)
+    return max(split, *(parts.operations(job.model, core, job.batch) for core in able))
 
 
 def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C]) -> None:
@@ -153,7 +157,10 @@ def assemble(
         task = Task(
             *(job.name, each.variants, each.buffers, each.cores, job.arrival, job.frame_interval),
             *(rank, from_arrival, job.after, each.partners, each.content),
-            *(job.affinity, job.preempts and not each.partners, job.queue_limit, job.patience),
+            # where weights never move, all cores hold them
+            *(job.affinity and each.content is not None, job.preempts and not each.partners and not each.wide),
+            *(job.queue_limit, job.patience),
+            wide=each.wide,
         )
         tasks.append(task)
     described = machine() if machine else tuple(parts.core(kinds[each], each) for each in cores)

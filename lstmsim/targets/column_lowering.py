@@ -49,6 +49,7 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job]) -> Program:
     >>> sum(each.count for each in program.tasks[0].phases(0)[0].body.operations if each.unit == ARRAY)
     32
     """
+    jobs = [job.settled(len(chip.cores)) for job in jobs]
     if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
         return assemble(chip.cores, jobs, chip.check, PARTS)
     plan = Plan(chip, jobs)

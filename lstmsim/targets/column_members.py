@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.program.program import Unit
+from lstmsim.program.program import Buffer, Unit, Wide
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column_phases import model_phases
-from lstmsim.targets.column_split import share_weights, split_phases, split_refusal
+from lstmsim.targets.column_split import MAX_AUTO, share_weights, split_phases, split_refusal, spreads_over
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
 __all__ = ["Members", "own_units"]
+
+Wides = tuple[Wide, ...]
 
 
 def own_units(core: ColumnCore) -> tuple[Unit, ...]:
@@ -37,7 +39,7 @@ class Members:
         mistake = self._mistake(job, cores)
         if mistake is not None:
             raise InputError(Mistake(f"job {job.name}: split", mistake))
-        return (cores,)
+        return tuple((each,) for each in cores) if job.split == "auto" else (cores,)
 
     def _mistake(self, job: Job, place: tuple[int, ...]) -> str | None:
         """Why a job cannot be split over these cores."""
@@ -51,13 +53,27 @@ class Members:
                 return f"names core {core} twice; only a job split into layers takes several threads of a core"
             if times > self.chip.cores[core].threads:
                 return f"takes {times} threads of core {core}, which has {self.chip.cores[core].threads}"
-        return split_refusal(job.model, first, job.split, len(place))
+        if job.split != "auto":
+            return split_refusal(job.model, first, job.split, len(place))
+        return f"auto takes at most {MAX_AUTO} cores, got {len(place)}" if len(place) > MAX_AUTO else None
 
     def phases(self, job: Job, core: ColumnCore, place: tuple[int, ...]) -> Phases:
         """The phases of a job on the cores of a place, all like `core`."""
-        if job.split:
-            return split_phases(job.model, core, job.steps, job.split, place, self.chip.exchange)
+        split = job.split_over(len(place))
+        if split:
+            return split_phases(job.model, core, job.steps, split, place, self.chip.exchange)
         return model_phases(job.model, core, job.steps)
+
+    def wide(self, job: Job, places: Sequence[tuple[int, ...]], banks: Callable[[int], tuple[Buffer, ...]]) -> Wides:
+        """How a job with `split: auto` runs on several of its places at once; nothing of other jobs. `banks`: the
+        buffers of so many members."""
+        if job.split != "auto":
+            return ()
+        core = self.chip.cores[places[0][0]]
+        return tuple(
+            Wide(members, self.phases(job, core, tuple(range(members))), banks(members))
+            for members in spreads_over(job.model, core, len(places))
+        )
 
     def weights(self, model: Model, split: str, place: Sequence[int]) -> int:
         """Weights on the core of the place that has the most."""

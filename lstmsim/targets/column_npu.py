@@ -193,9 +193,10 @@ def _settings(core: ColumnCore) -> dict[str, int | str]:
 class Exchange:
     """How h goes from a core to the others of a job that is split: each core has a link of its own to all of them.
 
-    `width`: elements that the link takes in a cycle (default: an assumption, because it is what the tail unit gives in
-    a cycle by default). `latency_cycles`: from an element's turn on the link until it is visible on every other core
-    (default: an assumption, because a write, a few registers across a die and a read take about that).
+    `width`: elements that the link takes in a cycle, of those that are there (default: an assumption, because it is
+    what the tail unit gives in a cycle by default). `latency_cycles`: from an element's turn on the link until it is
+    visible on every other core (default: an assumption, because a write, a few registers across a die and a read take
+    about that).
 
     >>> Exchange(width=0).mistakes(), Exchange(latency_cycles=0).visible_cycles
     ([('width', 'must be at least 1, got 0')], 1)
@@ -208,6 +209,14 @@ class Exchange:
     def visible_cycles(self) -> int:
         """From an element's turn on the link until others can read it; at least 1, as behind the tail."""
         return max(1, self.latency_cycles)
+
+    def rate(self, tail_width: int) -> int:
+        """Elements of a vector that leave in a cycle: no more than the tail unit gives in one.
+
+        >>> [Exchange(width=width).rate(tail_width=64) for width in (16, 64, 256)]
+        [16, 64, 64]
+        """
+        return min(self.width, tail_width)
 
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs."""

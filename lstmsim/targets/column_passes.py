@@ -142,7 +142,7 @@ class _Pass:
         if node in nodes:
             first = self.homes[share, stage, index, EXCHANGE] + nodes.index(node)
             exchange = self.spread.exchange
-            sent = Read(shape, first, len(nodes), exchange.width, exchange.visible_cycles)
+            sent = Read(shape, first, len(nodes), exchange.rate(shape.core.tail_width), exchange.visible_cycles)
         return Share(shape, node, self.spread.cores[share], self.homes[share, stage, index, TAIL], sent)
 
     def _sent(self, share: int, segment: Segment) -> list[str]:

@@ -58,7 +58,8 @@ class Plan:
     def demand(self, job: Job) -> _Demand:
         """What a job wants: with a memory beside the chip, the cores that can hold its weights or, if there are none,
         those with the most room."""
-        every = _Demand(job.model, job.split, self.members.places(job))
+        # with auto a core must hold the whole model, as if it were not split
+        every = _Demand(job.model, "" if job.split == "auto" else job.split, self.members.places(job))
         rooms = [self._capacity(place) for place in every.places]
         if self.chip.memory is None or not rooms:
             return every
@@ -131,12 +132,15 @@ class Plan:
         memory = self.chip.memory
         if not self.tight:
             return self._made(job, demand.places, None)
+        if job.split == "auto" and memory is not None:
+            text = "auto needs weights that stay on all of its cores, and here they take turns or are streamed"
+            raise InputError(Mistake(f"job {job.name}: split", text))
         if memory is None:
             there = [place for place in demand.places if all(demand.key in self.held[core] for core in place)]
-            if not there:
+            if not there or (job.split == "auto" and len(there) < len(demand.places)):
                 raise InputError(Mistake(f"job {job.name}", self._no_room(demand)))
             return self._made(job, tuple(there), None)
-        if job.preempts:
+        if job.preempts and not job.split:
             text = "jobs stop others only where all weights stay on the chip, and here they take turns"
             raise InputError(Mistake(f"job {job.name}: preemption", text))
         content = Content(list(self.demands).index(demand.key), self.size(demand))
@@ -155,7 +159,8 @@ class Plan:
         beside = () if content is None else (len(self.chip.cores),)
         partners = tuple((*place[1:], *beside) for place in places)
         cores = tuple(place[0] for place in places)
-        return Footprint(_sorted(variants), buffers, cores, partners if any(partners) else (), content)
+        wide = self.members.wide(job, places, lambda count: self._buffers(self.chip.cores[cores[0]], count, None))
+        return Footprint(_sorted(variants), buffers, cores, partners if any(partners) else (), content, wide)
 
     def _transferred(self, job: Job, core: ColumnCore, phases: Phases, room: int, place: Sequence[int]) -> Phases:
         """Phases with their transfers; the first one loads what stays."""

@@ -19,10 +19,21 @@ from lstmsim.workload.cell import REDUCTIONS
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.segments import segments
 
-__all__ = ["MAX_MEMBERS", "layer_runs", "share_weights", "split_operations_per_step", "split_phases", "split_refusal"]
+__all__ = [
+    "MAX_MEMBERS",
+    "layer_runs",
+    "share_weights",
+    "split_operations_per_step",
+    "split_phases",
+    "split_refusal",
+    "spreads_over",
+]
 
 #: Most members of a job: what each of them waits for grows with their number, and so does its program with the square.
 MAX_MEMBERS = 256
+
+#: Most cores of a job with `split: auto`: there is a program for each number of them.
+MAX_AUTO = 16
 
 
 def split_phases(
@@ -102,14 +113,15 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
 
 
 def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> str | None:
-    """Why the model cannot be split so over so many members on cores like this, in a sentence; None if it can.
+    """Why the model cannot be split so over so many members on cores like this, in a sentence; None if it can. Over
+    one member nothing is split.
 
     >>> from lstmsim.workload.cells import cell
     >>> split_refusal(Model("m", (Layer(cell("gru"), 8, 8),)), ColumnCore(npe=64, ep=4, vp=16), "layers", 2)
     'there are 2 members for 1 layer; each needs a layer of its own: name fewer `cores`'
     """
-    if members < 2:
-        return f"split {split!r} needs at least two entries in `cores`, got {members}"
+    if members == 1:
+        return core.refusal(model)
     if members > MAX_MEMBERS:
         return f"at most {MAX_MEMBERS} cores can work on one job here, got {members}"
     if split == "layers":
@@ -119,6 +131,16 @@ def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> s
         if refusal is not None:
             return refusal
     return None
+
+
+def spreads_over(model: Model, core: ColumnCore, cores: int) -> tuple[int, ...]:
+    """On how many of so many cores a job with `split: auto` may run at once, beside one.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> spreads_over(Model("m", (Layer(cell("lstm"), 3, 4),)), ColumnCore(npe=64, ep=4, vp=16), 8)
+    (2, 3)
+    """
+    return tuple(members for members in range(2, cores + 1) if split_refusal(model, core, "rows", members) is None)
 
 
 def _no_layers(model: Model, members: int) -> str | None:
@@ -174,7 +196,13 @@ def _share_weights(layer: Layer, share: int, shares: int) -> int:
 
 
 def split_operations_per_step(model: Model, core: ColumnCore, split: str, members: int) -> int:
-    """A bound on the operations that one step of a split model lowers to on all cores, without making them."""
+    """A bound on the operations that one step of a split model lowers to on all cores, without making them.
+
+    Of a model with `split: auto` over any number of them, but for one.
+    """
+    if split == "auto":
+        each = [split_operations_per_step(model, core, "rows", some) for some in spreads_over(model, core, members)]
+        return max(each, default=0)
     # a fine-grained core with several threads may have to record every tile on its own
     single = core.thread_policy == "fine" and core.threads > 1
     shares = members if split == "rows" else 1

@@ -60,20 +60,22 @@ class Turns:
         return [self._tail(shape, segment, wanted, block, ends) for block in range(len(shape.blocks))]
 
     def sends(self, segment: Segment, nodes: Sequence[str], exchange: Exchange) -> list[Operation]:
-        """The exchange operations that send these nodes of a segment: row block by row block, node by node."""
-        shape, width = self.shapes[segment.stage], self.shapes[segment.stage].core.tail_width
-        home = self.homes[segment.stage, segment.index]
+        """The exchange operations that send these nodes of a segment: row block by row block, node by node.
+
+        They wait for the first units only: the link takes no more in a cycle than the tail gives, so the others are
+        visible by their turns.
+        """
+        shape = self.shapes[segment.stage]
+        rate, home = exchange.rate(shape.core.tail_width), self.homes[segment.stage, segment.index]
         operations = []
         for block, units in enumerate(shape.blocks):
-            taken = -(-units // exchange.width)
-            # the first unit of each turn in the tail is the one that its turn in the exchange may come too early for
-            behind = max(turn - turn * width // exchange.width for turn in range(-(-units // width)))
+            taken = -(-units // rate)
             for node in nodes:
                 operations.append(
                     Operation(
                         EXCHANGE,
                         cycles=taken,
-                        needs=(Dependence(home + block, shape.visible_cycles(node) + behind),),
+                        needs=(Dependence(home + block, shape.visible_cycles(node)),),
                         result_cycles=taken - 1 + exchange.visible_cycles,
                         label="exchange",
                         place=(*self.place, block, 0, segment.stage, segment.index),

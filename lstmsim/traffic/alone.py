@@ -8,6 +8,7 @@ from typing import Any
 
 from lstmsim import engines, targets
 from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.program.trace import TASK_COLUMNS
 from lstmsim.workload.scenario import Chip, Job
 
 __all__ = ["Alone", "Alones", "alone", "bare", "kind_of"]
@@ -59,7 +60,7 @@ def alone(chip: Chip, job: Job) -> Alone:
     return Alone(
         found.makespan_cycles,
         int(arrays[:, CYCLE_NAMES.index("busy")].sum()),
-        max(1, len(job.together(len(chip.array_cores)))),
+        max(1, len(job.together(len(chip.array_cores), int(found.tasks[0, TASK_COLUMNS.index("taken")])))),
         bool(arrays[:, _GIVEN_UP].sum()),
     )
 

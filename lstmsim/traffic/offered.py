@@ -87,13 +87,13 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     )
     asked = len(scenario.jobs) if requests is None else requests
     load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
-    once = len(scenario.jobs) - number.total()
+    once = dict.fromkeys(job.tenant or job.model.name for job in scenario.jobs if not number[job.tenant])
     return Traffic(
         replace(
             load,
             estimated=any(offers[tenant].estimated for tenant in number),
             bounded=all(jobs[0].may_leave for jobs in groups.values()),
-            not_counted=(f"{once:,} request{'s' * (once > 1)} that come{'s' * (once == 1)} once",) if once else (),
+            not_counted=tuple(f"{name}, which comes once" for name in once),
         )
     )
 

@@ -131,10 +131,8 @@ def serve(
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.npe for core in chip.array_cores)
     tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
-    load, clients, steady = traffic.load, traffic.clients, traffic.steady
-    result = collector.result(load=load, clients=clients, steady=steady, percentiles=sorted(set(percentiles)))
-    ended = "all" if until_half_width is None else "half width" if goal.reached else "limit"
-    ended = ended if feed.full_at is None else "full"
+    result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
+    ended = goal.ended if feed.full_at is None else "full"
     return Served(result, makespan, work / peak if peak else 0.0, tops, ended, feed.full_at, until_half_width)
 
 
@@ -166,6 +164,11 @@ class _Goal:
         """What comes, as long as more is wanted."""
         return takewhile(lambda _: not self.reached, coming)
 
+    @property
+    def ended(self) -> str:
+        """Why it ended, if nothing came between."""
+        return "all" if self.share is None else "half width" if self.reached else "limit"
+
     def look(self, done: int) -> None:
         """Are the intervals of the requests so far narrow enough?"""
         load = self.traffic.load
@@ -174,7 +177,7 @@ class _Goal:
         self.next = int(done * NEXT_LOOK)
         latencies = self.collector.latencies
         warmup = latencies.count // 10 if latencies.exact else 0
-        relaxation = relaxation_of(load, done, clients=0, steady=True, utilization=0.0)
+        relaxation = relaxation_of(self.traffic, done, utilization=0.0)
         made = latencies.distribution(warmup, relaxation=relaxation, percentiles=[self.percent])
         self.reached = all(_within(each, self.share) for each in (made.mean, made.percentiles[self.percent]))
 
@@ -209,7 +212,7 @@ def _collect(
     table: Any,
 ) -> None:
     """Hand requests that are done to the collector."""
-    core, _, start, finish, arrived, _ = np.asarray(table).T
+    core, _, start, finish, arrived, _, taken = np.asarray(table).T
     alone = [alones(scenario.jobs[entry]) for entry in own]
     seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
     collector.add_many(
@@ -219,7 +222,7 @@ def _collect(
         np.where(core < 0, start, finish),
         tenants=[scenario.jobs[entry].tenant for entry in own],
         due=[dues.pop(number, _NEVER) for number in numbers],
-        servers=np.where(core < 0, 0, seats[own]),
+        servers=np.where(core < 0, 0, np.maximum(seats[own], [each.bit_count() for each in taken.tolist()])),
         alone=[each.latency_cycles for each in alone],
         cores=core,
         stalls=[each.stalls for each in alone],
@@ -227,5 +230,5 @@ def _collect(
 
 
 def _row(number: int, entry: int, row: list[int], *, jobs: Sequence[Job]) -> Row:
-    core, thread, start, finish, arrived, _ = row
+    core, thread, start, finish, arrived, *_ = row
     return Row(number, jobs[entry].name, core, thread, arrived, start, finish)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from lstmsim.errors import InputError, Mistake
@@ -16,6 +16,7 @@ from lstmsim.workload.precision import Precision
 SPLITS = {
     "rows": "each core has an equal share of the units of every gate matrix, and sends its h to the others",
     "layers": "a pipeline: each core has some layers, and starts a step when the layer below has it",
+    "auto": "as rows over all cores that are free when its turn comes and nobody else waits for them; else on one",
 }
 
 #: Which of several cores with a free thread a job takes.
@@ -69,15 +70,15 @@ class Job:
     """One inference: `steps` of `model`, arriving at cycle `arrival`.
 
     Frame t of its input is there from cycle `arrival + t * frame_interval`. `cores`: the cores that it may use (None:
-    all); it runs on one of them or, with `split` (a key of `SPLITS`), on all of them at once. `batch` inferences run
-    together where the target has batching (1 elsewhere). `inputs`: the file with the numbers of its frames, or empty;
-    no cycle depends on it. With `after`, the position of an earlier job, it arrives `arrival`
-    cycles after that has finished. `dispatch` (a key of `lstmsim.workload.dispatch.DISPATCH`) ranks it among jobs that
-    wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that asks for them; if it
-    `preempts`, a running job of a larger rank gives up its thread at the next step. `affinity`: it prefers a core that
-    holds its weights. It is turned away if `queue_limit` jobs stand before it when it comes, or if it has waited more
-    than `patience` cycles when its turn comes. `tenant`: the entry of the scenario that it belongs to, by which
-    requests are counted; no cycle depends on it.
+    all); it runs on one of them or, with `split` (a key of `SPLITS`), on all of them at once (`auto`: on those that it
+    finds free, or on one). `batch` inferences run together where the target has batching (1 elsewhere). `inputs`: the
+    file with the numbers of its frames, or empty; no cycle depends on it. With `after`, the position of an earlier job,
+    it arrives `arrival` cycles after that has finished. `dispatch` (a key of `lstmsim.workload.dispatch.DISPATCH`)
+    ranks it among jobs that wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that
+    asks for them; if it `preempts`, a running job of a larger rank gives up its thread at the next step. `affinity`: it
+    prefers a core that holds its weights. It is turned away if `queue_limit` jobs stand before it when it comes, or if
+    it has waited more than `patience` cycles when its turn comes. `tenant`: the entry of the scenario that it belongs
+    to, by which requests are counted; no cycle depends on it.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -134,9 +135,39 @@ class Job:
         """
         return tuple(range(cores)) if self.cores is None else self.cores
 
-    def together(self, cores: int) -> tuple[int, ...]:
-        """The cores that it takes at once on a chip with so many; empty if it runs on one of those that it may use."""
-        return self.allowed(cores) if self.split else ()
+    def together(self, cores: int, taken: int = 0) -> tuple[int, ...]:
+        """The cores that it takes at once on a chip with so many; empty if it runs on one of those that it may use.
+
+        `taken`: which of its cores it took, where that is found out as it runs (as in `Trace.tasks`).
+        """
+        allowed = self.allowed(cores)
+        if self.split == "auto":
+            allowed = tuple(core for place, core in enumerate(allowed) if taken >> place & 1)
+        return allowed if self.split and len(allowed) > 1 else ()
+
+    def settled(self, cores: int) -> Job:
+        """The job as a chip with so many cores takes it: what is split over one core is not split.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> from lstmsim.workload.model import Layer
+        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, split="rows")
+        >>> [job.settled(cores).split for cores in (1, 2)]
+        ['', 'rows']
+        """
+        return replace(self, split="") if self.split and len(self.allowed(cores)) == 1 else self
+
+    def split_over(self, members: int) -> str:
+        """How it is split when it runs on so many cores: a key of `SPLITS` but `auto`, or empty.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> from lstmsim.workload.model import Layer
+        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, split="auto")
+        >>> [job.split_over(members) for members in (1, 2)]
+        ['', 'rows']
+        """
+        if members == 1:
+            return ""
+        return "rows" if self.split == "auto" else self.split
 
     @property
     def may_leave(self) -> bool:

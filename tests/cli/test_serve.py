@@ -138,7 +138,9 @@ def test_memory_does_not_grow_with_the_number_of_requests() -> None:
         (("--requests", "many"), "is not a valid integer"),
         (("--set", 'jobs.0.arrival={"kind": "closed", "clients": 2, "think_ms": 1}'), "clients wait for their answers"),
         (("--set", "preemption=true", "--set", "dispatch=edf"), "does not follow pauses: use simulate --serving"),
-        (("--set", "jobs.0.arrival=0", "--set", "jobs.0.count=9000"), "more than 8,192 are in the machine at once"),
+        (("--until-half-width", "much"), "must be a share like 2% or 0.02, got 'much'"),
+        (("--until-half-width", "100%"), "must be a share of the value from 1e-06 to below 1, got 1"),
+        (("--percentile", "100"), "percentile: must be above 0 and below 100, got 50, 95, 99, 99.9, 100"),
         (("--set", "jobs.0.arrival.rate_per_second=-1"), "must be greater than 0"),
         (("--csv", "r.txt"), "expected a file name that ends in .csv"),
         (("--csv", "no/r.csv"), "there is no folder"),
@@ -150,3 +152,51 @@ def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> No
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
     assert not Path("r.csv").exists()
+
+
+OVERLOAD: dict[str, Any] = {
+    "chip": "column-npu-16k",
+    "jobs": [{"model": "lstm-256", "steps": 1, "arrival": {"kind": "poisson", "rate_per_second": 1e8}}],
+}
+
+
+def test_a_machine_that_is_full_says_what_it_has_counted() -> None:
+    Path("o.json").write_text(json.dumps(OVERLOAD))
+    result = call("serve", "o.json", "--requests", "20000", "--json", "o.out.json")
+    found = json.loads(Path("o.out.json").read_text())
+    assert result.exit_code == 0
+    assert (found["ended"], found["verdict"]) == ("full", "unstable")
+    assert 8192 <= found["requests"] < 20_000
+    assert found["full_at_cycle"] > 0
+    assert "unstable: more requests than there is room for (8,192) were in the machine at once" in result.stdout
+    assert f"stopped after {found['requests']:,} requests" in result.stderr
+
+
+def test_what_is_counted_then_is_what_a_run_of_so_many_counts() -> None:
+    full = serve(OVERLOAD, requests=2000, window=64)
+    again = serve(OVERLOAD, requests=full.serving.requests)
+    assert (full.ended, again.ended) == ("full", "all")
+    assert 64 <= full.serving.requests < 2000
+    assert (again.serving.little, again.serving.windows) == (full.serving.little, full.serving.windows)
+
+
+def test_one_giant_burst_cannot_go_on() -> None:
+    Path("o.json").write_text(json.dumps(OVERLOAD))
+    result = call("serve", "o.json", "--set", "jobs.0.arrival=0", "--set", "jobs.0.count=9000")
+    assert result.exit_code == 0
+    assert "cannot go on: more requests than there is room for" in result.stdout
+
+
+def test_serving_goes_on_until_the_intervals_are_narrow() -> None:
+    job = {"model": "lstm-256", "steps": 2, "arrival": {"kind": "poisson", "rate_per_second": 300_000}}
+    data = {"chip": "column-npu-16k", "jobs": [job]}
+    Path("u.json").write_text(json.dumps(data))
+    result = call("serve", "u.json", "--until-half-width", "8%", "--percentile", "90", "--json", "u.out.json")
+    found = json.loads(Path("u.out.json").read_text())
+    assert (result.exit_code, found["ended"], found["until_half_width"]) == (0, "half width", 0.08)
+    for name in ("mean", "p90"):
+        own = found["latency_cycles"][name]
+        assert own["half_width"] <= 0.08 * own["value"] * 1.05, "the last ones were under way when it was decided"
+    assert f"intervals within 8 % after {found['requests']:,} requests" in result.stdout
+    limited = serve(data, requests=300, until_half_width=0.01)
+    assert (limited.ended, limited.serving.requests) == ("limit", 300)

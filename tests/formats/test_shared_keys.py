@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim import load_scenario, simulate
+from lstmsim import check_numerics, load_scenario, run, simulate
 from lstmsim.errors import InputError
 from lstmsim.targets.column_npu import Exchange
 from lstmsim.targets.memory import Memory
@@ -30,11 +30,28 @@ def test_keys_become_plain_descriptions() -> None:
     (job,) = scenario.jobs
     assert (job.cores, job.split, job.queue_limit, job.patience) == ((1, 0), "rows", 3, 9)
     assert (job.dispatch, job.affinity) == ("edf", True)
-    assert not job.preempts, "a split job stops no other"
+    assert job.preempts
     assert scenario.chip.memory == Memory(10, prefetch_blocks=4)
     assert scenario.chip.exchange == Exchange(width=8)
     assert scenario.chip.cores[0].weight_capacity == 150 * 8192 // 16
     assert load_scenario(data(core=1)).jobs[0].cores == (1,)
+
+
+@pytest.mark.parametrize("change", ["jobs.0.split=rows", "jobs.0.split=layers", "placement=affinity"])
+@pytest.mark.parametrize("more", [["chip.cores.0.count=1"], ["jobs.0.cores=[1]"], ["jobs.0.core=0"]])
+def test_what_changes_nothing_is_allowed(change: str, more: list[str]) -> None:
+    """So that it can be an axis: one core, and weights that all stay on the chip."""
+    whole = data(count=3) | {"dispatch": "sjf", "preemption": True}
+    # short ones stop long ones
+    whole["jobs"].append({"model": MODEL, "steps": 1, "arrival": 300, "count": 4})
+    plain = [*more, *(each.replace("jobs.0", "jobs.1") for each in more if "jobs" in each)]
+    plain += ["chip.memory=null", "chip.cores.0.weight_kib=null", "chip.cores.0.threads=1"]
+    before, after = (run(whole, overrides=changes) for changes in (plain, [*plain, change]))
+    assert after.scenario != before.scenario
+    assert after.program == before.program
+    assert after.trace == before.trace
+    assert len(after.trace.pauses) > 0
+    assert len(check_numerics(after, random_weights=0)) == 7
 
 
 @pytest.mark.parametrize(
@@ -48,7 +65,6 @@ def test_keys_become_plain_descriptions() -> None:
         (["jobs.0.core=0", "jobs.0.cores=[0]"], "says the same as `cores`: give one of them"),
         (["jobs.0.cores=[1, 1]"], "names core 1 twice; only a job split into layers takes several threads of a core"),
         (["jobs.0.split=row"], "must be 'rows' or 'layers', got 'row'; did you mean 'rows'"),
-        (["jobs.0.split=rows", "jobs.0.cores=[1]"], "split 'rows' needs at least two entries in `cores`, got 1"),
         (["jobs.0.split=layers", "jobs.0.cores=[0, 0, 1]"], "there are 3 members for 2 layers; each needs a layer"),
         (["jobs.0.split=layers", "jobs.0.model.layers.1.bidirectional=true"], "layer 1 is bidirectional"),
         (["jobs.0.split=rows", "jobs.0.model.layers.1.hidden=1"], "layer 1 has 1 hidden units for 2 cores"),

@@ -126,31 +126,36 @@ class Member(Thread):
 
 @dataclass
 class SplitCore(OracleCore):
-    """A core with a link."""
+    """A core with a link. `sender`: whose block is on it."""
 
     exchange: Exchange = field(default_factory=Exchange)
-    link_free: int = 0
+    sender: Member | None = None
+    gone: int = 0  # elements of that block that have left
     issued: list[tuple[int, int]] = field(default_factory=list)
 
     def link(self, now: int) -> None:
-        """Section 9.5."""
-        width = self.exchange.width
-        waiting = []
-        for number, each in enumerate(self.threads):
-            if isinstance(each, Member) and each.sent < len(each.sendings):
-                visible = each.sendings[each.sent].visible
-                waiting.append((max(at - place // width for place, at in enumerate(visible)), number, each))
-        if waiting and now >= self.link_free:
-            come, _, member = min(waiting, key=lambda each: each[:2])
-            if come <= now:
-                sending = member.sendings[member.sent]
-                member.sent += 1
-                self.link_free = now - (-len(sending.units) // width)
-                for place, unit in enumerate(sending.units):
-                    for seen in member.targets[sending.key[0], sending.name]:
-                        at = now + place // width + max(1, self.exchange.latency_cycles)
-                        seen[sending.key, sending.name, unit] = at
-                        member.through = max(member.through, at)
+        """Section 9.5, element by element: those of the block that are there leave, no more than fit."""
+        if self.sender is None:
+            waiting = []
+            for number, each in enumerate(self.threads):
+                if isinstance(each, Member) and each.sent < len(each.sendings):
+                    waiting.append((each.sendings[each.sent].visible[0], number, each))
+            come, _, first = min(waiting, key=lambda each: each[:2], default=(NEVER, 0, None))
+            if first is None or come > now:
+                return
+            self.sender, self.gone = first, 0
+        member, sending = self.sender, self.sender.sendings[self.sender.sent]
+        there = sum(at <= now for at in sending.visible) - self.gone
+        leaving = min(there, self.exchange.width, self.core.tail_width)
+        at = now + max(1, self.exchange.latency_cycles)
+        for unit in sending.units[self.gone : self.gone + leaving]:
+            for seen in member.targets[sending.key[0], sending.name]:
+                seen[sending.key, sending.name, unit] = at
+                member.through = max(member.through, at)
+        self.gone += leaving
+        if self.gone == len(sending.units):
+            member.sent += 1
+            self.sender = None
 
     def step(self, now: int) -> str:
         name = super().step(now)
@@ -160,29 +165,44 @@ class SplitCore(OracleCore):
         return name
 
 
+def connected(members: Sequence[Member], place: Sequence[int]) -> dict[int, Seen]:
+    """What each core of a job sees, and who of its members sends what to which of them."""
+    seen: dict[int, Seen] = {on: {} for on in place}
+    readers: dict[tuple[int, str], set[int]] = {}
+    for member, on in zip(members, place, strict=True):
+        member.visible = seen[on]
+        for tile in member.tiles:
+            for kind, key, name, _ in tile.reads:
+                if kind != "frame":
+                    readers.setdefault((key[0], name), set()).add(on)
+    for member, on in zip(members, place, strict=True):
+        for number, layer in enumerate(member.job.model.layers):
+            for node in layer.cell.nodes:
+                others = readers.get((number, node.name), set()) - {on}
+                member.targets[number, node.name] = [seen[other] for other in others]
+    return seen
+
+
+def finish_of(members: Sequence[Member], seen: dict[int, Seen]) -> int:
+    """Section 9.8; `NEVER` while a member has something to do."""
+    if not all(member.over for member in members):
+        return NEVER
+    outputs = [layer.cell.states["h"] for layer in members[0].job.model.layers]
+    visible = [at for each in seen.values() for (key, name, _), at in each.items() if name == outputs[key[0]]]
+    return max(*visible, *(member.through for member in members))
+
+
 def simulate_split(
     job: Job, core: ColumnCore, place: Sequence[int], exchange: Exchange
 ) -> tuple[int, dict[int, SplitCore]]:
     """The finish of a job alone on its cores, and these with their cycles by name from its arrival on."""
     members = [Member(job, core, number, len(place)) for number in range(len(place))]
     cores = {on: SplitCore(core, [], exchange=exchange) for on in place}
-    seen: dict[int, Seen] = {on: {} for on in place}
     for member, on in zip(members, place, strict=True):
         cores[on].threads.append(member)
-        member.visible = seen[on]
     for each in cores.values():
         each.threads += [None] * (core.threads - len(each.threads))
-    readers: dict[tuple[int, str], set[int]] = {}
-    for member, on in zip(members, place, strict=True):
-        for tile in member.tiles:
-            for kind, key, name, _ in tile.reads:
-                if kind != "frame":
-                    readers.setdefault((key[0], name), set()).add(on)
-    for member, on in zip(members, place, strict=True):
-        for number, layer in enumerate(job.model.layers):
-            for node in layer.cell.nodes:
-                others = readers.get((number, node.name), set()) - {on}
-                member.targets[number, node.name] = [seen[other] for other in others]
+    seen = connected(members, place)
     now, finish = job.arrival, NEVER
     while now < finish:
         for each in cores.values():
@@ -191,8 +211,6 @@ def simulate_split(
             each.link(now)
             each.step(now)
         now += 1
-        if finish == NEVER and all(member.over for member in members):
-            outputs = [layer.cell.states["h"] for layer in job.model.layers]
-            visible = [at for each in seen.values() for (key, name, _), at in each.items() if name == outputs[key[0]]]
-            finish = max(*visible, *(member.through for member in members))
+        if finish == NEVER:
+            finish = finish_of(members, seen)
     return finish, cores

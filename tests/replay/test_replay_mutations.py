@@ -114,7 +114,7 @@ def test_an_exchange_twice_and_members_elsewhere_are_found() -> None:
 
     def twice(issues: np.ndarray) -> np.ndarray:
         again = issues[row].copy()
-        again[column("start")] = trace.makespan_cycles - 1
+        again[column("start")] = trace.makespan_cycles - again[column("cycles")]
         return np.vstack([issues, again])
 
     assert_found(case, changed(trace, twice), "is computed twice")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from lstmsim.errors import InputError
 from lstmsim.metrics.measure import latency_statistics
 from lstmsim.serving.arrivals import Poisson, arrivals
-from lstmsim.serving.latencies import BATCHES, Histogram, Series, sum_of
+from lstmsim.serving.intervals import BATCHES, MOST_BATCHES
+from lstmsim.serving.latencies import Histogram, Series, sum_of
 from lstmsim.serving.metrics import Collector
 from lstmsim.serving.population import WINDOWS, Population
 from lstmsim.serving.result import Serving
@@ -144,7 +145,7 @@ def test_littles_law_holds_even_where_the_queue_only_grows(load: float) -> None:
     assert result.little.difference == result.little_waiting.difference == 0
     assert result.little.arrival_rate * result.little.time_inside == pytest.approx(result.little.inside, rel=1e-15)
     assert (result.most_waiting > 1000) == (load > 1)
-    assert load < 1 or not result.warmup.settled
+    assert load < 1 or result.latency.mean.half_width is None
 
 
 def test_a_histogram_is_within_its_bound() -> None:
@@ -184,34 +185,22 @@ def test_histograms_take_over_when_room_runs_out() -> None:
             found = other.percentiles[percent]
             assert found.value == pytest.approx(interval.value, rel=1 / 2048)
         assert BATCHES <= other.mean.batches <= 2 * BATCHES
-        assert one.mean.batches == BATCHES
+        assert BATCHES <= one.mean.batches <= MOST_BATCHES
         assert other.mean.half_width == pytest.approx(one.mean.half_width, rel=0.6)
     assert (full.little, full.windows) == (tight.little, tight.windows)
 
 
-def test_percentiles_have_intervals_where_batches_are_large_enough() -> None:
+def test_percentiles_have_intervals_where_enough_lies_beyond_them() -> None:
     series = Series()
-    series.add(np.arange(BATCHES * 1000) % 1000)
-    found = series.distribution(0).percentiles
+    series.add(np.random.default_rng(1).permutation(np.arange(10_000) % 1000))
+    found = series.distribution(0, relaxation=1.0).percentiles
     assert [interval.half_width is not None for interval in found.values()] == [True, True, True, False]
-    assert found[99.0].half_width == 0.0
+    assert 0 < (found[99.0].half_width or 0) < 5
     assert found[99.0].value == pytest.approx(989.01)
-    short = Series()
-    short.add(np.arange(BATCHES * 1000 - 1) % 1000)
-    assert short.distribution(0).p99.half_width is None
-    assert short.distribution(BATCHES * 1000 - 2).mean.half_width is None
-
-
-def test_batches_follow_the_definition() -> None:
-    values = [(7 * number * number) % 101 for number in range(BATCHES * 10 + 3)]
-    series = Series()
-    series.add(np.array(values))
-    found = series.distribution(0).mean
-    means = [sum(values[start : start + 10]) / 10 for start in range(0, BATCHES * 10, 10)]
-    mean = sum(means) / BATCHES
-    spread = sum((each - mean) ** 2 for each in means) / (BATCHES - 1)
-    assert found.half_width == pytest.approx(2.26215716 * (spread / BATCHES) ** 0.5, rel=1e-7)  # t, 9 degrees
-    assert found.value == sum(values) / len(values)
+    assert series.distribution(0, relaxation=9.0).p99.half_width is None
+    asked = series.distribution(0, relaxation=1.0, percentiles=[12.5]).percentiles
+    assert list(asked) == [12.5]
+    assert asked[12.5].value == pytest.approx(124.875)
 
 
 def test_windows_do_not_depend_on_how_the_sweep_is_cut() -> None:

@@ -42,6 +42,34 @@ def test_preemption_wins_for_an_urgent_job_behind_a_long_one() -> None:
     assert stops[0] - waits[0] <= 4 * STEP
 
 
+def test_preemption_does_not_depend_on_what_happens_elsewhere() -> None:
+    """The job of one step just finishes when it is asked; the long one is asked in the next cycle, and pauses."""
+    large = {"layers": [{"cell": "rnn", "hidden": 160, "input": 160}]}
+    jobs = [
+        {"steps": 60, "cores": [0], "priority": 1},
+        {"steps": 1, "cores": [0], "model": large},
+        {"steps": 1, "cores": [0], "priority": 9, "arrival": 50},
+    ]
+    keys: dict[str, Any] = {"dispatch": "priority", "preemption": True}
+    threads = {"core": {"threads": 2, "thread_policy": "fine"}}
+    alone = latencies(jobs, 2, chip=dict(threads), **keys)
+    # asked only once, the urgent one waited for the end of the job of one step: 1,040 cycles
+    assert alone == [2238, 1043, 81]
+    for arrival in (50, 51, 60, 300):
+        beside = [*jobs, {"steps": 1, "cores": [1], "arrival": arrival}]
+        assert latencies(beside, 2, chip=dict(threads), **keys)[:3] == alone
+
+
+def test_who_has_lost_patience_makes_room_in_the_queue() -> None:
+    """Two wait for a job of 60 steps; when they leave, the queue has room for who comes then, and not a cycle before."""
+    first = [{"steps": 60}, {"steps": 1, "arrival": 1, "patience": 100, "queue_limit": 2, "count": 2}]
+    for arrival, served in ((101, 0), (102, 1)):
+        late = {"steps": 1, "arrival": arrival, "queue_limit": 2}
+        found = result_of([*first, late]).report
+        assert sorted(job.at for job in found.turned_away) == [101] * (1 - served) + [102, 102]
+        assert len(found.jobs) == 1 + served
+
+
 def test_preemption_loses_where_it_only_changes_the_order() -> None:
     """Each stop empties the pipeline: equal jobs that overtake each other finish later in the mean, and at last."""
     jobs = [{"steps": 20, "arrival": 2 * STEP * number, "priority": number} for number in range(6)]
@@ -142,7 +170,7 @@ def test_patience_wins_time_for_those_who_can_still_be_served_and_loses_the_othe
     assert sum(job.missed for job in late.report.jobs) > 30
     assert not any(job.missed for job in kept.report.jobs)
     assert len(kept.report.turned_away) > 10
-    assert all(job.at - job.arrival > 2 * STEP for job in kept.report.turned_away)
+    assert all(job.at - job.arrival == 2 * STEP + 1 for job in kept.report.turned_away)
     # where nothing is due, who loses patience just loses
     assert len(result_of([{**RUSH, "patience": 2 * STEP}]).report.jobs) < len(result_of([RUSH]).report.jobs)
     assert serving(kept).little.difference == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,18 +51,40 @@ def test_the_worked_example_of_section_9() -> None:
     assert [[start for start, _ in issues(trace, core, 2)] for core in (0, 1)] == [[55, 115], [55, 116]]
 
 
-def test_a_narrow_link_sends_as_fast_as_it_can_without_gaps() -> None:
-    # 16 units in blocks of 4 over 2 cores, one unit a turn in the tail: the link, twice as wide, waits for each block's
-    # last pair, 2 cycles later than its first
-    trace = trace_of(stack(1, 16), 1, (0, 1), "rows", SMALL, width=2, tail_width=1)
-    tails = [start for start, _ in issues(trace, 0, 1)]
-    assert [start for start, _ in issues(trace, 0, 2)] == [start + 36 + 2 for start in tails]
+def test_elements_leave_as_they_come_out_of_the_tail() -> None:
+    # 16 units in blocks of 4 over 2 cores, one unit a turn in the tail: the link takes one a cycle, however wide it is
+    for width in (1, 2, 3, 64):
+        trace = trace_of(stack(1, 16), 1, (0, 1), "rows", SMALL, width=width, tail_width=1)
+        tails = [start for start, _ in issues(trace, 0, 1)]
+        assert [start for start, _ in issues(trace, 0, 2)] == [start + 36 for start in tails]
+        # the last of 4 turns on the link, then its latency
+        assert trace.makespan_cycles == tails[-1] + 36 + 3 + 8
     # four times as narrow as the tail: each block waits for the one before it
     trace = trace_of(stack(1, 16), 1, (0, 1), "rows", SMALL, width=1, tail_width=4)
     tails = [start for start, _ in issues(trace, 0, 1)]
     first, second = (start for start, _ in issues(trace, 0, 2))
     assert (first, second) == (tails[0] + 36, max(tails[1] + 36, first + 4))
     assert trace.makespan_cycles == second + 3 + 8
+
+
+def test_a_wider_link_is_never_slower() -> None:
+    """Four of 16k, one lstm-512: each member has one block of 128 units, two turns of the tail."""
+    quarter = {"npe": 16384, "ep": 16, "vp": 1024}
+    ends = [cycles(stack(1, 512), 25, (0, 1, 2, 3), "rows", quarter, width=width) for width in (16, 48, 64, 65, 128)]
+    assert ends[0] > ends[1] > ends[2] == ends[3] == ends[4]
+
+
+def test_threads_that_share_a_core_may_change_their_order() -> None:
+    """Section 9.5 promises nothing here: what arrives sooner is worked on sooner, and something else later."""
+    sizes = [8, 6, 2, 16, 8, 16]
+    names = ("gru", "lstm", "lstm", "rnn", "gru-lbr0")
+    layers = tuple(Layer(cell(name), sizes[at + 1], sizes[at]) for at, name in enumerate(names))
+    core = {"npe": 64, "ep": 4, "vp": 4, "tail_width": 4, "accumulator_banks": 1}
+    ends = [
+        cycles(Model("m", layers), 2, (1, 1, 1, 0, 1), "layers", core, latency_cycles=0, width=width)
+        for width in (2, 16)
+    ]
+    assert ends == [1336, 1346]
 
 
 def test_rows_win_where_the_matrix_is_large_and_lose_where_it_is_small() -> None:
@@ -160,8 +183,6 @@ REFUSED = [
     ("rows", stack(1, 3), (0, 1, 2, 3), "layer 0 has 3 hidden units for 4 cores"),
     ("rows", stack(1, 999), (*range(4), *range(5, 258)), "at most 256 cores"),
     ("rows", stack(1, 8), (0, 0), "names core 0 twice"),
-    ("rows", stack(1, 8), (0,), "needs at least two entries in `cores`, got 1"),
-    ("layers", stack(2, 8), (0,), "needs at least two entries in `cores`, got 1"),
     ("layers", stack(2, 8), (0, 1, 2), "3 members for 2 layers"),
     ("layers", stack(3, 8), (0, 0, 0), "takes 3 threads of core 0, which has 2"),
     ("layers", Model("m", (Layer(LSTM, 8, 8, True), Layer(LSTM, 8, 16))), (0, 1), "layer 0 is bidirectional"),
@@ -177,6 +198,19 @@ def test_what_cannot_be_split_so(split: str, model: Model, cores: tuple[int, ...
     chip = ColumnNpu("c", 260, (*(core,) * 4, ColumnCore(npe=64, ep=4, vp=8), *(core,) * 253))
     with pytest.raises(InputError, match=text):
         lower(chip, [Job("j", model, 2, cores=cores, split=split)])
+
+
+@pytest.mark.parametrize("split", ["rows", "layers"])
+@pytest.mark.parametrize("model", [stack(2, 8), stack(1, 8, name="lstm-layernorm"), stack(3, 8, "step")])
+def test_one_core_splits_nothing(split: str, model: Model) -> None:
+    core = ColumnCore(**SMALL, threads=2)
+    order: dict[str, Any] = {"dispatch": "priority", "preempts": True}
+    for cores, named in ((1, None), (3, (2,))):
+        chip = ColumnNpu("c", 260, (core,) * cores)
+        plain = [Job("a", model, 3, cores=named), Job("b", model, 3, 40, cores=named, priority=1, **order)]
+        program = lower(chip, [replace(job, split=split) for job in plain])
+        assert program == lower(chip, plain)
+        assert len(program.cores[0].units) == 2
 
 
 def test_shares_may_fit_where_the_whole_does_not() -> None:

@@ -63,6 +63,18 @@ def test_runs_are_the_best_of_all_cuts(model: Model, members: int) -> None:
     assert list(layer_runs(model, members)) == oracle.runs(model, members)
 
 
+@settings(max_examples=EXAMPLES // 2, deadline=None)
+@given(splits(), st.integers(1, 20))
+def test_a_wider_link_never_ends_later(case: tuple[ColumnCore, Exchange, Job, tuple[int, ...]], more: int) -> None:
+    core, exchange, job, place = case
+    assume(len(set(place)) == len(place))
+    ends = []
+    for width in (exchange.width, exchange.width + more):
+        chip = ColumnNpu("c", 260, (core,) * (max(place) + 1), None, replace(exchange, width=width))
+        ends.append(reference.run(lower(chip, [job])).makespan_cycles)
+    assert ends[0] >= ends[1]
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(splits(), st.integers(1, 20))
 def test_a_slower_exchange_never_ends_sooner(

@@ -1,0 +1,52 @@
+"""Random programs whose tasks stop others, give up and find queues full: both engines, and an oracle without events."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given, note, settings
+
+from lstmsim.engines import compiled, fast, reference
+from lstmsim.errors import DeadlockError
+from lstmsim.program.program import Program
+from tests.oracle.tasks import simulate
+from tests.strategies import joint_programs, preempting_programs
+
+#: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
+#: Uncompiled, however long it takes.
+NEVER = 1 << 60
+
+
+def check(program: Program) -> None:
+    note(f"from lstmsim.program.program import *\nprogram = {program!r}")
+    try:
+        trace = reference.run(program)
+    except DeadlockError:
+        return
+    assert fast.run(program, budget=NEVER) == trace
+    end = max(int(trace.task(name).max()) for name in ("finish", "admitted"))
+    rows, pauses = simulate(program, end + 1)
+    assert rows == trace.tasks.tolist()
+    assert pauses == trace.pauses.tolist()
+
+
+@settings(max_examples=EXAMPLES)
+@given(preempting_programs())
+def test_tasks_that_stop_others(program: Program) -> None:
+    check(program)
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(joint_programs())
+def test_tasks_that_take_several_cores_or_need_room(program: Program) -> None:
+    check(program)
+
+
+@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+@settings(max_examples=EXAMPLES)
+@given(preempting_programs())
+def test_the_compiled_loop_says_the_same(program: Program) -> None:
+    assert fast.run(program, budget=0) == fast.run(program, budget=NEVER)
+    assert fast.totals(program, budget=0) == fast.totals(program, budget=NEVER)
