@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lstmsim.metrics.timeline import Timeline
     from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
     from lstmsim.targets.row_npu import RowCore, RowNpu
+    from lstmsim.traffic.load_latency import load_latency
     from lstmsim.traffic.saturate import saturate
     from lstmsim.traffic.stream import serve
     from lstmsim.workload.cells import cell
@@ -62,6 +63,7 @@ __all__ = [
     "compare",
     "energy",
     "fit",
+    "load_latency",
     "load_scenario",
     "load_trace",
     "plot",
@@ -99,6 +101,7 @@ _HOMES = {
         "trace",
         "validate",
     ),
+    "lstmsim.traffic.load_latency": ("load_latency",),
     "lstmsim.traffic.saturate": ("saturate",),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
     "lstmsim.metrics.report": ("Report",),

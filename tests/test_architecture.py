@@ -45,7 +45,7 @@ BELOW: dict[str, set[str]] = {
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading", "traffic"},
     "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies", "traffic"},
-    "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving"},
+    "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving", "sweep", ""},
     "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "traffic", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.

@@ -27,6 +27,7 @@ COMMANDS = {
     "accuracy": "lstmsim.cli.accuracy",
     "serve": "lstmsim.cli.serve",
     "saturate": "lstmsim.cli.saturate",
+    "load-latency": "lstmsim.cli.load_latency",
     "fit": "lstmsim.cli.fit",
     "search": "lstmsim.cli.search",
     "sweep": "lstmsim.cli.sweep",

@@ -10,7 +10,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.overrides import apply_overrides
 from lstmsim.formats.scenario_file import open_scenario
 
-__all__ = ["rate_overrides", "rates_of"]
+__all__ = ["processes_of", "rate_overrides", "rates_of"]
 
 #: The key of the rate in each kind of arrivals that has one.
 _KEYS = {"poisson": "rate_per_second", "bursty": "on_rate_per_second"}
@@ -23,19 +23,32 @@ def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
     >>> rates_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
     {'jobs.1.arrival.rate_per_second': 500.0}
     """
-    document, _ = open_scenario(source)
-    apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True)
-    jobs = document.data.get("jobs")
     found = {}
-    for index, job in enumerate(jobs if isinstance(jobs, list) else []):
-        arrival = job.get("arrival") if isinstance(job, dict) else None
-        key = _KEYS.get(str(arrival.get("kind"))) if isinstance(arrival, dict) else None
-        if isinstance(arrival, dict) and key and isinstance(arrival.get(key), int | float):
+    for index, arrival in processes_of(source, overrides).items():
+        key = _KEYS.get(str(arrival.get("kind")))
+        if key and isinstance(arrival.get(key), int | float):
             found[f"jobs.{index}.arrival.{key}"] = float(arrival[key])
     if not found:
         text = "no job comes at a rate: expected an arrival of kind poisson or bursty"
         raise InputError(Mistake("jobs", text))
     return found
+
+
+def processes_of(
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
+) -> dict[int, Mapping[str, Any]]:
+    """Numbers of the job entries of a scenario that loads whose arrivals are a process or a file, with its keys.
+
+    >>> job = {"model": "lstm-512", "count": 9, "arrival": {"kind": "fixed", "interval_cycles": 500}}
+    >>> processes_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
+    {1: {'kind': 'fixed', 'interval_cycles': 500}}
+    """
+    document, _ = open_scenario(source)
+    apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True)
+    jobs = document.data.get("jobs")
+    entries = enumerate(jobs if isinstance(jobs, list) else [])
+    arrivals = {index: job.get("arrival") for index, job in entries if isinstance(job, dict)}
+    return {index: arrival for index, arrival in arrivals.items() if isinstance(arrival, dict)}
 
 
 def rate_overrides(rates: Mapping[str, float], rate: float) -> list[str]:

@@ -1,0 +1,86 @@
+"""`lstmsim load-latency`: table, files, picture, mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.runner import call
+
+POISSON = {"kind": "poisson", "rate_per_second": 200_000}
+SCENARIO: dict[str, Any] = {
+    "chip": "column-npu-16k",
+    "jobs": [{"model": "lstm-256", "steps": 2, "deadline": 900, "arrival": POISSON}],
+}
+QUICK = ("s.json", "--loads", "0.4,1.2", "--requests", "500", "--jobs", "1")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.json").write_text(json.dumps(SCENARIO))
+
+
+def test_table_files_and_picture() -> None:
+    outputs = ("--csv", "c.csv", "--json", "c.json", "--plot", "c.svg", "--out", "kept")
+    found = call("load-latency", *QUICK, "--policies", "fcfs,edf", *outputs)
+    assert found.exit_code == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("LOAD AND LATENCY: s; load 1 is ")
+    assert [line.split()[:2] for line in lines if line.startswith(("fcfs", "edf"))] == [
+        ["fcfs", "0.4"],
+        ["fcfs", "1.2"],
+        ["edf", "0.4"],
+        ["edf", "1.2"],
+    ]
+    rows = list(csv.DictReader(Path("c.csv").read_text().splitlines()))
+    assert [row["verdict"] == "unstable" for row in rows] == [False, True, False, True]
+    assert rows[1]["p99_ms"] == ""
+    data = json.loads(Path("c.json").read_text())
+    assert data["schema"] == "lstmsim/load-latency/1"
+    assert float(rows[0]["p50_ms"]) == data["points"][0]["latency_ms"]["p50"]["value"]
+    picture = Path("c.svg").read_text()
+    for text in (
+        "offered load (1: all that the machine can do)",
+        "unstable",
+        "in time (%)",
+        "distribution at load 0.4",
+    ):
+        assert text in picture
+    assert len(list(Path("kept/points").iterdir())) == 4
+    again = call("load-latency", *QUICK, "--policies", "fcfs,edf", "--out", "kept")
+    assert again.stdout == found.stdout
+
+
+def test_json_alone_on_standard_output() -> None:
+    assert json.loads(call("load-latency", *QUICK, "--json", "-").stdout)["machines"][0]["label"] == "fcfs"
+
+
+def test_a_picture_of_one_unstable_machine() -> None:
+    arguments = ("s.json", "--loads", "1.2,1.4", "--requests", "300", "--jobs", "1", "--plot", "c.png")
+    assert call("load-latency", *arguments).exit_code == 0
+    assert Path("c.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--loads", "x"), "must look like"),
+        (("--percentile", "98.7"), "must be one of"),
+        (("--cdf-at", "0.5"), "must be one of the loads: 0.4, 1.2"),
+        (("--until-half-width", "200%"), "is not a share"),
+        (("--plot", "c.jpg"), "--plot c.jpg"),
+        (("--csv", "s.json"), ".csv"),
+        (("--json", "s.json"), "the input"),
+        (("--policies", "lifo"), "policy 'lifo'"),
+        (("--out", "s.json"), "cannot be a folder"),
+    ],
+)
+def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> None:
+    result = call("load-latency", *QUICK, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
