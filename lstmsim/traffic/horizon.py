@@ -67,7 +67,7 @@ def serve_on_horizon(
 def _simulated(
     scenario: Path | Mapping[str, Any], drawn: Requests, overrides: Sequence[str], percentiles: Sequence[float]
 ) -> Serving:
-    came = Counter(each.entry for each in drawn.coming)
+    came = Counter(drawn.entries[each.template] for each in drawn.coming)
     counts = [f"jobs.{index}.count={max(1, came[index])}" for index in processes_of(scenario, overrides)]
     return serving(run(scenario, overrides=[*overrides, *counts]), percentiles=percentiles)
 
