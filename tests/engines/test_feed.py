@@ -36,7 +36,7 @@ def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject
     except DeadlockError:
         return
     feed = Feed(Program(program.cores, templates), iter(coming), window=window)
-    found = np.full((len(order), 6), -9)
+    found = np.full(expected.tasks.shape, -9)
     last = 0
     for numbers, own, rows in feed.results():
         found[numbers] = rows
