@@ -34,8 +34,8 @@ MSER_LEAST = 2 * MSER_BATCH * MSER_LAST
 class Interval:
     """An estimate and its confidence interval, value ± half_width, from `batches` batches.
 
-    `half_width` is None where there are too few requests to tell. `correlation` is that of neighbouring batches: clearly
-    above 0 (twice 1 / sqrt(batches), say) if batches are too short to be independent of each other.
+    `half_width` is None where there are too few requests to tell. `correlation` is that of neighbouring batches: it is
+    clearly above 0 (twice 1 / sqrt(batches), say) if batches are too short to be independent of each other.
     """
 
     value: float
