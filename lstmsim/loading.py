@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from lstmsim.workload.scenario import Job, Scenario
+from lstmsim.workload.scenario import Scenario
 
-__all__ = ["JobsAt", "Path", "Source", "load_at_clocks", "load_scenario"]
+__all__ = ["AtClock", "Path", "Source", "load_at_clocks", "load_scenario"]
 
 Path = str | PathLike[str]
 Source = Scenario | Path | Mapping[str, Any]
-#: The jobs of a scenario as they come at a clock in MHz.
-JobsAt = Callable[[float], tuple[Job, ...]]
+#: A scenario with its jobs as they come at a clock in MHz.
+AtClock = Callable[[float], Scenario]
 
 
 def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
@@ -36,14 +36,14 @@ def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
     return scenario_file.load_scenario(source, overrides)
 
 
-def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scenario, JobsAt]:
-    """A scenario, and its jobs as they come on a chip with another clock: arrivals by the second at other cycles.
+def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scenario, AtClock]:
+    """A scenario, and what it is at another clock of its chip: arrivals by the second come at other cycles.
 
     A ready-made scenario has its arrivals in cycles, which are the same on every chip. The file is read once.
 
     >>> job = {"model": "lstm-512", "steps": 2, "count": 3, "arrival": {"kind": "stream", "frame_ms": 10}}
-    >>> scenario, jobs_at = load_at_clocks({"chip": "column-npu-64k", "jobs": [job]})
-    >>> scenario.chip.frequency_mhz, scenario.jobs[1].arrival, jobs_at(100)[1].arrival
+    >>> scenario, at_clock = load_at_clocks({"chip": "column-npu-64k", "jobs": [job]})
+    >>> scenario.chip.frequency_mhz, scenario.jobs[1].arrival, at_clock(100).jobs[1].arrival
     (260, 2600000, 1000000)
     """
     from lstmsim.formats.document import document_of
@@ -52,14 +52,14 @@ def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scena
 
     if isinstance(source, Scenario):
         ready = load_scenario(source, overrides)
-        return ready, lambda frequency_mhz: ready.jobs
+        return ready, lambda frequency_mhz: ready
     if isinstance(source, Mapping):
         document, name = document_of(source), "scenario"
     else:
         document, name = read_document(source), os.path.splitext(os.path.basename(source))[0]
 
-    def jobs_at(frequency_mhz: float) -> tuple[Job, ...]:
+    def at_clock(frequency_mhz: float) -> Scenario:
         clock = f"chip.frequency_mhz={frequency_mhz!r}"
-        return scenario_from_document(copy.deepcopy(document), [*overrides, clock], name).jobs
+        return scenario_from_document(copy.deepcopy(document), [*overrides, clock], name)
 
-    return scenario_from_document(copy.deepcopy(document), overrides, name), jobs_at
+    return scenario_from_document(copy.deepcopy(document), overrides, name), at_clock

@@ -105,11 +105,12 @@ def compare(
     from lstmsim.comparison.chips import chips_of
     from lstmsim.comparison.compare import compare as comparing
     from lstmsim.formats.published import deepbench
+    from lstmsim.traffic.served import served
 
-    loaded, jobs_at = load_at_clocks(scenario, overrides)
+    loaded, at_clock = load_at_clocks(scenario, overrides)
     rows = deepbench() if published else ()
     found = chips_of(loaded, chips, base)
-    return comparing(loaded, found, each=each, published=rows, engine=engine, jobs_at=jobs_at)
+    return comparing(loaded, found, each=each, published=rows, engine=engine, at_clock=at_clock, served=served)
 
 
 def plot_comparison(found: Comparison, path: Path | None = None) -> Figure:

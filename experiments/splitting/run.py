@@ -14,11 +14,12 @@ Run `python experiments/run.py splitting`; `--write` refreshes expected.md besid
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
 
 from experiments.serving.study import SIZES, TASKS, Machine, chip, known, task
+from experiments.splitting.loads import EXPLAINED, LOADS, Found, at_load, load_table, load_verdict
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run
 from lstmsim.search.mix import reachable
 from lstmsim.targets.column_npu import Exchange
@@ -40,13 +41,15 @@ BIG_2, QUAD_2 = (replace(each, threads=2) for each in (BIG, QUAD))
 @dataclass(frozen=True)
 class Results:
     """By task: cycles of one request (`alone`) and of `REQUESTS` at once (`batch`) on each machine, joined ones by
-    `joined` and the name. Joined again by exchange; stacks by how they run; the mix by policy."""
+    `joined` and the name. Joined again by exchange; stacks by how they run; the mix by policy; mean latencies by load
+    and policy."""
 
     alone: dict[str, dict[str, int]]
     batch: dict[str, dict[str, int]]
     exchange: dict[str, dict[Exchange, int]]
     stacks: dict[str, dict[str, int]]
     mix: dict[str, Report]
+    loads: Found = field(default_factory=dict)
 
 
 @cache
@@ -146,6 +149,7 @@ def mixed() -> dict[str, Report]:
         "four cores": (chip(QUAD), large + small),
         "always joined": (together, [joined(each) for each in large + small]),
         "joined for the large, split for the small": (together, [joined(each) for each in large] + small),
+        "each decides as it starts": (together, [replace(each, split="auto") for each in large + small]),
     }
     return {name: run(Scenario(machine, tuple(each))).report for name, (machine, each) in jobs.items()}
 
@@ -154,7 +158,10 @@ def results(small: bool = False) -> Results:
     """Everything; `small`: one task, no stacks, no mix."""
     names = TASKS[1:2] if small else TASKS
     stacks = {} if small else {name: stacked(stack(hidden)) for name, hidden in STACKS.items()}
-    return Results(batches(names, 1), batches(names, REQUESTS), exchanges(names), stacks, {} if small else mixed())
+    loads = {} if small else {load: at_load(joined_chip(), load) for load in LOADS}
+    return Results(
+        batches(names, 1), batches(names, REQUESTS), exchanges(names), stacks, {} if small else mixed(), loads
+    )
 
 
 def speedups(found: Results, name: str) -> dict[str, float]:
@@ -272,6 +279,9 @@ def summary(found: Results) -> str:
         )
         lines += ["", "## A mix that changes", "", *textwrap.wrap(text, 120), "", *mix_table(found)]
         lines += ["", *textwrap.wrap(mix_verdict(found), 120)]
+    if found.loads:
+        lines += ["", "## Who decides, at which load", "", *textwrap.wrap(EXPLAINED, 120), ""]
+        lines += [*load_table(found.loads), "", *textwrap.wrap(load_verdict(found.loads), 120)]
     return "\n".join([*lines, ""])
 
 

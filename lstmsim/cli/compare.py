@@ -49,6 +49,9 @@ def command(
     Chips are named like in a scenario. `--set chip....` changes the scenario's own chip only. A chip that cannot run
     the jobs says why. Published figures are printed, never simulated.
 
+    Of jobs that come over time, latencies are compared (mean, p50, p95, p99, with intervals): how long such a run takes
+    is up to the arrivals.
+
     \b
     lstmsim compare scenario.yaml --chip column-npu-16k --chip mine.yaml
     lstmsim compare deepbench.yaml --each --published --chip brainwave-s10 --plot bars.png
@@ -65,16 +68,7 @@ def command(
         raise InputError(Mistake("--csv -", "standard output is taken by --json; expected a file"))
     outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
     check_outputs(outputs, inputs=[scenario])
-    with progress("comparing") as show:
-        from lstmsim.comparison.chips import chips_of
-        from lstmsim.comparison.compare import compare
-        from lstmsim.formats.published import deepbench
-        from lstmsim.loading import load_at_clocks
-
-        loaded, jobs_at = load_at_clocks(scenario, overrides)
-        beside = deepbench() if published else ()
-        machines = chips_of(loaded, chips, base)
-        found = compare(loaded, machines, each=each, published=beside, engine=engine, progress=show, jobs_at=jobs_at)
+    found = _compared(scenario, chips, base, overrides, engine, each=each, published=published)
     _write(found, json_path, csv_path, plot_path)
     if json_path != "-" and csv_path != "-":
         from lstmsim.comparison.result_text import comparison_text
@@ -85,6 +79,36 @@ def command(
     for path in (json_path, csv_path, plot_path, numbers):
         if path not in (None, "-"):
             remark(f"wrote {path}")
+
+
+def _compared(
+    scenario: str,
+    chips: tuple[str, ...],
+    base: str | None,
+    overrides: tuple[str, ...],
+    engine: str,
+    *,
+    each: bool,
+    published: bool,
+) -> Comparison:
+    with progress("comparing") as show:
+        from lstmsim.comparison.chips import chips_of
+        from lstmsim.comparison.compare import compare
+        from lstmsim.formats.published import deepbench
+        from lstmsim.loading import load_at_clocks
+        from lstmsim.traffic.served import served
+
+        loaded, at_clock = load_at_clocks(scenario, overrides)
+        return compare(
+            loaded,
+            chips_of(loaded, chips, base),
+            each=each,
+            published=deepbench() if published else (),
+            engine=engine,
+            progress=show,
+            at_clock=at_clock,
+            served=served,
+        )
 
 
 def _what(found: Comparison) -> str:
@@ -109,7 +133,7 @@ def _check(
 
 
 def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
-    from lstmsim.comparison.result_text import comparison_json, comparison_rows
+    from lstmsim.comparison.result_json import comparison_json, comparison_rows
     from lstmsim.formats.files import whole_file
 
     if plot_path is not None:

@@ -49,7 +49,11 @@ ENGINES = ("fast", "reference")
 @click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
 @click.option("--device", metavar="NAME", help="With --report: does the chip fit that FPGA?")
 @click.option("--serving", "with_serving", is_flag=True, help="Show rates, latencies with intervals, queues.")
-@click.option("--explain", is_flag=True, help="Why not 100 %: the critical path, what would shorten it, a glossary.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Why not 100 %: critical path, slowest requests, what would help; a glossary.",
+)
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
 @click.option("--check-numerics", is_flag=True, help="Execute what was simulated on the models' weights and compare.")
 @click.option(

@@ -8,18 +8,28 @@ from dataclasses import replace
 from itertools import accumulate
 
 from lstmsim import engines, targets
+from lstmsim.comparison.latencies import Latencies, latencies, sooner
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.published import Measurement
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.serving.result import Serving
+from lstmsim.serving.run_requests import collect
 from lstmsim.units import cycles_to_ms
+from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
 __all__ = ["compare"]
 
 Progress = Callable[[int, int], None]
+#: Makes of a run, its program, its report and its trace (None: no job was preempted) what serving was.
+Served = Callable[[Scenario, Program, Report, Trace | None], Serving]
+#: The scenario with its jobs as they come at a clock in MHz.
+AtClock = Callable[[float], Scenario]
 #: A row: its name and its jobs.
 Row = tuple[str, tuple[Job, ...]]
 
@@ -32,7 +42,8 @@ def compare(
     published: Sequence[Measurement] = (),
     engine: str = "fast",
     progress: Progress | None = None,
-    jobs_at: Callable[[float], tuple[Job, ...]] | None = None,
+    at_clock: AtClock | None = None,
+    served: Served | None = None,
 ) -> Comparison:
     """Simulate the scenario's jobs on every chip. The first is the base of the speed-ups; the scenario's own chip takes
     part only if it is among `chips`.
@@ -40,7 +51,10 @@ def compare(
     `each`: not the scenario as a whole, but one job of each distinct model alone, from cycle 0. Of `published` the rows
     with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs that know none
     of the workloads are left out. A chip that cannot run a workload has an entry with the reason; `InputError` if no
-    chip can. `progress` is called with runs done and in all. `jobs_at`: the jobs as they come at another clock in MHz.
+    chip can. `progress` is called with runs done and in all. `at_clock`: the scenario at another clock in MHz.
+
+    Where jobs come over time, entries have latencies as well, which `served` finds (without it
+    no load is known); see `Comparison.by_latency`.
 
     >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
@@ -51,13 +65,18 @@ def compare(
     >>> [entry.cycles for entry in found.entries[0]], round(found.speedup(0, 1), 2)
     ([5371, 2607], 2.06)
     """
-    _refuse_queues_that_end(scenario.jobs)
+    way = "at once" if each else arriving(scenario.jobs)
+    if way == "at once" and not each:
+        _refuse_queues_that_end(scenario.jobs)
     rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
     done, total, entries = 0, len(rows) * len(chips), []
     for _, jobs in rows:
-        found = []
+        found: list[Entry] = []
+        base: Report | None = None
         for chip in chips:
-            found.append(_entry_on(chip, replace(scenario, jobs=jobs), None if each else jobs_at, engine))
+            entry, report = _entry_on(chip, replace(scenario, jobs=jobs), None if each else at_clock, engine, served)
+            base = report if not found else base
+            found.append(_beside(entry, report, base) if len(found) else entry)
             done += 1
             if progress is not None:
                 progress(done, total)
@@ -73,13 +92,22 @@ def compare(
         machines=(*machines, *designs),
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*found, *beside) for found, beside in zip(entries, columns, strict=True)),
+        way=way,
     )
+
+
+def _beside(entry: Entry, report: Report | None, base: Report | None) -> Entry:
+    """An entry with what only one job after the other shows: how many are sooner than on the base."""
+    if entry.latencies is None or report is None or base is None:
+        return entry
+    many = sooner(base.jobs, report.jobs, base.frequency_mhz, report.frequency_mhz)
+    return replace(entry, latencies=replace(entry.latencies, sooner=many))
 
 
 def _refuse_queues_that_end(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if job.may_leave:
-            text = "chips are compared by the same jobs, all of them done: leave queue_limit and patience out"
+            text = "jobs that come at once are compared by the time for all of them: leave queue_limit and patience out"
             raise InputError(Mistake(f"job {job.name}", text))
 
 
@@ -88,7 +116,7 @@ def _models(jobs: Sequence[Job]) -> list[Row]:
     first: dict[Hashable, Job] = {}
     for job in jobs:
         first.setdefault((job.model, job.steps, job.batch, job.cores, job.split, job.frame_interval), job)
-    alone = [replace(job, arrival=0) for job in first.values()]
+    alone = [replace(job, arrival=0, after=None, queue_limit=None, patience=None) for job in first.values()]
     parts = [_name_parts(job) for job in alone]
     names = [each[0] for each in parts]
     for more in range(1, len(parts[0])):
@@ -122,30 +150,44 @@ def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
     return None if pes is None or frequency_mhz is None else 2 * pes * frequency_mhz / 1e6
 
 
-def _entry_on(chip: Chip, scenario: Scenario, jobs_at: Callable[[float], tuple[Job, ...]] | None, engine: str) -> Entry:
-    jobs = scenario.jobs
-    if jobs_at is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
+def _entry_on(
+    chip: Chip, scenario: Scenario, at_clock: AtClock | None, engine: str, served: Served | None
+) -> tuple[Entry, Report | None]:
+    if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
         try:
-            jobs = jobs_at(chip.frequency_mhz)
+            scenario = at_clock(chip.frequency_mhz)
         except InputError as error:
-            return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}")
-    return _simulated(replace(scenario, chip=chip, jobs=jobs), engine)
+            return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}"), None
+    return _simulated(replace(scenario, chip=chip), engine, served)
 
 
-def _simulated(scenario: Scenario, engine: str) -> Entry:
+def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
     """The jobs on the chip, or why it refuses them: lowering asks the chip about every distinct job first."""
     chip = scenario.chip
     remarks = [f"{chip.name}: {text}" for job in scenario.jobs for text in chip.remarks(job)]
     if chip.kind == "column-npu" and any(job.batch > 1 for job in scenario.jobs):
         # the same work: this machine gives the inferences of a batch to its threads
-        scenario = replace(scenario, jobs=_unbatched(scenario.jobs))
+        scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
     try:
         program = targets.lower(chip, scenario.jobs)
     except InputError as error:
-        return Entry(reason="; ".join(map(str, error.mistakes)))
+        return Entry(reason="; ".join(map(str, error.mistakes))), None
     totals = engines.totals(program) if engine == "fast" else totals_of(program, engines.run(program, engine))
-    return replace(_entry(measure(scenario, totals, engine)), remarks=tuple(dict.fromkeys(remarks)))
+    report = measure(scenario, totals, engine)
+    found = _latencies(scenario, program, report, served)
+    return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=found), report
+
+
+def _latencies(scenario: Scenario, program: Program, report: Report, served: Served | None) -> Latencies | None:
+    """Of jobs that come over time."""
+    if arriving(scenario.jobs) == "at once":
+        return None
+    paused = any(job.preempted for job in report.jobs)
+    trace = engines.run(program, report.engine) if paused else None
+    if served is not None:
+        return latencies(served(scenario, program, report, trace), report)
+    return latencies(collect(scenario, program, report, None if trace is None else trace.pauses), report)
 
 
 def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp, fsum, log
 
+from lstmsim.comparison.latencies import Latencies, not_comparable
+from lstmsim.workload.arriving import ARRIVING
+
 __all__ = ["Comparison", "Entry", "Machine", "Workload", "geometric_mean"]
+
+
+#: From this share of a makespan on, that passes before the last job comes, a ratio of makespans says too little
+#: (an assumption; the share is always shown).
+_LATE = 0.5
 
 
 def geometric_mean(values: list[float]) -> float | None:
@@ -47,7 +55,8 @@ class Entry:
     `cycles`: the makespan; `ms`: the same in milliseconds; `mean_latency_ms`, `p99_latency_ms`: of the jobs; `tops`:
     two operations for each multiply-accumulate; `utilization`: useful multiply-accumulates per PE and cycle, 0 to 1.
     `losses`: share of the PE-cycles by name, `useful` among them (they add up to 1). `reason`: why there is no number;
-    `remarks`: what to know about those that there are.
+    `remarks`: what to know about those that there are. `latencies`: of jobs that come over time, without warm-up and
+    with intervals (the two figures above are of all jobs).
 
     >>> Entry(reason="no batching").known, Entry(ms=1.0).known
     (False, True)
@@ -62,6 +71,7 @@ class Entry:
     losses: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
     remarks: tuple[str, ...] = ()
+    latencies: Latencies | None = None
 
     @property
     def known(self) -> bool:
@@ -83,7 +93,8 @@ class Entry:
 class Comparison:
     """Workloads (rows) on machines (columns); the first machine is the base of every speed-up.
 
-    `each`: a row is one model alone, else the one row is the scenario as a whole. `entries[row][column]`.
+    `each`: a row is one model alone, else the one row is the scenario as a whole. `entries[row][column]`. `way`: how
+    the jobs come, a key of `lstmsim.workload.arriving.ARRIVING`.
 
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
     >>> found = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
@@ -97,6 +108,37 @@ class Comparison:
     machines: tuple[Machine, ...]
     workloads: tuple[Workload, ...]
     entries: tuple[tuple[Entry, ...], ...]
+    way: str = next(iter(ARRIVING))
+
+    @property
+    def by_latency(self) -> bool:
+        """Whether latencies are what is compared: where jobs come at times of their own, and the last one so late that
+        on some machine at least half of the makespan is over by then, so that no chip could be twice as fast."""
+        return self.way == "open" and max(self.before_last_arrival, default=0.0) >= _LATE
+
+    @property
+    def before_last_arrival(self) -> list[float]:
+        """Of each machine that ran jobs over time, the share of its makespan that is over when the last one comes."""
+        known = [(each.latencies, each.ms) for row in self.entries for each in row]
+        return [latencies.last_arrival_ms / ms for latencies, ms in known if latencies is not None and ms]
+
+    def latency_ratio(self, row: int, column: int, percentile: int | None = None) -> float | None:
+        """Latency of the base / latency of the machine, the mean or a percentile, in milliseconds; above 1 the machine
+        is faster. None where latencies are not known or `not_comparable`.
+
+        >>> from lstmsim.serving.statistics import Interval
+        >>> pair = [Latencies(9, frozenset(), None, Interval(ms), {}, None, 0.5, "settled", 1.0) for ms in (3.0, 2.0)]
+        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
+        >>> rows = (tuple(Entry(ms=1.2, latencies=each) for each in pair),)
+        >>> found = Comparison("s", "fast", False, machines, (Workload("s", 9, 9),), rows, "open")
+        >>> found.by_latency, found.latency_ratio(0, 1)
+        (True, 1.5)
+        """
+        base, own = self.entries[row][0].latencies, self.entries[row][column].latencies
+        if base is None or own is None or not_comparable(base, own):
+            return None
+        one, two = (each.mean if percentile is None else each.percentiles[percentile] for each in (base, own))
+        return one.value / two.value if two.value else None
 
     def speedup(self, row: int, column: int) -> float | None:
         """Time of the base / time of the machine, in milliseconds; above 1 the machine is faster."""

@@ -1,25 +1,16 @@
-"""A comparison in the forms that people and scripts read: tables for the terminal, JSON, CSV."""
+"""A comparison as tables for the terminal."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from lstmsim.comparison.defeats import defeats
+from lstmsim.comparison.latency_text import latency_figures, latency_notes, latency_verdicts
 from lstmsim.comparison.result import Comparison
 from lstmsim.metrics.tables import table
 
-__all__ = ["COLUMNS", "SCHEMA", "comparison_json", "comparison_rows", "comparison_text"]
-
-SCHEMA = "lstmsim/comparison/1"
-
-#: The columns of the CSV, one row for each workload and machine.
-COLUMNS = (
-    *("workload", "machine", "published", "pes", "frequency_mhz", "cycles", "ms", "mean_latency_ms", "p99_latency_ms"),
-    *("tops", "utilization", "speedup", "speedup_at_equal_pes", "tops_per_1000_pes", "main_loss", "main_loss_share"),
-    *("reason", "source"),
-)
+__all__ = ["comparison_text"]
 
 _WIDTH = 100
 _LONGEST_NAME = 30
@@ -42,7 +33,21 @@ def comparison_text(found: Comparison) -> str:
     parts = [_each(found, notes) if found.each else _whole(found, notes)]
     if len(found.machines) > 1:
         parts.append(_defeats(found))
-    return "\n\n".join([_title(found), *parts, *notes.lines(), *_remarks(found)])
+    return "\n\n".join([_title(found), *_about_latencies(found), *parts, *notes.lines(), *_remarks(found)])
+
+
+def _about_latencies(found: Comparison) -> list[str]:
+    """What to know about latencies of jobs that come over time."""
+    if found.each:
+        return []
+    lines = [_filled(text, "") for text in latency_notes(found)]
+    return ["\n".join(lines)] if lines else []
+
+
+def _filled(text: str, indent: str) -> str:
+    """Lines of at most 100 columns; a percent sign stays with its number, a name whole."""
+    kept = text.replace(" %", "\xa0%")
+    return textwrap.fill(kept, _WIDTH, subsequent_indent=indent, break_on_hyphens=False).replace("\xa0", " ")
 
 
 def _remarks(found: Comparison) -> list[str]:
@@ -88,7 +93,7 @@ def _title(found: Comparison) -> str:
     jobs = sum(each.jobs for each in found.workloads)
     what = f"{len(found.workloads)} models, each alone" if found.each else f"{jobs} job{'s' * (jobs > 1)}"
     lines = [f"COMPARISON of {found.scenario}: {what}, engine {found.engine}"]
-    if len(found.machines) > 1:
+    if len(found.machines) > 1 and not found.by_latency:
         base = found.machines[0].name
         text = (
             f"Speed-up: milliseconds of {base} / milliseconds of the machine. At equal PEs: that times the PEs of "
@@ -136,6 +141,9 @@ def _each(found: Comparison, notes: _Notes) -> str:
 
 def _defeats(found: Comparison) -> str:
     """On which workloads the base is slower, and why."""
+    if found.by_latency:
+        lines = [f"WHERE {_name(found.machines[0].name)} TAKES LONGER (mean latency)"]
+        return "\n".join([*lines, *(_filled(text, "  ") for text in latency_verdicts(found))])
     lines = [f"WHERE {_name(found.machines[0].name)} TAKES LONGER (makespan)"]
     for column, machine in enumerate(found.machines[1:], start=1):
         lost = defeats(found, column)
@@ -160,7 +168,7 @@ def _figures(found: Comparison) -> dict[str, Cell]:
 
         return cell
 
-    return {
+    shown: dict[str, Cell] = {
         "cycles": lambda row, column: _whole_or_none(found.entries[row][column].cycles),
         "ms": of("ms"),
         "mean latency ms": of("mean_latency_ms"),
@@ -172,6 +180,16 @@ def _figures(found: Comparison) -> dict[str, Cell]:
         "TOPS per 1000 PEs": lambda row, column: _short_number(found.tops_per_1000_pes(row, column)),
         "most lost to": lambda row, column: _loss(found, row, column),
     }
+    latencies = {} if found.each else latency_figures(found)
+    if latencies:
+        for name in ("mean latency ms", "p99 latency ms"):
+            del shown[name]
+        # what jobs over time are about comes first
+        shown = {**latencies, **shown}
+    if found.by_latency:
+        shown["ratio of makespans"] = shown.pop("speed-up")
+        del shown["speed-up at equal PEs"]
+    return shown
 
 
 def _loss(found: Comparison, row: int, column: int) -> str | None:
@@ -220,74 +238,3 @@ def _blocks(found: Comparison, names: Sequence[str], columns: Mapping[int, Seque
 def _name(text: str) -> str:
     printable = "".join(letter if letter.isprintable() else "?" for letter in text)
     return printable if len(printable) <= _LONGEST_NAME else printable[: _LONGEST_NAME - 3] + "..."
-
-
-def comparison_json(found: Comparison) -> dict[str, Any]:
-    """The comparison as plain data of schema `lstmsim/comparison/1`, ready for `json.dumps`; shares are 0 to 1."""
-    machines = [
-        {
-            "name": each.name,
-            "published": each.published,
-            "pes": each.pes,
-            "frequency_mhz": each.frequency_mhz,
-            "peak_tops": each.peak_tops,
-            "source": each.source,
-            "mean_speedup": found.mean_speedup(column),
-        }
-        for column, each in enumerate(found.machines)
-    ]
-    workloads = [
-        {
-            "name": each.name,
-            "jobs": each.jobs,
-            "macs": each.macs,
-            "entries": [_entry_json(found, row, column) for column in range(len(found.machines))],
-        }
-        for row, each in enumerate(found.workloads)
-    ]
-    return {
-        "schema": SCHEMA,
-        "scenario": found.scenario,
-        "engine": found.engine,
-        "each": found.each,
-        "base": found.machines[0].name,
-        "machines": machines,
-        "workloads": workloads,
-    }
-
-
-def _entry_json(found: Comparison, row: int, column: int) -> dict[str, Any]:
-    entry = found.entries[row][column]
-    return {
-        "machine": found.machines[column].name,
-        "cycles": entry.cycles,
-        "ms": entry.ms,
-        "mean_latency_ms": entry.mean_latency_ms,
-        "p99_latency_ms": entry.p99_latency_ms,
-        "tops": entry.tops,
-        "utilization": entry.utilization,
-        "speedup": found.speedup(row, column),
-        "speedup_at_equal_pes": found.speedup_at_equal_pes(row, column),
-        "tops_per_1000_pes": found.tops_per_1000_pes(row, column),
-        "losses": dict(entry.losses),
-        "main_loss": entry.main_loss,
-        "reason": entry.reason,
-    }
-
-
-def comparison_rows(found: Comparison) -> Iterator[list[Any]]:
-    """The table of the CSV: its `COLUMNS`, then a row for each workload and machine; unknown figures are None."""
-    yield list(COLUMNS)
-    for row, workload in enumerate(found.workloads):
-        for column, machine in enumerate(found.machines):
-            numbers = _entry_json(found, row, column)
-            loss = numbers["main_loss"]
-            extra = {
-                "workload": workload.name,
-                "published": int(machine.published),
-                "pes": machine.pes,
-                "frequency_mhz": machine.frequency_mhz,
-                "main_loss_share": None if loss is None else numbers["losses"][loss],
-                "source": machine.source,
-            }
-            yield [(numbers | extra)[name] for name in COLUMNS]

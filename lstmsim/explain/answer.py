@@ -39,7 +39,9 @@ def answer(found: Explanation) -> list[str]:
     if found.handovers:
         times = "once" if found.handovers == 1 else f"{found.handovers:,} times"
         sentences.append(f"On its way the chain waits {times} for a job to end, so that the next one gets its thread.")
-    return [*sentences, *_advice(found)]
+    late = max(_groups(found).items(), key=lambda each: each[1])[0] == "arrival"
+    # of a run that waits for its requests, the latencies say what helps
+    return sentences if late and found.slowest is not None else [*sentences, *_advice(found)]
 
 
 def _groups(found: Explanation) -> dict[str, int]:
@@ -65,6 +67,8 @@ def _share(part: int, found: Explanation) -> str:
 def _main(found: Explanation) -> str:
     groups = _groups(found)
     name = max(groups, key=lambda each: groups[each])
+    if name == "arrival":
+        return _late(groups[name], found)
     cycles, total = groups[name], found.makespan_cycles
     if name == "latency" and found.legs:
         leg = max(found.legs, key=_latency)
@@ -81,11 +85,23 @@ def _main(found: Explanation) -> str:
         "switch": f"{start} thread switches.",
         "input": f"{start} over before the frame of input has come that the end depends on: the chip is faster than "
         "its frames.",
-        "arrival": f"{start} over before the job has come that the end depends on.",
     }
     return texts.get(
         name, f"{start} work of the {name}: that is the unit that the chain goes through most, not the {found.array}."
     )
+
+
+def _late(arrival: int, found: Explanation) -> str:
+    """Of a run that is mostly over when the last job comes, the makespan says nothing."""
+    start = f"{_share(arrival, found)} of the makespan is over before the job has come that the end depends on"
+    rest = found.makespan_cycles - arrival
+    text = f"{start}, at cycle {arrival:,}: nothing on the chip shortens that"
+    groups = {name: cycles for name, cycles in _groups(found).items() if name != "arrival"}
+    name = max(groups, key=lambda each: groups[each])
+    what = {"array": f"the {found.array}'s own work", "latency": "latency of pipelines"}
+    what |= {"switch": "thread switches", "input": "waits for frames"}
+    most = f"most of them ({groups[name]:,}) are {what.get(name, f'work of the {name}')}"
+    return f"{text}. What counts are the {rest:,} cycles after it; {most}."
 
 
 def _latency(leg: Leg) -> int:

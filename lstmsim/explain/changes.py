@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from lstmsim.errors import InputError
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.row_npu import Dispatch, RowCore, RowNpu
+from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Chip, Job
 
 __all__ = ["Change", "changes"]
@@ -33,7 +34,7 @@ def changes(chip: Chip, jobs: Sequence[Job]) -> list[Change]:
     """
     if isinstance(chip, ColumnNpu):
         own = [_on_column(chip, jobs, name, change) for name, change in _COLUMN.items() if _useful(chip, name)]
-        return [*_around_cores(chip, jobs), *own]
+        return [*_for_requests(chip, jobs), *_around_cores(chip, jobs), *own]
     if isinstance(chip, RowNpu):
         return _on_row(chip, jobs)
     return []
@@ -61,6 +62,21 @@ _COLUMN: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
     "npe and ep doubled": lambda core: {"npe": 2 * core.npe, "ep": 2 * core.ep},
     "switches for free": lambda core: {"switch_cycles": 0},
 }
+
+
+def _for_requests(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
+    """What changes in who goes first, of requests that come over time."""
+    if arriving(jobs) == "at once":
+        return []
+    found, jobs = [], tuple(jobs)
+    cores = tuple(replace(core, thread_policy="fine") if core.threads > 1 else core for core in chip.cores)
+    if cores != chip.cores:
+        change = replace(chip, cores=cores)
+        found.append(Change("fine-grained threads", "thread_policy coarse -> fine", change, jobs))
+    if {job.dispatch for job in jobs} == {"fcfs"} and len({job.macs for job in jobs}) > 1:
+        shortest = tuple(replace(job, dispatch="sjf") for job in jobs)
+        found.append(Change("shortest job first", "dispatch fcfs -> sjf", chip, shortest))
+    return found
 
 
 def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:

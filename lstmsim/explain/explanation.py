@@ -9,6 +9,7 @@ import numpy as np
 
 from lstmsim.explain.critical_path import critical_path
 from lstmsim.explain.shares import Leg, PathTable, Share, Step
+from lstmsim.explain.slowest import Slowest, slowest
 from lstmsim.explain.trace_index import TraceIndex
 from lstmsim.explain.what_if import WhatIf, what_if
 from lstmsim.program.program import Program
@@ -30,7 +31,8 @@ class Explanation:
     `array`: the name of the unit whose cycles the report names; `array_cycles`: cycles in which one issued, on the path
     or beside it; `array_useful`: the share of its multipliers that were useful then. `handovers`: how often the path
     goes from a job to the one that got its thread. `heart`: some steps of the path where it takes the way off the array
-    that costs most, or else in the middle. `jobs`: their names, which `Step.task` numbers.
+    that costs most, or else in the middle. `jobs`: their names, which `Step.task` numbers. `slowest`: what
+    held the slowest requests up, None where all come in one cycle.
     """
 
     scenario: str
@@ -50,6 +52,7 @@ class Explanation:
     path_steps: int
     handovers: int
     what_if: WhatIf
+    slowest: Slowest | None = None
 
 
 def explain(
@@ -82,6 +85,7 @@ def explain(
     work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=True) if was)
     peak = makespan * sum(core.npe for core in scenario.chip.array_cores)
     busy = _busy(program, trace, index)
+    slow = slowest(scenario.jobs, program, trace)
     issued = sum(core.npe * cycles for core, cycles in zip(scenario.chip.array_cores, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
@@ -100,7 +104,8 @@ def explain(
         path=tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
         path_steps=len(first),
         handovers=path.handovers,
-        what_if=what_if(scenario, makespan, len(trace.issues), progress, work),
+        what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
+        slowest=slow,
     )
 
 

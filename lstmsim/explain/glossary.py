@@ -33,6 +33,8 @@ GLOSSARY: Mapping[str, str] = {
     "weights": "nothing can issue, because a row block's weights are still being streamed from the memory",
     "drain": "everything has issued, and the last results are on their way",
     "idle": "no job is on the core",
+    "queue": "jobs that have come and have no thread yet",
+    "paused": "a job has given up its thread to a more urgent one and waits to go on",
     "thread": "a context of a core: holds one job's vectors, states and accumulators; threads take turns on the array",
     "turn": "the time in which a unit works for one thread while the others that could go on wait",
     "tile": "vp rows by ep columns of a matrix, multiplied in one cycle",

@@ -10,6 +10,8 @@ from lstmsim.explain.answer import answer
 from lstmsim.explain.explanation import Explanation
 from lstmsim.explain.glossary import words_in
 from lstmsim.explain.shares import LEGS, Share, Step
+from lstmsim.explain.slowest_answer import slowest_answer
+from lstmsim.explain.slowest_text import heading, latencies_what_if, slowest_json, slowest_tables
 from lstmsim.explain.what_if import Alternative, WhatIf
 from lstmsim.metrics.tables import table
 
@@ -46,11 +48,21 @@ def explain_text(found: Explanation, report: str = "") -> str:
 
     `report`: the text that stands above it, whose words the glossary has too.
     """
-    parts = ["\n".join(["WHY NOT 100 %", *(_fill(each, "") for each in answer(found))])]
+    parts = _slowest(found)
+    parts.append("\n".join(["WHY NOT 100 %", *(_fill(each, "") for each in answer(found))]))
     parts += [_shares(found), _legs(found), _heart(found), _what_if(found.what_if, found.utilization)]
     text = "\n\n".join(part for part in parts if part)
     words = glossary(f"{report}\n{text}")
     return f"{text}\n\n{words}" if words else text
+
+
+def _slowest(found: Explanation) -> list[str]:
+    """What held the slowest requests up; it comes first, for requests over time are about latencies."""
+    if found.slowest is None:
+        return []
+    sentences = [_fill(each, "") for each in slowest_answer(found.slowest, found.what_if)]
+    parts = ["\n".join([heading(found.slowest), *sentences]), "\n".join(slowest_tables(found.slowest))]
+    return [*parts, "\n".join(latencies_what_if(found.slowest, found.what_if))]
 
 
 def _fill(text: str, indent: str = "  ") -> str:
@@ -209,6 +221,7 @@ def explain_json(found: Explanation, report: str = "") -> dict[str, Any]:
         "array_cycles": found.array_cycles,
         "array_useful": found.array_useful,
         "answer": answer(found),
+        "slowest": None if found.slowest is None else slowest_json(found.slowest, found.what_if),
         "shares": [
             {"name": each.name, "kind": each.kind, "unit": each.unit} | shared(each.cycles) for each in found.shares
         ],

@@ -7,11 +7,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.arrival_file import read_arrivals
-from lstmsim.formats.document import DataPath, Document
-from lstmsim.formats.model_entries import file_path
+from lstmsim.formats.document import Document
+from lstmsim.formats.job_traces import Traces
 from lstmsim.formats.schema import JobEntry
-from lstmsim.formats.schema_arrivals import ArrivalEntry, arrival_mistakes, describe
+from lstmsim.formats.schema_arrivals import ArrivalEntry, TraceEntry, arrival_mistakes, describe
 from lstmsim.formats.schema_types import MAX_CYCLES
 from lstmsim.serving.arrivals import Stream, arrivals, exact
 from lstmsim.serving.closed_loop import Clients, ClosedLoop
@@ -28,12 +27,17 @@ Coming = tuple[int, int | None, int | None]
 class JobArrivals:
     """The arrivals of a document's jobs at one clock; each file of arrivals is read once.
 
-    With `frequency_mhz` None, of a scenario that has other mistakes, only keys are checked.
+    `whole`: the file of arrivals of the whole scenario. With `frequency_mhz` None, of a scenario that has other
+    mistakes, only keys are checked.
     """
 
-    def __init__(self, document: Document, frequency_mhz: float | None) -> None:
+    def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
         self.document, self.frequency_mhz = document, frequency_mhz
-        self._files: dict[str, Sequence[int] | InputError] = {}
+        self.traces = Traces(document, frequency_mhz, whole)
+
+    def prepare(self, entries: Sequence[JobEntry | None], names: Sequence[str]) -> None:
+        """All entries (None: one that is wrong) and their names, before anything is asked about one of them."""
+        self.traces.prepare(entries, names)
 
     def check(self, index: int, entry: JobEntry) -> int:
         """How many jobs entry number `index` stands for: `count`, or all rows of a file where that is left out.
@@ -41,22 +45,21 @@ class JobArrivals:
         What is wrong with its process is noted in the document.
         """
         process = entry.arrival
-        if not isinstance(process, ArrivalEntry):
-            return entry.count
-        mistakes = arrival_mistakes(process)
-        for key, text in mistakes:
-            self.document.blame(("jobs", index, "arrival", key), text)
-        if mistakes or self.frequency_mhz is None:
-            return entry.count
-        if process.kind == "stream" and exact(process.frame_ms) * exact(self.frequency_mhz) * 1000 < 1:
-            text = f"is shorter than a cycle, which takes {0.001 / self.frequency_mhz:g} ms on this chip"
-            self.document.blame(("jobs", index, "arrival", "frame_ms"), f"{text}: no frame could be in time")
-        if process.kind == "file":
-            try:
-                return len(self._rows(index, entry, process))
-            except InputError as error:
-                self.document.mistakes.extend(error.mistakes)
-        return entry.count
+        if isinstance(process, ArrivalEntry):
+            mistakes = arrival_mistakes(process)
+            for key, text in mistakes:
+                self.document.blame(("jobs", index, "arrival", key), text)
+            if mistakes or self.frequency_mhz is None:
+                return entry.count
+            if process.kind == "stream" and exact(process.frame_ms) * exact(self.frequency_mhz) * 1000 < 1:
+                text = f"is shorter than a cycle, which takes {0.001 / self.frequency_mhz:g} ms on this chip"
+                self.document.blame(("jobs", index, "arrival", "frame_ms"), f"{text}: no frame could be in time")
+        try:
+            rows = self.traces.rows(index, entry)
+        except InputError as error:
+            self.document.mistakes.extend(error.mistakes)
+            rows = None
+        return entry.count if rows is None else len(rows.numbers)
 
     def coming(self, index: int, entry: JobEntry, name: str, occurrence: int, first: int) -> list[Coming]:
         """How each of the jobs of entry number `index` comes; `first` is the position of its first job among all.
@@ -71,13 +74,14 @@ class JobArrivals:
         >>> JobArrivals(document_of({"jobs": [data]}), frequency_mhz=1).coming(0, entry, "a", 0, 0)
         [(0, None, 500), (500, None, 500), (1000, None, 500)]
         """
-        process = entry.arrival
-        if not isinstance(process, ArrivalEntry):
+        process, rows = entry.arrival, self.traces.rows(index, entry)
+        if rows is None and not isinstance(process, ArrivalEntry):
             each = process if isinstance(process, list) else [process] * entry.count
             return [(cycle, None, None) for cycle in each]
-        if process.kind == "file":
-            drawn: Iterator[Coming] = ((cycle, None, None) for cycle in self._rows(index, entry, process))
+        if rows is not None:
+            drawn: Iterator[Coming] = ((cycle, None, None) for cycle in rows.cycles)
         else:
+            assert isinstance(process, ArrivalEntry)
             drawn = self._drawn(entry.count, process, (process.seed, name, occurrence), first)
         found: list[Coming] = []
         place = self.document.place(("jobs", index, "arrival"))
@@ -91,18 +95,30 @@ class JobArrivals:
             raise InputError([Mistake(place, each.sentence) for each in error.mistakes]) from None
         return found
 
+    def goes_on(self, index: int, entry: JobEntry) -> bool:
+        """Whether its arrivals go on as long as one likes."""
+        return isinstance(entry.arrival, ArrivalEntry) and self.traces.comes_from(index, entry) is None
+
+    def tenants(self, index: int, entry: JobEntry, name: str) -> list[str] | None:
+        """Whose requests the entry's are, where its file says that: each the tenant `name/word`, `name` being the
+        entry's."""
+        rows = self.traces.rows(index, entry)
+        words = None if rows is None else rows.tenants
+        return None if words is None else [f"{name}/{word}" for word in words]
+
     def one_by_one(
         self, index: int, entry: JobEntry, key: tuple[str, int], count: int
     ) -> Iterator[tuple[int, int | None]]:
         """Arrivals of entry number `index` and the latency that each should not exceed (or None), the first `count` at
-        most, one at a time; its process goes on as long as that, whatever the entry's own `count`. `key`: its name and
-        how many entries before have that name. `InputError` for clients, who wait for answers."""
-        process, place = entry.arrival, self.document.place(("jobs", index, "arrival"))
+        most, one at a time, in the entry's order; its process goes on as long as that, whatever its own `count`. `key`:
+        its name and how many entries before have that name. `InputError` for clients, who wait for answers."""
+        process, rows = entry.arrival, self.traces.rows(index, entry)
+        place = self.document.place(("jobs", index, "arrival"))
+        if rows is not None:
+            return ((cycle, None) for cycle in rows.cycles[:count])
         if not isinstance(process, ArrivalEntry):
-            each = sorted(process) if isinstance(process, list) else [process] * entry.count
+            each = process if isinstance(process, list) else [process] * entry.count
             return ((cycle, None) for cycle in each[:count])
-        if process.kind == "file":
-            return ((cycle, None) for cycle in self._rows(index, entry, process)[:count])
         if process.kind == "closed":
             text = "clients wait for their answers, which a stream of requests does not know: use simulate --serving"
             raise InputError(Mistake(place, text))
@@ -111,34 +127,17 @@ class JobArrivals:
 
     def offer(self, index: int, entry: JobEntry) -> Offer:
         """At which rate the jobs of entry number `index` come in the long run, as far as that can be said."""
-        process, clock = entry.arrival, self.frequency_mhz or 0
-        if not isinstance(process, ArrivalEntry):
-            return estimated_offer(sorted(process), clock) if isinstance(process, list) else Offer()
-        if process.kind == "file":
-            return estimated_offer(self._rows(index, entry, process), clock)
-        return offer_of(describe(process), clock)
-
-    def _rows(self, index: int, entry: JobEntry, process: ArrivalEntry) -> Sequence[int]:
-        """The arrivals of a file that the entry takes; `InputError` for a file that is wrong or lacks some."""
-        place: DataPath = ("jobs", index, "arrival", "path")
-        path = file_path(self.document, place, process.path)
-        if path not in self._files:
-            try:
-                self._files[path] = read_arrivals(path, self.frequency_mhz or 0).cycles
-            except InputError as error:
-                self._files[path] = error
-        found = self._files[path]
-        named = self.document.place(place)
-        if isinstance(found, InputError):
-            # What concerns a file as a whole is said where it is named, for there it can be mended.
-            said = [Mistake(named, str(each)) if each.place == path else each for each in found.mistakes]
-            raise InputError(said)
-        if "count" not in entry.model_fields_set:
-            return found
-        if len(found) < entry.count:
-            text = f"the file has {len(found):,} arrivals, there are {entry.count:,} jobs (count)"
-            raise InputError(Mistake(named, text))
-        return found[: entry.count]
+        process, clock, rows = entry.arrival, self.frequency_mhz or 0, self.traces.rows(index, entry)
+        if rows is not None:
+            found, count = estimated_offer(rows.cycles, clock), len(rows.numbers)
+        elif isinstance(process, ArrivalEntry):
+            found, count = offer_of(describe(process), clock), entry.count
+        else:
+            found, count = (
+                estimated_offer(sorted(process), clock) if isinstance(process, list) else Offer(),
+                entry.count,
+            )
+        return found if found.is_process else replace(found, once=count)
 
     def _drawn(self, count: int, process: ArrivalEntry, key: StreamKey, first: int) -> Iterator[Coming]:
         description, clock = describe(process), self.frequency_mhz or 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
+from itertools import islice
+from typing import Any
 
 from lstmsim import targets
 from lstmsim.formats.catalog import input_files
@@ -13,6 +15,8 @@ from lstmsim.formats.chip_entries import AnyCore, Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.job_arrivals import Coming, JobArrivals
 from lstmsim.formats.job_cores import check_cores, named_cores, runnable_cores
+from lstmsim.formats.job_names import tenant_names, unique_names
+from lstmsim.formats.job_steps import JobSteps
 from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
 from lstmsim.formats.schema import JobEntry, ScenarioFile
 from lstmsim.formats.schema_types import MAX_JOBS
@@ -25,15 +29,7 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer
 from lstmsim.workload.scenario import Job
 
-__all__ = [
-    "MAX_STEP_OPERATIONS",
-    "build_jobs",
-    "check_jobs",
-    "job_templates",
-    "tenant_names",
-    "tenant_offers",
-    "unique_names",
-]
+__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "entry_keys", "job_templates", "tenant_offers"]
 
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
@@ -45,6 +41,7 @@ def check_jobs(
     cores: Cores,
     cells: Mapping[str, Cell | None],
     arrivals: JobArrivals,
+    steps: JobSteps,
     *,
     single: bool = False,
 ) -> list[Model | None]:
@@ -53,38 +50,65 @@ def check_jobs(
     `cells` are those of the scenario. `single`: each entry counts as one job, however many it stands for.
     """
     jobs = document.data.get("jobs")
-    models: list[Model | None] = []
+    jobs = jobs if isinstance(jobs, list) else []
+    models = [_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)]
+    wrong_of = [wrong_keys(("jobs", index), wrong) for index in range(len(jobs))]
+    entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
+    names = [_name(*each) for each in zip(entries, models, strict=True)]
+    arrivals.prepare([None if model is None else entry for entry, model in zip(entries, models, strict=True)], names)
     refusals: dict[tuple[AnyCore, Model], str | None] = {}
     total_jobs = total = 0
-    for index, data in enumerate(jobs if isinstance(jobs, list) else []):
+    for index, (data, entry, model, key) in enumerate(zip(jobs, entries, models, entry_keys(names), strict=True)):
         path: DataPath = ("jobs", index)
-        has_model = isinstance(data, dict) and "model" in data
-        model = read_model(document, (*path, "model"), wrong, cells) if has_model else None
-        models.append(model)
-        keys = wrong_keys(path, wrong)
-        entry = usable(JobEntry, data, keys, {"model": STAND_IN})
         if entry is None:
             continue
-        _check_entry(document, path, entry, cores, keys)
-        count = arrivals.check(index, entry)
-        count = 1 if single else count
+        _check_entry(document, path, entry, cores, wrong_of[index])
+        all_jobs = arrivals.check(index, entry)
+        count = 1 if single else all_jobs
         total_jobs += count
         if total_jobs - count <= MAX_JOBS < total_jobs:
-            key = "count" if "count" in data else "arrival"
-            document.blame((*path, key), f"more than {MAX_JOBS} jobs in all")
-        steps = _steps(document, path, entry, keys)
+            document.blame((*path, "count" if "count" in data else "arrival"), f"more than {MAX_JOBS} jobs in all")
+        most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs)
         runnable = [] if model is None else runnable_cores(document, path, entry, model, cores, refusals)
         if model is None or not runnable:
             continue
         step, held = _per_step(entry, model, cores, runnable)
-        before, total = total, total + step * steps * count
-        if step * steps > MAX_JOB_OPERATIONS:
-            text = f"takes up to {step * steps:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
-            key = "steps" if "steps" in data else "model"
-            document.blame((*path, key), f"{text}; fewer steps show the same rhythm")
+        if step * most > MAX_JOB_OPERATIONS:
+            text = f"takes up to {step * most:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
+            where = "steps" if "steps" in data else "model"
+            document.blame((*path, where), f"{text}; fewer steps show the same rhythm")
             continue
+        before, total = total, total + step * most * count
+        if total > MAX_OPERATIONS >= before and steps.known(index) and not single:
+            total = before + step * steps.total(index, entry, key, count)
         _check_size(document, path, model, held, before, total)
     return models
+
+
+def _model(
+    document: Document, wrong: list[DataPath], cells: Mapping[str, Cell | None], index: int, data: Any
+) -> Model | None:
+    has_model = isinstance(data, dict) and "model" in data
+    return read_model(document, ("jobs", index, "model"), wrong, cells) if has_model else None
+
+
+def _name(entry: JobEntry | None, model: Model | None) -> str:
+    """What an entry's jobs are called; nothing where that cannot be told."""
+    return (entry and entry.name) or (model and model.name) or ""
+
+
+def entry_keys(names: list[str]) -> list[tuple[str, int]]:
+    """The name of each entry and how many before it have that name: what its random numbers belong to.
+
+    >>> entry_keys(["a", "b", "a"])
+    [('a', 0), ('b', 0), ('a', 1)]
+    """
+    named = Counter[str]()
+    found = []
+    for name in names:
+        found.append((name, named[name]))
+        named[name] += 1
+    return found
 
 
 def _per_step(entry: JobEntry, model: Model, cores: Cores, runnable: list[AnyCore]) -> tuple[int, int]:
@@ -109,14 +133,18 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
     check_cores(document, path, entry, cores)
 
 
-def _steps(document: Document, path: DataPath, entry: JobEntry, keys: set[str | int]) -> int:
-    if entry.steps is not None:
-        return entry.steps
+def _check_steps(
+    document: Document, index: int, entry: JobEntry, keys: set[str | int], steps: JobSteps, count: int
+) -> int:
+    """The most steps that a job of the entry may have, 1 where there is no telling."""
+    path: DataPath = ("jobs", index)
     model = document.at(path).get("model")
     own = model.get("steps") if isinstance(model, dict) else None
-    if own is None and "steps" not in keys and isinstance(model, dict):
+    found = steps.check(index, entry, count, own if isinstance(own, int) else None)
+    missing = entry.steps is None and found is None and own is None and "steps" not in keys
+    if missing and isinstance(model, dict) and not steps.arrivals.traces.unread(index, entry):
         document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
-    return own if isinstance(own, int) else 1
+    return 1 if found is None else steps.possible(index)[-1]
 
 
 def _check_size(document: Document, path: DataPath, model: Model, step: int, before: int, total: int) -> None:
@@ -134,32 +162,45 @@ def _check_size(document: Document, path: DataPath, model: Model, step: int, bef
         document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
 
 
-def build_jobs(document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals) -> tuple[Job, ...]:
+def build_jobs(
+    document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals, steps: JobSteps
+) -> tuple[Job, ...]:
     """The jobs of a file without mistakes, `count` expanded in place, with unique names; `InputError` for arrivals that
     are too late."""
     templates = job_templates(document, order, models)
     names = [each.name for each in templates]
-    coming = _coming(order.jobs, names, arrivals)
+    keys = entry_keys(names)
+    coming: list[list[Coming]] = []
+    first = 0
+    for index, (entry, key) in enumerate(zip(order.jobs, keys, strict=True)):
+        coming.append(arrivals.coming(index, entry, *key, first))
+        first += len(coming[-1])
     unique = iter(unique_names([name for name, each_of in zip(names, coming, strict=True) for _ in each_of]))
-    return tuple(
-        replace(
-            template,
-            name=next(unique),
-            arrival=arrival,
-            after=after,
-            deadline=due if template.deadline is None else template.deadline,
-        )
-        for template, each_of in zip(templates, coming, strict=True)
-        for arrival, after, due in each_of
-    )
+    jobs: list[Job] = []
+    for index, (entry, template, each_of) in enumerate(zip(order.jobs, templates, coming, strict=True)):
+        numbers = islice(steps.of_jobs(index, entry, keys[index]), len(each_of))
+        tenants = arrivals.tenants(index, entry, template.tenant) or [template.tenant] * len(each_of)
+        jobs += [
+            replace(
+                template,
+                name=next(unique),
+                steps=number,
+                arrival=arrival,
+                after=after,
+                deadline=due if template.deadline is None else template.deadline,
+                tenant=tenant,
+            )
+            for (arrival, after, due), number, tenant in zip(each_of, numbers, tenants, strict=True)
+        ]
+    return tuple(jobs)
 
 
 def job_templates(document: Document, order: ScenarioFile, models: list[Model]) -> tuple[Job, ...]:
-    """One job for each entry of a file without mistakes, as it would come at cycle 0; names may be equal."""
+    """One job for each entry of a file without mistakes, as it would come at cycle 0, of a single step; names may be
+    equal."""
     jobs: list[Job] = []
     tenants = tenant_names([entry.name or model.name for entry, model in zip(order.jobs, models, strict=True)])
     for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
-        steps = entry.steps or entry.model.steps or 1
         inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
         came_along = input_files().get(entry.inputs or "")
         if came_along is not None and not os.path.lexists(inputs):
@@ -167,7 +208,7 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
         job = Job(
             entry.name or model.name,
             model,
-            steps,
+            steps=1,
             frame_interval=entry.frame_interval,
             cores=named_cores(entry),
             split=entry.split or "",
@@ -186,64 +227,13 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
     return tuple(jobs)
 
 
-def tenant_offers(order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals) -> dict[str, Offer]:
-    """At which rate the jobs of each tenant come in the long run; `jobs`: the templates, one for each entry."""
-    return {
-        job.tenant: arrivals.offer(index, entry)
-        for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True))
-    }
-
-
-def _coming(entries: list[JobEntry], names: list[str], arrivals: JobArrivals) -> list[list[Coming]]:
-    found: list[list[Coming]] = []
-    named: Counter[str] = Counter()
-    first = 0
-    for index, (entry, name) in enumerate(zip(entries, names, strict=True)):
-        found.append(arrivals.coming(index, entry, name, named[name], first))
-        named[name] += 1
-        first += len(found[-1])
+def tenant_offers(
+    order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals, steps: JobSteps
+) -> dict[str, Offer]:
+    """At which rate the jobs of each entry come in the long run, under its own name and those of its tenants; `jobs`:
+    the templates, one for each entry."""
+    found: dict[str, Offer] = {}
+    for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
+        offer = replace(arrivals.offer(index, entry), entry=job.tenant, lengths=steps.shares(index))
+        found |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
     return found
-
-
-def tenant_names(names: list[str]) -> list[str]:
-    """The names of entries as tenants: those that occur more than once get a number each.
-
-    >>> tenant_names(["a", "b", "a"])
-    ['a #1', 'b', 'a #2']
-    """
-    times, place = Counter(names), Counter[str]()
-    unique = []
-    for name in names:
-        place[name] += 1
-        unique.append(f"{name} #{place[name]}" if times[name] > 1 else name)
-    return unique
-
-
-def unique_names(names: list[str]) -> list[str]:
-    """Names that occur more than once get a letter each; letters, because trace viewers ignore digits in colours.
-
-    >>> unique_names(["a", "b", "a", "a-a"])
-    ['a-b', 'b', 'a-c', 'a-a']
-    """
-    times: Mapping[str, int] = Counter(names)
-    taken = set(names)
-    letters: dict[str, Iterator[str]] = {}
-    unique = []
-    for name in names:
-        if times[name] > 1:
-            suffixes = letters.setdefault(name, _letters())
-            name = next(full for suffix in suffixes if (full := f"{name}-{suffix}") not in taken)
-            taken.add(name)
-        unique.append(name)
-    return unique
-
-
-def _letters() -> Iterator[str]:
-    number = 0
-    while True:
-        word, rest = "", number
-        while rest >= 0:
-            word = chr(ord("a") + rest % 26) + word
-            rest = rest // 26 - 1
-        yield word
-        number += 1

@@ -17,7 +17,7 @@ LABEL = "--set "
 Expand = Callable[[DataPath], bool]
 #: Mappings that a file may leave out and an override may still reach into, by the first words of their place.
 _OPTIONAL_MAPPINGS = {
-    (): ("precision",),
+    (): ("precision", "arrivals"),
     ("chip",): ("sources", "memory", "exchange"),
     ("chip", "cores"): ("latency", "by_cell"),
 }

@@ -22,6 +22,7 @@ from lstmsim.formats.chip_entries import Cores, build_chip, read_cores, usable, 
 from lstmsim.formats.document import DataPath, Document, document_of
 from lstmsim.formats.job_arrivals import JobArrivals
 from lstmsim.formats.job_entries import build_jobs, check_jobs, job_templates, tenant_offers
+from lstmsim.formats.job_steps import JobSteps
 from lstmsim.formats.model_entries import read_model
 from lstmsim.formats.overrides import apply_overrides
 from lstmsim.formats.schema import ModelFile, PrecisionEntry, ScenarioFile, scenario_entry
@@ -134,19 +135,22 @@ def _file_document(path: str) -> Document:
 
 
 class Checked(NamedTuple):
-    """A scenario document without mistakes: its entries, its chip, a model for each job entry, when jobs come."""
+    """A scenario document without mistakes: its entries, its chip, a model for each job entry, when jobs come, how many
+    steps they have."""
 
     order: ScenarioFile
     chip: ColumnNpu | RowNpu
     models: list[Model]
     arrivals: JobArrivals
+    steps: JobSteps
     precision: Precision
 
 
 def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:
     found = checked_scenario(document, overrides)
-    jobs = build_jobs(document, found.order, found.models, found.arrivals)
-    offers = tenant_offers(found.order, job_templates(document, found.order, found.models), found.arrivals)
+    jobs = build_jobs(document, found.order, found.models, found.arrivals, found.steps)
+    entries = job_templates(document, found.order, found.models)
+    offers = tenant_offers(found.order, entries, found.arrivals, found.steps)
     return Scenario(found.chip, jobs, found.order.name or name, found.precision, offers)
 
 
@@ -159,15 +163,18 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     entry, wrong = check(scenario_entry(document.data), document, references.failed)
     cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
     cells = read_cells(document, (), wrong)
-    arrivals = JobArrivals(document, None if entry is None else entry.chip.frequency_mhz)
-    models = check_jobs(document, wrong, cores, cells, arrivals, single=single)
+    clock, whole = (None, None) if entry is None else (entry.chip.frequency_mhz, entry.arrivals)
+    arrivals = JobArrivals(document, clock, whole)
+    steps = JobSteps(document, arrivals)
+    models = check_jobs(document, wrong, cores, cells, arrivals, steps, single=single)
     _check_order(document)
     _settle_width(document)
     precision = _precision(document, wrong)
     if entry is None or document.mistakes:
         raise _error(document)
-    known = [model for model in models if model is not None]
-    return Checked(entry, _with_widths(build_chip(entry.chip, cores), precision), known, arrivals, precision)
+    all_models = [model for model in models if model is not None]
+    chip = _with_widths(build_chip(entry.chip, cores), precision)
+    return Checked(entry, chip, all_models, arrivals, steps, precision)
 
 
 def _with_widths(chip: ColumnNpu | RowNpu, precision: Precision) -> ColumnNpu | RowNpu:

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from lstmsim.formats.schema_arrivals import ArrivalEntry
+from lstmsim.formats.schema_arrivals import ArrivalEntry, TraceEntry
 from lstmsim.formats.schema_chips import ChipFile, RowChipFile, UnknownChipFile, chip_entry
+from lstmsim.formats.schema_steps import AnySteps
 from lstmsim.formats.schema_types import (
     MAX_CELLS,
     MAX_CORES,
@@ -107,11 +108,11 @@ CoreNumber = Annotated[int, Field(ge=0, lt=MAX_CORES)]
 
 
 class JobEntry(Entry):
-    """`count` equal jobs."""
+    """`count` jobs, equal but for their arrivals and steps."""
 
     name: Name | None = None
     model: Annotated[ModelFile, Field(description="a model's name, its path, or its layers")]
-    steps: Steps | None = None
+    steps: AnySteps | None = None
     count: Annotated[int, Field(ge=1, le=MAX_JOBS)] = 1
     arrival: AnyArrival = 0
     frame_interval: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
@@ -149,6 +150,7 @@ class ScenarioFile(Entry):
     dispatch: Literal["fcfs", "sjf", "edf", "priority"] = "fcfs"
     preemption: bool = False
     placement: Literal["least-loaded", "affinity"] = "least-loaded"
+    arrivals: TraceEntry | None = None
     jobs: Annotated[list[JobEntry], Field(min_length=1, max_length=MAX_JOBS, description="a list of jobs")]
     precision: PrecisionEntry = PrecisionEntry()
     cells: Cells = Field(default_factory=dict)

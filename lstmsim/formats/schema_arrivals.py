@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from lstmsim.errors import InputError
-from lstmsim.formats.schema_types import MAX_CYCLES, MAX_INTERVAL_CYCLES, Cycles, Entry
+from lstmsim.formats.schema_types import MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS, Cycles, Entry, Name
 from lstmsim.formats.wording import listed
 from lstmsim.serving.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream
 from lstmsim.serving.closed_loop import MAX_CLIENTS, ClosedLoop
 
-__all__ = ["MAX_MS", "MAX_RATE", "ArrivalEntry", "arrival_mistakes", "describe"]
+__all__ = ["MAX_MS", "MAX_RATE", "ArrivalEntry", "ArrivalPath", "TraceEntry", "arrival_mistakes", "describe"]
 
 #: A request per cycle at the fastest clock that a chip may have.
 MAX_RATE = 1e12
@@ -21,14 +21,16 @@ MAX_MS = MAX_CYCLES / 1e6
 
 
 def _csv(path: str) -> str:
-    if not path.isprintable() or not path.endswith(".csv"):
-        raise ValueError("must be the path of a file that ends in .csv")
+    if not path.isprintable() or not path.endswith((".csv", ".txt")):
+        raise ValueError("must be the path of a file that ends in .csv or .txt")
     return path
 
 
 Rate = Annotated[float, Field(gt=0, le=MAX_RATE)]
 Milliseconds = Annotated[float, Field(gt=0, le=MAX_MS)]
 ArrivalPath = Annotated[str, Field(max_length=4096), AfterValidator(_csv)]
+Speedup = Annotated[float, Field(gt=0, le=MAX_RATE)]
+FirstRows = Annotated[int, Field(ge=1, le=MAX_JOBS)]
 
 #: Keys of each kind: those it needs, those it may have.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -38,7 +40,7 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bursty": (("on_rate_per_second", "mean_on_ms", "mean_off_ms"), ("seed",)),
     "stream": (("frame_ms",), ("start_cycle",)),
     "closed": (("clients", "think_ms"), ("think", "seed")),
-    "file": (("path",), ()),
+    "file": (("path",), ("job", "job_column", "tenant_column", "speedup", "rows")),
 }
 
 
@@ -46,7 +48,8 @@ class ArrivalEntry(Entry):
     """How requests arrive; meaning of the keys as in `lstmsim.serving.arrivals` and `lstmsim.serving.closed_loop`.
 
     `seed`: another one gives other random arrivals of the same kind. `path`: a file that
-    `lstmsim.formats.arrival_file` reads. One class for all kinds, so that each key is checked whatever the kind.
+    `lstmsim.formats.arrival_file` reads, `job`: only its rows that have this word in `job_column`; the other keys of a
+    file as in `TraceEntry`. One class for all kinds, so that each key is checked whatever the kind.
     """
 
     kind: Annotated[
@@ -65,7 +68,26 @@ class ArrivalEntry(Entry):
     think_ms: Annotated[float, Field(ge=0, le=MAX_MS)] = 0.0
     think: Literal["exponential", "fixed"] = "exponential"
     path: ArrivalPath = ""
+    job: Name | None = None
+    job_column: Name = "job"
+    tenant_column: Name = "tenant"
+    speedup: Speedup = 1.0
+    rows: FirstRows | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+
+
+class TraceEntry(Entry):
+    """A file whose rows are the requests of a whole scenario.
+
+    `job_column` names the entry that a row belongs to, `tenant_column` the one whose request it is; `speedup`: all
+    comes that many times faster; `rows`: only so many first rows are read.
+    """
+
+    path: Annotated[ArrivalPath, Field(description="a file with a row for each request")]
+    job_column: Name = "job"
+    tenant_column: Name = "tenant"
+    speedup: Speedup = 1.0
+    rows: FirstRows | None = None
 
 
 def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:

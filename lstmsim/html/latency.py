@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.html.svg import Scale, bottom_axis, circle, line, picture, rectangle, round_ticks, words
+from lstmsim.metrics.measure import latency_statistics
 from lstmsim.metrics.report import Report
 from lstmsim.units import cycles_to_ms
 
@@ -13,12 +15,18 @@ __all__ = ["latency_section"]
 
 #: Up to so many jobs each is a dot; more make a histogram of so many columns.
 _DOTS, _COLUMNS = 60, 40
+#: More tenants than this have no row.
+_TENANTS = 100
 _WIDTH, _LEFT, _RIGHT = 1000, 52, 960
 _ROW = 15
 
 
-def latency_section(report: Report) -> Section:
-    """Every job as a dot, or a histogram; mean and percentiles as lines and in a table."""
+def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
+    """Every job as a dot, or a histogram; mean and percentiles as lines and in a table.
+
+    `tenants`: the entry of the scenario that each of the jobs belongs to; where there are several, each has a row of
+    the table.
+    """
     values = [cycles_to_ms(job.latency, report.frequency_mhz) for job in report.jobs]
     low, high = _ends(min(values), max(values))
     scale = Scale(low, high, _LEFT, _RIGHT)
@@ -33,8 +41,27 @@ def latency_section(report: Report) -> Section:
     what = "From a job's arrival to its last visible result."
     if low > 0:
         what += " The axis does not begin at zero."
-    numbers = table(["latency", *marks], [["ms", *(f"{value:.4g}" for value in marks.values())]])
-    return Section("latency", "Latency", joined([element("p", what, class_="note"), drawn, numbers]))
+    rows = [["all", f"{len(values):,}", *(f"{value:.4g}" for value in marks.values())]]
+    rows += _tenant_rows(values, tenants)
+    numbers = region("Latencies in numbers", "scroll", table(["latency in ms", "jobs", *marks], rows))
+    notes = [element("p", what, class_="note"), drawn, numbers]
+    more = len(set(tenants)) - _TENANTS
+    if more > 0:
+        notes.append(element("p", f"and {more:,} more tenants", class_="note"))
+    return Section("latency", "Latency", joined(notes))
+
+
+def _tenant_rows(values: list[float], tenants: Sequence[str]) -> list[list[str]]:
+    """A row for each of the first tenants, where there are several."""
+    by_tenant: dict[str, list[float]] = {}
+    for tenant, value in zip(tenants, values, strict=False):
+        by_tenant.setdefault(tenant, []).append(value)
+    if len(by_tenant) < 2:
+        return []
+    return [
+        [tenant, f"{len(own):,}", *(f"{value:.4g}" for value in asdict(latency_statistics(own)).values())]
+        for tenant, own in list(by_tenant.items())[:_TENANTS]
+    ]
 
 
 def _ends(least: float, most: float) -> tuple[float, float]:

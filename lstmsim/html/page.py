@@ -16,6 +16,7 @@ from lstmsim.html.markup import Markup, Section, element, escaped, joined, link_
 from lstmsim.html.resolved import loads_again, resolved_text
 from lstmsim.html.serving import serving_section
 from lstmsim.html.style import style_text
+from lstmsim.html.tenants import tenants_section
 from lstmsim.html.timeline import timeline_sections
 from lstmsim.html.wording import answer
 from lstmsim.html.workload import jobs_section, what_ran_section
@@ -76,8 +77,9 @@ def report_page(
     (True, True, False)
     """
     report, scenario = run.report, run.scenario
-    parts = [what_ran_section(scenario), accounts_section(report), latency_section(report)]
-    parts += [] if serving is None else [serving_section(serving)]
+    tenants = [scenario.jobs[job.number].tenant for job in report.jobs]
+    parts = [what_ran_section(scenario), accounts_section(report), latency_section(report, tenants)]
+    parts += [] if serving is None else [serving_section(serving), tenants_section(serving)]
     parts += [*_timeline(run), jobs_section(scenario, report)]
     texts = ([] if fit is None else [("Device fit", fit)]) + list(extra_sections)
     for number, (title, text) in enumerate(texts):

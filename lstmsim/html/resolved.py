@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from itertools import groupby
 from typing import Any
 
-from lstmsim.formats.job_entries import unique_names
+from lstmsim.formats.job_names import unique_names
 from lstmsim.html.yaml_text import OnOneLine, yaml_text
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.row_npu import RowCore, RowNpu
@@ -23,6 +23,7 @@ __all__ = ["loads_again", "resolved_text"]
 _NOT_PLAIN = (
     "name",
     "model",
+    "steps",
     "arrival",
     "inputs",
     "after",
@@ -42,7 +43,7 @@ _SUFFIX = re.compile(r"(.+)-[a-z]+")
 def resolved_text(scenario: Scenario) -> str:
     """The scenario as a scenario file that loads again and gives the same cycles; nothing in it is left to a default.
 
-    Neighbouring jobs that differ in nothing but name and arrival are one entry with a `count`.
+    Neighbouring jobs of one entry that differ in nothing but name, steps and arrival are one entry with a `count`.
 
     >>> from lstmsim.formats.scenario_file import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]})
@@ -109,7 +110,9 @@ def _plain_keys(thing: Job | ColumnNpu | RowNpu, others: Sequence[str]) -> list[
 
 def _alike(one: Job, other: Job) -> bool:
     same = one.model == other.model and one.model.weights == other.model.weights
-    keys = _plain_keys(one, ("name", "model", "arrival"))
+    keys = _plain_keys(one, ("name", "model", "steps", "arrival", "tenant"))
+    # tenants of one entry are called after it
+    same = same and one.tenant.partition("/")[0] == other.tenant.partition("/")[0]
     return same and all(getattr(one, key) == getattr(other, key) for key in keys)
 
 
@@ -117,6 +120,8 @@ def _job_entry(name: str, group: list[Job], own_cells: bool) -> dict[str, Any]:
     job, arrivals = group[0], [job.arrival for job in group]
     arrival = arrivals[0] if len(set(arrivals)) == 1 else arrivals
     data = {"name": name, "count": len(group), "model": _model(job.model, own_cells), "arrival": arrival}
+    steps = [each.steps for each in group]
+    data["steps"] = job.steps if len(set(steps)) == 1 else steps
     data |= {key: getattr(job, key) for key in _plain_keys(job, _NOT_PLAIN)}
     data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
     data |= {"inputs": job.inputs} if job.inputs else {}

@@ -14,7 +14,8 @@ _HEIGHT, _GAP = 100, 34
 
 
 def serving_section(found: Serving) -> Section:
-    """Queue length and threads taken, averaged over the run's windows; below them what `simulate --serving` prints."""
+    """Queue length and threads taken, averaged over the run's windows; below them what `simulate --serving` prints
+    but for its tenants."""
     edges = [found.ms(each.start_cycle) for each in found.windows]
     edges.append(found.ms(found.windows[-1].start_cycle + found.windows[-1].width_cycles) if found.windows else 1.0)
     scale = Scale(edges[0], max(edges[-1], edges[0] + 1e-12), _LEFT, _RIGHT)
@@ -27,7 +28,9 @@ def serving_section(found: Serving) -> Section:
     drawn = region("Serving over time", "wide", picture(_WIDTH, base + 34, label, upper, lower, axis))
     window = found.windows[0].width_cycles if found.windows else 0
     note = element("p", f"Means over windows of {window:,} cycle{'s' * (window != 1)}.", class_="note")
-    return Section("serving", "Serving", joined([note, drawn, element("pre", serving_text(found), tabindex="0")]))
+    return Section(
+        "serving", "Serving", joined([note, drawn, element("pre", serving_text(found, tenants=False), tabindex="0")])
+    )
 
 
 def _levels(name: str, edges: list[float], levels: list[float], scale: Scale, top: float) -> Markup:

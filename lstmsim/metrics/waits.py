@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lstmsim.program.program import CAUSES, Program
 from lstmsim.program.trace import Trace
 
-__all__ = ["CoreSpans", "Intervals", "core_spans"]
+__all__ = ["CoreSpans", "Intervals", "Stays", "core_spans", "stays_on"]
 
 
 Column = NDArray[np.int64]
@@ -52,7 +52,7 @@ class CoreSpans:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stays:
+class Stays:
     """When tasks had a thread of a core, sorted by (context, start): from an admission or return to a pause or end."""
 
     start: Column
@@ -67,7 +67,8 @@ class _Stays:
         return found
 
 
-def _stays_on(trace: Trace, core: int) -> _Stays:
+def stays_on(trace: Trace, core: int) -> Stays:
+    """The stays of all tasks on a core, those of split tasks on their further threads included."""
     tasks = np.flatnonzero(trace.task("core") == core)
     start = trace.task("admitted").copy()
     # after a pause a task has a thread of the same core again
@@ -86,7 +87,7 @@ def _stays_on(trace: Trace, core: int) -> _Stays:
     end = [trace.task("finish")[tasks], trace.pause("paused")[pauses], trace.task("finish")[seated]]
     where = np.concatenate(context)
     order = np.lexsort((begin, where))
-    return _Stays(begin[order], np.concatenate(end)[order], where[order], task[order])
+    return Stays(begin[order], np.concatenate(end)[order], where[order], task[order])
 
 
 def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
@@ -104,7 +105,7 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
      'drain': [(8, 11)]}
     """
     unit = program.cores[core].accounted
-    stays = _stays_on(trace, core)
+    stays = stays_on(trace, core)
     rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") == unit))
     stay = stays.of(trace.issue("context")[rows], trace.issue("start")[rows])
     order = np.lexsort((trace.issue("start")[rows], stay))

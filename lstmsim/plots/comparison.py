@@ -1,4 +1,5 @@
-"""Bars of a comparison: TOPS and utilization of each workload on each machine; published figures are hatched."""
+"""Bars of a comparison: TOPS and utilization of each workload on each machine, published figures hatched; of requests
+that come over time their latencies."""
 
 from __future__ import annotations
 
@@ -13,12 +14,14 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from lstmsim.comparison.latencies import PERCENTILES
 from lstmsim.comparison.result import Comparison
-from lstmsim.comparison.result_text import comparison_rows
+from lstmsim.comparison.result_json import comparison_rows
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.styles import grey, job_style, short
+from lstmsim.serving.statistics import Interval
 
 __all__ = ["MAX_BARS", "plot"]
 
@@ -39,7 +42,8 @@ Value = Callable[[int, int], float | None]
 
 def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Figure:
     """Draw a group of bars a workload (or, of a single workload, a bar a machine): TOPS above, on a logarithmic axis
-    where they differ much, and utilization in % below.
+    where they differ much, and utilization in % below. Where latencies are what is compared (`Comparison.by_latency`):
+    mean and percentiles of the latency above, with 95 % intervals as far as they are known.
 
     With `path` the figure is saved as `.png`, `.svg` or `.pdf`, and its numbers as `.csv` beside it, each whole or not
     at all. `InputError` for another suffix, or for more than `MAX_BARS` bars.
@@ -54,7 +58,10 @@ def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Figur
     with settings():
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
-        _draw(figure, found)
+        if found.by_latency:
+            _draw_latencies(figure, found)
+        else:
+            _draw(figure, found)
         if name is not None:
             save(figure, name)
     if name is not None:
@@ -79,20 +86,15 @@ def _draw(figure: Figure, found: Comparison) -> None:
     rows, machines = len(found.workloads), len(found.machines)
     figure.set_size_inches(min(24.0, max(5.0, 1.2 + rows * (machines + 1.2) * _BAR_INCHES)), 5.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    drawn = _draw_bars(upper, found, _tops(found), ".3g")
-    _draw_bars(lower, found, _utilization(found), ".1f")
+    drawn = _draw_bars(upper, found, _tops(found), ".3g", rows)
+    _draw_bars(lower, found, _utilization(found), ".1f", rows)
     _scale(upper, [value for row in range(rows) for column in range(machines) if (value := _tops(found)(row, column))])
     upper.set_ylabel("TOPS")
-    lower.set_ylabel("utilization (%)")
-    lower.set_ylim(0, 119)
-    lower.set_yticks(range(0, 101, 25))
+    _percent_axis(lower)
     prefix = _common_prefix([each.name for each in found.workloads])
     names = [short(each.name[len(prefix) :], 24) for each in found.workloads]
     for panel in (upper, lower):
-        panel.set_xlim(-0.6, rows - 0.4)
-        panel.grid(axis="y", color="#DDDDDD", linewidth=0.5)
-        panel.set_axisbelow(True)
-        panel.tick_params(axis="x", length=0)
+        _groups(panel, rows)
     lower.set_xticks(range(rows), names)
     room = 0.9 * figure.get_size_inches()[0] / rows
     for label in lower.get_xticklabels():
@@ -105,14 +107,78 @@ def _draw(figure: Figure, found: Comparison) -> None:
     _legend(figure, found, drawn)
 
 
-def _draw_bars(panel: Axes, found: Comparison, value: Value, form: str) -> list[BarContainer]:
-    """The bars of all machines, one container a machine."""
-    rows, machines = len(found.workloads), len(found.machines)
+def _draw_latencies(figure: Figure, found: Comparison) -> None:
+    """A group of bars for the mean and each percentile; and how busy each machine was, a group of its own."""
+    names = ["mean", *(f"p{each}" for each in PERCENTILES)]
+    machines = len(found.machines)
+    inches = min(24.0, max(6.5, 2.4 + (len(names) + 1) * (machines + 1.2) * 2 * _BAR_INCHES))
+    figure.set_size_inches(inches, 3.6)
+    left, right = figure.subplots(1, 2, width_ratios=(len(names), 1.4))
+
+    def interval(row: int, column: int) -> Interval | None:
+        own = found.entries[0][column].latencies
+        return None if own is None else own.mean if row == 0 else own.percentiles[PERCENTILES[row - 1]]
+
+    def value(row: int, column: int) -> float | None:
+        each = interval(row, column)
+        return None if each is None else each.value
+
+    def top(row: int, column: int) -> float | None:
+        each = interval(row, column)
+        return None if each is None else each.value + (each.half_width or 0.0)
+
+    drawn = _draw_bars(left, found, value, ".3g", len(names), top)
+    _draw_bars(right, found, _utilization(found), ".1f", 1)
+    places = [(row, column) for row in range(len(names)) for column in range(machines)]
+    few: list[int] = []
+    for row, column in places:
+        known = interval(row, column)
+        if known is not None and known.half_width is not None:
+            middle = _place(row, column, machines)
+            left.errorbar(middle, known.value, known.half_width, ecolor=_DARK, elinewidth=0.8, capsize=2)
+        elif known is not None:
+            few.append(row)
+    _scale(left, [each for row, column in places if (each := top(row, column))])
+    left.set_ylabel("latency (ms)")
+    _percent_axis(right)
+    _groups(left, len(names))
+    _groups(right, 1)
+    told = {0: "", machines: "\n(too few)"}
+    labels = [name + told.get(few.count(row), "\n(some: too few)") for row, name in enumerate(names)]
+    left.set_xticks(range(len(names)), labels)
+    right.set_xticks([])
+    _legend(figure, found, drawn)
+
+
+def _percent_axis(panel: Axes) -> None:
+    panel.set_ylabel("utilization (%)")
+    panel.set_ylim(0, 119)
+    panel.set_yticks(range(0, 101, 25))
+
+
+def _groups(panel: Axes, rows: int) -> None:
+    """Room and lines for so many groups of bars."""
+    panel.set_xlim(-0.6, rows - 0.4)
+    panel.grid(axis="y", color="#DDDDDD", linewidth=0.5)
+    panel.set_axisbelow(True)
+    panel.tick_params(axis="x", length=0)
+
+
+def _place(row: int, column: int, machines: int) -> float:
+    """The middle of a bar."""
+    return row - 0.42 + (column + 0.5) * 0.84 / machines
+
+
+def _draw_bars(
+    panel: Axes, found: Comparison, value: Value, form: str, rows: int, top: Value | None = None
+) -> list[BarContainer]:
+    """The bars of all machines in so many groups, one container a machine; numbers stand above `top`, or the bars."""
+    machines = len(found.machines)
     width = 0.84 / machines
     containers = []
     for column, machine in enumerate(found.machines):
         style = job_style(column)
-        places = [row - 0.42 + (column + 0.5) * width for row in range(rows)]
+        places = [_place(row, column, machines) for row in range(rows)]
         values = [value(row, column) for row in range(rows)]
         bars = panel.bar(places, [each or 0.0 for each in values], 0.9 * width, color=style.fill, linewidth=0)
         for bar in bars:
@@ -123,7 +189,8 @@ def _draw_bars(panel: Axes, found: Comparison, value: Value, form: str) -> list[
         containers.append(bars)
         if rows * machines <= _MOST_NUMBERS:
             texts = ["–" if each is None else format(each, form) for each in values]
-            _write_numbers(panel, places, values, texts, 90 if rows * machines > 8 else 0)
+            tops = values if top is None else [top(row, column) for row in range(rows)]
+            _write_numbers(panel, places, tops, texts, 90 if rows * machines > 8 else 0)
     return containers
 
 
@@ -174,8 +241,15 @@ def _lighter(fill: str) -> str:
     return "#" + "".join(f"{each:02X}" for each in mixed)
 
 
+def _remark(found: Comparison, column: int) -> str:
+    if found.machines[column].published:
+        return " (published)"
+    latencies = found.entries[0][column].latencies if found.by_latency else None
+    return " (unstable)" if latencies is not None and latencies.unstable else ""
+
+
 def _legend(figure: Figure, found: Comparison, drawn: Sequence[BarContainer]) -> None:
-    names = [f"{short(each.name, 30)}{' (published)' if each.published else ''}" for each in found.machines]
+    names = [f"{short(each.name, 30)}{_remark(found, number)}" for number, each in enumerate(found.machines)]
     lines = -(-len(names) // max(1, int(figure.get_size_inches()[0] / 2.4)))
     across = -(-len(names) // lines)
     # a container of bars is no artist, yet legends take it

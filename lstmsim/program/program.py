@@ -169,12 +169,17 @@ class Task:
     It arrives at cycle `release` or, if `after` names an earlier task, `release` cycles after that has finished or has
     been turned away. The frame of step t is there from its arrival + `t * frame_interval`.
 
+    **Coming.** Of the tasks that arrive in a cycle, those that come after no other begin to wait first, then those that
+    come after others, both in the order of the program. Who comes at once (`release` 0) after one that found its queue
+    full in this very cycle, begins to wait when all these have been admitted or not; then tasks are admitted again.
+
     **Admission.** Its rank is `key` (plus its arrival, if `key_from_arrival`). Waiting tasks are looked at in the order
     of (rank, arrival, position); those that were paused wait again with the arrival that they had. A task takes, among
     the places (a core with its partners) where every core has a free thread and room for its `content`, one that holds
     the content if `affine`, then the one with the fewest occupied threads on its cores, then the one of the lowest
     cores; there the lowest free threads. A task that finds none keeps those behind it off all cores that it could use
-    and that are not `shared` (which matters only if some task needs more than a free thread).
+    and that are not `shared`: they neither take threads there (which matters only if some task needs more than a free
+    thread) nor ask for one.
 
     **Spreading.** A task with `wide` that has found a place looks whether another task waits at that moment (new or
     paused, looked at already in this cycle or not) that could use one of its cores: one of the other's places has it.
@@ -184,17 +189,21 @@ class Task:
 
     **Turned away.** `queue_limit`: in the cycle in which it comes, before anyone is admitted, if of the tasks that wait
     and may use the same places as many as there are free threads on the first cores of these, and `queue_limit` more,
-    stand before it. Tasks that were paused do not count. `patience`: when a place is found for it more than so many
-    cycles after its arrival; the place stays free.
+    stand before it. Tasks that were paused do not count. `patience`: in the cycle that comes so many and one after its
+    arrival, if it still waits then; before those that come are counted, and before anyone is admitted. So a place that
+    is there just so many cycles after its arrival is still taken. A task that has been admitted has none any more.
 
-    **Preemption.** A task that `preempts` and finds no place takes one thread from a running task of a larger rank. If
-    no thread of its cores (those that nobody before it keeps) is about to pause already, the running task with the
-    largest rank, of these the one admitted (or resumed) last, of these the one on the highest core and thread is asked
-    to: each of its streams goes on to the first boundary of iterations that none of them has passed, and when all that
-    its operations bring about has come about (results, and delays that others wait for), at the earliest in the next
-    cycle, it is paused: its thread is free, and it waits for one of the same core. It goes on with that iteration; its
+    **Preemption.** A task that `preempts` and finds no place asks for a thread of a running task of a larger rank, in
+    every cycle again: once, in its turn, when nobody comes any more in that cycle. It looks at the threads of its cores
+    (those that stand first in a place) that nobody before it keeps. If one of these is about to pause already, for
+    whomever, it asks nobody. Else, of the tasks of a larger rank that were not asked yet, that with the largest rank,
+    of these the one admitted (or resumed) last, of these the one on the highest core and thread is asked to pause: each
+    of its streams goes on to the first boundary of iterations that none of them has passed, and when all that its
+    operations bring about has come about (results, and delays that others wait for), at the earliest in the next cycle,
+    it is paused: its thread is free, and it waits for one of the same core. It goes on with that iteration; its
     buffers are empty and needs of earlier iterations hold nothing back. Where that boundary is its end, it just
-    finishes. Tasks with partners, content or `wide` neither preempt nor pause.
+    finishes, and is not about to pause: so another one may be asked in the next cycle. Tasks with partners, content or
+    `wide` neither preempt nor pause.
     """
 
     name: str

@@ -18,7 +18,7 @@ from lstmsim.serving.arrivals import positive
 from lstmsim.serving.checks import check_times
 from lstmsim.serving.latencies import KEPT, PERCENTILES, Series, sum_of
 from lstmsim.serving.load import Load, Traffic, relaxation_of, verdict_of
-from lstmsim.serving.population import Population
+from lstmsim.serving.past import Past
 from lstmsim.serving.result import ClosedWindow, Entry, Little, Serving
 from lstmsim.serving.sharing import Sharing
 from lstmsim.serving.statistics import Warmup, warmup_of
@@ -68,13 +68,10 @@ class Collector:
         self._given = warmup
         self._warmup: Warmup | None = None
         self._latency, self._wait = Series(kept), Series(kept)
-        self._population = Population()
+        self._past = Past()
         self._requests = self._away = self._misses = self._sojourn = self._waited = self._taken = 0
-        self._last_finish = self._next = self._last_arrival = 0
-        self._most_ahead = 0
+        self._last_finish = 0
         self._done = False
-        self._ahead: Ints = np.zeros((2, 0), dtype=np.int64)
-        self._changes: Ints = np.zeros((4, 0), dtype=np.int64)
         self._rows: list[tuple[int, ...]] = []
         self._pauses: list[tuple[int, int, int]] = []
         self._names: list[str] = []
@@ -174,7 +171,7 @@ class Collector:
         self._taken -= int(((resumed - paused) * servers).sum())
         gives_up = np.stack([paused, one, -one, -servers])
         goes_on = np.stack([resumed, -one, one, servers])
-        self._changes = np.concatenate([self._changes, gives_up, goes_on], axis=1)
+        self._past.change(np.concatenate([gives_up, goes_on], axis=1))
 
     def _take(self, columns: list[Ints], names: list[str]) -> None:
         number, rows = columns[0], Rows(*columns[1:])
@@ -183,7 +180,7 @@ class Collector:
             raise InputError(Mistake("requests", "the result has been taken, nothing can be added any more"))
         if not len(number):
             return
-        check_times(number, arrival, start, finish, (self._next, self._last_finish))
+        check_times(number, arrival, start, finish, (self._past.next, self._last_finish))
         latency, wait, served = finish - arrival, start - arrival, servers > 0
         late = (finish > due) & served
         self._requests += int(served.sum())
@@ -204,8 +201,8 @@ class Collector:
         times, waiting = np.concatenate([arrival, start, finish]), np.concatenate([one, -one, none])
         runs = served.astype(np.int64)
         running, taken = np.concatenate([none, runs, -runs]), np.concatenate([none, servers, -servers])
-        self._changes = np.concatenate([self._changes, np.stack([times, waiting, running, taken])], axis=1)
-        self._settle(np.stack([number, arrival]))
+        self._past.change(np.stack([times, waiting, running, taken]))
+        self._past.settle(np.stack([number, arrival]))
 
     def _keep(self, latency: Ints, wait: Ints) -> None:
         room = max(0, self.kept - self._latency.count) if self._latency.exact else len(latency)
@@ -220,31 +217,12 @@ class Collector:
     def _find_warmup(self) -> Warmup:
         return warmup_of(self._latency.values, self._given)
 
-    def _settle(self, arrived: Ints) -> None:
-        """Sweep up to the last arrival before which nothing more can come to light."""
-        ahead = np.concatenate([self._ahead, arrived], axis=1)
-        ahead = ahead[:, np.argsort(ahead[0], kind="stable")]
-        numbers, cycles = ahead
-        gaps = np.flatnonzero(numbers != self._next + np.arange(len(numbers)))
-        whole = int(gaps[0]) if len(gaps) else len(numbers)
-        twice = np.flatnonzero(np.diff(numbers) == 0)
-        if len(twice):
-            raise InputError(Mistake(f"request {numbers[twice[0]]}", "comes twice"))
-        back = np.flatnonzero(np.diff(cycles[:whole], prepend=self._last_arrival) < 0)
-        if len(back):
-            at = int(back[0])
-            text = f"arrives at {cycles[at]}, before the one with the number below; numbers must follow arrivals"
-            raise InputError(Mistake(f"request {numbers[at]}", text))
-        self._ahead = ahead[:, whole:]
-        self._most_ahead = max(self._most_ahead, len(numbers) - whole)
-        if whole:
-            self._next += whole
-            self._last_arrival = int(cycles[whole - 1])
-            self._sweep(self._changes[0] < self._last_arrival)
-
-    def _sweep(self, past: NDArray[np.bool_]) -> None:
-        self._population.apply(*self._changes[:, past])
-        self._changes = self._changes[:, ~past]
+    def _left_out(self) -> Warmup:
+        warmup = self._warmup or self._find_warmup()
+        if self._latency.exact and warmup.requests >= self._latency.count:
+            text = f"leaves out {warmup.requests} requests of {self._latency.count}"
+            raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
+        return warmup
 
     @property
     def latencies(self) -> Series:
@@ -268,15 +246,7 @@ class Collector:
         self._flush()
         if not self._requests:
             raise InputError(Mistake("requests", "none has finished, expected at least one"))
-        if self._ahead.shape[1]:
-            text = f"has not finished, but request {self._ahead[0, 0]} has; a result needs all of those before"
-            raise InputError(Mistake(f"request {self._next}", text))
-        self._sweep(np.ones(self._changes.shape[1], dtype=np.bool_))
-        swept, self._done = self._population, True
-        warmup = self._warmup or self._find_warmup()
-        if self._latency.exact and warmup.requests >= self._requests:
-            text = f"leaves out {warmup.requests} requests of {self._requests}"
-            raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
+        swept, warmup, self._done = self._past.finish(), self._left_out(), True
         span, came = swept.now - swept.first_cycle, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
         relaxation = relaxation_of(known := traffic or Traffic(load), came, taken)
@@ -313,7 +283,7 @@ class Collector:
             models=self._accounts.models(),
             window=self._window,
             remarks=self._sharing.remarks(self._accounts.names),
-            memory_requests=self._most_ahead,
+            memory_requests=self._past.most_ahead,
             turned_away=self._away,
             load=known.load,
             verdict=verdict_of(known, grows=grows, told=latency.mean.half_width is not None),

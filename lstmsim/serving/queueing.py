@@ -1,4 +1,4 @@
-"""Queues that have a formula: what simulated waits are held against. Times are in any unit, loads are below 1.
+"""Queues that have a formula: what simulated runs are held against. Times are in any unit, loads are below 1.
 
 `load` is the arrival rate times the service time divided by the servers.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from cmath import exp as complex_exp
 from cmath import pi
-from math import fsum
+from math import exp, expm1, fsum, lgamma, log
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["md1_wait", "mdc_wait", "mm1_wait", "mmc_wait"]
+__all__ = ["md1_wait", "md1n_throughput", "mdc_wait", "mm1_wait", "mmc_wait"]
 
 _MAX_SERVERS = 1000
 
@@ -94,6 +94,40 @@ def mdc_wait(load: float, service: float, servers: int) -> float:
     zeros = fsum((1 / (1 - _zero(load, servers, place))).real for place in range(1, servers))
     waiting = zeros + (offered**2 - servers * (servers - 1)) / (2 * (servers - offered))
     return max(0.0, waiting) / offered * service
+
+
+def md1n_throughput(clients: int, think: float, service: float) -> float:
+    """Requests per unit of time that one server does for `clients` who think for exponential times of mean `think`
+    between an answer and the next request; every service takes `service`. Exact.
+
+    The machine repair problem with constant repair times (Ashcroft: The productivity of several machines under the care
+    of one operator; Journal of the Royal Statistical Society B 12, 1950). Whom a service leaves behind is a chain:
+    of the clients who think when it begins, each asks before its end with probability 1 - exp(-service / think). With
+    the zeroth of its probabilities the server is idle for the share
+
+        1 / (1 + N a sum over i < N of C(N - 1, i) product over 0 < j <= i of (exp(j a) - 1)),  a = service / think
+
+    of the time (Takacs: Introduction to the theory of queues, 1962, chapter 5); the throughput is the rest / service.
+
+    >>> md1n_throughput(1, 3, 1), round(md1n_throughput(2, 1, 1), 6)
+    (0.25, 0.844638)
+    """
+    if not 0 < think < float("inf"):
+        raise InputError(Mistake("think", f"must be a finite time above 0, got {think}"))
+    _check(0, service, clients)
+    ratio = service / think
+    # in logarithms, for the products of many clients have no double
+    terms, product = [], 0.0
+    for i in range(clients):
+        product += _log_expm1(i * ratio) if i else 0.0
+        terms.append(lgamma(clients) - lgamma(i + 1) - lgamma(clients - i) + product)
+    largest = max(terms)
+    busy = log(clients * ratio) + largest + log(fsum(exp(term - largest) for term in terms))
+    return 1 / (1 + exp(-busy)) / service
+
+
+def _log_expm1(number: float) -> float:
+    return number if number > 40 else log(expm1(number))
 
 
 def _zero(load: float, servers: int, place: int) -> complex:

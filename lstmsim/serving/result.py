@@ -143,9 +143,9 @@ class Serving:
     `load`: what was asked of the machine; None where requests do not come by themselves (clients ask, or all come at
     once), or where nobody has said. `verdict`: a key of `lstmsim.serving.load.VERDICTS`.
     `tenants`: by name, in the order of the scenario's entries; `models`: their counts by the model's name.
-    `window`: where clients wait for their answers, the part of the run that latencies, slowdowns, throughput and
-    goodput are of; None where all requests come by themselves, then they are of the whole run (latencies without the
-    warm-up).
+    `window`: where clients wait for their answers, the part of the run that throughput, goodput and latencies are of;
+    slowdowns are of all requests up to its end. None where all requests come by themselves: then all of that is of the
+    whole run, latencies without the warm-up.
     `remarks`: sentences about what stands in somebody's way.
     """
 

@@ -24,6 +24,8 @@ NEVER = 2**63 - 1
 
 #: Progress is summed in units of 2^-50: whole numbers, so that no order or grouping of requests changes the sum.
 _PROGRESS = 2.0**50
+#: Requests are counted when there are so many, and about so many for each tenant.
+_LEAST, _EACH = 4096, 32
 
 
 class Rows(NamedTuple):
@@ -65,8 +67,8 @@ class _Account:
     def take(self, rows: Rows, window: ClosedWindow | None, sampled: bool) -> None:
         latency, wait, served = rows.finish - rows.arrival, rows.start - rows.arrival, rows.servers > 0
         in_time, asked = served & (rows.finish <= rows.due), rows.due < NEVER
-        until = served if window is None else served & (rows.finish <= window.end_cycle)
-        inside = _inside(rows.finish, window)
+        until = np.ones(len(latency), dtype=np.bool_) if window is None else rows.finish <= window.end_cycle
+        inside = until if window is None else until & (rows.finish > window.start_cycle)
         self.counts.update(
             requests=int(served.sum()),
             in_time=int(in_time.sum()),
@@ -78,9 +80,9 @@ class _Account:
             counted=int((served & inside).sum()),
             counted_in_time=int((in_time & inside).sum()),
         )
-        self._compare(latency, rows.alone, served, inside & (rows.alone > 0))
+        self._compare(latency, rows.alone, served, until & (rows.alone > 0))
         if sampled:
-            self.sample.add(latency[until], wait[until])
+            self.sample.add(latency[served & until], wait[served & until])
 
     def _compare(self, latency: Ints, alone: Ints, served: NDArray[np.bool_], known: NDArray[np.bool_]) -> None:
         self.compared += int(known.sum())
@@ -93,12 +95,6 @@ class _Account:
             of_kind = latency if len(kinds) == 1 else latency[group == kind]
             number, total = self.alone.get(cycles, (0, 0))
             self.alone[cycles] = number + len(of_kind), total + sum_of(of_kind)
-
-
-def _inside(finish: Ints, window: ClosedWindow | None) -> NDArray[np.bool_]:
-    if window is None:
-        return np.ones(len(finish), dtype=np.bool_)
-    return (finish > window.start_cycle) & (finish <= window.end_cycle)
 
 
 def _turnaround(accounts: Iterable[_Account]) -> float | None:
@@ -120,10 +116,12 @@ class Accounts:
         self.kept, self.window = kept, window
         #: The only tenant's latencies are those of the whole run.
         self._single = len(entries) == 1
-        self._accounts: list[_Account] = []
-        self._places: dict[str, int] = {}
-        for entry in entries:
-            self._open(entry)
+        self._room = max(LEAST_KEPT, kept // max(1, len(entries)))
+        self._accounts = [_Account(entry, self._room) for entry in entries]
+        self._places = {entry.name: place for place, entry in enumerate(entries)}
+        #: Requests that are not counted yet: few at a time would be slow where there are many tenants.
+        self._pending: list[tuple[Ints, Rows]] = []
+        self._waiting = 0
 
     @property
     def names(self) -> list[str]:
@@ -142,15 +140,27 @@ class Accounts:
     def _open(self, entry: Entry) -> None:
         self._places[entry.name] = len(self._accounts)
         room = max(LEAST_KEPT, self.kept // (len(self._accounts) + 1))
-        self._accounts.append(_Account(entry, room))
-        for account in self._accounts:
-            account.sample.shrink(room)
+        if room < self._room:
+            self._room = room
+            for account in self._accounts:
+                account.sample.shrink(room)
+        self._accounts.append(_Account(entry, self._room))
 
     def take(self, places: Ints, rows: Rows) -> None:
         """Count these requests; `places` of their tenants, shape [requests]."""
+        self._pending.append((places, rows))
+        self._waiting += len(places)
+        if self._waiting >= max(_LEAST, _EACH * len(self._accounts)):
+            self._count()
+
+    def _count(self) -> None:
+        if not self._pending:
+            return
+        places = np.concatenate([each for each, _ in self._pending])
+        rows = Rows(*(np.concatenate(columns) for columns in zip(*(each for _, each in self._pending), strict=True)))
+        self._pending, self._waiting = [], 0
         order = np.argsort(places, kind="stable")
-        sorted_places = places[order]
-        cuts = np.flatnonzero(np.diff(sorted_places)) + 1
+        cuts = np.flatnonzero(np.diff(places[order])) + 1
         for chosen in np.split(order, cuts):
             self._accounts[int(places[chosen[0]])].take(rows.of(chosen), self.window, not self._single)
 
@@ -171,6 +181,7 @@ class Accounts:
         `relaxation`: about how many requests of all tenants pass until the queue has forgotten its past; None:
         nobody knows.
         """
+        self._count()
         all_served = sum(each.counts["requests"] for each in self._accounts)
         made = {}
         for each in self._accounts:
@@ -184,6 +195,7 @@ class Accounts:
 
     def models(self) -> dict[str, Tenant]:
         """The counts of all tenants with the same model together, by its name, in the order of names."""
+        self._count()
         by_model: dict[str, list[_Account]] = {}
         for each in self._accounts:
             if each.counts["requests"] or each.counts["turned_away"]:

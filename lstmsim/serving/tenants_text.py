@@ -9,7 +9,7 @@ from lstmsim.serving.latencies import Distribution
 from lstmsim.serving.result import Serving, Tenant
 from lstmsim.serving.statistics import Interval
 
-__all__ = ["SHOWN", "interval_text", "plain", "shown_tenants", "tenant_lines", "tenants_json"]
+__all__ = ["SHOWN", "interval_texts", "plain", "shares_json", "shown_tenants", "tenant_lines", "window_json"]
 
 #: So many tenants are shown; of more, those with the largest slowdown.
 SHOWN = 12
@@ -53,30 +53,35 @@ def tenant_lines(found: Serving) -> list[str]:
     heads = ["", "requests", "turned away", "late", "in time", "/s", "good /s", "slowdown"]
     percents = [f"p{percent:g}" for percent in found.latency.percentiles]
     times = [["latency in ms", "mean", *percents, "wait, mean"]]
-    times += [_times(each, found.frequency_mhz) for each in tenants]
+    times += [_times(each, found) for each in tenants]
     # as many columns as fit beside each other, with the names again
     halves = [[[row[0], *row[1:4]] for row in times], [[row[0], *row[4:]] for row in times]]
     return [title, *_table([heads, *counts]), *(line for half in halves for line in _table(half))]
 
 
-def _times(tenant: Tenant, frequency_mhz: float) -> list[str]:
+def _times(tenant: Tenant, found: Serving) -> list[str]:
     if tenant.latency is None or tenant.wait is None:
         return [_short(tenant.name), "none served"]
     each = [tenant.latency.mean, *tenant.latency.percentiles.values(), tenant.wait.mean]
-    return [_short(tenant.name), *(interval_text(one, frequency_mhz) for one in each)]
+    return [_short(tenant.name), *(" ".join(interval_texts(one, found)) for one in each)]
 
 
-def interval_text(each: Interval, frequency_mhz: float) -> str:
-    """Milliseconds with the half width of the interval in percent, or the words that say that there is none.
+def interval_texts(each: Interval, found: Serving) -> tuple[str, str]:
+    """Milliseconds, and the half width of the interval in percent: or the words that say that there is none, empty
+    where more requests would not help, for there is nothing to settle to.
 
-    >>> interval_text(Interval(250.0, 5.0, 10), 250), interval_text(Interval(250.0), 250)
-    ('0.001 +-2%', '0.001 too few')
+    >>> from lstmsim.serving.metrics import Collector
+    >>> collector = Collector(250)
+    >>> collector.add(0, arrival=0, start=0, finish=250)
+    >>> found = collector.result()
+    >>> interval_texts(Interval(250.0, 5.0, 10), found), interval_texts(Interval(250.0), found)[0]
+    (('0.001', '+-2%'), '0.001')
     """
-    value = f"{each.value / frequency_mhz / 1000:.4g}"
+    value = f"{found.ms(each.value):.4g}"
     if each.half_width is None:
-        return f"{value} too few"
+        return value, "too few" if found.verdict in ("settled", "too few") else ""
     share = 100 * each.half_width / each.value if each.value else 0.0
-    return f"{value} +-{share:.2g}%" if share < 100 else f"{value} +-{share:.0f}%"
+    return value, f"+-{share:.2g}%" if share < 100 else f"+-{share:.0f}%"
 
 
 def _short(name: str) -> str:
@@ -96,8 +101,43 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def tenants_json(found: Serving) -> list[dict[str, Any]]:
-    """The same of all tenants in their order, as plain data; times in cycles."""
+def window_json(found: Serving) -> dict[str, int] | None:
+    """The part of a run in which all clients are active, as plain data."""
+    if found.window is None:
+        return None
+    return {
+        "clients": found.window.clients,
+        "start_cycle": found.window.start_cycle,
+        "end_cycle": found.window.end_cycle,
+        "requests": found.requests_inside,
+    }
+
+
+def shares_json(found: Serving) -> dict[str, Any]:
+    """What models and tenants got, and how fair that is, as plain data."""
+    return {
+        "models": {
+            name: {
+                "requests": each.requests,
+                "in_time": each.in_time,
+                "turned_away": each.turned_away,
+                "slowdown": each.slowdown,
+            }
+            for name, each in found.models.items()
+        },
+        "tenants": _tenants_json(found),
+        "antt": found.antt,
+        "stp": found.stp,
+        "fairness": {
+            "slowdown": found.fairness_slowdown,
+            "goodput": found.fairness_goodput,
+            "throughput": found.fairness_throughput,
+        },
+    }
+
+
+def _tenants_json(found: Serving) -> list[dict[str, Any]]:
+    """All of them in their order; times in cycles."""
     return [
         {
             "tenant": each.name,

@@ -9,7 +9,7 @@ from lstmsim.serving.latencies import Distribution
 from lstmsim.serving.load_text import load_json, load_lines
 from lstmsim.serving.result import Serving
 from lstmsim.serving.statistics import Interval
-from lstmsim.serving.tenants_text import plain, tenant_lines, tenants_json
+from lstmsim.serving.tenants_text import plain, shares_json, tenant_lines, window_json
 from lstmsim.units import cycles_to_ms
 
 __all__ = ["SERVING_SCHEMA", "serving_json", "serving_text"]
@@ -19,8 +19,10 @@ SERVING_SCHEMA = "lstmsim/serving/1"
 _WIDTH = 100
 
 
-def serving_text(found: Serving) -> str:
+def serving_text(found: Serving, *, tenants: bool = True) -> str:
     """Lines of at most 100 columns: rates, latencies with their 95 % intervals, queue, warm-up, Little's law.
+
+    `tenants`: with a table of these, if there are several, and remarks on who stands in whose way.
 
     >>> from lstmsim.serving.metrics import Collector
     >>> collector = Collector(250)
@@ -45,6 +47,8 @@ def serving_text(found: Serving) -> str:
     ]
     lines += _slowdown_lines(found)
     told = [textwrap.fill(line, _WIDTH, subsequent_indent="  ") for line in lines]
+    if not tenants:
+        return "\n".join(told)
     told += tenant_lines(found) if len(found.tenants) > 1 else []
     remarks = [textwrap.fill(f"remark: {each}", _WIDTH, subsequent_indent="  ") for each in found.remarks]
     return "\n".join([*told, *remarks])
@@ -105,37 +109,14 @@ def serving_json(found: Serving) -> dict[str, Any]:
         "goodput_per_second": found.goodput_per_second,
         "throughput_whole_run_per_second": found.per_second(found.requests),
         "goodput_whole_run_per_second": found.per_second(found.requests - found.misses),
-        "window": None
-        if found.window is None
-        else {
-            "clients": found.window.clients,
-            "start_cycle": found.window.start_cycle,
-            "end_cycle": found.window.end_cycle,
-            "requests": found.requests_inside,
-        },
+        "window": window_json(found),
         "utilization": found.utilization,
         "latency_cycles": plain(found.latency),
         "wait_cycles": plain(found.wait),
         "inside": {"mean": found.little.inside, "most": found.most_inside, "area": found.little.area},
         "waiting": {"mean": found.little_waiting.inside, "most": found.most_waiting},
         "sojourn_cycles": found.little.sojourn,
-        "models": {
-            name: {
-                "requests": each.requests,
-                "in_time": each.in_time,
-                "turned_away": each.turned_away,
-                "slowdown": each.slowdown,
-            }
-            for name, each in found.models.items()
-        },
-        "tenants": tenants_json(found),
-        "antt": found.antt,
-        "stp": found.stp,
-        "fairness": {
-            "slowdown": found.fairness_slowdown,
-            "goodput": found.fairness_goodput,
-            "throughput": found.fairness_throughput,
-        },
+        **shares_json(found),
         "over_time": [
             {
                 "start_cycle": each.start_cycle,

@@ -10,7 +10,8 @@ from typing import Any
 
 from lstmsim.formats import schema_types as schema
 from lstmsim.formats.document import Document
-from lstmsim.formats.job_entries import MAX_STEP_OPERATIONS, unique_names
+from lstmsim.formats.job_entries import MAX_STEP_OPERATIONS
+from lstmsim.formats.job_names import unique_names
 from lstmsim.formats.schema_chips import LatencyEntry
 from lstmsim.sweep.spec import Value
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
@@ -84,9 +85,13 @@ class Prepared:
         self.chip = scenario.chip
         self.core_entries: list[dict[str, Any]] = document.data["chip"]["cores"]
         self.job_entries: list[dict[str, Any]] = document.data["jobs"]
-        # jobs over several cores, and weights that must find room, are checked all together
-        self.shared = any(job.split for job in scenario.jobs) or any(
-            core.get("weight_kib") is not None for core in self.core_entries
+        # jobs over several cores, and weights that must find room, are checked all together; what is drawn, or comes
+        # from a file, is not one number
+        self.shared = (
+            any(job.split for job in scenario.jobs)
+            or any(core.get("weight_kib") is not None for core in self.core_entries)
+            or document.data.get("arrivals") is not None
+            or any(isinstance(entry.get("steps"), dict | list) for entry in self.job_entries)
         )
         self.first_job = _starts(self.job_entries)
         self.first_core = _starts(self.core_entries)

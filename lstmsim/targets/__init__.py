@@ -20,14 +20,16 @@ __all__ = ["TARGETS", "lower", "operations_per_step"]
 TARGETS = {"column-npu": "lstmsim.targets.column_lowering", "row-npu": "lstmsim.targets.row_lowering"}
 
 
-def lower(chip: Chip, jobs: Sequence[Job]) -> Program:
+def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
     """The Program of these jobs on that chip; cores and tasks in the order of the chip's cores and of the jobs.
+
+    `templates`: the jobs stand for some that come later; each has to be small enough, but not all together.
 
     >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
     >>> len(lower(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), []).cores)
     1
     """
-    program: Program = import_module(TARGETS[chip.kind]).lower(chip, jobs)
+    program: Program = import_module(TARGETS[chip.kind]).lower(chip, jobs, templates)
     return program
 
 

@@ -98,7 +98,7 @@ def _per_step(cores: Sequence[C], job: Job, parts: Parts[C]) -> int:
     return max(split, *(parts.operations(job.model, core, job.batch) for core in able))
 
 
-def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C]) -> None:
+def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C], templates: bool) -> None:
     total = 0
     known: dict[Hashable, int] = {}
     for index, job in enumerate(jobs):
@@ -107,7 +107,7 @@ def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C]) -> Non
         if key not in known:
             known[key] = job.steps * _per_step(cores, job, parts)
         most = known[key]
-        total += most
+        total = most if templates else total + most
         if most > MAX_JOB_OPERATIONS or total > MAX_OPERATIONS:
             text = (
                 f"too large: {job.steps:,} steps take up to {most:,} operations and bring the scenario to {total:,}; "
@@ -132,11 +132,14 @@ def assemble(
     parts: Parts[C],
     footprint: Callable[[Job], Footprint] | None = None,
     machine: Callable[[], tuple[Core, ...]] | None = None,
+    *,
+    templates: bool = False,
 ) -> Program:
     """The Program of jobs on cores, both in their order; `InputError` if a job can run nowhere or all are too large.
 
     `check` says of a job whether the chip can run it; each distinct job is asked for once, and so is its `footprint`.
-    `machine`: the cores of the Program, where they are more than the chip's.
+    `machine`: the cores of the Program, where they are more than the chip's. `templates`: as of
+    `lstmsim.targets.lower`.
     """
     kinds = {core: kind for kind, core in enumerate(dict.fromkeys(cores))}
     checked: set[Hashable] = set()
@@ -145,7 +148,7 @@ def assemble(
         if one not in checked:
             check(job)
             checked.add(one)
-    _check_size(cores, jobs, parts)
+    _check_size(cores, jobs, parts, templates)
     known: dict[Hashable, Footprint] = {}
     tasks = []
     for job in jobs:

@@ -38,8 +38,9 @@ def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
     return total
 
 
-def lower(chip: ColumnNpu, jobs: Sequence[Job]) -> Program:
+def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
     """The Program of these jobs on that chip; `InputError` if a job can run nowhere or the whole is too large.
+    `templates`: as of `lstmsim.targets.lower`.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -51,14 +52,14 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job]) -> Program:
     """
     jobs = [job.settled(len(chip.cores)) for job in jobs]
     if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
-        return assemble(chip.cores, jobs, chip.check, PARTS)
+        return assemble(chip.cores, jobs, chip.check, PARTS, templates=templates)
     plan = Plan(chip, jobs)
 
     def check(job: Job) -> None:
         chip.check(job)
         plan.members.places(job)
 
-    return assemble(chip.cores, jobs, check, PARTS, plan.footprint, lambda: plan.machine)
+    return assemble(chip.cores, jobs, check, PARTS, plan.footprint, lambda: plan.machine, templates=templates)
 
 
 def _job_phases(job: Job, core: ColumnCore) -> tuple[Phase, ...]:

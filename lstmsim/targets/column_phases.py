@@ -12,7 +12,10 @@ from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.targets.column_passes import WHOLE, Source, Spread, pass_operations
 from lstmsim.workload.model import Model
 
-__all__ = ["bare", "layer_phases", "model_phases", "step_phases"]
+__all__ = ["MOST_LENGTHS", "bare", "layer_phases", "model_phases", "repeated", "step_phases"]
+
+#: Phases of different lengths that are kept; each is a few numbers beside the bodies that they share.
+MOST_LENGTHS = 8192
 
 
 def bare(core: ColumnCore) -> ColumnCore:
@@ -57,14 +60,24 @@ def step_phases(
     return (Phase(Body(tuple(operations)), steps),)
 
 
+def repeated(phases: Phases, steps: int) -> Phases:
+    """The phases of so many steps; no body depends on that, so jobs of many lengths share those of one step."""
+    return tuple(replace(phase, repeat=steps) for phase in phases)
+
+
 def _alone(model: Model) -> tuple[Spread, ...]:
     return (WHOLE,) * len(model.layers)
 
 
 @lru_cache(maxsize=64)
-def _whole(model: Model, core: ColumnCore, steps: int) -> Phases:
+def _once(model: Model, core: ColumnCore) -> Phases:
     order = layer_phases if model.layer_order == "layer" else step_phases
-    return order(model, core, steps)
+    return order(model, core, 1)
+
+
+@lru_cache(maxsize=MOST_LENGTHS)
+def _whole(model: Model, core: ColumnCore, steps: int) -> Phases:
+    return repeated(_once(model, core), steps)
 
 
 def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column_npu import ColumnCore, Exchange
 from lstmsim.targets.column_passes import Spread
-from lstmsim.targets.column_phases import bare, layer_phases, step_phases
+from lstmsim.targets.column_phases import MOST_LENGTHS, bare, layer_phases, repeated, step_phases
 from lstmsim.targets.column_shape import pass_shapes, share_of
 from lstmsim.workload.cell import REDUCTIONS
 from lstmsim.workload.model import Layer, Model
@@ -51,24 +51,30 @@ def split_phases(
     return _phases(model, bare(core), steps, split, tuple(numbers.index(each) for each in place), exchange)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MOST_LENGTHS)
 def _phases(
     model: Model, core: ColumnCore, steps: int, split: str, place: tuple[int, ...], exchange: Exchange
 ) -> Phases:
+    return repeated(_once(model, core, split, place, exchange), steps)
+
+
+@lru_cache(maxsize=64)
+def _once(model: Model, core: ColumnCore, split: str, place: tuple[int, ...], exchange: Exchange) -> Phases:
+    """Those of one step."""
     count = len(model.layers)
     if split == "rows":
         members = tuple(range(len(place)))
         spread = Spread(members, place, place, exchange)
         spreads = [spread] * (count - 1) + [replace(spread, readers=())]
         order = layer_phases if model.layer_order == "layer" else step_phases
-        return order(model, core, steps, spreads)
+        return order(model, core, 1, spreads)
     runs = layer_runs(model, len(place))
     owners = [member for member, run in enumerate(runs) for _ in run]
     above = [(place[member],) for member in owners[1:]] + [()]
     spreads = [
         Spread((member,), (place[member],), readers, exchange) for member, readers in zip(owners, above, strict=True)
     ]
-    return step_phases(model, core, steps, spreads, first=[run[0] for run in runs])
+    return step_phases(model, core, 1, spreads, first=[run[0] for run in runs])
 
 
 def layer_runs(model: Model, members: int) -> tuple[range, ...]:

@@ -111,8 +111,9 @@ def operations_per_step(model: Model, core: RowCore, batch: int) -> int:
     return total * -(-batch // core.batch)
 
 
-def lower(chip: RowNpu, jobs: Sequence[Job]) -> Program:
+def lower(chip: RowNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
     """The Program of these jobs on that chip; `InputError` if a job can run nowhere or the whole is too large.
+    `templates`: as of `lstmsim.targets.lower`.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.workload.cells import cell
@@ -122,7 +123,7 @@ def lower(chip: RowNpu, jobs: Sequence[Job]) -> Program:
     >>> run(lower(RowNpu("c", 300, (core,)), [job])).makespan_cycles
     266
     """
-    return assemble(chip.cores, jobs, chip.check, PARTS)
+    return assemble(chip.cores, jobs, chip.check, PARTS, templates=templates)
 
 
 def _job_phases(job: Job, core: RowCore) -> tuple[Phase, ...]:

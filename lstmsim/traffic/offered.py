@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lstmsim import engines, targets
+from lstmsim.errors import InputError
 from lstmsim.program.totals import CYCLE_NAMES
 from lstmsim.serving.load import Load, Traffic
 from lstmsim.serving.streams import below
@@ -77,25 +79,37 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     groups: dict[tuple[Any, ...], list[Job]] = {}
     number: Counter[str] = Counter()
     for job in scenario.jobs:
-        if _offer(offers, job).rate_per_second > 0:
-            groups.setdefault((job.tenant, *kind_of(job)), []).append(job)
-            number[job.tenant] += 1
+        offer = _offer(offers, job)
+        if offer.rate_per_second > 0:
+            entry = offer.entry or job.tenant
+            # jobs of one entry differ in their steps only, and how often each comes may be known better than from them
+            groups.setdefault((entry,) if offer.lengths else (entry, *kind_of(job)), []).append(job)
+            number[entry] += 1
     mix = tuple(
-        _Share(_plain(jobs[0]), _offer(offers, jobs[0]).rate_per_second * len(jobs) / number[jobs[0].tenant], own)
-        for jobs in groups.values()
-        for own in [_offer(offers, jobs[0]).variability]
+        each
+        for (entry, *_), jobs in groups.items()
+        for each in _shares(jobs[0], _offer(offers, jobs[0]), len(jobs) / number[entry])
     )
     asked = len(scenario.jobs) if requests is None else requests
     load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
-    once = dict.fromkeys(job.tenant or job.model.name for job in scenario.jobs if not number[job.tenant])
+    once = dict.fromkeys(job.tenant or job.model.name for job in scenario.jobs if not _offer(offers, job).is_process)
     return Traffic(
         replace(
             load,
-            estimated=any(offers[tenant].estimated for tenant in number),
+            estimated=any(_offer(offers, jobs[0]).estimated for jobs in groups.values()),
             bounded=all(jobs[0].may_leave for jobs in groups.values()),
             not_counted=tuple(f"{name}, which comes once" for name in once),
         )
     )
+
+
+def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
+    """The kinds of jobs that this one stands for, of which so large a share of an entry's requests are."""
+    plain, rate = _plain(replace(job, tenant=offer.entry or job.tenant)), offer.rate_per_second * share
+    return [
+        _Share(replace(plain, steps=steps), rate * part, offer.variability)
+        for steps, part in offer.lengths or ((job.steps, 1.0),)
+    ]
 
 
 def _offer(offers: Mapping[str, Offer], job: Job) -> Offer:
@@ -159,30 +173,43 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[fl
         short, long = min(steps), max(steps)
         part = (job.steps - short) / (long - short)
         one, two = (_demand(chip, replace(job, steps=each)) for each in (short, long))
-        arrays, latency, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
-        yield share, (arrays, latency, memory)
+        arrays, threads, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
+        yield share, (arrays, threads, memory)
 
 
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
-    """Cycles of arrays, latency, cycles of the memory of a job alone: the least of those cores that it may choose."""
-    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
-    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
-    choices = [job] if job.split or len(unlike) == 1 else [replace(job, cores=(core,)) for core in unlike.values()]
-    each = []
-    for choice in choices:
+    """Cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may run."""
+    arrays, each = chip.array_cores, []
+    for choice in _choices(chip, job):
         found = engines.totals(targets.lower(chip, (choice,)), check=False)
-        busy = found.cycles[:, _BUSY]
-        each.append((float(busy[: len(arrays)].sum()), float(found.makespan_cycles), float(busy[len(arrays) :].sum())))
+        busy, members = found.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
+        threads = found.makespan_cycles * members
+        each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
     return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
 
 
+def _choices(chip: Chip, job: Job) -> list[Job]:
+    """The job on each of its cores that is unlike the others, or on all that it takes at once; of one that finds out at
+    its start how many cores it takes, on each number of them."""
+    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
+    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
+    single = [replace(job, cores=(core,), split="") for core in unlike.values()]
+    if not job.split or len(cores) == 1:
+        return single
+    if job.split != "auto":
+        return [job]
+    for number in range(2, len(cores) + 1):
+        way = replace(job, split="rows", cores=cores[:number])
+        with suppress(InputError):
+            targets.lower(chip, (way,))
+            single.append(way)
+    return single
+
+
 def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
-    arrays, latency, memory = alone
-    members = max(1, len(share.job.together(len(threads))))
     cores = frozenset(share.job.allowed(len(threads)))
-    rate = share.rate / (chip.frequency_mhz * 1e6)
-    return _Kind(rate, share.variability, cores, arrays, latency * members, memory)
+    return _Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, *alone)
 
 
 def _bounds(

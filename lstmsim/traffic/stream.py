@@ -17,8 +17,8 @@ from lstmsim.formats.requests import Requests, load_requests
 from lstmsim.serving.latencies import PERCENTILES
 from lstmsim.serving.load import Traffic, relaxation_of
 from lstmsim.serving.metrics import Collector
-from lstmsim.serving.result import Serving
-from lstmsim.serving.run_requests import coarse_cores, entries_of
+from lstmsim.serving.result import Entry, Serving
+from lstmsim.serving.run_requests import coarse_cores
 from lstmsim.serving.statistics import Interval
 from lstmsim.traffic.alone import Alones
 from lstmsim.traffic.offered import traffic_of
@@ -108,20 +108,22 @@ def serve(
     chip, jobs = found.scenario.chip, found.scenario.jobs
     if any(job.preempts for job in jobs):
         raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
-    program = targets.lower(chip, jobs)
+    program = targets.lower(chip, jobs, templates=True)
     dues: dict[int, int] = {}
+    tenants: dict[int, str] = {}
     traffic, alones = traffic_of(found.scenario, found.count), Alones(chip)
     collector = Collector(
         chip.frequency_mhz,
         sum(core.contexts for core in program.cores if not core.shared),
-        entries=entries_of(jobs),
+        entries=[Entry(name, model) for name, model in found.tenants],
         coarse=coarse_cores(chip),
     )
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
-    feed = Feed(program, goal.until_reached(_coming(found, dues)), window=window)
+    feed = Feed(program, goal.until_reached(_coming(found, dues, tenants)), window=window)
     done = 0
     for numbers, own, table in feed.results():
-        _collect(collector, found.scenario, alones, dues, numbers.tolist(), own.tolist(), table)
+        whose = [tenants.pop(number) for number in numbers.tolist()]
+        _collect(collector, found.scenario, alones, dues, whose, numbers.tolist(), own.tolist(), table)
         done += len(numbers)
         if rows is not None:
             rows([_row(*each, jobs=jobs) for each in zip(numbers.tolist(), own.tolist(), table.tolist(), strict=True)])
@@ -186,20 +188,21 @@ def _within(each: Interval, share: float) -> bool:
     return each.half_width is not None and each.half_width <= share * each.value
 
 
-def _coming(found: Requests, dues: dict[int, int]) -> Iterator[Coming]:
-    """What comes, with its key; due times are kept until the request is done."""
+def _coming(found: Requests, dues: dict[int, int], tenants: dict[int, str]) -> Iterator[Coming]:
+    """What comes, with its key; due times and tenants are kept until the request is done."""
     jobs = found.scenario.jobs
     keys = [DISPATCH[job.dispatch](job)[0] for job in jobs]
     for number, each in enumerate(found.coming):
-        job, key = jobs[each.entry], keys[each.entry]
+        job, key = jobs[each.template], keys[each.template]
         deadline = each.due if job.deadline is None else job.deadline
+        tenants[number] = each.tenant
         if deadline is not None:
             dues[number] = each.arrival + deadline
             if job.deadline is None:
                 # the template has no deadline, so its key does not count from the arrival
                 key, from_arrival = DISPATCH[job.dispatch](replace(job, deadline=deadline))
                 key += each.arrival if from_arrival else 0
-        yield Coming(each.arrival, each.entry, key)
+        yield Coming(each.arrival, each.template, key)
 
 
 def _collect(
@@ -207,20 +210,21 @@ def _collect(
     scenario: Scenario,
     alones: Alones,
     dues: dict[int, int],
+    tenants: list[str],
     numbers: list[int],
     own: list[int],
     table: Any,
 ) -> None:
-    """Hand requests that are done to the collector."""
+    """Hand requests that are done to the collector, `tenants` being whose they are."""
     core, _, start, finish, arrived, _, taken = np.asarray(table).T
-    alone = [alones(scenario.jobs[entry]) for entry in own]
+    alone = [alones(scenario.jobs[template]) for template in own]
     seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
     collector.add_many(
         numbers,
         arrived,
         start,
         np.where(core < 0, start, finish),
-        tenants=[scenario.jobs[entry].tenant for entry in own],
+        tenants=tenants,
         due=[dues.pop(number, _NEVER) for number in numbers],
         servers=np.where(core < 0, 0, np.maximum(seats[own], [each.bit_count() for each in taken.tolist()])),
         alone=[each.latency_cycles for each in alone],
@@ -229,6 +233,6 @@ def _collect(
     )
 
 
-def _row(number: int, entry: int, row: list[int], *, jobs: Sequence[Job]) -> Row:
+def _row(number: int, template: int, row: list[int], *, jobs: Sequence[Job]) -> Row:
     core, thread, start, finish, arrived, *_ = row
-    return Row(number, jobs[entry].name, core, thread, arrived, start, finish)
+    return Row(number, jobs[template].name, core, thread, arrived, start, finish)

@@ -19,7 +19,9 @@ class Offer:
     `rate_per_second`: in the long run; 0 where there is none, because they come once (all together, or too few to be a
     process) or because clients ask. `variability`: the squared coefficient of variation of the gaps between them, in
     the long run (0: evenly, 1: Poisson). `clients`: of a closed loop, how many ask. `estimated`: from the arrivals,
-    because they are a list.
+    because they are a list. `lengths`: numbers of steps and the share of the requests that has each, where there is
+    more than one. `entry`: what its jobs are called together, where they are of several tenants. `once`: how many
+    requests there are, where they come once.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
     (True, True, False)
@@ -29,6 +31,9 @@ class Offer:
     variability: float = 0.0
     clients: int = 0
     estimated: bool = False
+    lengths: tuple[tuple[int, float], ...] = ()
+    entry: str = ""
+    once: int = 0
 
     @property
     def is_process(self) -> bool:
@@ -40,7 +45,7 @@ def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
     """What these arrivals, in the order of time, amount to; nothing where they are few or come all at once.
 
     >>> estimated_offer(range(0, 25_000, 1000), frequency_mhz=250)
-    Offer(rate_per_second=250000.0, variability=0.0, clients=0, estimated=True)
+    Offer(rate_per_second=250000.0, variability=0.0, clients=0, estimated=True, ...)
     """
     span = cycles[-1] - cycles[0] if cycles else 0
     if len(cycles) < LEAST_ESTIMATED or span <= 0:

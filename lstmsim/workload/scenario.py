@@ -76,9 +76,9 @@ class Job:
     it arrives `arrival` cycles after that has finished. `dispatch` (a key of `lstmsim.workload.dispatch.DISPATCH`)
     ranks it among jobs that wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that
     asks for them; if it `preempts`, a running job of a larger rank gives up its thread at the next step. `affinity`: it
-    prefers a core that holds its weights. It is turned away if `queue_limit` jobs stand before it when it comes, or if
-    it has waited more than `patience` cycles when its turn comes. `tenant`: the entry of the scenario that it belongs
-    to, by which requests are counted; no cycle depends on it.
+    prefers a core that holds its weights. It is turned away if `queue_limit` jobs stand before it when it comes, or as
+    soon as it has waited more than `patience` cycles. `tenant`: the entry of the scenario that it belongs to, by which
+    requests are counted; no cycle depends on it.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer

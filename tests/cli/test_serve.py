@@ -44,10 +44,15 @@ ARRIVALS = (
     {"kind": "bursty", "on_rate_per_second": 5e6, "mean_on_ms": 0.001, "mean_off_ms": 0.001},
     {"kind": "stream", "frame_ms": 0.0005},
 )
+STEPS: tuple[dict[str, Any], ...] = (
+    {"kind": "uniform", "low": 1, "high": 6},
+    {"kind": "geometric", "mean": 2.5, "most": 9},
+    {"kind": "list", "values": [1, 7], "weights": [3, 1], "seed": 5},
+)
 ENTRIES = st.fixed_dictionaries(
     {
         "model": st.just(MODEL),
-        "steps": st.integers(1, 3),
+        "steps": st.integers(1, 3) | st.sampled_from(STEPS),
         "count": st.integers(1, 8),
         "arrival": st.sampled_from(ARRIVALS),
     },
@@ -92,6 +97,30 @@ def test_frames_that_are_due_wait_in_their_turn() -> None:
         whole = serving(run(data, overrides=change))
         assert serving_json(serve(data, overrides=change).serving) == serving_json(whole)
         assert whole.misses
+
+
+def test_one_trace_with_tenants_and_steps_of_its_own() -> None:
+    rows = "".join(
+        f"{40 * number // 3},{'ab'[number % 3 == 0]},t{number % 4},{number % 7 + 1}\n" for number in range(90)
+    )
+    Path("t.csv").write_text("arrival_cycles,job,tenant,steps\n" + rows)
+    jobs = [{"name": name, "model": MODEL} for name in "ab"]
+    drawn = {"model": MODEL, "name": "c", "steps": STEPS[0], "count": 40, "arrival": ARRIVALS[3], "queue_limit": 1}
+    core = {"npe": 64, "ep": 4, "vp": 16, "threads": 2}
+    chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [core]}
+    for dispatch in ("fcfs", "sjf"):
+        data = {"chip": chip, "dispatch": dispatch, "arrivals": {"path": "t.csv"}, "jobs": [*jobs, drawn]}
+        whole = run(data)
+        found: list[Row] = []
+        served = serve(data, rows=found.extend)
+        assert serving_json(served.serving) == serving_json(serving(whole))
+        assert list(served.serving.tenants) == [
+            *(f"a/t{n}" for n in (1, 2, 0, 3)),
+            *(f"b/t{n}" for n in (0, 3, 2, 1)),
+            "c",
+        ]
+        times = sorted((row.arrival, row.start, row.finish) for row in found if row.core >= 0)
+        assert times == sorted((job.arrival, job.start, job.finish) for job in whole.report.jobs)
 
 
 def test_what_is_shown_and_written() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
-from lstmsim.comparison.result_text import COLUMNS, comparison_json, comparison_rows, comparison_text
+from lstmsim.comparison.result_json import COLUMNS, comparison_json, comparison_rows
+from lstmsim.comparison.result_text import comparison_text
 
 
 def entry(cycles: int, utilization: float, tops: float) -> Entry:

@@ -46,7 +46,7 @@ def test_random_programs_give_equal_traces(program: Program) -> None:
 
 
 @settings(max_examples=EXAMPLES)
-@given(joint_programs())
+@given(st.one_of(joint_programs(), joint_programs(wide=True)))
 def test_random_programs_with_joint_tasks_give_equal_traces(program: Program) -> None:
     note(f"from lstmsim.program.program import *\nprogram = {program!r}")
     slow, quick = outcome(program, "reference"), outcome(program, "fast")
@@ -90,7 +90,7 @@ def test_random_programs_give_equal_totals_with_periods_skipped(program: Program
 
 
 @settings(max_examples=EXAMPLES)
-@given(joint_programs(), st.sampled_from([1, 1, 20]))
+@given(st.one_of(joint_programs(), joint_programs(wide=True)), st.sampled_from([1, 1, 20]))
 def test_random_programs_with_joint_tasks_give_equal_totals(program: Program, times: int) -> None:
     note(f"from lstmsim.program.program import *\nprogram = {longer(program, times)!r}")
     same_totals(longer(program, times))
@@ -139,7 +139,7 @@ def uncompiled(program: Program) -> Trace | str:
 
 @numba
 @settings(max_examples=EXAMPLES // 4)
-@given(st.one_of(programs(), joint_programs()), st.sampled_from([1, 30]))
+@given(st.one_of(programs(), joint_programs(), joint_programs(wide=True)), st.sampled_from([1, 30]))
 def test_the_compiled_loop_gives_the_same(program: Program, times: int) -> None:
     program = longer(program, times)
     plain = uncompiled(program)

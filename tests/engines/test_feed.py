@@ -22,7 +22,7 @@ def one_task(count: int = 5) -> Program:
 
 
 @settings(max_examples=100)
-@given(st.one_of(programs(), joint_programs(), preempting_programs()), st.data())
+@given(st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs()), st.data())
 def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject) -> None:
     templates = tuple(replace(task, after=None) for task in program.tasks)
     order = data.draw(st.lists(st.sampled_from(range(len(templates))), min_size=1, max_size=25))

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lstmsim.engines import fast, reference
+from lstmsim.errors import DeadlockError
 from lstmsim.metrics.accounts import totals_of
-from lstmsim.program.program import Body, Content, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.program import (
+    Body,
+    Buffer,
+    Content,
+    Core,
+    Dependence,
+    Operation,
+    Phase,
+    Program,
+    Task,
+    Unit,
+    Wide,
+)
 from lstmsim.program.trace import Trace
 
 ARRAY = (Unit("array", "coarse"),)
@@ -55,3 +70,62 @@ def test_of_contents_that_fall_free_in_one_cycle_that_of_the_lower_thread_goes_f
     tasks = (user(0, 0, 7), user(1, 0, 8), user(2, 40), user(1, 80), user(0, 120))
     trace = both(Program((Core(0, units, 2, capacity=2),), tasks))
     assert (trace.task("finish") - trace.task("admitted")).tolist() == [8, 8, 8, 1, 8]
+
+
+def spreading(name: str, *members: int, cores: tuple[int, ...] = (0, 1, 2), **more: object) -> Task:
+    """Twelve cycles of work, in equal parts on as many cores as it takes."""
+    ways = []
+    for count in members:
+        each = 12 // count
+        own = tuple(Operation(0, cycles=each, result_cycles=each, member=member) for member in range(count))
+        ways.append(Wide(count, (Phase(Body(own), 1),)))
+    return task(name, Operation(0, cycles=12, result_cycles=12), cores=cores, wide=tuple(ways), **more)
+
+
+def test_a_task_takes_all_free_cores_if_nobody_waits_for_them() -> None:
+    cores = (Core(0, ARRAY),) * 3
+    tasks = (spreading("a", 2, 3), spreading("b", 2, 3, release=1), spreading("c", 2, 3, release=30))
+    trace = both(Program(cores, (*tasks, spreading("d", 2, 3, release=30))))
+    # b waits until a is through; then nobody waits beside it. c sees that d waits, and leaves it two cores
+    assert trace.task("admitted").tolist() == [0, 4, 30, 30]
+    assert trace.task("finish").tolist() == [4, 8, 42, 36]
+    assert trace.task("taken").tolist() == [0b111, 0b111, 0b001, 0b110]
+    assert [trace.spread(number) for number in range(4)] == [3, 3, 1, 2]
+    assert trace.seats.tolist() == [[0, 1, 1, 0], [0, 2, 2, 0], [1, 1, 1, 0], [1, 2, 2, 0], [3, 1, 2, 0]]
+
+
+def test_it_takes_the_largest_number_that_it_can_run_on_in_the_order_of_its_cores() -> None:
+    cores = (Core(0, ARRAY, 2),) * 4
+    here = task("here", Operation(0, cycles=50, result_cycles=50), cores=(3,))
+    trace = both(Program(cores, (here, here, spreading("a", 2, 4, cores=(3, 2, 0, 1), release=1))))
+    assert trace.task("taken").tolist() == [0, 0, 0b0110]
+    # without a variant for so few, it runs on one: the least occupied, then the lowest
+    trace = both(Program(cores, (here, here, spreading("a", 4, cores=(3, 2, 0, 1), release=1))))
+    assert trace.task("taken").tolist() == [0, 0, 0b0100]
+
+
+def test_a_paused_task_that_waits_for_one_of_its_cores_counts() -> None:
+    slow = task("slow", Operation(0, cycles=10, result_cycles=10), repeat=3, key=1, cores=(0,))
+    urgent = task("urgent", Operation(0, cycles=40, result_cycles=40), release=5, preempts=True)
+    for cores, taken in (((0, 1, 2), 0b010), ((1, 2), 0b11)):
+        late = (
+            spreading("late", 2, 3, cores=cores, release=20)
+            if len(cores) > 2
+            else spreading("late", 2, cores=cores, release=20)
+        )
+        trace = both(Program((Core(0, ARRAY),) * 3, (slow, urgent, late)))
+        assert trace.pauses.tolist() == [[0, 0, 0, 10, 50]]
+        assert trace.task("taken").tolist() == [0, 0, taken]
+
+
+def test_what_a_spread_task_waits_for_for_ever_is_named() -> None:
+    stuck = Phase(Body((Operation(0), Operation(0, needs=(Dependence(0, 1, lag=1),), takes=0, member=1))), 2)
+    wide = (Wide(2, (stuck,), (Buffer("b", 1),)),)
+    program = Program((Core(0, ARRAY),) * 2, (task("t", Operation(0), cores=(0, 1), wide=wide),))
+    told = []
+    for engine in (fast, reference):
+        with pytest.raises(DeadlockError) as caught:
+            engine.run(program)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    assert "a free slot of buffer 0" in told[0]

@@ -6,6 +6,7 @@ import os
 
 import pytest
 from hypothesis import given, note, settings
+from hypothesis import strategies as st
 
 from lstmsim.engines import compiled, fast, reference
 from lstmsim.errors import DeadlockError
@@ -39,7 +40,7 @@ def test_tasks_that_stop_others(program: Program) -> None:
 
 
 @settings(max_examples=EXAMPLES // 2)
-@given(joint_programs())
+@given(st.one_of(joint_programs(), joint_programs(wide=True)))
 def test_tasks_that_take_several_cores_or_need_room(program: Program) -> None:
     check(program)
 

@@ -159,6 +159,18 @@ def test_a_core_that_splits_and_joins_again_is_better_for_all_than_one_that_does
         assert max(job.start - job.arrival for job in report.jobs if job.name.startswith("large")) == 0
 
 
+def test_deciding_late_over_how_many_cores_to_run_wins_at_medium_loads() -> None:
+    from experiments.splitting import loads
+
+    script, expected = load("splitting")
+    late = tuple(loads.POLICIES)[-1:]
+    (found,) = loads.at_load(script.joined_chip(), 0.2, late).values()
+    row = next(line for line in expected.splitlines() if line.startswith("| 0.2 |"))
+    assert row.endswith(f"| {loads.shown(found)} |")
+    means = [float(cell.split("+-")[0].replace(",", "")) for cell in row.strip("|").split("|")[1:]]
+    assert means[-1] < 0.9 * min(means[:-1])
+
+
 def test_stacks_run_best_as_a_pipeline_where_layers_are_small() -> None:
     script, expected = load("splitting")
     small, large = (script.stacked(script.stack(hidden)) for hidden in script.STACKS.values())
@@ -167,3 +179,58 @@ def test_stacks_run_best_as_a_pipeline_where_layers_are_small() -> None:
     )
     assert min(small, key=lambda name: small[name]) == "4 cores, a layer on each"
     assert min(large, key=lambda name: large[name]) == "4 cores, a quarter of the rows on each"
+
+
+def test_preemption() -> None:
+    script, expected = load("preemption")
+    small = script.results(small=True)
+    sets = script.sets_table(small)
+    assert len(sets) == 2 + script.SHOWN
+    assert "\n".join(sets) in expected
+    for (mix, pace, _), outcomes in small.items():
+        first, stopping = (small[mix, pace, policy] for policy in (script.FIRST, script.STOPPING))
+        assert all(each.stops == 0 for each in first)
+        assert sum(each.stops for each in stopping) > 0
+        # one task at a time: none is faster than alone, and the core is never idle while a task waits
+        for one, two in zip(first, outcomes, strict=True):
+            assert min(two.ntt) >= 1
+            assert one.makespan <= two.makespan <= 1.01 * one.makespan
+            assert len(two.ntt) == script.TASKS == len(two.priorities)
+
+
+def test_gains_of_sets_are_those_of_their_definitions() -> None:
+    script, _ = load("preemption")
+    outcome = script.Outcome((1.0, 2.0, 4.0), (3, 1, 3), 4.0, 100, 1)
+    assert (outcome.antt, outcome.stp, outcome.misses(2), outcome.urgent) == (7 / 3, 1.75, 1 / 3, 2.5)
+    assert script.Outcome((1.0,), (2,), 1.0, 9, 0).urgent is None
+    ratio = script.times([2.0, 8.0], [1.0, 2.0])
+    assert ratio.value == pytest.approx(8**0.5)
+    assert ratio.low * ratio.high == pytest.approx(8)
+    fewer = script.fewer([0.5, 0.3, 0.4], [0.2, 0.1, 0.1])
+    assert fewer.value == pytest.approx(3)
+    assert fewer.value - fewer.low == pytest.approx(fewer.high - fewer.value)
+    # a paired ratio that is the same in every set is certain
+    certain = script.fewer([0.2, 0.4], [0.1, 0.2])
+    assert certain.low == pytest.approx(certain.high)
+    assert script.fewer([0.5, 0.3], [0.0, 0.0]) is None
+    # Student's t with one degree of freedom is 12.706
+    assert script.mean([1.0, 3.0]).high == pytest.approx(2 + 12.706, abs=1e-3)
+
+
+def test_the_answer_on_preemption_is_what_its_tables_say() -> None:
+    script, expected = load("preemption")
+    rows = [line.strip("| ").split(" | ") for line in numbers(expected)]
+    gains = {(cells[0], cells[1]): [each.split()[0] for each in cells[3::2]] for cells in rows if len(cells) == 8}
+    assert len(gains) == 2 * len(script.LOADS) * len(script.POLICIES)
+    head = " ".join(expected.split("## ")[0].split())
+    stopping = [[float(each) for each in values] for (_, policy), values in gains.items() if policy == script.STOPPING]
+    for values, text in zip(zip(*stopping, strict=True), ("better, STP", "times, ", "times fewer"), strict=True):
+        assert f"{min(values):.2f} to {max(values):.2f} times" in head, text
+    assert "All three are better at every setting" in head
+    assert all(min(values) > 1 for values in stopping)
+    # what the long ones pay
+    longest = {
+        (cells[0], cells[1]): float(cells[2].split()[0]) for cells in rows if len(cells) == 7 and "," in cells[0]
+    }
+    for mix in {mix for mix, _ in gains}:
+        assert longest[mix, script.STOPPING] > longest[mix, script.FIRST]

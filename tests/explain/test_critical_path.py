@@ -55,7 +55,7 @@ def check(program: Program, trace: Trace) -> None:
 
 
 @settings(max_examples=EXAMPLES)
-@given(joint_programs())
+@given(st.one_of(joint_programs(), joint_programs(wide=True)))
 def test_every_cycle_of_tasks_that_are_paused_or_share_cores_is_on_one_segment(program: Program) -> None:
     try:
         trace = engines.run(program)

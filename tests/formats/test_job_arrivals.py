@@ -10,8 +10,8 @@ import pytest
 
 from lstmsim.api import simulate
 from lstmsim.errors import InputError
-from lstmsim.formats import job_arrivals, job_entries
-from lstmsim.formats.arrival_file import ArrivalFile, read_arrivals
+from lstmsim.formats import job_arrivals, job_entries, job_traces
+from lstmsim.formats.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.formats.scenario_file import load_scenario
 from lstmsim.serving.arrivals import Bursty, OpenArrivals, Periodic, Poisson, Stream, arrivals
 from lstmsim.serving.closed_loop import Clients, ClosedLoop
@@ -116,11 +116,11 @@ def test_a_file_is_read_once_and_its_mistakes_come_with_all_others(
 ) -> None:
     read: list[str] = []
 
-    def counting(path: str, frequency_mhz: float) -> ArrivalFile:
+    def counting(path: str, frequency_mhz: float, wanted: Wanted) -> ArrivalFile:
         read.append(path)
-        return read_arrivals(path, frequency_mhz)
+        return read_arrivals(path, frequency_mhz, wanted=wanted)
 
-    monkeypatch.setattr(job_arrivals, "read_arrivals", counting)
+    monkeypatch.setattr(job_traces, "read_arrivals", counting)
     (tmp_path / "come.csv").write_text("arrival_ms\n1\nsoon\n")
     job = scenario({"kind": "file", "path": str(tmp_path / "come.csv")})["jobs"][0]
     gone = {**job, "arrival": {"kind": "file", "path": "gone.csv"}}

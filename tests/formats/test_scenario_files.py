@@ -9,7 +9,7 @@ import pytest
 
 from lstmsim.api import simulate
 from lstmsim.errors import InputError
-from lstmsim.formats.job_entries import unique_names
+from lstmsim.formats.job_names import unique_names
 from lstmsim.formats.scenario_file import load_chip, load_model, load_model_file, load_scenario, scenario_from_data
 from lstmsim.formats.yaml_source import parse_document, read_document
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency

@@ -84,7 +84,8 @@ s.yaml:18:5: jobs.2.steps: duplicate key, first given on line 17
 s.yaml:19:13: jobs.3.model: no file called 'nope/x.yaml'
 s.yaml:19:33: jobs.3.steps: must be at most 1000000000, got 10000000000
 s.yaml:20:5: jobs.4: must be a mapping of keys to values, got 5
-s.yaml:21:1: extra: unknown key; known keys: name, chip, dispatch, preemption, placement, jobs, precision and cells
+s.yaml:21:1: extra: unknown key; known keys: name, chip, dispatch, preemption, placement, arrivals, jobs, precision \
+and cells
 """
 
 

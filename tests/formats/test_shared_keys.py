@@ -41,9 +41,10 @@ def test_keys_become_plain_descriptions() -> None:
 @pytest.mark.parametrize("more", [["chip.cores.0.count=1"], ["jobs.0.cores=[1]"], ["jobs.0.core=0"]])
 def test_what_changes_nothing_is_allowed(change: str, more: list[str]) -> None:
     """So that it can be an axis: one core, and weights that all stay on the chip."""
-    whole = data(count=3) | {"dispatch": "sjf", "preemption": True}
+    small = {"name": "m", "layers": [LAYER | {"hidden": 16, "input": 16}] * 2}
+    whole = data(count=3, model=small) | {"dispatch": "sjf", "preemption": True}
     # short ones stop long ones
-    whole["jobs"].append({"model": MODEL, "steps": 1, "arrival": 300, "count": 4})
+    whole["jobs"].append({"model": small, "steps": 1, "arrival": 100, "count": 4})
     plain = [*more, *(each.replace("jobs.0", "jobs.1") for each in more if "jobs" in each)]
     plain += ["chip.memory=null", "chip.cores.0.weight_kib=null", "chip.cores.0.threads=1"]
     before, after = (run(whole, overrides=changes) for changes in (plain, [*plain, change]))
@@ -64,7 +65,7 @@ def test_what_changes_nothing_is_allowed(change: str, more: list[str]) -> None:
         (["jobs.0.cores=0"], "must be a list"),
         (["jobs.0.core=0", "jobs.0.cores=[0]"], "says the same as `cores`: give one of them"),
         (["jobs.0.cores=[1, 1]"], "names core 1 twice; only a job split into layers takes several threads of a core"),
-        (["jobs.0.split=row"], "must be 'rows' or 'layers', got 'row'; did you mean 'rows'"),
+        (["jobs.0.split=row"], "must be 'rows', 'layers' or 'auto', got 'row'; did you mean 'rows'"),
         (["jobs.0.split=layers", "jobs.0.cores=[0, 0, 1]"], "there are 3 members for 2 layers; each needs a layer"),
         (["jobs.0.split=layers", "jobs.0.model.layers.1.bidirectional=true"], "layer 1 is bidirectional"),
         (["jobs.0.split=rows", "jobs.0.model.layers.1.hidden=1"], "layer 1 has 1 hidden units for 2 cores"),

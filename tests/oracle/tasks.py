@@ -52,7 +52,10 @@ class Running:
     loaded: int = 0
 
     def __post_init__(self) -> None:
-        self.phases = self.task.phases(self.kind)
+        self.phases, self.slots = dict(self.task.variants)[self.kind], self.task.slots(self.kind)
+        for each in self.task.wide:
+            if each.members == len(self.seats):
+                self.phases, self.slots = each.phases, each.buffers
         self.sizes = [phase.repeat for phase in self.phases]
         self.end = sum(self.sizes)
         for phase, each in enumerate(self.phases):
@@ -92,7 +95,7 @@ class Running:
             yield self.arrived + frame * self.task.frame_interval
         buffer = step.operation.takes
         if buffer is not None:
-            turn = self.taken.get(buffer, 0) - self.task.slots(self.kind)[buffer].slots
+            turn = self.taken.get(buffer, 0) - self.slots[buffer].slots
             freed = self.freed.get(buffer, [])
             if turn >= 0:
                 yield freed[turn] if turn < len(freed) else NEVER
@@ -203,8 +206,9 @@ class Machine:
         for one in dict.fromkeys(seat[0] for seat in each.seats):
             self.use(one, each.task)
         pauses = sum(pause[0] == each.number for pause in self.pauses)
-        row = [core, context, self.admitted[each.number], self.now, each.arrived, pauses]
-        self.done(each.number, row)
+        own = each.task.cores if each.task.wide else ()
+        taken = sum(2**position for position, one in enumerate(own) if one in dict(each.seats))
+        self.done(each.number, [core, context, self.admitted[each.number], self.now, each.arrived, pauses, taken])
 
     def done(self, number: int, row: list[int]) -> None:
         self.rows[number] = row
@@ -219,7 +223,7 @@ class Machine:
             patience = each.task.patience
             if each.goes_on is None and patience is not None and self.now == each.arrived + patience + 1:
                 self.waiting.remove(each)
-                self.done(each.number, [-1, -1, self.now, -1, each.arrived, 0])
+                self.done(each.number, [-1, -1, self.now, -1, each.arrived, 0, 0])
 
     def look(self) -> None:
         newcomers = self.newcomers()
@@ -245,7 +249,7 @@ class Machine:
             before = sum(each.goes_on is None and each.places == task.places for each in self.waiting)
             free = sum(self.threads[core].count(None) for core in {place[0] for place in task.places})
             if before >= free + task.queue_limit:
-                self.done(number, [-1, -1, self.now, -1, self.now, 0])
+                self.done(number, [-1, -1, self.now, -1, self.now, 0, 0])
                 return
         self.waiting.append(Waiting(number, task, rank, self.now, task.places))
 
@@ -255,7 +259,8 @@ class Machine:
             places = [place for place in each.places if not kept & set(place) and self.room(each.task, place)]
             if places:
                 self.waiting.remove(each)
-                self.start(each, min(places, key=lambda place: self.preference(each.task, place)))
+                place = min(places, key=lambda place: self.preference(each.task, place))
+                self.start(each, self.spread(each.task) or place)
                 continue
             if asking and each.task.preempts:
                 self.ask(each, kept)
@@ -263,6 +268,13 @@ class Machine:
 
     def room(self, task: Task, place: tuple[int, ...]) -> bool:
         return all(place.count(core) <= self.threads[core].count(None) and self.fits(core, task) for core in place)
+
+    def spread(self, task: Task) -> tuple[int, ...]:
+        """The cores that a task with `wide` takes at once, if nobody who waits beside it could use one of its own."""
+        if {core for each in self.waiting for place in each.places for core in place} & set(task.cores):
+            return ()
+        free = tuple(core for core in task.cores if None in self.threads[core])
+        return free[: max((each.members for each in task.wide if each.members <= len(free)), default=0)]
 
     def preference(self, task: Task, place: tuple[int, ...]) -> tuple[bool, int, tuple[int, ...]]:
         lacks = task.affine and not all(self.holds(core, task) for core in place)
@@ -277,9 +289,9 @@ class Machine:
                     continue
                 if each.pausing:
                     return
-                if each.rank > waiting.rank and each.stop == NEVER and len(each.seats) == 1:
-                    if each.task.content is None:
-                        found.append((each.rank, each.since, core, context))
+                alone = len(each.seats) == 1 and each.task.content is None and not each.task.wide
+                if each.rank > waiting.rank and each.stop == NEVER and alone:
+                    found.append((each.rank, each.since, core, context))
         if found:
             *_, core, context = max(found)
             asked = self.threads[core][context]

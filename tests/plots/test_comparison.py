@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from matplotlib.container import BarContainer
 
+from lstmsim.comparison.latencies import Latencies
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.errors import InputError
 from lstmsim.plots.comparison import MAX_BARS, plot
+from lstmsim.serving.statistics import Interval
 
 
 def comparison(rows: int = 3, spread: float = 2.0) -> Comparison:
@@ -89,6 +91,31 @@ def test_the_axis_is_logarithmic_only_where_values_differ_much() -> None:
     low, high = wide.get_ylim()
     assert 0 < low < 1.0
     assert high > 120
+
+
+def test_latencies_are_drawn_where_jobs_come_over_time() -> None:
+    entries = []
+    for mean, half, verdict in ((2.0, 0.5, "settled"), (3.0, None, "unstable")):
+        percentiles = {50: Interval(mean, half), 95: Interval(2 * mean, half), 99: Interval(3 * mean)}
+        own = Latencies(200, frozenset(), None, Interval(mean, half), percentiles, 0.5, 0.5, verdict, 90.0)
+        entries.append(Entry(10, 100.0, tops=1.0, utilization=0.25, latencies=own))
+    machines = (Machine("first", False, 100, 250.0), Machine("second", False, 100, 250.0))
+    found = Comparison("s", "fast", False, machines, (Workload("s", 200, 5),), (tuple(entries),), "open")
+    figure = plot(found)
+    left, right = figure.axes
+    assert (left.get_ylabel(), right.get_ylabel()) == ("latency (ms)", "utilization (%)")
+    first, second = (each for each in left.containers if isinstance(each, BarContainer))
+    assert heights(first) == [2.0, 2.0, 4.0, 6.0]
+    assert heights(second) == [3.0, 3.0, 6.0, 9.0]
+    # whiskers where there are intervals; where one is missing the group says so
+    whiskers = [each for each in left.containers if not isinstance(each, BarContainer)]
+    assert len(whiskers) == 3
+    labels = [tick.get_text() for tick in left.get_xticklabels()]
+    assert labels == [*(f"{name}\n(some: too few)" for name in ("mean", "p50", "p95")), "p99\n(too few)"]
+    # numbers stand above the whiskers
+    assert [text.xy[1] for text in left.texts] == [2.5, 2.5, 4.5, 6.0, 3.0, 3.0, 6.0, 9.0]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["first", "second (unstable)"]
+    assert [heights(each)[0] for each in right.containers if isinstance(each, BarContainer)] == [25.0, 25.0]
 
 
 def test_numbers_are_written_beside_and_equal_comparisons_give_equal_bytes(tmp_path: Path) -> None:

@@ -8,10 +8,23 @@ import pytest
 
 from lstmsim.engines import ENGINES, run
 from lstmsim.errors import DeadlockError, InputError, ProgramError
-from lstmsim.program.program import Body, Buffer, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.program import (
+    Body,
+    Buffer,
+    Content,
+    Core,
+    Dependence,
+    Operation,
+    Phase,
+    Program,
+    Task,
+    Unit,
+    Wide,
+)
 from lstmsim.program.validate import validate
 
 CORE = Core(0, (Unit("array", "coarse"), Unit("tail", "fifo")))
+PLAIN = Operation(0)
 
 
 def program(*operations: Operation, buffers: tuple[Buffer, ...] = (), repeat: int = 2, **task: object) -> Program:
@@ -41,6 +54,29 @@ FAULTS = [
         program(Operation(0, takes=0), Operation(1, takes=0, frees=0), buffers=(Buffer("b", 1),)),
         "buffer 0 is taken by more than one unit",
     ),
+]
+
+
+def wide(*members: int, operation: Operation = PLAIN, cores: tuple[int, ...] = (0, 1), **task: object) -> Program:
+    """Two cores of kind 0, one of kind 1 and one that is shared, and a task that spreads over some of them."""
+    ways = tuple(Wide(each, (Phase(Body((operation,)), 1),)) for each in members)
+    made = replace(program(Operation(0)).tasks[0], cores=cores, wide=ways, **task)  # type: ignore[arg-type]
+    variants = (*made.variants, (1, made.variants[0][1]))
+    other, shared = replace(CORE, kind=1), replace(CORE, contexts=9, shared=True)
+    return Program((CORE, CORE, other, shared), (replace(made, variants=variants),))
+
+
+FAULTS += [
+    (wide(3), "is wide over [3] cores, which must grow from 2 on and not exceed its 2"),
+    (wide(2, 2), "is wide over [2, 2] cores"),
+    (wide(1), "is wide over [1] cores"),
+    (wide(2, cores=(0, 2)), "must be different ones of one kind and not shared, got (0, 2)"),
+    (wide(2, cores=(0, 0)), "must be different ones of one kind and not shared, got (0, 0)"),
+    (wide(2, cores=(0, 3)), "must be different ones of one kind and not shared, got (0, 3)"),
+    (wide(2, preempts=True), "is wide, so it has no partners and no content and does not preempt"),
+    (wide(2, content=Content(0, 1, 0)), "is wide, so it has no partners and no content and does not preempt"),
+    (wide(2, operation=Operation(0, member=2)), "over 2 cores, kind 0, phase 0, operation 0: member 2 does not exist"),
+    (wide(2, operation=Operation(0, takes=0)), "over 2 cores, kind 0, phase 0, operation 0: buffer 0 does not exist"),
 ]
 
 

@@ -9,8 +9,10 @@ import pytest
 
 from lstmsim.engines.feed import WINDOW
 from lstmsim.formats.schema import JobEntry, ScenarioFile
-from lstmsim.formats.schema_arrivals import KEYS, ArrivalEntry
+from lstmsim.formats.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
 from lstmsim.formats.schema_chips import CoreEntry, ExchangeEntry, MemoryEntry
+from lstmsim.formats.schema_steps import KEYS as STEPS_KEYS
+from lstmsim.formats.schema_steps import MAX_LENGTHS, StepsEntry
 from lstmsim.formats.schema_types import MAX_CYCLES, MAX_JOBS
 from lstmsim.workload.dispatch import DISPATCH
 
@@ -18,6 +20,11 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"
 TEXT = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
 
 pytestmark = pytest.mark.skipif(not TEXT, reason="the page is in the checkout only")
+
+
+def said(default: object) -> str:
+    """A default as the page has it."""
+    return "none" if default is None else str(default)
 
 
 def table(head: str) -> list[list[str]]:
@@ -32,12 +39,31 @@ def test_every_kind_has_its_keys_units_and_defaults() -> None:
     for kind, key, unit, default, meaning in table("kind"):
         kinds[kind or list(kinds)[-1]] = [*kinds.get(kind or list(kinds)[-1], []), key]
         needed, _ = KEYS[list(kinds)[-1]]
-        assert default == ("" if key in needed else str(ArrivalEntry.model_fields[key].default))
+        assert default == ("" if key in needed else said(ArrivalEntry.model_fields[key].default))
         assert unit == next(
             (u for end, u in (("_cycle", "cycles"), ("_ms", "ms"), ("_second", "1/s")) if end in key), ""
         )
         assert meaning
     assert kinds == {kind: [*needed, *allowed] for kind, (needed, allowed) in KEYS.items()}
+
+
+def test_every_kind_of_steps_has_its_keys_and_defaults() -> None:
+    kinds: dict[str, list[str]] = {}
+    for kind, key, default, meaning in table("kind of steps"):
+        kinds[kind or list(kinds)[-1]] = [*kinds.get(kind or list(kinds)[-1], []), key]
+        needed, _ = STEPS_KEYS[list(kinds)[-1]]
+        assert default == ("" if key in needed else said(StepsEntry.model_fields[key].default))
+        assert meaning
+    assert kinds == {kind: [*needed, *allowed] for kind, (needed, allowed) in STEPS_KEYS.items()}
+    assert f"at most {MAX_LENGTHS:,} different numbers of steps" in TEXT
+
+
+def test_a_trace_has_the_keys_of_a_file() -> None:
+    keys = set(KEYS["file"][0] + KEYS["file"][1]) - {"job"}
+    assert set(TraceEntry.model_fields) == keys
+    assert all(
+        TraceEntry.model_fields[key].default == ArrivalEntry.model_fields[key].default for key in keys - {"path"}
+    )
 
 
 def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:

@@ -90,10 +90,10 @@ def test_latencies_are_those_of_the_report() -> None:
 
 def test_rates_misses_and_fairness() -> None:
     collector = Collector(100, servers=2)
-    collector.add(0, 0, 0, 10, tenant="a", due=10)
-    collector.add(1, 0, 0, 10, tenant="b", due=9)
-    collector.add(2, 5, 10, 20, tenant="a")
-    collector.add(3, 5, 10, 40, tenant="b", due=40)
+    collector.add(0, 0, 0, 10, tenant="a", due=10, alone=10)
+    collector.add(1, 0, 0, 10, tenant="b", due=9, alone=8)
+    collector.add(2, 5, 10, 20, tenant="a", alone=10)
+    collector.add(3, 5, 10, 40, tenant="b", due=40, alone=28)
     result = collector.result()
     assert (result.requests, result.misses) == (4, 1)
     assert result.throughput_per_second == pytest.approx(4 / 40 * 100e6)
@@ -104,7 +104,7 @@ def test_rates_misses_and_fairness() -> None:
     assert (b.name, b.requests, b.in_time, b.sojourn, b.service) == ("b", 2, 1, 45, 40)
     assert result.fairness_throughput == pytest.approx(9 / 10)
     assert result.fairness_goodput == pytest.approx(1.5**2 / (2 * 1.25))
-    assert result.fairness_slowdown == pytest.approx((1.25 + 1.125) ** 2 / (2 * (1.25**2 + 1.125**2)))
+    assert result.fairness_slowdown == pytest.approx(2.5**2 / (2 * 2 * 1.25**2))
 
 
 def test_an_instant_is_a_run_too() -> None:

@@ -61,7 +61,7 @@ def test_preemption_does_not_depend_on_what_happens_elsewhere() -> None:
 
 
 def test_who_has_lost_patience_makes_room_in_the_queue() -> None:
-    """Two wait for a job of 60 steps; when they leave, the queue has room for who comes then, and not a cycle before."""
+    """Two wait for a job of 60 steps; when they leave, the queue has room for who comes then, not a cycle before."""
     first = [{"steps": 60}, {"steps": 1, "arrival": 1, "patience": 100, "queue_limit": 2, "count": 2}]
     for arrival, served in ((101, 0), (102, 1)):
         late = {"steps": 1, "arrival": arrival, "queue_limit": 2}
@@ -193,3 +193,30 @@ def test_split_jobs_beside_whole_ones(split: str) -> None:
     assert last.start >= whole.finish
     assert serving(found).little.difference == 0
     assert sum(core.macs for core in found.report.cores) == sum(job.macs for job in found.report.jobs)
+
+
+#: Twice as fast on four cores as on one.
+HALF = {"layers": [{"cell": "lstm", "hidden": 32, "input": 32}]}
+
+
+def test_deciding_late_over_how_many_cores_to_run_wins_over_both_fixed_choices() -> None:
+    """Single requests and bursts: joined, the bursts wait; apart, the single ones take too long."""
+    period = 3000
+    single = {"steps": 2, "count": 4, "model": HALF, "arrival": [period * n for n in range(4)]}
+    burst = {"steps": 2, "count": 8, "model": HALF, "arrival": [period // 2 + period * (n // 4) for n in range(8)]}
+    means = {}
+    for split in ("auto", "rows", None):
+        key = {"split": split} if split else {}
+        found = result_of([{**single, **key}, {**burst, **key}], 4)
+        means[split] = found.report.latency_ms.mean
+        taken = sorted({len(job.cores) for job in found.report.jobs})
+        assert taken == {"auto": [0, 4], "rows": [4], None: [0]}[split]
+        assert serving(found).little.difference == 0
+    assert means["auto"] < 0.9 * min(means["rows"], means[None])
+
+
+def test_deciding_late_loses_where_the_next_ones_come_a_little_later() -> None:
+    """It takes all cores when it is alone; whoever comes then waits until it is through."""
+    jobs = {"steps": 2, "count": 4, "model": HALF, "arrival": [0, 30, 60, 90]}
+    late, apart = (result_of([{**jobs, **key}], 4).report.latency_ms.mean for key in ({"split": "auto"}, {}))
+    assert late > apart

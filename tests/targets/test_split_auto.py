@@ -20,6 +20,7 @@ from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.targets.column_split import spreads_over
 from lstmsim.targets.column_tiles import ARRAY
 from lstmsim.traffic.alone import alone
+from lstmsim.traffic.offered import traffic_of
 from lstmsim.traffic.stream import serve
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -163,6 +164,13 @@ def test_what_it_took_is_in_the_report_the_serving_and_the_stream() -> None:
     assert sorted((row.start, row.finish) for row in rows) == sorted((j.start, j.finish) for j in found.report.jobs)
     loaded = load_scenario(scenario)
     assert alone(loaded.chip, loaded.jobs[0]).cores == 4
+    # as much work as can be done is done with each on one core
+    apart = load_scenario({"chip": CHIP, "jobs": [{**ENTRY, "split": None, "count": 60, "arrival": POISSON}]})
+    loads = [traffic_of(each).load for each in (loaded, apart)]
+    assert loads[0] is not None
+    assert loads[1] is not None
+    for part in ("PE arrays", "threads"):
+        assert loads[0].parts[part] == loads[1].parts[part]
 
 
 def test_its_numbers_are_right_on_any_number_of_cores() -> None:

@@ -105,3 +105,10 @@ def test_many_lengths_are_not_all_simulated() -> None:
     found = traffic_of(Scenario(scenario.chip, jobs)).load
     assert found is not None
     assert found.parts["PE arrays"] == pytest.approx(15.5 * 32 / 1000, rel=1e-3)
+
+
+def test_a_job_that_may_take_all_free_cores_counts_as_what_takes_the_least() -> None:
+    jobs = [{**JOB, "arrival": poisson(10_000)}]
+    one, auto = (load_of([{**jobs[0], **more}], chip="column-npu-4x16k") for more in ({}, {"split": "auto"}))
+    assert auto.parts["threads"] <= one.parts["threads"]
+    assert auto.parts["saturated"] >= max(auto.parts["threads"], auto.parts["PE arrays"])

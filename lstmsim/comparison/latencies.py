@@ -1,0 +1,94 @@
+"""Latencies of requests that come over time, on one machine; and when those of two machines can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lstmsim.metrics.report import JobReport, Report
+from lstmsim.serving.result import Serving
+from lstmsim.serving.statistics import Interval
+from lstmsim.units import cycles_to_ms
+
+__all__ = ["PERCENTILES", "Latencies", "latencies", "not_comparable", "sooner"]
+
+#: The percentiles that are compared.
+PERCENTILES = (50, 95, 99)
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Latencies of the requests that a machine served, in milliseconds of its clock.
+
+    `requests`: how many were served; `turned_away`: the numbers, among the jobs, of those that were not; `misses`: of
+    the served ones, those later than their deadlines; None where no request has one.
+    `mean`, `percentiles` (of `PERCENTILES`): without the warm-up, with intervals (`half_width` None: too few to tell).
+    `offered_load`: work that comes / work that the machine can do; None where it is not known. `threads_taken`: the
+    share of the threads' time that requests had one. `verdict`: a key of `lstmsim.serving.load.VERDICTS`.
+    `last_arrival_ms`: when the last request came. `sooner`: how many requests had a shorter latency than on the base,
+    one by one; None for the base itself, and where the two served other requests.
+    """
+
+    requests: int
+    turned_away: frozenset[int]
+    misses: int | None
+    mean: Interval
+    percentiles: Mapping[int, Interval]
+    offered_load: float | None
+    threads_taken: float
+    verdict: str
+    last_arrival_ms: float
+    sooner: int | None = None
+
+    @property
+    def unstable(self) -> bool:
+        """Whether the queue grows, so that a latency says how long the run was and not how fast the machine is."""
+        return self.verdict == "unstable"
+
+
+def latencies(serving: Serving, report: Report) -> Latencies:
+    """The latencies of a run.
+
+    >>> from lstmsim.api import run, serving
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
+    >>> result = run({"chip": "column-npu-16k", "jobs": jobs})
+    >>> found = latencies(serving(result), result.report)
+    >>> found.requests, len(found.turned_away), found.misses
+    (50, 0, None)
+    """
+    to_ms = 1 / serving.frequency_mhz / 1000
+    came = [job.arrival for job in report.jobs] + [job.arrival for job in report.turned_away]
+    return Latencies(
+        requests=serving.requests,
+        turned_away=frozenset(job.number for job in report.turned_away),
+        misses=serving.misses if any(job.deadline is not None for job in report.jobs) else None,
+        mean=serving.latency.mean.scaled(to_ms),
+        percentiles={each: serving.latency.percentiles[float(each)].scaled(to_ms) for each in PERCENTILES},
+        offered_load=None if serving.load is None else serving.load.offered,
+        threads_taken=serving.utilization,
+        verdict=serving.verdict,
+        last_arrival_ms=cycles_to_ms(max(came), serving.frequency_mhz),
+    )
+
+
+def not_comparable(base: Latencies, other: Latencies) -> str:
+    """Why a ratio of these latencies would say nothing; empty if it says something.
+
+    >>> from dataclasses import replace
+    >>> one = Latencies(9, frozenset(), None, Interval(1.0), {}, None, 0.5, "settled", 1.0)
+    >>> not_comparable(one, one), not_comparable(one, replace(one, verdict="unstable"))
+    ('', 'a queue is unstable: its latencies only say how long the run is')
+    """
+    if base.unstable or other.unstable:
+        return "a queue is unstable: its latencies only say how long the run is"
+    if base.turned_away != other.turned_away or base.requests != other.requests:
+        return "they served different requests: who turns more away has shorter queues"
+    return ""
+
+
+def sooner(base: Sequence[JobReport], other: Sequence[JobReport], base_mhz: float, other_mhz: float) -> int | None:
+    """How many jobs have a shorter latency on the other machine; None if the two did not serve the same jobs."""
+    if [job.number for job in base] != [job.number for job in other]:
+        return None
+    pairs = zip(base, other, strict=True)
+    return sum(cycles_to_ms(two.latency, other_mhz) < cycles_to_ms(one.latency, base_mhz) for one, two in pairs)

@@ -1,0 +1,95 @@
+"""A comparison as plain data: JSON, and the rows of its CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lstmsim.comparison.latency_text import LATENCY_COLUMNS, latency_json, latency_row
+from lstmsim.comparison.result import Comparison
+
+__all__ = ["COLUMNS", "SCHEMA", "comparison_json", "comparison_rows"]
+
+SCHEMA = "lstmsim/comparison/1"
+
+#: The columns of the CSV, one row for each workload and machine.
+COLUMNS = (
+    *("workload", "machine", "published", "pes", "frequency_mhz", "cycles", "ms", "mean_latency_ms", "p99_latency_ms"),
+    *("tops", "utilization", "speedup", "speedup_at_equal_pes", "tops_per_1000_pes", "main_loss", "main_loss_share"),
+    *("reason", "source"),
+    *LATENCY_COLUMNS,
+)
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """The comparison as plain data of schema `lstmsim/comparison/1`, ready for `json.dumps`; shares are 0 to 1."""
+    machines = [
+        {
+            "name": each.name,
+            "published": each.published,
+            "pes": each.pes,
+            "frequency_mhz": each.frequency_mhz,
+            "peak_tops": each.peak_tops,
+            "source": each.source,
+            "mean_speedup": found.mean_speedup(column),
+        }
+        for column, each in enumerate(found.machines)
+    ]
+    workloads = [
+        {
+            "name": each.name,
+            "jobs": each.jobs,
+            "macs": each.macs,
+            "entries": [_entry_json(found, row, column) for column in range(len(found.machines))],
+        }
+        for row, each in enumerate(found.workloads)
+    ]
+    return {
+        "schema": SCHEMA,
+        "scenario": found.scenario,
+        "engine": found.engine,
+        "each": found.each,
+        "arriving": found.way,
+        "base": found.machines[0].name,
+        "machines": machines,
+        "workloads": workloads,
+    }
+
+
+def _entry_json(found: Comparison, row: int, column: int) -> dict[str, Any]:
+    entry = found.entries[row][column]
+    return {
+        "machine": found.machines[column].name,
+        "cycles": entry.cycles,
+        "ms": entry.ms,
+        "mean_latency_ms": entry.mean_latency_ms,
+        "p99_latency_ms": entry.p99_latency_ms,
+        "tops": entry.tops,
+        "utilization": entry.utilization,
+        "speedup": found.speedup(row, column),
+        "speedup_at_equal_pes": found.speedup_at_equal_pes(row, column),
+        "tops_per_1000_pes": found.tops_per_1000_pes(row, column),
+        "losses": dict(entry.losses),
+        "main_loss": entry.main_loss,
+        "reason": entry.reason,
+        "latency": latency_json(found, row, column),
+    }
+
+
+def comparison_rows(found: Comparison) -> Iterator[list[Any]]:
+    """The table of the CSV: its `COLUMNS`, then a row for each workload and machine; unknown figures are None."""
+    yield list(COLUMNS)
+    for row, workload in enumerate(found.workloads):
+        for column, machine in enumerate(found.machines):
+            numbers = _entry_json(found, row, column)
+            loss = numbers["main_loss"]
+            extra = {
+                "workload": workload.name,
+                "published": int(machine.published),
+                "pes": machine.pes,
+                "frequency_mhz": machine.frequency_mhz,
+                "main_loss_share": None if loss is None else numbers["losses"][loss],
+                "source": machine.source,
+                **latency_row(found, row, column),
+            }
+            yield [(numbers | extra)[name] for name in COLUMNS]

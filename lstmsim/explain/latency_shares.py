@@ -1,0 +1,202 @@
+"""Where the time of each request goes, from its arrival to its finish: every cycle has exactly one name of `SHARES`.
+
+Before its admission a request waits in the queue; while it is paused, others have its thread; else it has one, and its
+next operation on the array issues, or could issue while the array issues for others, or lacks something
+(`lstmsim.metrics.waits`), or there is none left. What it lacks counts for itself, also while the array issues for
+others; and a hazard may be long because the unit behind the array (the tail) was at work for others.
+
+A request that is split over several cores has a thread on each; a cycle then bears the first name, in the order of
+`SHARES`, that any of its threads has. Threads of a memory do not count: waits for it are `reload` and `weights`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.metrics.accounts import named_cycles
+from lstmsim.metrics.waits import CoreSpans, Intervals, Stays, core_spans, stays_on
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+
+__all__ = ["SHARES", "latency_shares"]
+
+Numbers = NDArray[np.int64]
+Places = tuple[tuple[int, ...], ...]
+
+#: Name -> what goes on in such a cycle. `queue, weights`: a thread is free but not the room for the request's weights,
+#: or all cores that it may use do nothing but load. `queue, kept`: for a request before it that needs several threads
+#: at once. `drain`: also before a pause.
+SHARES: Mapping[str, str] = {
+    "queue": "no thread is free",
+    "queue, weights": "weights are loaded before it can begin",
+    "queue, kept": "a free thread is kept for another request",
+    "paused": "another request has its thread",
+    "array": "the array issues its tiles",
+    "other threads": "it could issue, the array serves others",
+    "switch": "it could issue, the array changes threads",
+    "hazard": "its own results are on their way",
+    "backpressure": "no accumulator bank is free",
+    "input": "its frame has not come",
+    "dispatch": "its instruction has not come",
+    "reload": "its model's weights are loaded",
+    "weights": "its weights are streamed",
+    "drain": "its last results are on their way",
+}
+
+_NAMES = tuple(SHARES)
+
+
+def latency_shares(program: Program, trace: Trace) -> Numbers:
+    """Cycles by name, shape [tasks, len(SHARES)]; a row adds up to the latency of its task, exactly. Tasks that were
+    turned away have zeros.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
+    >>> tasks = tuple(Task(name, ((0, (Phase(body, 1),)),), (), (0,), release=2) for name in "ab")
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), tasks)
+    >>> trace = run(program)
+    >>> shares = latency_shares(program, trace)
+    >>> [{name: count for name, count in zip(SHARES, row) if count} for row in shares.tolist()]
+    [{'array': 4, 'hazard': 4, 'drain': 3}, {'queue': 11, 'array': 4, 'hazard': 4, 'drain': 3}]
+    """
+    shares = np.zeros((len(program.tasks), len(_NAMES)), dtype=np.int64)
+    spans = {number: core_spans(program, trace, number) for number, core in enumerate(program.cores) if not core.shared}
+    _queue(program, trace, spans, shares)
+    pauses = trace.pause("resumed") - trace.pause("paused")
+    np.add.at(shares[:, _NAMES.index("paused")], trace.pause("task"), pauses)
+    _threads(program, trace, spans, shares)
+    return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _Condition:
+    """Whether something holds: from `edges[i]` on as `holds[i]` says; not before the first edge."""
+
+    edges: Numbers
+    holds: NDArray[np.bool_]
+
+    def at(self, cycles: Numbers) -> NDArray[np.bool_]:
+        """Whether it holds in these cycles."""
+        place = np.searchsorted(self.edges, cycles, side="right")
+        return np.concatenate([[False], self.holds])[place]
+
+    def before(self, cycles: Numbers) -> Numbers:
+        """In how many of the cycles before each of these it holds."""
+        place = np.searchsorted(self.edges, cycles, side="right") - 1
+        whole = np.concatenate([[0], np.cumsum(np.diff(self.edges) * self.holds[:-1])])
+        within = (cycles - self.edges[place]) * self.holds[place]
+        found: Numbers = np.where(place >= 0, whole[place] + within, 0)
+        return found
+
+    def within(self, start: Numbers, end: Numbers) -> Numbers:
+        """In how many cycles of each interval `start <= cycle < end` it holds."""
+        return self.before(end) - self.before(start)
+
+
+def _queue(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers) -> None:
+    """The cycles before admission."""
+    alike: dict[tuple[Places, bool], list[int]] = {}
+    served = trace.task("core") >= 0
+    for number in np.flatnonzero(served & (trace.task("admitted") > trace.task("arrived"))).tolist():
+        task = program.tasks[number]
+        alike.setdefault((task.places, task.content is not None), []).append(number)
+    stays = {number: stays_on(trace, number) for number in range(len(program.cores))} if alike else {}
+    loading = {}
+    if any(content for _, content in alike):
+        loading = {number: _loading(program, trace, number, each) for number, each in spans.items()}
+    for (places, content), tasks in alike.items():
+        rows = np.array(tasks, dtype=np.int64)
+        arrived, admitted = trace.task("arrived")[rows], trace.task("admitted")[rows]
+        free = _free(program, stays, places)
+        beside = free.within(arrived, admitted)
+        if content:
+            cores = {place[0] for place in places}
+            edges = np.unique(np.concatenate([free.edges, *(loading[core].edges for core in cores)]))
+            alone = ~free.at(edges) & np.logical_and.reduce([loading[core].at(edges) for core in cores])
+            beside += _Condition(edges, alone).within(arrived, admitted)
+        shares[rows, _NAMES.index("queue, weights" if content else "queue, kept")] = beside
+        shares[rows, _NAMES.index("queue")] = admitted - arrived - beside
+
+
+def _free(program: Program, stays: Mapping[int, Stays], places: Places) -> _Condition:
+    """Whether the threads of any of these places are free, after the admissions of the cycle."""
+    own = {core: stays[core] for place in places for core in place}
+    edges = np.unique(np.concatenate([[0], *(array for each in own.values() for array in (each.start, each.end))]))
+    free = {
+        core: program.cores[core].contexts
+        - np.searchsorted(np.sort(each.start), edges, side="right")
+        + np.searchsorted(np.sort(each.end), edges, side="right")
+        for core, each in own.items()
+    }
+    any_place = np.zeros(len(edges), dtype=bool)
+    for place in places:
+        any_place |= np.logical_and.reduce([free[core] >= place.count(core) for core in set(place)])
+    return _Condition(edges, any_place)
+
+
+def _loading(program: Program, trace: Trace, core: int, spans: CoreSpans) -> _Condition:
+    """Whether a core can do nothing because the weights of a model are being loaded."""
+    named = named_cycles(program, trace, core, spans)
+    holds = np.append(named.name == named.names.index("reload"), [False])
+    return _Condition(named.edges, holds)
+
+
+def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers) -> None:
+    """The cycles with a thread."""
+    several = np.zeros(len(program.tasks), dtype=bool)
+    arrays = np.array([not core.shared for core in program.cores])
+    several[trace.seat("task")[arrays[trace.seat("core")]]] = True
+    of_several: list[tuple[int, Intervals]] = []
+    for each in spans.values():
+        ready, switch = _between(each.waits["ready"], each.switch)
+        named = {**each.waits, "array": each.busy, "other threads": ready, "switch": switch}
+        for name, intervals in named.items():
+            if name == "ready":
+                continue
+            place, alone = _NAMES.index(name), ~several[intervals.task]
+            np.add.at(shares[:, place], intervals.task[alone], (intervals.end - intervals.start)[alone])
+            of_several.append((place, _only(intervals, ~alone)))
+    if several.any():
+        _several(trace, of_several, shares)
+
+
+def _only(one: Intervals, kept: NDArray[np.bool_]) -> Intervals:
+    return Intervals(one.start[kept], one.end[kept], one.context[kept], one.task[kept], one.issue[kept])
+
+
+def _between(ready: Intervals, switch: Intervals) -> tuple[Intervals, Intervals]:
+    """Intervals of threads that could issue, cut where the unit begins or ends to switch: those outside, within."""
+    edges = np.stack([np.sort(switch.start), np.sort(switch.end)], axis=1).reshape(-1)
+    # switches do not overlap; where one ends and the next begins at once there are two equal edges
+    first = np.searchsorted(edges, ready.start, side="right")
+    last = np.searchsorted(edges, ready.end, side="left")
+    pieces = last - first + 1
+    row = np.repeat(np.arange(len(pieces)), pieces)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    padded = np.concatenate([edges, [0]])
+    start = np.where(number == 0, ready.start[row], padded[first[row] + number - 1])
+    end = np.where(number == pieces[row] - 1, ready.end[row], padded[first[row] + number])
+    inside = (first[row] + number) % 2 == 1
+    cut = Intervals(start, end, ready.context[row], ready.task[row], ready.issue[row])
+    return _only(cut, ~inside), _only(cut, inside)
+
+
+def _several(trace: Trace, named: list[tuple[int, Intervals]], shares: Numbers) -> None:
+    """Tasks with several threads: one axis of cycles for all of them, one stretch of it a task."""
+    span = trace.makespan_cycles + 1
+    tables = [(place, each.task * span + each.start, each.task * span + each.end) for place, each in named]
+    edges = np.unique(np.concatenate([array for _, start, end in tables for array in (start, end)]))
+    name = np.full(len(edges), -1, dtype=np.int64)
+    for place, start, end in sorted(tables, key=lambda each: -each[0]):
+        change = np.zeros(len(edges) + 1, dtype=np.int64)
+        np.add.at(change, np.searchsorted(edges, start), 1)
+        np.add.at(change, np.searchsorted(edges, end), -1)
+        name[np.cumsum(change)[:-1] > 0] = place
+    lengths = np.diff(edges, append=edges[-1:])
+    known = name >= 0
+    np.add.at(shares, (edges[known] // span, name[known]), lengths[known])

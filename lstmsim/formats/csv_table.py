@@ -1,0 +1,129 @@
+"""A CSV file with a header, gone through once, a line at a time; what is wrong with it is gathered on the way."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.wording import listed, nearest, show
+
+__all__ = ["NUMBER", "CsvTable", "shown"]
+
+#: What looks like a number, whatever is expected of it.
+NUMBER = re.compile(r"[+-]?[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
+_MAX_LINE = 4096
+_MAX_MISTAKES = 20
+
+
+class CsvTable:
+    """The lines of one file: `columns` are those of its header; `thing` is what a row stands for (an arrival).
+
+    Of the mistakes the first 20 are kept; `check` raises them.
+    """
+
+    def __init__(self, name: str, file: IO[bytes], thing: str) -> None:
+        self.name, self.file, self.thing = name, file, thing
+        self.mistakes: list[Mistake] = []
+        self.more = 0
+        self._lines = self._read()
+        self.header, columns = next(self._lines, (1, None))
+        self.columns: list[str] = columns or []
+
+    def rows(self, most: int | None = None) -> Iterator[tuple[int, list[str]]]:
+        """Line number and fields of each row that has as many fields as there are columns, of the first `most` rows."""
+        count = 0
+        for number, fields in self._lines:
+            if fields is None:
+                continue
+            count += 1
+            if most is not None and count > most:
+                return
+            if len(fields) != len(self.columns):
+                expected = f"expected {len(self.columns)}: {', '.join(self.columns)}"
+                self.blame(number, f"has {len(fields)} columns, {expected}")
+                continue
+            yield number, fields
+        if not count and not self.mistakes:
+            self.note(Mistake(self.name, f"has a header only, expected {self.thing}s below it, one per line"))
+
+    def blame(self, line: int, sentence: str, column: str = "") -> None:
+        """Note that something is wrong in that line, in that column."""
+        self.note(Mistake(f"{self.name}:{line}" + (f": {column}" if column else ""), sentence))
+
+    def note(self, mistake: Mistake) -> None:
+        """Keep a mistake, or count it if there are many already."""
+        if len(self.mistakes) < _MAX_MISTAKES:
+            self.mistakes.append(mistake)
+        else:
+            self.more += 1
+
+    def check(self) -> None:
+        """Raise `InputError` if anything is wrong so far."""
+        if self.mistakes:
+            more = [Mistake("", f"and {self.more} more like these")] if self.more else []
+            raise InputError([*self.mistakes, *more])
+
+    def check_twice(self) -> None:
+        """Note columns that come more than once."""
+        for each in dict.fromkeys(self.columns):
+            times = self.columns.count(each)
+            if times > 1:
+                self.blame(self.header, f"column {show(each)} comes {times} times, expected it once")
+
+    def check_unknown(self, known: Iterable[str]) -> None:
+        """Note columns other than those."""
+        known = list(dict.fromkeys(known))
+        for each in self.columns:
+            if each not in known:
+                number = " (the first line must be a header)" if NUMBER.fullmatch(each.strip()) else ""
+                hint = nearest(each, known) or f"; known columns: {listed(known, 'and')}"
+                self.blame(self.header, f"unknown column {show(each)}{hint}{number}")
+
+    def check_there(self, wanted: Iterable[str]) -> None:
+        """Note wanted columns that are missing."""
+        for each in dict.fromkeys(wanted):
+            if each not in self.columns:
+                there = ", ".join(show(column) for column in self.columns[:10]) or "nothing"
+                hint = nearest(each, self.columns) or f"; there is {there}"
+                self.blame(self.header, f"has no column {show(each)}{hint}")
+
+    def _read(self) -> Iterator[tuple[int, list[str] | None]]:
+        """Number and fields of each line that is not blank; None for the fields of a line that has none to read."""
+        number = 0
+        while line := self.file.readline(_MAX_LINE + 1):
+            number += 1
+            if len(line) > _MAX_LINE:
+                text = f"is longer than {_MAX_LINE} bytes, expected one {self.thing} per line"
+                raise InputError([*self.mistakes, Mistake(f"{self.name}:{number}", text)])
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError as error:
+                self.blame(number, f"is no UTF-8 text: byte {error.start + 1} of the line is wrong")
+                yield number, None
+                continue
+            if text.strip():
+                yield number, self._fields(number, text)
+
+    def _fields(self, number: int, text: str) -> list[str] | None:
+        if '"' not in text:
+            return text.split(",")
+        try:
+            return next(csv.reader([text], strict=True))
+        except csv.Error:
+            self.blame(number, f"has quotes that do not close: {show(text)}")
+            return None
+
+
+def shown(text: str) -> str:
+    """A field as a sentence has it: a number as it stands, cut short; anything else in quotes.
+
+    >>> shown("12"), shown("soon")
+    ('12', "'soon'")
+    """
+    if not NUMBER.fullmatch(text):
+        return show(text)
+    return text if len(text) <= 40 else f"{text[:37]}... ({len(text)} letters)"

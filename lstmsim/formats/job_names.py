@@ -1,0 +1,52 @@
+"""Names of job entries and of their jobs, made unique."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+__all__ = ["tenant_names", "unique_names"]
+
+
+def tenant_names(names: list[str]) -> list[str]:
+    """The names of entries as tenants: those that occur more than once get a number each.
+
+    >>> tenant_names(["a", "b", "a"])
+    ['a #1', 'b', 'a #2']
+    """
+    times, place = Counter(names), Counter[str]()
+    unique = []
+    for name in names:
+        place[name] += 1
+        unique.append(f"{name} #{place[name]}" if times[name] > 1 else name)
+    return unique
+
+
+def unique_names(names: list[str]) -> list[str]:
+    """Names that occur more than once get a letter each; letters, because trace viewers ignore digits in colours.
+
+    >>> unique_names(["a", "b", "a", "a-a"])
+    ['a-b', 'b', 'a-c', 'a-a']
+    """
+    times: Mapping[str, int] = Counter(names)
+    taken = set(names)
+    letters: dict[str, Iterator[str]] = {}
+    unique = []
+    for name in names:
+        if times[name] > 1:
+            suffixes = letters.setdefault(name, _letters())
+            name = next(full for suffix in suffixes if (full := f"{name}-{suffix}") not in taken)
+            taken.add(name)
+        unique.append(name)
+    return unique
+
+
+def _letters() -> Iterator[str]:
+    number = 0
+    while True:
+        word, rest = "", number
+        while rest >= 0:
+            word = chr(ord("a") + rest % 26) + word
+            rest = rest // 26 - 1
+        yield word
+        number += 1
