@@ -26,8 +26,8 @@ POLICIES = {"always joined": "rows", "each on one core": "", "each decides as it
 
 EXPLAINED = (
     f"Mean latency in cycles of {REQUESTS:,} requests for {NAME}, a Poisson process, the same requests for each "
-    "policy. Four joined cores take 0.67 times as long as one of them. Load 1 is what the four can do apart; joined they are "
-    "unstable long before."
+    "policy. Four joined cores take 0.67 times as long as one of them. Load 1 is what the four can do apart; joined they "
+    "are unstable long before."
 )
 
 #: Mean latencies by load and policy; None: more come than can be served.

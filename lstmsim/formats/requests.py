@@ -35,13 +35,15 @@ class Request(NamedTuple):
 class Requests:
     """`scenario` has one job for each entry and each number of steps that a request of it may have (in that order);
     `coming` gives the requests in the order of arrival, of equal ones that of the entries, and can be gone through
-    once; there are `count` at most. `tenants`: all that there may be, each with its model's name.
+    once; there are `count` at most. `tenants`: all that there may be, each with its model's name. `entries`: of each
+    template, the number of its entry in the file.
     """
 
     scenario: Scenario
     coming: Iterator[Request]
     count: int
     tenants: tuple[tuple[str, str], ...]
+    entries: tuple[int, ...]
 
 
 def load_requests(
@@ -64,6 +66,7 @@ def load_requests(
     found = checked_scenario(document, overrides, single=True)
     entries = job_templates(document, found.order, found.models)
     jobs: list[Job] = []
+    origins: list[int] = []
     tenants: list[tuple[str, str]] = []
     streams, total = [], 0
     keys = entry_keys([job.name for job in entries])
@@ -73,6 +76,7 @@ def load_requests(
         lengths = found.steps.possible(index)
         templates = {steps: len(jobs) + place for place, steps in enumerate(lengths)}
         jobs += [replace(job, steps=steps) for steps in lengths]
+        origins += [index] * len(lengths)
         steps = map(templates.__getitem__, found.steps.of_jobs(index, entry, key))
         whose = found.arrivals.tenants(index, entry, job.tenant)
         tenants += [(name, job.model.name) for name in dict.fromkeys(whose or [job.tenant])]
@@ -86,7 +90,8 @@ def load_requests(
     offers = tenant_offers(found.order, entries, found.arrivals, found.steps)
     scenario = Scenario(found.chip, tuple(jobs), found.order.name or name, found.precision, offers)
     in_order = merge(*streams, key=lambda each: each[:2])
-    return Requests(scenario, (request for _, _, request in islice(in_order, count)), count, tuple(tenants))
+    coming_in_order = (request for _, _, request in islice(in_order, count))
+    return Requests(scenario, coming_in_order, count, tuple(tenants), tuple(origins))
 
 
 def _in_time(

@@ -67,12 +67,8 @@ def serve_on_horizon(
 def _simulated(
     scenario: Path | Mapping[str, Any], drawn: Requests, overrides: Sequence[str], percentiles: Sequence[float]
 ) -> Serving:
-    jobs = drawn.scenario.jobs
-    came = Counter(jobs[each.template].tenant for each in drawn.coming)
-    # Each entry has a name of its own, and a job for each number of steps.
-    entries = list(dict.fromkeys(job.tenant for job in jobs))
-    processes = processes_of(scenario, overrides)
-    counts = [f"jobs.{index}.count={max(1, came[entries[index]])}" for index in processes]
+    came = Counter(drawn.entries[each.template] for each in drawn.coming)
+    counts = [f"jobs.{index}.count={max(1, came[index])}" for index in processes_of(scenario, overrides)]
     return serving(run(scenario, overrides=[*overrides, *counts]), percentiles=percentiles)
 
 
