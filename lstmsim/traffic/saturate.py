@@ -129,9 +129,9 @@ class _Asked:
         if not 0 < self.percentile < 100 or round(self.percentile, 1) != self.percentile:
             text = f"must lie between 0 and 100 and have one decimal at most, got {self.percentile:g}"
             wrong.append(Mistake("percentile", text))
-        scenario = load_requests(self.scenario, self.overrides, 1).scenario
-        jobs = scenario.jobs
-        names = [job.tenant for job in jobs]
+        drawn = load_requests(self.scenario, self.overrides, 1)
+        scenario, jobs = drawn.scenario, drawn.scenario.jobs
+        names = [name for name, _ in drawn.tenants]
         for name in self.bounds_ms:
             if name not in names:
                 hint = nearest(name, names)
@@ -140,6 +140,9 @@ class _Asked:
             raise InputError(wrong)
         self.preempts = any(job.preempts for job in jobs)
         self.leaving = {job.tenant for job in jobs if job.may_leave}
+        if self.leaving:
+            # Those that only a file of arrivals names may be of any entry.
+            self.leaving |= set(names) - {job.tenant for job in jobs}
         rates = {name: each.rate_per_second for name, each in scenario.offers.items()}
         shares = [rates[name] / sum(rates.values()) for name in self.bounds_ms if rates.get(name)]
         self.least_share = min(shares, default=1.0)

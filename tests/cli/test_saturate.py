@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api import run, serving
+from lstmsim.traffic.stream import serve
 from tests.cli.runner import call
 
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}
@@ -24,30 +24,53 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("s.json").write_text(json.dumps(SCENARIO))
 
 
-def p99_ms(rate: float) -> float:
-    found = serving(run(SCENARIO, overrides=[f"jobs.0.arrival.rate_per_second={rate!r}"]))
-    return found.latency.p99.value / found.frequency_mhz / 1000
+QUICK = ("--tolerance", "0.2", "--most-requests", "4000")
 
 
 def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
-    found = json.loads(call("saturate", "s.json", "--bound-ms", "0.0012", "--json", "-").stdout)
-    assert p99_ms(found["rate"]) <= 0.0012 < p99_ms(found["fails_from"])
-    assert found["fails_from"] - found["rate"] <= 0.01 * 2_000_000
-    text = call("saturate", "s.json", "--bound-ms", "0.0012").stdout
-    assert text.splitlines()[-1].endswith("do not")
+    found = json.loads(call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK, "--json", "-").stdout)
+    runs = {run["rate"]: run for run in found["runs"]}
+    best, worst = runs[found["rate"]], runs[found["fails_from"]]
+    assert best["percentile_ms"] + best["half_width_ms"] <= 0.0008 < worst["percentile_ms"] - worst["half_width_ms"]
+    assert (best["kept"], worst["kept"], found["percentile"]) == (True, False, 99.0)
+    assert found["rate"] < found["fails_from"] < found["bound_per_second"]
+    by_hand = serve("s.json", requests=best["requests"], overrides=[f"jobs.0.arrival.rate_per_second={best['rate']!r}"])
+    assert best["p99_ms"] == by_hand.serving.ms(by_hand.serving.latency.p99.value)
+    text = call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK).stdout
+    assert text.startswith(f"MACHINE: at most {found['bound_per_second']:,.0f} requests/s")
+    assert f"{found['rate']:,.1f} requests/s keep a p99 of 0.0008 ms" in text
+
+
+def test_a_rate_that_the_machine_cannot_do() -> None:
+    arguments = ("saturate", "s.json", "--bound-ms", "50", "--to", "5e7", *QUICK)
+    found = json.loads(call(*arguments, "--json", "-").stdout)
+    assert found["fails_from"] <= found["bound_per_second"]
+    last = max(found["runs"], key=lambda run: run["rate"])
+    assert (last["verdict"], last["kept"], last["p99_ms"]) == ("unstable", False, None)
+    assert "do not (unstable)" in call(*arguments).stdout
 
 
 def test_who_is_turned_away_is_not_served_in_time() -> None:
-    short = ["--set", "jobs.0.queue_limit=0", "--bound-ms", "0.05", "--to", "20000000"]
+    short = ["--set", "jobs.0.queue_limit=0", "--bound-ms", "0.05", *QUICK]
     found = json.loads(call("saturate", "s.json", *short, "--json", "-").stdout)
-    assert all(each["p99_ms"] < 0.05 for each in found["runs"]), "those who are served are served at once"
-    assert all(each["kept"] == (each["turned_away"] <= 0.01) for each in found["runs"])
-    assert found["fails_from"] < 2e7
+    broken = [each for each in found["runs"] if each["kept"] is False]
+    assert broken
+    assert all(each["p99_ms"] < 0.05 and each["turned_away"] > 0.01 for each in broken), (
+        "those served are served at once"
+    )
+    assert all(each["turned_away"] < 0.01 for each in found["runs"] if each["kept"])
     assert "turned away" in call("saturate", "s.json", *short).stdout
 
 
+def test_a_bound_for_each_tenant_alone() -> None:
+    found = json.loads(call("saturate", "s.json", "--bound", "lstm-256=0.0012", *QUICK, "--json", "-").stdout)
+    assert (found["bound_ms"], found["bounds_ms"]) == (None, {"lstm-256": 0.0012})
+    best = next(run for run in found["runs"] if run["rate"] == found["rate"])
+    assert best["tenants"]["lstm-256"]["verdict"] == "below"
+
+
 def test_a_bound_that_nothing_keeps() -> None:
-    text = call("saturate", "s.json", "--bound-ms", "0.00001").stdout
+    text = call("saturate", "s.json", "--bound-ms", "0.00001", "--from", "20000", *QUICK).stdout
     assert text.splitlines()[-1].startswith("not even 20,000.0 requests/s keep")
 
 
@@ -56,6 +79,10 @@ def test_a_bound_that_nothing_keeps() -> None:
     [
         (("s.json", "--bound-ms", "0"), "bound_ms"),
         (("s.json", "--bound-ms", "1", "--from", "5", "--to", "4"), "high"),
+        (("s.json",), "bound_ms: is missing"),
+        (("s.json", "--bound", "lstm-256"), "not a job entry's name"),
+        (("s.json", "--bound", "lstm-265=1"), "did you mean 'lstm-256'"),
+        (("s.json", "--bound-ms", "1", "--percentile", "100"), "percentile"),
         (("s.json", "--bound-ms", "1", "--set", "jobs.0.arrival=0"), "no job comes at a rate"),
     ],
 )
