@@ -18,7 +18,7 @@ def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer
     arrivals does not add up, so that in the long run they come evenly.
 
     >>> offer_of(Bursty(2000, mean_on_ms=5, mean_off_ms=20), 250)
-    Offer(rate_per_second=400.0, variability=13.8, clients=0, estimated=False)
+    Offer(rate_per_second=400.0, variability=13.8, clients=0, estimated=False, ...)
     """
     match arrivals:
         case Poisson(rate):
