@@ -89,7 +89,10 @@ def test_no_more_members_than_units_and_one_for_reductions() -> None:
     narrow = Job("narrow", Model("m", (Layer(cell("lstm"), 3, 8),)), 2, split="auto")
     assert taken(traced(chip, [narrow])) == [[0, 1, 2]]
     alone_on_one = Job("normed", Model("m", (Layer(cell("lstm-layernorm"), 8, 8),)), 2, split="auto")
-    assert taken(traced(chip, [alone_on_one])) == [[0]]
+    urgent = Job("urgent", MODEL, 1, 50, priority=1, dispatch="priority", preempts=True, cores=(0,))
+    trace = traced(chip, [replace(alone_on_one, steps=20, dispatch="priority"), urgent])
+    assert taken(trace) == [[0], [0]]
+    assert trace.task("pauses").tolist() == [1, 0]
 
 
 def test_it_is_never_asked_to_pause() -> None:
