@@ -110,6 +110,7 @@ def winners(found: Results) -> list[str]:
         for load in next(iter(found.runs.values())):
             (least, first), (second, other), *_ = ranked(found, load, bool(p99))
             close = " (within the half width)" * (second.value - least.value <= (least.half_width or 0))
+            close = " (too few to tell)" if least.half_width is None else close
             more = f"{100 * (second.value / least.value - 1):.1f} % more{close}"
             lines.append(f"* load {load}: {first.name}, {least.value:.4f} ms; next {other.name}, {more}")
         lines.append(f"* so, of all: {turns(found, bool(p99))}")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import takewhile
+from math import exp, log
 
 import numpy as np
 
@@ -101,7 +102,9 @@ class Check:
         assert each.half_width is not None
         confidence = 1 - (1 - CONFIDENCE) / CHECKS
         more = student_t(confidence, each.batches - 1) / student_t(CONFIDENCE, each.batches - 1)
-        return replace(each, half_width=each.half_width * more)
+        # an interval is one of the logarithm (`lstmsim.serving.intervals`): the least wait is 0
+        half = each.value * (exp(more * log(1 + each.half_width / each.value)) - 1)
+        return replace(each, half_width=half)
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def serve(
     """
     _check(percentiles, until_half_width)
     found = load_requests(scenario, overrides, requests)
-    if until_half_width is not None and requests is None and _goes_on(found):
+    if requests is None and until_half_width is not None and _goes_on(found):
         found = load_requests(scenario, overrides, MOST_REQUESTS)
     chip, jobs = found.scenario.chip, found.scenario.jobs
     if any(job.preempts for job in jobs):
@@ -135,9 +135,9 @@ def serve(
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.npe for core in chip.array_cores)
     tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
-    result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
     ended = goal.ended if feed.full_at is None else "full"
-    return Served(result, makespan, work / peak if peak else 0.0, tops, ended, feed.full_at, until_half_width)
+    result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
+    return Served(result, makespan, work / (peak or 1), tops, ended, feed.full_at, until_half_width)
 
 
 def _check(percentiles: Sequence[float], until_half_width: float | None) -> None:
