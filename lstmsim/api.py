@@ -180,7 +180,8 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
 
 
 def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
-    """Why a run is not 100 % useful: its critical path, and what would shorten it, each change simulated.
+    """Why a run is not 100 % useful: its critical path, and what would shorten it, each change simulated; of requests
+    that come over time also what held the slowest up (`Explanation.slowest`).
 
     `progress` is called with simulations done and in all.
 

@@ -97,6 +97,7 @@ def compare(
 
     `each`: every distinct model alone, a row each; `published`: with the published DeepBench figures beside them. What
     arrives by the second does so at each chip's own clock (the jobs of a ready `Scenario` have their cycles already).
+    Of jobs that come over time, entries have latencies with intervals (`Entry.latencies`, `Comparison.latency_ratio`).
 
     >>> found = compare({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}, ["intel-npu-rtl"])
     >>> [machine.name for machine in found.machines]

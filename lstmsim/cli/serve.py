@@ -108,7 +108,7 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
 
     with whole_file(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["request", "job", "core", "thread", "arrival", "start", "finish"])
+        writer.writerow(["request", "job", "core", "thread", "arrival", "start", "finish", "steps", "tenant"])
         yield writer.writerows
 
 

@@ -48,7 +48,9 @@ ENGINES = ("fast", "reference")
 @click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace and the timeline.")
 @click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
 @click.option("--device", metavar="NAME", help="With --report: does the chip fit that FPGA?")
-@click.option("--serving", "with_serving", is_flag=True, help="Show rates, latencies with intervals, queues.")
+@click.option(
+    "--serving", "with_serving", is_flag=True, help="Show rates, latencies with intervals, queues; by tenant."
+)
 @click.option(
     "--explain",
     is_flag=True,

@@ -19,6 +19,12 @@ LATENCY_COLUMNS = (
     *(f"latency_p{each}_{what}" for each in PERCENTILES for what in ("ms", "half_width_ms")),
     *("mean_latency_ratio", "p99_latency_ratio", "sooner"),
 )
+#: What the way in which jobs come means for a comparison, a key of `lstmsim.workload.arriving.ARRIVING`.
+_WAYS = {
+    "at once": "",
+    "open": "The jobs come over time, at the same times to every chip.",
+    "closed": "Some jobs come after others have been answered, so a faster chip is asked sooner.",
+}
 #: A p99 of fewer requests is hardly less than the maximum.
 _FEWEST_FOR_P99 = 100
 
@@ -87,7 +93,7 @@ def latency_notes(found: Comparison) -> list[str]:
     if not own:
         return []
     notes = [
-        "The jobs come over time, the same ones to every chip. Latency: from arrival to finish, without the first "
+        f"{_WAYS[found.way]} Latency: from arrival to finish, without the first "
         "requests (warm-up); +- is half of a 95 % interval, and 'too few' says that there are too few requests to tell "
         f"how far another run would be from this one. Times as fast: latency of {base} / latency of the machine."
     ]

@@ -85,13 +85,18 @@ def _excess(each: LatencyShare) -> float:
 
 def _help(found: Slowest, what_if: WhatIf) -> list[str]:
     best = what_if.best_for_slowest
-    known = [each for each in what_if.alternatives if each.latency is not None]
+    tried = [each for each in what_if.alternatives if each.cycles is not None]
+    others = sum(each.latency is None for each in tried)
+    beside = f"{others} of {len(tried)} changes serve other requests than this run, and are not compared"
     if best is None or best.latency is None:
-        return ["Nothing of what was tried shortens the slowest."] if known else []
+        if not others:
+            return ["Nothing of what was tried shortens the slowest."] if tried else []
+        return [f"{beside}{'; none of the rest shortens the slowest' if len(tried) > others else ''}."]
     saved = found.latency.slowest - best.latency.slowest
     change = f"{best.name} ({best.detail})" if best.detail else best.name
     return [
-        f"Of what was tried with the same arrivals, this shortens the slowest most: {change}, "
+        f"Of what was tried with the same requests, this shortens the slowest most: {change}, "
         f"from {found.latency.slowest:,.0f} cycles on average to {best.latency.slowest:,.0f} "
-        f"({_share(saved, found.latency.slowest)} less)."
+        f"({_share(saved, found.latency.slowest)} less).",
+        *([f"{beside}."] if others else []),
     ]

@@ -56,7 +56,7 @@ def latencies_what_if(found: Slowest, what_if: WhatIf) -> list[str]:
         less = 100 * (found.latency.slowest - each.latency.slowest) / found.latency.slowest
         shown = f"{less:.1f} %" if abs(less) >= 0.05 else "no effect" if not less else "<0.1 %"
         rows.append([each.name, each.detail, f"{each.latency.mean:,.0f}", f"{each.latency.slowest:,.0f}", shown])
-    title = "WHAT WOULD HELP THE SLOWEST: the same arrivals, one change at a time, each simulated; cycles"
+    title = "WHAT WOULD HELP THE SLOWEST: the same requests, one change at a time, each simulated; cycles"
     return [title, *table(rows, left=(0, 1))]
 
 

@@ -129,15 +129,10 @@ class JobArrivals:
         """At which rate the jobs of entry number `index` come in the long run, as far as that can be said."""
         process, clock, rows = entry.arrival, self.frequency_mhz or 0, self.traces.rows(index, entry)
         if rows is not None:
-            found, count = estimated_offer(rows.cycles, clock), len(rows.numbers)
-        elif isinstance(process, ArrivalEntry):
-            found, count = offer_of(describe(process), clock), entry.count
-        else:
-            found, count = (
-                estimated_offer(sorted(process), clock) if isinstance(process, list) else Offer(),
-                entry.count,
-            )
-        return found if found.is_process else replace(found, once=count)
+            return estimated_offer(rows.cycles, clock)
+        if not isinstance(process, ArrivalEntry):
+            return estimated_offer(sorted(process), clock) if isinstance(process, list) else Offer()
+        return offer_of(describe(process), clock)
 
     def _drawn(self, count: int, process: ArrivalEntry, key: StreamKey, first: int) -> Iterator[Coming]:
         description, clock = describe(process), self.frequency_mhz or 0

@@ -17,8 +17,9 @@ def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer
     interrupted Poisson process as an overflow process; Bell System Technical Journal 52, 1973). Jitter of `periodic`
     arrivals does not add up, so that in the long run they come evenly.
 
-    >>> offer_of(Bursty(2000, mean_on_ms=5, mean_off_ms=20), 250)
-    Offer(rate_per_second=400.0, variability=13.8, clients=0, estimated=False)
+    >>> offer = offer_of(Bursty(2000, mean_on_ms=5, mean_off_ms=20), 250)
+    >>> offer.rate_per_second, offer.variability
+    (400.0, 13.8)
     """
     match arrivals:
         case Poisson(rate):

@@ -3,9 +3,8 @@
 What leaves the warm-up out: the first tenth, whatever it holds; MSER-5 then says whether that was enough. To cut where
 MSER-5 says would be to choose by the numbers that are kept: it likes to cut peaks, which come in queues at any
 time. On M/D/1 from empty (400 runs of 5,000 requests each) its cut makes the mean wait 0.5 %, 1.3 % and 5.7 % too
-small at loads 0.3, 0.7 and 0.9; the fixed tenth leaves less than one standard error (0.2 %, 0.4 %, 1.1 %). The 95 %
-intervals of ten batches held the true wait in 96, 93 and 88 of 100 of those runs, and in 93 of 100 at load 0.9 with
-100,000 requests: the closer to saturation, the longer a run has to be.
+small at loads 0.3, 0.7 and 0.9; the fixed tenth leaves less than one standard error (0.2 %, 0.4 %, 1.1 %). Whether a
+run is long enough for an interval is another question: `lstmsim.serving.intervals`.
 """
 
 from __future__ import annotations
@@ -35,9 +34,8 @@ MSER_LEAST = 2 * MSER_BATCH * MSER_LAST
 class Interval:
     """An estimate and its confidence interval, value ± half_width, from `batches` batches.
 
-    `half_width` is None where the batches are too small to tell. `correlation` is that of neighbouring batches: if it
-    is clearly above 0 (twice 1 / sqrt(batches), say), batches are too short to be independent of each other, and the
-    interval is too narrow.
+    `half_width` is None where there are too few requests to tell. `correlation` is that of neighbouring batches: it is
+    clearly above 0 (twice 1 / sqrt(batches), say) if batches are too short to be independent of each other.
     """
 
     value: float
@@ -68,7 +66,7 @@ class Warmup:
     """How many requests at the beginning are left out, by which rule, and how many MSER-5 would leave out.
 
     `mser5` is None where it finds no end of the warm-up in the first half of the run. `settled`: it asks for no more
-    than is left out; otherwise the run is too short for what it shows.
+    than is left out. (What may be said of the run is its verdict: `lstmsim.serving.load`.)
     """
 
     rule: str

@@ -92,7 +92,11 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     )
     asked = len(scenario.jobs) if requests is None else requests
     load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
-    once = dict.fromkeys(job.tenant or job.model.name for job in scenario.jobs if not _offer(offers, job).is_process)
+    once = dict.fromkeys(
+        _offer(offers, job).entry or job.tenant or job.model.name
+        for job in scenario.jobs
+        if not _offer(offers, job).is_process
+    )
     return Traffic(
         replace(
             load,

@@ -45,8 +45,8 @@ _NEVER = 2**63 - 1
 
 
 class Row(NamedTuple):
-    """One request, numbered as they come: its job entry's name, where it ran (-1: it was turned away, at `start`), and
-    its cycles."""
+    """One request, numbered as they come: its job entry's name, where it ran (-1: it was turned away, at `start`), its
+    cycles, its steps, and whose it is."""
 
     request: int
     job: str
@@ -55,6 +55,8 @@ class Row(NamedTuple):
     arrival: int
     start: int
     finish: int
+    steps: int
+    tenant: str
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,7 @@ def serve(
     if any(job.preempts for job in jobs):
         raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
     program = targets.lower(chip, jobs, templates=True)
-    dues: dict[int, int] = {}
-    tenants: dict[int, str] = {}
+    dues, tenants = dict[int, int](), dict[int, str]()
     traffic, alones = traffic_of(found.scenario, found.count), Alones(chip)
     collector = Collector(
         chip.frequency_mhz,
@@ -126,7 +127,8 @@ def serve(
         _collect(collector, found.scenario, alones, dues, whose, numbers.tolist(), own.tolist(), table)
         done += len(numbers)
         if rows is not None:
-            rows([_row(*each, jobs=jobs) for each in zip(numbers.tolist(), own.tolist(), table.tolist(), strict=True)])
+            each_of = zip(numbers.tolist(), own.tolist(), whose, table.tolist(), strict=True)
+            rows([_row(*each, jobs=jobs) for each in each_of])
         if progress is not None:
             progress(done, found.count)
         goal.look(done)
@@ -233,6 +235,6 @@ def _collect(
     )
 
 
-def _row(number: int, template: int, row: list[int], *, jobs: Sequence[Job]) -> Row:
+def _row(number: int, template: int, tenant: str, row: list[int], *, jobs: Sequence[Job]) -> Row:
     core, thread, start, finish, arrived, *_ = row
-    return Row(number, jobs[template].name, core, thread, arrived, start, finish)
+    return Row(number, jobs[template].name, core, thread, arrived, start, finish, jobs[template].steps, tenant)

@@ -20,8 +20,7 @@ class Offer:
     process) or because clients ask. `variability`: the squared coefficient of variation of the gaps between them, in
     the long run (0: evenly, 1: Poisson). `clients`: of a closed loop, how many ask. `estimated`: from the arrivals,
     because they are a list. `lengths`: numbers of steps and the share of the requests that has each, where there is
-    more than one. `entry`: what its jobs are called together, where they are of several tenants. `once`: how many
-    requests there are, where they come once.
+    more than one. `entry`: what its jobs are called together, where they are of several tenants.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
     (True, True, False)
@@ -33,7 +32,6 @@ class Offer:
     estimated: bool = False
     lengths: tuple[tuple[int, float], ...] = ()
     entry: str = ""
-    once: int = 0
 
     @property
     def is_process(self) -> bool:

@@ -119,8 +119,10 @@ def test_one_trace_with_tenants_and_steps_of_its_own() -> None:
             *(f"b/t{n}" for n in (0, 3, 2, 1)),
             "c",
         ]
-        times = sorted((row.arrival, row.start, row.finish) for row in found if row.core >= 0)
-        assert times == sorted((job.arrival, job.start, job.finish) for job in whole.report.jobs)
+        jobs_of = [(job, whole.scenario.jobs[job.number]) for job in whole.report.jobs]
+        assert sorted(row[4:] for row in found if row.core >= 0) == sorted(
+            (job.arrival, job.start, job.finish, asked.steps, asked.tenant) for job, asked in jobs_of
+        )
 
 
 def test_what_is_shown_and_written() -> None:

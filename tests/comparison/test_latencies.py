@@ -117,6 +117,7 @@ def test_clients_are_compared_by_makespan_for_they_wait_for_answers() -> None:
     text = comparison_text(found)
     assert "speed-up" in text
     assert "when the last request comes" not in text
+    assert "so a faster chip is asked sooner" in " ".join(text.split())
 
 
 def test_queues_that_end_are_compared_by_what_was_served() -> None:

@@ -166,7 +166,7 @@ def test_deciding_late_over_how_many_cores_to_run_wins_at_medium_loads() -> None
     late = tuple(loads.POLICIES)[-1:]
     (found,) = loads.at_load(script.joined_chip(), 0.2, late).values()
     row = next(line for line in expected.splitlines() if line.startswith("| 0.2 |"))
-    assert row.endswith(f"| {loads.shown(found)} |")
+    assert row.split("|")[-2].startswith(f" {found.value:,.0f} ")
     means = [float(cell.split("+-")[0].replace(",", "")) for cell in row.strip("|").split("|")[1:]]
     assert means[-1] < 0.9 * min(means[:-1])
 

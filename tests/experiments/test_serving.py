@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import cache
 from itertools import pairwise
+from math import exp
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +31,12 @@ def study() -> Any:
     from experiments.serving import study
 
     return study
+
+
+def coverage() -> Any:
+    from experiments.serving import coverage
+
+    return coverage
 
 
 @cache
@@ -57,7 +65,7 @@ def numbers(text: str) -> set[str]:
 def test_a_small_run_is_a_part_of_the_whole() -> None:
     printed = script().summary(small())
     own = numbers(printed) - {line for line in numbers(printed) if line.startswith("| machine")}
-    assert len(own) == 2 + 2 + 3
+    assert len(own) == 2 + 2 + 3 + 6
     assert own <= numbers(expected())
 
 
@@ -89,7 +97,7 @@ def test_free_threads_are_noticed() -> None:
 
 
 def test_the_rows_that_stand_in_the_file_agree_with_theory() -> None:
-    checks = rows(expected(), 6)
+    checks = [cells for cells in rows(expected(), 6) if cells[0].startswith("M/")]
     assert len(checks) <= study().CHECKS
     assert {cells[0].split(",")[0] for cells in checks} == {"M/D/1", "M/D/4", "M/D/8", "M/G/1"}
     for cells in checks:
@@ -98,6 +106,29 @@ def test_the_rows_that_stand_in_the_file_agree_with_theory() -> None:
         assert cells[5] == "yes"
     assert "exact on 70 of 70 runs" in expected()
     assert "waits on 70 of 70 runs" in expected()
+
+
+def test_intervals_cover_what_they_promise_wherever_they_are() -> None:
+    """Nominal 95 %, of 60 to 400 runs each; and they are there where a run is not hopelessly short."""
+    table = {(cells[0], cells[1]): cells[3:] for cells in rows(expected(), 6) if not cells[0].startswith("M/")}
+    assert len(table) == len(coverage().LOADS) * len(coverage().RUNS)
+    told = [cell for cells in table.values() for cell in cells if cell != "too few"]
+    assert len(told) > len(table)
+    for cell in told:
+        assert 90 <= float(cell.split(": ")[1].removesuffix(" %")) <= 100, cell
+    assert "too few" not in table["0.5", "20,000"][:2]
+    assert table["0.9", "200,000"][0] != "too few"
+    assert table["0.9", "300"] == table["0.95", "20,000"] == ["too few"] * 3
+
+
+def test_truths_of_the_coverage_study() -> None:
+    """P(wait = 0) = 1 - load; within one service of an empty start, only those wait who come during it."""
+    below = coverage().waits_at_most
+    assert float(below(Decimal("0.3"), Decimal(0))) == pytest.approx(0.7)
+    assert float(below(Decimal("0.3"), Decimal("0.5"))) == pytest.approx(0.7 * exp(0.15))
+    assert float(below(Decimal("0.3"), Decimal("1.5"))) == pytest.approx(0.7 * (exp(0.45) - 0.15 * exp(0.15)))
+    waits = coverage().waits(0.3, 20_000, 1)
+    assert (waits == 0).mean() == pytest.approx(0.7, abs=0.02)
 
 
 def test_latencies_grow_with_the_load_and_capacities_stay_below_the_peak() -> None:

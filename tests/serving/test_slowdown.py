@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import lstmsim
 from lstmsim import serve
 from lstmsim.api import run, serving
 from lstmsim.html.page import report_page
 from lstmsim.loading import load_scenario
 from lstmsim.serving.metrics import Collector
+from lstmsim.serving.sharing import Sharing
+from lstmsim.serving.tenants import Rows
 from lstmsim.serving.text import serving_json, serving_text
 from lstmsim.traffic.alone import Alones, alone
 
@@ -67,6 +74,47 @@ def test_nobody_is_named_where_shares_are_fair(model: str) -> None:
     found = serving(run({"chip": "column-npu-64k", "jobs": jobs}, overrides=COARSE))
     assert found.remarks == ()
     assert all((each.slowdown or 0) > 2 for each in found.tenants.values())
+
+
+def test_nobody_is_named_for_what_the_memory_does() -> None:
+    """Jobs take 20 times as long as alone on cores with two coarse threads, but because weights are loaded."""
+    many = Path(lstmsim.__file__).parents[1] / "experiments" / "scenarios" / "many.yaml"
+    if not many.is_file():
+        pytest.skip("the scenarios are not part of the installed package")
+    found = serving(run(many))
+    assert found.tenants["lstm-512"].slowdown is not None
+    assert found.tenants["lstm-512"].slowdown > 10
+    assert found.remarks == ()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40), st.integers(0, 2), st.booleans()), max_size=25),
+    st.integers(1, 5),
+)
+def test_cycles_kept_out_are_those_of_a_count(drawn: list[tuple[int, int, int, bool]], size: int) -> None:
+    """Each job that never stalls has the array for as long as it takes alone, at its end."""
+    # one after another, as they have the same array
+    end, runs = 0, []
+    for start, alone_cycles, tenant, stalls in drawn:
+        end += alone_cycles
+        runs.append((min(start, end - alone_cycles), end, alone_cycles, tenant, stalls))
+    sharing = Sharing({0: 2})
+    for first in range(0, len(runs), size):
+        chunk = np.array(runs[first : first + size], dtype=np.int64).T
+        none, one = np.zeros(chunk.shape[1], dtype=np.int64), np.ones(chunk.shape[1], dtype=np.int64)
+        rows = Rows(chunk[0], chunk[0], chunk[1], none, one, chunk[2], none, chunk[4], none)
+        sharing.take(chunk[3], rows)
+    for tenant in range(3):
+        kept = 0
+        for start, finish, alone_cycles, own, _ in runs:
+            busy = {
+                cycle
+                for _, ended, took, other, stalls in runs
+                for cycle in range(ended - took, ended)
+                if not stalls and other != tenant and ended < finish and cycle >= start
+            }
+            kept += min(len(busy), finish - start - alone_cycles) if own == tenant else 0
+        assert sharing._sums.get((tenant, 0), [0, 0, 0, 0])[3] == kept
 
 
 def test_one_request_a_tenant_is_the_published_definition() -> None:
