@@ -23,6 +23,7 @@ def saturation_json(found: Saturation) -> dict[str, Any]:
 def saturation_text(found: Saturation) -> str:
     """What the machine can possibly do, a row for each rate, and the answer as a sentence.
 
+    >>> from lstmsim.serving.saturation import Tried
     >>> print(saturation_text(Saturation(None, 5.0, 0.5, (Tried(5.0, 0.7, False, 0.0, "above", 10000),))))
     RATES
     requests/s  load  requests  p99 ms  verdict
