@@ -226,7 +226,7 @@ def _draw_in_time(panel: Axes, found: LoadLatency) -> None:
 def _goodput(found: LoadLatency, point: Point) -> float | None:
     if not found.deadlines:
         return point.measured.throughput_per_second / 1000
-    share = point.measured.in_time
+    share = point.measured.in_time if point.measured.stable else None
     return None if share is None else 100 * share
 
 

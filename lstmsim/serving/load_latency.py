@@ -54,6 +54,11 @@ class Measured:
     percentiles: Mapping[float, Estimate] = field(default_factory=dict)
 
     @property
+    def stable(self) -> bool:
+        """Does the machine keep up? Otherwise latencies, and who is late, depend on how long the run is."""
+        return self.verdict != "unstable"
+
+    @property
     def in_time(self) -> float | None:
         """The share of requests that came and were served in time; None if none came."""
         came = self.requests + self.turned_away

@@ -31,7 +31,8 @@ def load_latency_text(found: LoadLatency) -> str:
         row = [point.machine.label] * several + [f"{point.load:.3g}", f"{point.rate_per_second:,.0f}"]
         row += ["-" if latency is None else _latency(latency) for latency in latencies]
         came = each.requests + each.turned_away
-        row += [f"{each.goodput_per_second:,.0f}", _share(each.misses, each.requests)] * found.deadlines
+        in_time = [f"{each.goodput_per_second:,.0f}", _share(each.misses, each.requests)]
+        row += (in_time if each.stable else ["-", "-"]) * found.deadlines
         row += [_share(each.turned_away, came)] * away + [each.verdict]
         rows.append(row)
     base, limits = found.machines[0], limits_text(found.limits_per_second)
@@ -61,7 +62,9 @@ def _remarks(found: LoadLatency) -> list[str]:
         lines.append(f"all chips have the same requests per second at a load: shares of what {base} can do")
     points = [point for point in found.points if point.measured.verdict == "unstable"]
     if points:
-        lines.append("unstable: more work comes than is done, so that latencies depend on how long the run is")
+        lines.append(
+            "unstable: more work comes than is done, so that latencies and what is late depend on how long the run is"
+        )
     if any(_few(point) for point in found.points):
         lines.append("too few: not enough requests for a 95 % interval; more with --requests, or --until-half-width")
     return [line for each in lines for line in textwrap.wrap(each, _WIDTH, subsequent_indent="  ")]

@@ -23,6 +23,7 @@ def saturation_json(found: Saturation) -> dict[str, Any]:
 def saturation_text(found: Saturation) -> str:
     """What the machine can possibly do, a row for each rate, and the answer as a sentence.
 
+    >>> from lstmsim.serving.saturation import Tried
     >>> print(saturation_text(Saturation(None, 5.0, 0.5, (Tried(5.0, 0.7, False, 0.0, "above", 10000),))))
     RATES
     requests/s  load  requests  p99 ms  verdict
@@ -125,8 +126,8 @@ def _remarks(found: Saturation) -> list[str]:
     unclear = [run for run in found.runs if run.kept is None]
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]
-        needs = max((run.needs or 0 for run in few), default=0)
-        most = f" (up to {needs:,} are needed)" if needs else ""
+        needs = min((run.needs for run in few if run.needs is not None), default=0)
+        most = f" (the lowest needs {needs:,})" if needs else ""
         kinds = [f"{_rates(len(few))} too few requests for an interval{most}"] * bool(few)
         kinds += [f"{_rates(len(unclear) - len(few))} the bound within the interval"] * (len(few) < len(unclear))
         lines.append(f"undecided: {', '.join(kinds)}; --most-requests allows more")

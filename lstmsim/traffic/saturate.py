@@ -78,26 +78,34 @@ def saturate(
     low = bound / 100 if low is None else low
     high = bound if high is None else min(high, bound)
     check_search(low, high, tolerance, asked.all_bounds)
+    runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests, asked.preempts))
     # No single run may be worth the compiler, but all together are.
     engines.warm_up()
-    runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests, asked.preempts))
+    best, worst, undecided, tried = _search(runs, low, high, tolerance, progress)
+    limits = capacity.limits_per_second
+    bounds = asked.bounds_ms
+    return Saturation(best, worst, bound_ms, tried, undecided, percentile, bounds, bound, limits, capacity.not_counted)
+
+
+def _search(
+    runs: _Runs, low: float, high: float, tolerance: float, progress: Callable[[int, int], None] | None
+) -> tuple[float | None, float | None, tuple[float, float] | None, tuple[Tried, ...]]:
+    """The bisection, `progress` told of every run."""
     about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))
+    done = 0
 
     def judge(rate: float) -> Tried:
+        nonlocal done
         tried = runs.judge(rate)
-        runs.done += 1
+        done += 1
         if progress is not None:
-            progress(min(runs.done, about), about)
+            progress(min(done, about), about)
         return tried
 
     def close(lower: float, upper: float) -> bool:
         return upper - lower <= tolerance * upper
 
-    best, worst, undecided, tried = bisect_verdicts(judge, low, high, close=close)
-    if progress is not None:
-        progress(about, about)
-    bounds, limits = asked.bounds_ms, capacity.limits_per_second
-    return Saturation(best, worst, bound_ms, tried, undecided, percentile, bounds, bound, limits, capacity.not_counted)
+    return bisect_verdicts(judge, low, high, close=close)
 
 
 @dataclass
@@ -165,7 +173,6 @@ class _Runs:
     rates: Mapping[str, float]
     capacity: Capacity
     sizes: tuple[int, int]
-    done: int = 0
 
     def judge(self, rate: float) -> Tried:
         """One rate, by as many requests as its verdict needs."""
