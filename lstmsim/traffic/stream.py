@@ -108,8 +108,7 @@ def serve(
     if requests is None and until_half_width is not None and _goes_on(found):
         found = load_requests(scenario, overrides, MOST_REQUESTS)
     chip, jobs = found.scenario.chip, found.scenario.jobs
-    if any(job.preempts for job in jobs):
-        raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
+    _check_pauses(jobs)
     program = targets.lower(chip, jobs, templates=True)
     dues, tenants = dict[int, int](), dict[int, str]()
     traffic, alones = traffic_of(found.scenario, found.count), Alones(chip)
@@ -122,13 +121,13 @@ def serve(
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
     feed = Feed(program, goal.until_reached(_coming(found, dues, tenants)), window=window)
     done = 0
-    for numbers, own, table in feed.results():
-        whose = [tenants.pop(number) for number in numbers.tolist()]
-        _collect(collector, found.scenario, alones, dues, whose, numbers.tolist(), own.tolist(), table)
+    for which, templates, table in feed.results():
+        numbers, own = which.tolist(), templates.tolist()
+        whose = [tenants.pop(number) for number in numbers]
+        _collect(collector, found.scenario, alones, dues, whose, numbers, own, table)
         done += len(numbers)
         if rows is not None:
-            each_of = zip(numbers.tolist(), own.tolist(), whose, table.tolist(), strict=True)
-            rows([_row(*each, jobs=jobs) for each in each_of])
+            rows([_row(*each, jobs=jobs) for each in zip(numbers, own, whose, table.tolist(), strict=True)])
         if progress is not None:
             progress(done, found.count)
         goal.look(done)
@@ -138,6 +137,11 @@ def serve(
     ended = goal.ended if feed.full_at is None else "full"
     result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
     return Served(result, makespan, work / (peak or 1), tops, ended, feed.full_at, until_half_width)
+
+
+def _check_pauses(jobs: Sequence[Job]) -> None:
+    if any(job.preempts for job in jobs):
+        raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
 
 
 def _check(percentiles: Sequence[float], until_half_width: float | None) -> None:
