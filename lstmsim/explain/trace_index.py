@@ -98,6 +98,8 @@ class TraceIndex:
         how many there are in all."""
         tasks = self.program.tasks
         width = max((len(phases) for task in tasks for _, phases in task.variants), default=1)
+        # over several cores a task may have more phases than on one
+        width = max(width, *(len(each.phases) for task in tasks for each in task.wide), 1)
         first, size = (np.zeros((len(tasks), width), dtype=np.int64) for _ in range(2))
         total = 0
         for number in range(len(tasks)):

@@ -16,7 +16,7 @@ from lstmsim.explain.critical_path import HELD_BY, KINDS, CriticalPath, critical
 from lstmsim.explain.shares import PathTable
 from lstmsim.explain.trace_index import TraceIndex
 from lstmsim.formats.scenario_file import load_chip
-from lstmsim.program.program import Body, Buffer, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.program import Body, Buffer, Core, Dependence, Operation, Phase, Program, Task, Unit, Wide
 from lstmsim.program.trace import Trace
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.workload.cells import cell
@@ -224,3 +224,11 @@ def test_a_trace_of_another_program_is_refused() -> None:
 def test_nothing_ran() -> None:
     program = Program((Core(0, (Unit("array", "coarse"),)),), ())
     assert not len(critical_path(program, engines.run(program)).start)
+
+
+def test_a_task_may_have_more_phases_over_several_cores_than_on_one() -> None:
+    phase = Phase(Body((Operation(0, count=3),)), 2)
+    other = Phase(Body((Operation(0, member=1, count=2),)), 2)
+    task = Task("t", ((0, (phase,)),), (), (0, 1), wide=(Wide(2, (phase, other)),))
+    program = Program((Core(0, (Unit("array", "coarse"),)),) * 2, (task,))
+    check(program, engines.run(program))
