@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
+from lstmsim.formats.rates import rate_overrides, rates_of
 from lstmsim.traffic.capacity import capacity_of
 from lstmsim.traffic.horizon import serve_on_horizon
 from lstmsim.traffic.saturate import saturate
@@ -56,6 +57,37 @@ def test_no_rate_above_the_machines_bound() -> None:
     assert found.fails_from is not None
     last = max(found.runs, key=lambda run: run.rate)
     assert (last.verdict, last.kept, last.p99_ms) == ("unstable", False, None)
+
+
+FAST = {"name": "fast", "model": "lstm-256", "steps": 10, "count": 1000, "arrival": POISSON}
+SLOW = {"name": "slow", "model": "lstm-1024", "steps": 25, "count": 10}
+SLOW["arrival"] = {"kind": "poisson", "rate_per_second": 4000}
+
+
+@pytest.mark.skipif(not LONG, reason="takes minutes: LSTMSIM_EXAMPLES")
+@pytest.mark.parametrize(
+    ("jobs", "tenant", "bound_ms"),
+    [
+        ([{"model": "lstm-512", "steps": 20, "count": 100, "arrival": POISSON}], "lstm-512", 0.5),
+        ([FAST, SLOW], "fast", 0.02),
+    ],
+)
+def test_the_answer_is_within_three_percent_of_serve_by_hand(
+    jobs: list[dict[str, Any]], tenant: str, bound_ms: float
+) -> None:
+    scenario = {"chip": "column-npu-64k", "jobs": jobs}
+    found = saturate(scenario, bounds_ms={tenant: bound_ms})
+    assert found.rate is not None
+    assert found.bound_per_second is not None
+    assert found.rate < found.bound_per_second
+
+    def by_hand(rate: float) -> float:
+        changes = rate_overrides(rates_of(scenario), rate)
+        latency = serve_on_horizon(scenario, 1_000_000, changes).tenants[tenant].latency
+        assert latency is not None
+        return latency.p99.value / 260e3
+
+    assert by_hand(found.rate) <= bound_ms < by_hand(1.03 * found.rate)
 
 
 def test_counts_of_the_file_do_not_matter() -> None:
