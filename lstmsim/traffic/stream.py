@@ -134,9 +134,8 @@ def serve(
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.npe for core in chip.array_cores)
     tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
-    ended = goal.ended if feed.full_at is None else "full"
     result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
-    return Served(result, makespan, work / (peak or 1), tops, ended, feed.full_at, until_half_width)
+    return Served(result, makespan, work / (peak or 1), tops, goal.ended(feed), feed.full_at, until_half_width)
 
 
 def _check_pauses(jobs: Sequence[Job]) -> None:
@@ -172,9 +171,10 @@ class _Goal:
         """What comes, as long as more is wanted."""
         return takewhile(lambda _: not self.reached, coming)
 
-    @property
-    def ended(self) -> str:
-        """Why it ended, if nothing came between."""
+    def ended(self, feed: Feed) -> str:
+        """Why it ended: a key of `ENDS`."""
+        if feed.full_at is not None:
+            return "full"
         return "all" if self.share is None else "half width" if self.reached else "limit"
 
     def look(self, done: int) -> None:

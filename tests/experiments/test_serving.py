@@ -64,7 +64,7 @@ def numbers(text: str) -> set[str]:
 
 def test_a_small_run_is_a_part_of_the_whole() -> None:
     printed = script().summary(small())
-    own = numbers(printed) - {line for line in numbers(printed) if line.startswith("| machine")}
+    own = numbers(printed) - {line for line in numbers(printed) if line.startswith(("| machine", "| load"))}
     assert len(own) == 2 + 2 + 3 + 6
     assert own <= numbers(expected())
 
@@ -113,7 +113,7 @@ def test_intervals_cover_what_they_promise_wherever_they_are() -> None:
     table = {(cells[0], cells[1]): cells[3:] for cells in rows(expected(), 6) if not cells[0].startswith("M/")}
     assert len(table) == len(coverage().LOADS) * len(coverage().RUNS)
     told = [cell for cells in table.values() for cell in cells if cell != "too few"]
-    assert len(told) > len(table)
+    assert len(told) >= len(table)
     for cell in told:
         assert 90 <= float(cell.split(": ")[1].removesuffix(" %")) <= 100, cell
     assert "too few" not in table["0.5", "20,000"][:2]
