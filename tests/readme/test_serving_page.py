@@ -88,5 +88,5 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
 
 
 def test_limits_are_those_of_the_schema() -> None:
-    assert f"at most {WINDOW:,} requests may be in the machine" in TEXT
+    assert f"at most {WINDOW:,} requests may be in the machine" in TEXT.lower()
     assert f"at most {MAX_JOBS:,} jobs in all, no arrival after cycle {MAX_CYCLES:,}" in TEXT
