@@ -215,7 +215,7 @@ class Collector:
                 series.add(rest)
 
     def _find_warmup(self) -> Warmup:
-        return warmup_of(self._latency.values, self._given)
+        return warmup_of(self._latency.count, self._given)
 
     def _left_out(self) -> Warmup:
         warmup = self._warmup or self._find_warmup()

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import ceil, inf, log2
+from math import inf
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.serving.arrivals import positive
 
-__all__ = ["VERDICTS", "Judged", "Saturation", "Tried", "bisect_verdicts", "check_search", "highest_rate", "most_runs"]
+__all__ = ["VERDICTS", "Judged", "Saturation", "Tried", "bisect_verdicts", "check_search"]
 
 #: Far below what any run can tell apart, and far above the spacing of doubles, where halving would not end.
 LEAST_TOLERANCE = 1e-9
@@ -28,9 +28,6 @@ VERDICTS: Mapping[str, bool | None] = {
     "too few": None,
     "cannot tell": None,
 }
-
-#: Share of requests that may be turned away where a percentile of 99 keeps a bound.
-MOST_TURNED_AWAY = 0.01
 
 
 @dataclass(frozen=True)
@@ -132,15 +129,6 @@ def _most(run: Tried) -> float:
     return (value or 0.0) + (run.half_width_ms or 0.0)
 
 
-def most_runs(low: float, high: float, tolerance: float, probes: int = 2) -> int:
-    """How many runs `highest_rate` makes at most: both ends, one for each halving, and the probes.
-
-    >>> most_runs(100, 1100, tolerance=0.01)
-    11
-    """
-    return 2 + max(0, ceil(log2((high - low) / (tolerance * high)))) + probes
-
-
 def bisect_verdicts(
     judge: Callable[[float], Tried],
     low: float,
@@ -217,49 +205,7 @@ class _Search:
         return None
 
 
-def highest_rate(
-    simulate: Callable[[float], float | tuple[float, float]],
-    low: float,
-    high: float,
-    bound_ms: float,
-    tolerance: float = 0.01,
-    *,
-    probes: int = 2,
-) -> Saturation:
-    """The highest rate between `low` and `high` whose 99th percentile, `simulate(rate)` in ms, is at most `bound_ms`.
-
-    Where requests may be turned away, `simulate` gives the percentile of the others and the share of those; a run that
-    turns more than one in a hundred away keeps no bound on what 99 of them get. Each number counts as certain: for
-    runs whose verdict may be none there is `bisect_verdicts`.
-
-    The bracket is halved until it is no wider than `tolerance` times `high`; then `probes` rates, evenly spread
-    between `low` and the answer, are tried to see whether they keep the bound too. `most_runs` is how many runs that
-    takes at most. With arrivals of one key at all rates (`lstmsim.serving.arrivals`) the percentile of a
-    first-come-first-served queue cannot fall with the rate; other machines may break the order, and `monotone` then
-    says so. Where a probe breaks the bound, `rate` stays what the bisection came to.
-
-    >>> found = highest_rate(lambda rate: 1000 / (1000 - rate), low=100, high=999, bound_ms=5, tolerance=0.001)
-    >>> 799 <= found.rate <= 800 < found.fails_from <= 801, found.monotone, len(found.runs)
-    (True, True, 14)
-    """
-    check_search(low, high, tolerance, {"bound_ms": bound_ms}, probes)
-
-    def judge(rate: float) -> Tried:
-        result = simulate(rate)
-        p99, away = result if isinstance(result, tuple) else (result, 0.0)
-        if not p99 >= 0:
-            raise InputError(Mistake("saturation", f"the run at {rate} requests per second gave a p99 of {p99} ms"))
-        kept = p99 <= bound_ms and away <= MOST_TURNED_AWAY
-        return Tried(rate, p99, kept, away, "below" if kept else "above", percentile_ms=p99)
-
-    def close(lower: float, upper: float) -> bool:
-        return upper - lower <= tolerance * high
-
-    best, worst, undecided, runs = bisect_verdicts(judge, low, high, close=close, probes=probes)
-    return Saturation(best, worst, bound_ms, runs, undecided)
-
-
-def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[str, float], probes: int = 0) -> None:
+def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[str, float]) -> None:
     """`InputError` for ends, a tolerance and bounds in ms (by their names) that no search can work with."""
     positive("saturation", **{"low": low, "high": high, **bounds_ms, "tolerance": tolerance})
     wrong = []
@@ -267,7 +213,5 @@ def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[s
         wrong.append(Mistake("saturation: high", f"must be above low ({low}), got {high}"))
     if tolerance < LEAST_TOLERANCE:
         wrong.append(Mistake("saturation: tolerance", f"must be at least {LEAST_TOLERANCE}, got {tolerance}"))
-    if probes < 0:
-        wrong.append(Mistake("saturation: probes", f"must be at least 0, got {probes}"))
     if wrong:
         raise InputError(wrong)

@@ -1,10 +1,9 @@
 """Statistics of one long run: Student's t, batch means, warm-up, Jain's index.
 
-What leaves the warm-up out: the first tenth, whatever it holds; MSER-5 then says whether that was enough. To cut where
-MSER-5 says would be to choose by the numbers that are kept: it likes to cut peaks, which come in queues at any
-time. On M/D/1 from empty (400 runs of 5,000 requests each) its cut makes the mean wait 0.5 %, 1.3 % and 5.7 % too
-small at loads 0.3, 0.7 and 0.9; the fixed tenth leaves less than one standard error (0.2 %, 0.4 %, 1.1 %). Whether a
-run is long enough for an interval is another question: `lstmsim.serving.intervals`.
+The warm-up that is left out is the first tenth, whatever it holds. A cut that is chosen by the numbers that are kept,
+as by MSER-5, likes to cut peaks, which come in queues at any time: on M/D/1 from empty (400 runs of 5,000 requests
+each) it makes the mean wait 0.5 %, 1.3 % and 5.7 % too small at loads 0.3, 0.7 and 0.9; the fixed tenth leaves less
+than one standard error (0.2 %, 0.4 %, 1.1 %). Whether a run is long enough: `lstmsim.serving.intervals`.
 """
 
 from __future__ import annotations
@@ -15,19 +14,9 @@ from functools import cache
 from itertools import pairwise
 from math import exp, fsum, lgamma, log, log1p, sqrt
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["Interval", "Warmup", "batch_interval", "jain", "mser5", "student_t", "warmup_of"]
-
-#: MSER-5 looks at means of five neighbours.
-MSER_BATCH = 5
-#: The last batches are no place to cut: the mean of a few values is all too likely to look steady.
-MSER_LAST = 5
-#: With fewer values nothing can be said about warm-up (assumption: twice the batches that the rule leaves out).
-MSER_LEAST = 2 * MSER_BATCH * MSER_LAST
+__all__ = ["Interval", "Warmup", "batch_interval", "jain", "student_t", "warmup_of"]
 
 
 @dataclass(frozen=True)
@@ -63,20 +52,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Warmup:
-    """How many requests at the beginning are left out, by which rule, and how many MSER-5 would leave out.
-
-    `mser5` is None where it finds no end of the warm-up in the first half of the run. `settled`: it asks for no more
-    than is left out. (What may be said of the run is its verdict: `lstmsim.serving.load`.)
-    """
+    """How many requests at the beginning are left out, and by which rule."""
 
     rule: str
     requests: int
-    mser5: int | None
-
-    @property
-    def settled(self) -> bool:
-        """Is at least as much left out as MSER-5 asks for?"""
-        return self.mser5 is not None and self.mser5 <= self.requests
 
 
 @cache
@@ -147,45 +126,15 @@ def batch_interval(value: float, batches: Sequence[float], confidence: float = 0
     return Interval(value, half, number, products / squares if squares else 0.0)
 
 
-def mser5(values: NDArray[np.int64]) -> int | None:
-    """How many of the first values are warm-up: as many as make the rest's mean most certain. Shape [requests].
+def warmup_of(requests: int, given: int | None = None) -> Warmup:
+    """The warm-up of a run of so many requests: `given`, or the first tenth.
 
-    MSER-5 (White: An effective truncation heuristic for bias reduction in simulation output; Simulation 69, 1997;
-    White, Cobb, Spratt: A comparison of five steady-state truncation heuristics; Winter Simulation Conference 2000):
-    of the means z of five neighbours each, drop the first d that make sum (z - mean)^2 / (n - d)^2 of the rest
-    smallest. A d in the second half, or among the last five, is none (Hoad, Robinson, Davies: Automating warm-up
-    length estimation; Journal of the Operational Research Society 61, 2010): then, and for fewer than 50 values, None.
-
-    >>> mser5(np.array([1000] * 10 + [1, 2] * 100)), mser5(np.arange(200))
-    (10, None)
-    """
-    if len(values) < MSER_LEAST:
-        return None
-    number = len(values) // MSER_BATCH
-    fives = values[: number * MSER_BATCH].reshape(number, MSER_BATCH)
-    # Five latencies have room in 64 bits, unless they are absurd.
-    fives = fives if int(values.max()) < 2**60 else fives.astype(object)
-    sums: list[int] = fives.sum(axis=1).tolist()
-    # In whole numbers, which know a tie when they see one; a sum of five is as good as their mean.
-    errors, total, squares = [], 0, 0
-    for left, each in enumerate(reversed(sums), 1):
-        total += each
-        squares += each * each
-        errors.append((left * squares - total * total) / left**3)
-    errors.reverse()
-    best = min(range(number - MSER_LAST), key=errors.__getitem__)
-    return best * MSER_BATCH if best <= number // 2 else None
-
-
-def warmup_of(values: NDArray[np.int64], given: int | None = None) -> Warmup:
-    """The warm-up of a run that begins with these values: `given`, or the first tenth. Shape [requests].
-
-    >>> warmup_of(np.array([1000] * 10 + [1, 2] * 100))
-    Warmup(rule='the first tenth of 210', requests=21, mser5=10)
+    >>> warmup_of(210)
+    Warmup(rule='the first tenth of 210', requests=21)
     """
     if given is not None:
-        return Warmup("given", given, mser5(values))
-    return Warmup(f"the first tenth of {len(values)}", len(values) // 10, mser5(values))
+        return Warmup("given", given)
+    return Warmup(f"the first tenth of {requests:,}", requests // 10)
 
 
 def jain(shares: Sequence[float]) -> float:

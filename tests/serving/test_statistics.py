@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import pi, sqrt, tan
 from statistics import NormalDist
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.serving.statistics import MSER_LEAST, Interval, Warmup, batch_interval, jain, mser5, student_t, warmup_of
+from lstmsim.serving.statistics import Interval, Warmup, batch_interval, jain, student_t, warmup_of
 from lstmsim.serving.streams import words
 
 #: Abramowitz and Stegun, table 26.10.
@@ -73,42 +72,9 @@ def test_interval_by_hand() -> None:
     assert batch_interval(5.0, [5.0] * 3) == Interval(5.0, 0.0, 3, 0.0)
 
 
-def reference_mser5(values: list[int]) -> int:
-    means = [Fraction(sum(values[start : start + 5]), 5) for start in range(0, len(values) - len(values) % 5, 5)]
-    errors = []
-    for dropped in range(len(means) - 5):
-        rest = means[dropped:]
-        mean = sum(rest) / len(rest)
-        errors.append(sum((each - mean) ** 2 for each in rest) / len(rest) ** 2)
-    return 5 * errors.index(min(errors))
-
-
-@given(st.lists(st.integers(0, 10**6), min_size=MSER_LEAST, max_size=200))
-def test_warmup_is_that_of_the_definition(values: list[int]) -> None:
-    expected, found = reference_mser5(values), mser5(np.array(values))
-    if expected <= 5 * (len(values) // 5 // 2):
-        assert found == expected
-    else:
-        assert found is None
-
-
-def test_a_slow_start_is_cut_off() -> None:
-    noise = (next(words((1, "noise"), 5000)) >> np.uint64(54)).astype(np.int64)
-    start = (50_000 * np.exp(-np.arange(5000) / 100)).astype(np.int64)
-    slow, steady = warmup_of(noise + start), warmup_of(noise)
-    assert slow.mser5 is not None
-    assert 300 <= slow.mser5 <= 800
-    assert slow.requests == steady.requests == 500
-    assert slow.settled == (slow.mser5 <= 500)
-    assert steady.settled
-    assert warmup_of(noise, given=0) == Warmup("given", 0, steady.mser5)
-
-
-def test_a_run_that_only_grows_never_settles() -> None:
-    assert mser5(np.arange(10_000)) is None
-    assert mser5(np.arange(MSER_LEAST - 1) % 2) is None
-    assert mser5(np.arange(MSER_LEAST) % 2) is not None
-    assert not warmup_of(np.arange(10_000)).settled
+def test_the_first_tenth_is_left_out_unless_something_else_is_given() -> None:
+    assert warmup_of(5009) == Warmup("the first tenth of 5,009", 500)
+    assert warmup_of(5009, given=0) == Warmup("given", 0)
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20))
