@@ -22,7 +22,7 @@ from lstmsim.workload.scenario import Scenario
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "250"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "80"))
 #: Uncompiled, however long it takes.
 NEVER = 1 << 60
 

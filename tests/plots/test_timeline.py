@@ -94,7 +94,7 @@ def test_a_job_is_named_on_its_work_where_that_fits():
 
 
 @given(timelines())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_windows_keep_every_cycle(timeline):
     for count in (1, 3, 200):
         edges = window_edges(0, timeline.makespan_cycles, count)

@@ -23,7 +23,7 @@ from lstmsim.workload.scenario import Job, Scenario
 from tests.replays import assert_golden, changed, column, crowds, fixed, legal, moved, run, waited, without
 from tests.splits import splits
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
 
 Case = tuple[Scenario, Program, Trace]
 

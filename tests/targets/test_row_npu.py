@@ -27,7 +27,7 @@ from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job
 from tests.oracle.row_npu import Machine, compiled
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
 ROOT = Path(__file__).parents[2]
 PRESETS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-s10")
 #: Their GRU multiplies r * h before the product.

@@ -14,7 +14,7 @@ from lstmsim.workload.scenario import Job
 from tests.oracle import split as oracle
 from tests.splits import splits
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "120"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
