@@ -228,12 +228,13 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
 
 
 def tenant_offers(
-    order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals, steps: JobSteps
+    order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals, steps: JobSteps, counts: Sequence[int]
 ) -> dict[str, Offer]:
     """At which rate the jobs of each entry come in the long run, under its own name and those of its tenants; `jobs`:
-    the templates, one for each entry."""
+    the templates, one for each entry; `counts`: how many come of it (0: as many as are asked for)."""
     found: dict[str, Offer] = {}
     for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
-        offer = replace(arrivals.offer(index, entry), entry=job.tenant, lengths=steps.shares(index))
+        lengths = steps.shares(index)
+        offer = replace(arrivals.offer(index, entry), entry=job.tenant, lengths=lengths, requests=counts[index])
         found |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
     return found

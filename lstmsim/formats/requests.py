@@ -68,11 +68,13 @@ def load_requests(
     jobs: list[Job] = []
     origins: list[int] = []
     tenants: list[tuple[str, str]] = []
-    streams, total = [], 0
+    streams, total, ends = [], 0, []
     keys = entry_keys([job.name for job in entries])
     for index, (entry, job, key) in enumerate(zip(found.order.jobs, entries, keys, strict=True)):
         own = found.arrivals.check(index, entry)
-        count = requests if requests is not None and found.arrivals.goes_on(index, entry) else own
+        endless = requests is not None and found.arrivals.goes_on(index, entry)
+        count = requests if requests is not None and endless else own
+        ends.append(0 if endless else own)
         lengths = found.steps.possible(index)
         templates = {steps: len(jobs) + place for place, steps in enumerate(lengths)}
         jobs += [replace(job, steps=steps) for steps in lengths]
@@ -87,7 +89,7 @@ def load_requests(
         text = f"the file's arrivals end after {total:,}, and none is a process that goes on: leave it out"
         raise InputError(Mistake(f"requests {requests:,}", text))
     count = total if requests is None else requests
-    offers = tenant_offers(found.order, entries, found.arrivals, found.steps)
+    offers = tenant_offers(found.order, entries, found.arrivals, found.steps, ends)
     scenario = Scenario(found.chip, tuple(jobs), found.order.name or name, found.precision, offers)
     in_order = merge(*streams, key=lambda each: each[:2])
     coming_in_order = (request for _, _, request in islice(in_order, count))

@@ -150,7 +150,8 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     found = checked_scenario(document, overrides)
     jobs = build_jobs(document, found.order, found.models, found.arrivals, found.steps)
     entries = job_templates(document, found.order, found.models)
-    offers = tenant_offers(found.order, entries, found.arrivals, found.steps)
+    counts = [found.arrivals.check(index, entry) for index, entry in enumerate(found.order.jobs)]
+    offers = tenant_offers(found.order, entries, found.arrivals, found.steps, counts)
     return Scenario(found.chip, jobs, found.order.name or name, found.precision, offers)
 
 

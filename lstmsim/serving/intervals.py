@@ -139,7 +139,8 @@ def tail_interval(
     if requests < MEAN_UNITS * units or beyond < TAIL_UNITS * (1 - 1e-9) or len(spread.means) < BATCHES:
         return Interval(value)
     plain = batch_interval(share, spread.means, confidence)
-    off = _widened(plain, spread.size, units)
+    # Batches that are all alike say nothing finer than what one request that counts for itself would change.
+    off = max(_widened(plain, spread.size, units), units / requests)
     if share + off >= 1 or share - off <= 0:
         return Interval(value, None, plain.batches, plain.correlation)
     low, high = percentile(100 * (share - off)), percentile(100 * (share + off))

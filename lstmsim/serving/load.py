@@ -23,16 +23,18 @@ VERDICTS = {
 class Load:
     """What a mix of requests asks of a machine.
 
-    `offered`: the load, the largest of the parts; at 1 or above no queue is stable
-    (but for one that turns requests away).
+    `offered`: the load, the largest of the parts.
+    `lasting`: the load of those requests alone that go on coming and cannot be turned away; at 1 or above no queue is
+    stable. None: that of all of them.
     `parts`: for each resource of the machine, by its name, the work asked for per second / the most that it can do.
     `rate_per_second`: requests of all kinds that come per second in the long run.
     `bound_per_second`: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
     `estimated`: the rate is that of the arrivals of this run, because they do not come as a process with a known rate.
-    `relaxation`: about how many requests pass until the queue has forgotten its past (at least 1).
+    `relaxation`: about how many requests pass until the queue has forgotten its past (at least 1); None: unknown.
     `cores`: for parts that only concern some cores, which. `measured`: how many requests the part `saturated` was
-    measured on. `not_counted`: what comes beside, and is in no part. `bounded`: whether requests are turned away before
-    the queue can grow for ever, whatever the load.
+    measured on. `not_counted`: what comes beside, and is in no part.
+    `saturated_fcfs`: the part `saturated` of a machine whose order of dispatch may do more than that of arrival, in
+    which it is measured; it is none of the parts then.
 
     >>> Load(0.5, {"PE arrays": 0.5, "threads": 0.2}, rate_per_second=100.0, bound_per_second=200.0).stable
     True
@@ -43,16 +45,22 @@ class Load:
     rate_per_second: float
     bound_per_second: float
     estimated: bool = False
-    relaxation: float = 1.0
-    bounded: bool = False
+    relaxation: float | None = 1.0
+    lasting: float | None = None
+    saturated_fcfs: float | None = None
     cores: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     measured: int = 0
     not_counted: tuple[str, ...] = ()
 
     @property
     def stable(self) -> bool:
-        """Is less asked for than the machine can do, or the rest turned away?"""
-        return self.offered < 1 or self.bounded
+        """Is less asked for than the machine can do, or is the rest turned away, or does it end?"""
+        return (self.offered if self.lasting is None else self.lasting) < 1
+
+    @property
+    def bounded(self) -> bool:
+        """Is more asked for than the machine can do, but not by what goes on coming and cannot be turned away?"""
+        return self.offered >= 1 and self.stable
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float 
     load = traffic.load
     if not traffic.steady or (load is not None and not load.stable):
         return inf
-    if load is not None:
+    if load is not None and not traffic.clients:
         return load.relaxation if load.offered < 1 else None
     if traffic.clients:
         return None if requests >= MEAN_UNITS * traffic.clients else inf

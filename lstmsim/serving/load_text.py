@@ -38,6 +38,8 @@ def _load_line(found: Serving) -> str:
         parts[-1] += f" (measured on {load.measured:,} requests at once)"
     come = f"{load.rate_per_second:,.6g} requests/s come{' (estimated from the arrivals)' * load.estimated}"
     more = f"; not counted: {', '.join(load.not_counted)}" if load.not_counted else ""
+    if load.saturated_fcfs is not None:
+        more += f"; first come first served it would be {load.saturated_fcfs:.3g} (measured), this order may do more"
     return (
         f"offered load {load.offered:.4g}: {', '.join(parts)}; {come}, at most {load.bound_per_second:,.6g} /s can be "
         f"served{more}"
@@ -54,8 +56,8 @@ def _missing(found: Serving) -> str:
     if load is not None and load.offered < 1 and found.verdict == "unstable":
         return "; the offered load does not explain it, but the latencies of this run rise all the time"
     if load is not None and load.offered >= 1 and load.bounded:
-        return "; more come than can be served, but the queue is kept short: the others are turned away"
-    if found.verdict != "too few" or load is None or load.offered >= 1:
+        return "; more come than can be served, but what goes on coming and is never turned away is no more than that"
+    if found.verdict != "too few" or load is None or load.offered >= 1 or load.relaxation is None:
         return ""
     needed = MEAN_UNITS * load.relaxation / 0.9
     if found.requests >= needed:
@@ -84,6 +86,8 @@ def load_json(found: Serving) -> dict[str, Any]:
             "bound_per_second": load.bound_per_second,
             "estimated": load.estimated,
             "bounded": load.bounded,
+            "lasting": load.lasting,
+            "saturated_fcfs": load.saturated_fcfs,
             "measured_requests": load.measured,
             "relaxation_requests": load.relaxation if load.offered < 1 else None,
             "not_counted": list(load.not_counted),

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations
 from math import inf
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ from lstmsim.program.totals import CYCLE_NAMES
 from lstmsim.serving.load import Load, Traffic
 from lstmsim.serving.streams import below
 from lstmsim.traffic.alone import bare, kind_of
+from lstmsim.traffic.bounds import Kind, beat, bounds, relaxation_at
 from lstmsim.workload.offer import Offer, estimated_offer
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
@@ -33,10 +33,10 @@ __all__ = ["traffic_of"]
 
 #: Fewest and most requests of the measurement; between them a quarter of those that are asked about.
 LEAST_MEASURED, MOST_MEASURED = 200, 2000
-#: Sets of cores of which all unions are looked at; of more, each by itself and all together.
-MOST_SETS = 8
 #: Lengths of one kind of job that are simulated alone; of more, the shortest and the longest, and a line between.
 MOST_LENGTHS = 4
+#: An entry ends early if its last request comes before this share of the time until the last one of all has passed.
+EARLY = 0.8
 _BUSY = CYCLE_NAMES.index("busy")
 
 
@@ -46,18 +46,6 @@ class _Share(NamedTuple):
     job: Job
     rate: float
     variability: float
-
-
-class _Kind(NamedTuple):
-    """The same on a chip: how many a cycle, how irregularly, on which cores; each one's cycles of arrays, of threads,
-    of the memory."""
-
-    rate: float
-    variability: float
-    cores: frozenset[int]
-    arrays: float
-    threads: float
-    memory: float
 
 
 def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
@@ -74,7 +62,7 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     offers = dict(scenario.offers) or _estimated(scenario)
     clients = sum(each.clients for each in offers.values())
     steady = any(each.is_process for each in offers.values())
-    if clients or not steady:
+    if not any(_offer(offers, job).rate_per_second > 0 for job in scenario.jobs):
         return Traffic(None, clients, steady)
     groups: dict[tuple[Any, ...], list[Job]] = {}
     number: Counter[str] = Counter()
@@ -85,26 +73,51 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
             # jobs of one entry differ in their steps only, and how often each comes may be known better than from them
             groups.setdefault((entry,) if offer.lengths else (entry, *kind_of(job)), []).append(job)
             number[entry] += 1
-    mix = tuple(
-        each
-        for (entry, *_), jobs in groups.items()
-        for each in _shares(jobs[0], _offer(offers, jobs[0]), len(jobs) / number[entry])
-    )
     asked = len(scenario.jobs) if requests is None else requests
-    load = _load(scenario.chip, mix, min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4)))
+    measured = min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4))
+    ordered = any(job.dispatch != "fcfs" or job.affinity for job in scenario.jobs)
+    early = _ending_early([_offer(offers, jobs[0]) for jobs in groups.values()], asked)
+
+    def load_of(some: Mapping[tuple[Any, ...], list[Job]]) -> Load:
+        mix = tuple(
+            each
+            for (entry, *_), jobs in some.items()
+            for each in _shares(jobs[0], _offer(offers, jobs[0]), len(jobs) / number[entry])
+        )
+        return _load(scenario.chip, mix, measured, ordered)
+
+    load, lasting = load_of(groups), None
+    staying = {key: jobs for key, jobs in groups.items() if key[0] not in early and not jobs[0].may_leave}
+    if load.offered >= 1 and len(staying) < len(groups):
+        lasting = load_of(staying).offered if staying else 0.0
     once = dict.fromkeys(
         _offer(offers, job).entry or job.tenant or job.model.name
         for job in scenario.jobs
         if not _offer(offers, job).is_process
     )
+    beside = [f"{name}, which comes once" for name in once]
+    beside += [f"that {name} ends early" for name in sorted(early)]
+    beside += [f"{clients:,} clients, who ask when they are answered"] * bool(clients)
+    beats = beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
+    forgotten = None if clients or early or load.relaxation is None else max(load.relaxation, beats)
     return Traffic(
         replace(
             load,
+            relaxation=forgotten,
+            lasting=lasting,
             estimated=any(_offer(offers, jobs[0]).estimated for jobs in groups.values()),
-            bounded=all(jobs[0].may_leave for jobs in groups.values()),
-            not_counted=tuple(f"{name}, which comes once" for name in once),
-        )
+            not_counted=tuple(beside),
+        ),
+        clients,
     )
+
+
+def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
+    """Entries whose last request comes long before the last one of all: their load is not that of the whole run."""
+    ends = {each.entry: each.requests / each.rate_per_second for each in offers if each.requests}
+    whole = len(ends) < len({each.entry for each in offers})
+    last = requests / sum({each.entry: each.rate_per_second for each in offers}.values())
+    return {entry for entry, end in ends.items() if end < EARLY * (last if whole else max(ends.values()))}
 
 
 def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
@@ -129,7 +142,10 @@ def _estimated(scenario: Scenario) -> dict[str, Offer]:
     for job in scenario.jobs:
         cycles.setdefault(job.tenant, []).append(job.arrival)
     clock = scenario.chip.frequency_mhz
-    return {tenant: estimated_offer(sorted(each), clock) for tenant, each in cycles.items()}
+    return {
+        tenant: replace(estimated_offer(sorted(each), clock), entry=tenant, requests=len(each))
+        for tenant, each in cycles.items()
+    }
 
 
 def _plain(job: Job) -> Job:
@@ -138,27 +154,34 @@ def _plain(job: Job) -> Job:
 
 
 @lru_cache(maxsize=64)
-def _load(chip: Chip, mix: tuple[_Share, ...], measured: int) -> Load:
-    program = targets.lower(chip, (mix[0].job,))
+def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> Load:
+    """`ordered`: whether requests may be served in another order than that in which they come."""
+    program = targets.lower(chip, tuple(share.job for share in mix), templates=True)
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
-    parts, cores, relaxation = _bounds(kinds, threads)
+    parts, cores, relaxation = bounds(kinds, threads)
     certain = max(parts.values())
     rate = sum(share.rate for share in mix)
     measured = max(measured, 8 * sum(threads))
     jobs = tuple(share.job for share in mix)
     total = sum(kind.rate for kind in kinds)
     shares = tuple(round(kind.rate / total, 9) for kind in kinds)
-    parts["saturated"] = total / _capacity(chip, jobs, shares, tuple(kind.threads for kind in kinds), measured)
+    saturated = total / _capacity(chip, jobs, shares, tuple(kind.threads for kind in kinds), measured)
+    # In another order models that take turns may do so less often: the measurement is no limit then.
+    other = ordered and any(task.content is not None for task in program.tasks)
+    if not other:
+        parts["saturated"] = saturated
     offered = max(parts.values())
-    if certain < offered < 1:
-        relaxation = max(relaxation, _relaxation(kinds, offered))
+    if certain < saturated < 1:
+        relaxation = max(relaxation, relaxation_at(kinds, saturated))
+    known = offered < 1 and saturated < 1
     return Load(
         offered,
         parts,
         rate_per_second=rate,
         bound_per_second=rate / certain,
-        relaxation=max(1.0, relaxation) if offered < 1 else inf,
+        relaxation=max(1.0, relaxation) if known else None if offered < 1 else inf,
+        saturated_fcfs=saturated if other else None,
         cores=cores,
         measured=measured,
     )
@@ -211,51 +234,9 @@ def _choices(chip: Chip, job: Job) -> list[Job]:
     return single
 
 
-def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> _Kind:
+def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> Kind:
     cores = frozenset(share.job.allowed(len(threads)))
-    return _Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, *alone)
-
-
-def _bounds(
-    kinds: Sequence[_Kind], threads: Sequence[int]
-) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
-    """The worst part of each resource, which cores it concerns if not all, and the longest relaxation of any set."""
-    parts = {"PE arrays": 0.0, "threads": 0.0}
-    where: dict[str, tuple[int, ...]] = {}
-    longest, total = 1.0, sum(kind.rate for kind in kinds)
-    for cores in _unions({kind.cores for kind in kinds}):
-        inside = [kind for kind in kinds if kind.cores <= cores]
-        loads = {
-            "PE arrays": sum(kind.rate * kind.arrays for kind in inside) / len(cores),
-            "threads": sum(kind.rate * kind.threads for kind in inside) / sum(threads[core] for core in cores),
-        }
-        for name, load in loads.items():
-            if load > parts[name]:
-                parts[name], where[name] = load, tuple(sorted(cores))
-        share = sum(kind.rate for kind in inside) / total
-        longest = max(longest, _relaxation(inside, max(loads.values())) / share)
-    memory = sum(kind.rate * kind.memory for kind in kinds)
-    where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
-    return (parts | {"memory": memory} if memory else parts), where, longest
-
-
-def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:
-    listed = sorted(sets, key=sorted)
-    many = len(listed) > MOST_SETS
-    for number in (1, len(listed)) if many else range(1, len(listed) + 1):
-        for some in combinations(listed, number):
-            yield frozenset().union(*some)
-
-
-def _relaxation(kinds: Sequence[_Kind], load: float) -> float:
-    """(ca^2 + cs^2) / (1 - load)^2 requests of these kinds."""
-    if load >= 1:
-        return inf
-    rate = sum(kind.rate for kind in kinds)
-    gaps = sum(kind.rate * kind.variability for kind in kinds) / rate
-    mean = sum(kind.rate * kind.threads for kind in kinds) / rate
-    square = sum(kind.rate * kind.threads**2 for kind in kinds) / rate
-    return (gaps + max(0.0, square / mean**2 - 1)) / (1 - load) ** 2
+    return Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, *alone)
 
 
 @lru_cache(maxsize=64)

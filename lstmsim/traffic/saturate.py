@@ -195,7 +195,7 @@ class _Runs:
         first, most = self.sizes
         overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
         relaxation = load_of(self.asked.scenario, overrides, most).relaxation
-        if relaxation == inf:
+        if relaxation is None or relaxation == inf:
             return None, [first, *[most] * (first < most)]
         beyond = 1 - self.asked.percentile / 100
         units = max(relaxation, 1 / self.asked.least_share)
@@ -213,7 +213,8 @@ class _Runs:
         found = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
         came = found.requests + found.turned_away
         away = found.turned_away / came
-        if found.verdict == "unstable" and (last or came < size):
+        # With fewer than were asked for, more were in the machine at once than it has room for.
+        if came < size or (found.verdict == "unstable" and last):
             return Tried(rate, None, VERDICTS["unstable"], away, "unstable", came, load)
         widths = 1.0 if last else _EARLY
         every = self._judged(found, found.latency, None, found.requests, found.turned_away, widths)
@@ -237,7 +238,8 @@ class _Runs:
         asked = self.asked
         interval = latency.percentiles[asked.percentile].scaled(found.ms(1))
         # A queue of so many places is a random walk that has been everywhere after its square.
-        alike = max(1.0, min(found.load.relaxation if found.load else 1.0, float(found.most_waiting) ** 2))
+        walk, load = float(found.most_waiting) ** 2, found.load
+        alike = max(1.0, min(walk if load is None or load.relaxation is None else load.relaxation, walk))
         bound = asked.bounds_ms[name] if name is not None else asked.bound_ms
         return judged(
             interval,

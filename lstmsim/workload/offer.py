@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +11,8 @@ __all__ = ["LEAST_ESTIMATED", "Offer", "estimated_offer"]
 
 #: Arrivals from which a rate may be estimated: with fewer it is off by a fifth or more, even where they come evenly.
 LEAST_ESTIMATED = 20
+#: Arrivals of a window on average, for their number to say how irregularly they come.
+LEAST_IN_WINDOW = 5
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,8 @@ class Offer:
     process) or because clients ask. `variability`: the squared coefficient of variation of the gaps between them, in
     the long run (0: evenly, 1: Poisson). `clients`: of a closed loop, how many ask. `estimated`: from the arrivals,
     because they are a list. `lengths`: numbers of steps and the share of the requests that has each, where there is
-    more than one. `entry`: what its jobs are called together, where they are of several tenants.
+    more than one. `entry`: what its jobs are called together, where they are of several tenants. `requests`: how many
+    come in all; 0: as many as are asked for.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
     (True, True, False)
@@ -32,6 +36,7 @@ class Offer:
     estimated: bool = False
     lengths: tuple[tuple[int, float], ...] = ()
     entry: str = ""
+    requests: int = 0
 
     @property
     def is_process(self) -> bool:
@@ -50,4 +55,22 @@ def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
         return Offer()
     mean = span / (len(cycles) - 1)
     squares = sum((two - one - mean) ** 2 for one, two in pairwise(cycles))
-    return Offer(frequency_mhz * 1e6 / mean, squares / (len(cycles) - 1) / mean**2, estimated=True)
+    variability = max(squares / (len(cycles) - 1) / mean**2, _dispersion(cycles))
+    return Offer(frequency_mhz * 1e6 / mean, variability, estimated=True)
+
+
+def _dispersion(cycles: Sequence[int]) -> float:
+    """The largest index of dispersion of counts, their variance / mean, over windows of several lengths.
+
+    Gaps that depend on each other (busy and quiet times) vary little one by one and much together (Cox and Lewis, The
+    statistical analysis of series of events, 1966). 0 where no window would hold five arrivals.
+    """
+    largest, span = 0.0, cycles[-1] - cycles[0]
+    for windows in (20, 40, 80, 160, 320):
+        if len(cycles) < LEAST_IN_WINDOW * windows:
+            break
+        edges = [bisect_left(cycles, cycles[0] + span * place // windows) for place in range(windows)]
+        counts = [two - one for one, two in pairwise([*edges, len(cycles)])]
+        mean = len(cycles) / windows
+        largest = max(largest, sum((each - mean) ** 2 for each in counts) / (windows - 1) / mean)
+    return largest

@@ -28,7 +28,7 @@ def load(offered: float, **more: object) -> Load:
         (load(0.5), True, False, False, "too few"),
         (load(0.5), True, True, True, "unstable"),
         (load(1.0), True, False, True, "unstable"),
-        (load(1.5, bounded=True), True, True, True, "settled"),
+        (load(1.5, lasting=0.5), True, True, True, "settled"),
         (None, True, False, True, "settled"),
         (None, False, False, True, "no steady state"),
     ],
@@ -40,7 +40,7 @@ def test_verdicts(known: Load | None, steady: bool, grows: bool, told: bool, ver
 def test_what_is_known_of_the_relaxation() -> None:
     assert relaxation_of(Traffic(load(0.5, relaxation=7.0)), 9, 0.0) == 7.0
     assert relaxation_of(Traffic(load(1.0, relaxation=7.0)), 9, 0.0) == inf
-    assert relaxation_of(Traffic(load(1.5, bounded=True)), 9, 1.0) is None
+    assert relaxation_of(Traffic(load(1.5, lasting=0.5)), 9, 1.0) is None
     assert relaxation_of(Traffic(steady=False), 9, 0.5) == inf
     assert relaxation_of(Traffic(clients=5), 499, 1.0) == inf
     assert relaxation_of(Traffic(clients=5), 500, 1.0) is None

@@ -1,0 +1,81 @@
+"""What kinds of jobs ask of the cores that they may use, for certain, and how long a queue of them remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import gcd, inf, lcm
+from typing import NamedTuple
+
+from lstmsim.workload.offer import Offer
+
+__all__ = ["Kind", "beat", "bounds", "relaxation_at"]
+
+#: Sets of cores of which all unions are looked at; of more, each by itself and all together.
+MOST_SETS = 8
+
+
+class Kind(NamedTuple):
+    """Jobs that are alike on a chip: how many a cycle, how irregularly, on which cores; each one's cycles of arrays, of
+    threads, of the memory."""
+
+    rate: float
+    variability: float
+    cores: frozenset[int]
+    arrays: float
+    threads: float
+    memory: float
+
+
+def bounds(kinds: Sequence[Kind], threads: Sequence[int]) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
+    """The worst part of each resource, which cores it concerns if not all, and the longest relaxation of any set."""
+    parts = {"PE arrays": 0.0, "threads": 0.0}
+    where: dict[str, tuple[int, ...]] = {}
+    longest, total = 1.0, sum(kind.rate for kind in kinds)
+    for cores in _unions({kind.cores for kind in kinds}):
+        inside = [kind for kind in kinds if kind.cores <= cores]
+        loads = {
+            "PE arrays": sum(kind.rate * kind.arrays for kind in inside) / len(cores),
+            "threads": sum(kind.rate * kind.threads for kind in inside) / sum(threads[core] for core in cores),
+        }
+        for name, load in loads.items():
+            if load > parts[name]:
+                parts[name], where[name] = load, tuple(sorted(cores))
+        share = sum(kind.rate for kind in inside) / total
+        longest = max(longest, relaxation_at(inside, max(loads.values())) / share)
+    memory = sum(kind.rate * kind.memory for kind in kinds)
+    where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
+    return (parts | {"memory": memory} if memory else parts), where, longest
+
+
+def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:
+    listed = sorted(sets, key=sorted)
+    many = len(listed) > MOST_SETS
+    for number in (1, len(listed)) if many else range(1, len(listed) + 1):
+        for some in combinations(listed, number):
+            yield frozenset().union(*some)
+
+
+def relaxation_at(kinds: Sequence[Kind], load: float) -> float:
+    """(ca^2 + cs^2) / (1 - load)^2 requests of these kinds."""
+    if load >= 1:
+        return inf
+    rate = sum(kind.rate for kind in kinds)
+    gaps = sum(kind.rate * kind.variability for kind in kinds) / rate
+    mean = sum(kind.rate * kind.threads for kind in kinds) / rate
+    square = sum(kind.rate * kind.threads**2 for kind in kinds) / rate
+    return (gaps + max(0.0, square / mean**2 - 1)) / (1 - load) ** 2
+
+
+def beat(offers: Iterable[Offer], frequency_mhz: float) -> float:
+    """A tenth of the requests after which streams that come evenly, each at a rate of its own, meet again as before.
+
+    They remember for that long how they lie to each other; a run should hold ten times as much at least.
+    """
+    even = {each.rate_per_second for each in offers if each.rate_per_second > 0 and not each.variability}
+    if len(even) < 2:
+        return 1.0
+    periods = [Fraction(frequency_mhz * 1e6 / rate).limit_denominator(1000) for rate in even]
+    meeting = Fraction(lcm(*(each.numerator for each in periods)), gcd(*(each.denominator for each in periods)))
+    return float(sum(meeting / each for each in periods)) / 10
