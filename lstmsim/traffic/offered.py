@@ -64,52 +64,61 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     steady = any(each.is_process for each in offers.values())
     if not any(_offer(offers, job).rate_per_second > 0 for job in scenario.jobs):
         return Traffic(None, clients, steady)
+    groups = _groups(scenario, offers)
+    asked = len(scenario.jobs) if requests is None else requests
+    early = _ending_early([_offer(offers, jobs[0]) for jobs in groups.values()], asked)
+    measured = min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4))
+    ordered = any(job.dispatch != "fcfs" or job.affinity for job in scenario.jobs)
+    load, lasting = _load(scenario.chip, _mix(groups, offers), measured, ordered), None
+    staying = {key: jobs for key, jobs in groups.items() if key[0] not in early and not jobs[0].may_leave}
+    if load.offered >= 1 and len(staying) < len(groups):
+        lasting = _load(scenario.chip, _mix(staying, offers), measured, ordered).offered if staying else 0.0
+    beats = beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
+    return Traffic(
+        replace(
+            load,
+            relaxation=None if clients or early or load.relaxation is None else max(load.relaxation, beats),
+            lasting=lasting,
+            estimated=any(_offer(offers, jobs[0]).estimated for jobs in groups.values()),
+            not_counted=_not_counted(scenario, offers, early, clients),
+        ),
+        clients,
+    )
+
+
+def _groups(scenario: Scenario, offers: Mapping[str, Offer]) -> dict[tuple[Any, ...], list[Job]]:
+    """Jobs that come at a rate, those of one entry that run alike together; the entry's name is first in each key."""
     groups: dict[tuple[Any, ...], list[Job]] = {}
-    number: Counter[str] = Counter()
     for job in scenario.jobs:
         offer = _offer(offers, job)
         if offer.rate_per_second > 0:
             entry = offer.entry or job.tenant
             # jobs of one entry differ in their steps only, and how often each comes may be known better than from them
             groups.setdefault((entry,) if offer.lengths else (entry, *kind_of(job)), []).append(job)
-            number[entry] += 1
-    asked = len(scenario.jobs) if requests is None else requests
-    measured = min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4))
-    ordered = any(job.dispatch != "fcfs" or job.affinity for job in scenario.jobs)
-    early = _ending_early([_offer(offers, jobs[0]) for jobs in groups.values()], asked)
+    return groups
 
-    def load_of(some: Mapping[tuple[Any, ...], list[Job]]) -> Load:
-        mix = tuple(
-            each
-            for (entry, *_), jobs in some.items()
-            for each in _shares(jobs[0], _offer(offers, jobs[0]), len(jobs) / number[entry])
-        )
-        return _load(scenario.chip, mix, measured, ordered)
 
-    load, lasting = load_of(groups), None
-    staying = {key: jobs for key, jobs in groups.items() if key[0] not in early and not jobs[0].may_leave}
-    if load.offered >= 1 and len(staying) < len(groups):
-        lasting = load_of(staying).offered if staying else 0.0
+def _mix(groups: Mapping[tuple[Any, ...], list[Job]], offers: Mapping[str, Offer]) -> tuple[_Share, ...]:
+    number: Counter[str] = Counter()
+    for (entry, *_), jobs in groups.items():
+        number[entry] += len(jobs)
+    return tuple(
+        each
+        for (entry, *_), jobs in groups.items()
+        for each in _shares(jobs[0], _offer(offers, jobs[0]), len(jobs) / number[entry])
+    )
+
+
+def _not_counted(scenario: Scenario, offers: Mapping[str, Offer], early: set[str], clients: int) -> tuple[str, ...]:
+    """What comes beside the load, in words."""
     once = dict.fromkeys(
         _offer(offers, job).entry or job.tenant or job.model.name
         for job in scenario.jobs
         if not _offer(offers, job).is_process
     )
-    beside = [f"{name}, which comes once" for name in once]
-    beside += [f"that {name} ends early" for name in sorted(early)]
-    beside += [f"{clients:,} clients, who ask when they are answered"] * bool(clients)
-    beats = beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
-    forgotten = None if clients or early or load.relaxation is None else max(load.relaxation, beats)
-    return Traffic(
-        replace(
-            load,
-            relaxation=forgotten,
-            lasting=lasting,
-            estimated=any(_offer(offers, jobs[0]).estimated for jobs in groups.values()),
-            not_counted=tuple(beside),
-        ),
-        clients,
-    )
+    words = [f"{name}, which comes once" for name in once]
+    words += [f"that {name} ends early" for name in sorted(early)]
+    return (*words, *[f"{clients:,} clients, who ask when they are answered"] * bool(clients))
 
 
 def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:

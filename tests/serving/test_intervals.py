@@ -115,3 +115,14 @@ def test_a_queue_that_grows_is_told_from_one_that_is_only_slow() -> None:
         stable = Series()
         stable.add(waits(seed, 0.8, 3_000))
         assert not stable.grows(300, relaxation(0.8))
+
+
+def test_a_percentile_in_a_gap_of_the_latencies_has_no_width_of_zero() -> None:
+    """Half of every batch is 1,000, the other half lies far above: the median is anywhere between."""
+    series = Series()
+    series.add(np.array([1000, 3000] * 2000))
+    median = series.distribution(0, relaxation=1.0, percentiles=[50.0]).percentiles[50.0]
+    assert median.half_width is None or median.half_width >= 900
+    atom = Series()
+    atom.add(np.array([1000] * 4000))
+    assert atom.distribution(0, relaxation=1.0, percentiles=[50.0]).percentiles[50.0].half_width == 0

@@ -90,3 +90,11 @@ def test_what_comes_evenly_below_load_1_is_settled_with_nothing_to_vary() -> Non
     collector.add_many(numbers, numbers * 110, numbers * 110, numbers * 110 + 100)
     result = collector.result(load=load(100 / 110))
     assert (result.verdict, result.latency.mean.half_width) == ("settled", 0.0)
+
+
+def test_busy_and_quiet_times_make_a_list_of_arrivals_irregular() -> None:
+    """Bursts of 100 even arrivals and as long a quiet time: the gaps one by one hardly vary."""
+    bursts = [10_000 * burst + 50 * place for burst in range(100) for place in range(100)]
+    assert estimated_offer(bursts, 250).variability > 20
+    even = estimated_offer(range(0, 1_000_000, 100), 250)
+    assert even.variability < 0.01
