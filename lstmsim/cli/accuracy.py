@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status, write_json
+from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def command(
     lstmsim accuracy scenario.yaml --bits 4:12 --plot accuracy.png
     """
     bits = _bits(bits_text if plot_path is None else bits_text or _PLOTTED_BITS)
-    _check(scenario, json_path, plot_path)
+    _check(inputs_of(scenario, overrides), json_path, plot_path)
     with progress("comparing with float64") as show:
         from lstmsim.api import accuracy
 
@@ -95,7 +96,7 @@ def _bits(text: str | None) -> range:
     return range(low, high + 1)
 
 
-def _check(scenario: str, json_path: str | None, plot_path: str | None) -> None:
+def _check(inputs: Iterable[str], json_path: str | None, plot_path: str | None) -> None:
     """Refuse outputs that cannot be written before any time is spent."""
     outputs = {"--json": json_path, "--plot": plot_path}
     if plot_path is not None:
@@ -104,7 +105,7 @@ def _check(scenario: str, json_path: str | None, plot_path: str | None) -> None:
 
         check_suffix("--plot", plot_path, SUFFIXES)
         outputs["--plot's numbers"] = numbers_path(plot_path)
-    check_outputs(outputs, inputs=[scenario])
+    check_outputs(outputs, inputs=inputs)
 
 
 def _write(report: AccuracyReport, json_path: str | None, plot_path: str | None) -> list[str]:

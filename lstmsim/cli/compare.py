@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status, write_json
+from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
 from lstmsim.cli.simulate import ENGINES
 from lstmsim.errors import InputError, Mistake
 
@@ -67,7 +67,7 @@ def command(
     if json_path == csv_path == "-":
         raise InputError(Mistake("--csv -", "standard output is taken by --json; expected a file"))
     outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
-    check_outputs(outputs, inputs=[scenario])
+    check_outputs(outputs, inputs=inputs_of(scenario, overrides, [*chips, base]))
     found = _compared(scenario, chips, base, overrides, engine, each=each, published=published)
     _write(found, json_path, csv_path, plot_path)
     if json_path != "-" and csv_path != "-":

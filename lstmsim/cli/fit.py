@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, remark, write_json
+from lstmsim.cli.outputs import check_outputs, inputs_of, remark, write_json
 
 __all__ = ["command"]
 
@@ -34,7 +34,7 @@ def command(
     lstmsim fit scenario.yaml --device stratix-10-gx-2800
     lstmsim fit scenario.yaml --energy
     """
-    check_outputs({"--json": json_path}, inputs=[scenario])
+    check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides, devices))
     from lstmsim.api import energy, fit, load_scenario
     from lstmsim.devices import text as texts
     from lstmsim.formats.devices_file import published_on

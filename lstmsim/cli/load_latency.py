@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, write_json
+from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def command(
         from lstmsim.plots.figures import SUFFIXES
 
         check_suffix("--plot", plot_path, SUFFIXES)
-    check_outputs(outputs, inputs=[scenario])
+    check_outputs(outputs, inputs=inputs_of(scenario, options["overrides"], options["chips"]))
     with progress("serving at loads") as show:
         from lstmsim.traffic.load_latency import load_latency, loads_of
 

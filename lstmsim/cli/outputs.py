@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ import click
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["check_outputs", "check_suffix", "progress", "remark", "status", "write_json"]
+__all__ = ["check_outputs", "check_suffix", "inputs_of", "progress", "remark", "status", "write_json"]
 
 
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
@@ -22,13 +22,15 @@ def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None
         raise InputError(Mistake(_place(option, path), f"expected a file name that ends in {', '.join(suffixes)}"))
 
 
-def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = (), kept: Sequence[str] = ()) -> None:
+def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (), kept: Sequence[str] = ()) -> None:
     """`InputError` with every output (option -> path) that cannot be written or would replace another file in use.
 
     Outputs in `kept` are there already and will not be written: they only must be no other file in use.
     """
     mistakes = []
-    taken = {os.path.realpath(path): "the input" for path in inputs}
+    # Inputs may be told by reading files, which is worth the time only if something is written.
+    written = any(path not in (None, "-") for path in outputs.values())
+    taken = {os.path.realpath(path): "the input" for path in (inputs if written else ())}
     for option, path in outputs.items():
         if path is None:
             continue
@@ -48,6 +50,15 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Sequence[str] = (),
             taken.setdefault(real, f"the output of {option}")
     if mistakes:
         raise InputError(mistakes)
+
+
+def inputs_of(scenario: str, overrides: Sequence[str] = (), others: Sequence[str | None] = ()) -> Iterator[str]:
+    """The files that a command on a scenario reads: its own, those it names after `--set`, and those of `others`
+    (names or paths of chips and devices, None: not given) that are files."""
+    from lstmsim.formats.files_read import files_read_by
+
+    yield from files_read_by(scenario, overrides)
+    yield from (each for each in others if each is not None and "\0" not in each and os.path.isfile(each))
 
 
 def _place(option: str, path: str) -> str:

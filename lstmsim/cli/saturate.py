@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, progress, remark, write_json
+from lstmsim.cli.outputs import check_outputs, inputs_of, progress, remark, write_json
 
 __all__ = ["command"]
 
@@ -65,7 +65,7 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
     lstmsim saturate serving.yaml --bound lstm-512=0.5 --bound lstm-1024=2 --percentile 99.9
     lstmsim saturate serving.yaml --bound-ms 0.5 --from 1000 --to 200000 --set chip.cores.0.threads=4
     """
-    check_outputs({"--json": json_path}, inputs=[scenario])
+    check_outputs({"--json": json_path}, inputs=inputs_of(scenario, options["overrides"]))
     with progress("simulating rates") as show:
         from lstmsim.traffic.saturate import saturate
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, progress, remark, write_json
+from lstmsim.cli.outputs import check_outputs, inputs_of, progress, remark, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(
     lstmsim search scenario.yaml --npe 65536 --exhaustive --any-ep
     lstmsim search scenario.yaml --npe 16384 --core 2 --json -
     """
-    check_outputs({"--json": json_path}, inputs=[scenario])
+    check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides))
     with progress("searching") as show:
         from lstmsim.search.loading import load_for_search
         from lstmsim.search.search import search

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, write_json
+from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(
     lstmsim serve serving.yaml --requests 100000 --csv requests.csv --set chip.cores.0.threads=4
     """
     check_suffix("--csv", csv_path, (".csv",))
-    check_outputs({"--json": json_path, "--csv": csv_path}, inputs=[scenario])
+    check_outputs({"--json": json_path, "--csv": csv_path}, inputs=inputs_of(scenario, overrides))
     share = None if until_half_width is None else _share(until_half_width)
     with progress("serving requests") as show, _rows_to(csv_path) as rows:
         from lstmsim.serving.latencies import PERCENTILES

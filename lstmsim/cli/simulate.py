@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, progress, remark, status, write_json
+from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def command(
     lstmsim simulate scenario.yaml --check-numerics --random-weights 0
     """
     check_suffix("--report", report_path, (".html",))
-    views = _check(scenario, json_path, trace_path, timeline_path, report_path)
+    views = _check(inputs_of(scenario, overrides), json_path, trace_path, timeline_path, report_path)
     if trace_window is not None and trace_path is None and timeline_path is None:
         raise InputError(Mistake("--trace-window", "only with --trace or --timeline: nothing else shows single cycles"))
     if device is not None:
@@ -184,7 +184,11 @@ def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation 
 
 
 def _check(
-    scenario: str, json_path: str | None, trace_path: str | None, timeline_path: str | None, report_path: str | None
+    inputs: Iterable[str],
+    json_path: str | None,
+    trace_path: str | None,
+    timeline_path: str | None,
+    report_path: str | None,
 ) -> Mapping[str, bool]:
     """Refuse outputs that cannot be written before any time is spent; the views beside them, and whether they stay."""
     view = None
@@ -200,7 +204,7 @@ def _check(
     outputs = {"--json": json_path, "--trace": trace_path, "--timeline": timeline_path, "--trace's view": view}
     outputs["--report"] = report_path
     views = {} if view is None else {view: os.path.isfile(view)}
-    check_outputs(outputs, inputs=[scenario], kept=[path for path, kept in views.items() if kept])
+    check_outputs(outputs, inputs=inputs, kept=[path for path, kept in views.items() if kept])
     return views
 
 

@@ -66,7 +66,8 @@ def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **op
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
     outputs = plot_outputs(plot_path)
     make_folder(folder)
-    check_outputs(outputs | table_outputs("--out", table_stem(folder, options["shard"])), inputs=[spec])
+    tables = table_outputs("--out", table_stem(folder, options["shard"]))
+    check_outputs(outputs | tables, inputs=_inputs(spec, options["overrides"]))
     with _bar(os.path.basename(spec)) as show:
         result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
     counts = result.progress
@@ -82,6 +83,25 @@ def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **op
     explain(result.path, spec, whole=options["shard"] is None)
     for path in draw(result.path, plot_path):
         remark(f"wrote {path}")
+
+
+def _inputs(spec: str, overrides: Sequence[str]) -> list[str]:
+    """The files that a sweep reads: its own, the scenario's and what that names, and those that its axes go through.
+
+    Mistakes are passed over, the sweep itself says them.
+    """
+    from lstmsim.formats.files_read import files_read_by_document
+    from lstmsim.sweep.spec_file import load_sweep
+
+    try:
+        found = load_sweep(spec)
+    except InputError:
+        return [spec]
+    folder = found.scenario.folder
+    values = {each for axis in found.sweep.axes for each in axis.values if isinstance(each, str) and "\0" not in each}
+    named = [found.scenario.name, *sorted(str(folder / each) for each in values)]
+    files = [each for each in named if os.path.isfile(each)]
+    return [spec, *files, *files_read_by_document(found.scenario, overrides)]
 
 
 def explain(store_path: str, place: str, *, whole: bool) -> None:

@@ -36,6 +36,7 @@ from lstmsim.workload.scenario import Scenario
 
 __all__ = [
     "Checked",
+    "References",
     "checked_scenario",
     "load_chip",
     "load_model",
@@ -158,7 +159,7 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
 def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
     """Everything of a scenario but its jobs, after the overrides, which change the document; `InputError` with every
     mistake. `single`: each job entry counts as one job, however many it stands for."""
-    references = _References(document)
+    references = References(document)
     apply_overrides(document, overrides, references.expand)
     references.expand_all()
     entry, wrong = check(scenario_entry(document.data), document, references.failed)
@@ -235,7 +236,7 @@ def _precision(document: Document, wrong: list[DataPath]) -> Precision:
     return precision
 
 
-class _References:
+class References:
     """Replaces names and paths of chips and models in a document by what they stand for."""
 
     def __init__(self, document: Document) -> None:
