@@ -80,10 +80,11 @@ def _blame(document: Document, model: type[BaseModel], path: DataPath, error: di
         hint = nearest(str(path[-1]), known) or f"; known keys: {listed(known, 'and')}"
         document.blame(path, f"unknown key{hint}", key=True)
     elif kind in ("too_short", "too_long"):
-        bound = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
+        bound = context["min_length"] if kind == "too_short" else context["max_length"]
+        words = f"at {'least' if kind == 'too_short' else 'most'} {bound} {'entry' if bound == 1 else 'entries'}"
         holder = document.at(path)
         noun = "mapping" if isinstance(holder, dict) else "list"
-        document.blame(path, f"must be a {noun} of {bound}, got {len(holder)}")
+        document.blame(path, f"must be a {noun} of {words}, got {len(holder)}")
     else:
         value = document.at(path)
         sentence = _SENTENCES.get(kind, error["msg"]).format(**context)

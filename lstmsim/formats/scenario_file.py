@@ -74,7 +74,7 @@ def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), n
     >>> scenario_from_data({"chip": "column-npu-64k", "jobs": []})
     Traceback (most recent call last):
     ...
-    lstmsim.errors.InputError: jobs: must be a list of at least 1, got 0
+    lstmsim.errors.InputError: jobs: must be a list of at least 1 entry, got 0
     """
     return _scenario(document_of(data), overrides, name)
 

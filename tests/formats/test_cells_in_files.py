@@ -200,7 +200,7 @@ def test_a_broken_cell_adds_no_noise(folder: Path) -> None:
         (lambda cell: cell["nodes"].update({f"n{n}": "tanh a" for n in range(1001)}), "nodes: must be a mapping of at"),
         (
             lambda cell: cell["stages"][0].update(gates={f"g{n}": ["x"] for n in range(101)}),
-            "stages.0.gates: must be a mapping of at most 100, got 101",
+            "stages.0.gates: must be a mapping of at most 100 entries, got 101",
         ),
         (
             lambda cell: cell.update(stages=[{"gates": {f"g{m}_{n}": ["x"] for n in range(60)}} for m in (0, 1)]),

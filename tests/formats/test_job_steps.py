@@ -138,7 +138,7 @@ def test_sizes_count_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("many", "jobs.0.steps: must be a whole number, got 'many'"),
         (0, "jobs.0.steps: must be at least 1, got 0"),
-        ([], "jobs.0.steps: must be a list of at least 1, got 0"),
+        ([], "jobs.0.steps: must be a list of at least 1 entry, got 0"),
         ([1, 2], r"jobs.0.steps: must hold as many numbers as there are jobs \(6\), got 2; \{kind: list"),
         ([1, 2, 3, 4, 5, 0], "jobs.0.steps.5: must be at least 1, got 0"),
         ({}, r"jobs.0.steps.kind: required key is missing \(how the steps are chosen, for example uniform\)"),
@@ -152,7 +152,7 @@ def test_sizes_count_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"kind": "geometric", "mean": 5}, "jobs.0.steps.most: required key is missing for geometric"),
         ({"kind": "list", "values": [1, 2], "weights": [1]}, "jobs.0.steps.weights: must hold as many numbers as val"),
         ({"kind": "list", "values": [1, 2], "weights": [0, 0]}, "jobs.0.steps.weights: must not all be 0"),
-        ({"kind": "list", "values": []}, "jobs.0.steps.values: must be a list of at least 1, got 0"),
+        ({"kind": "list", "values": []}, "jobs.0.steps.values: must be a list of at least 1 entry, got 0"),
         ({"kind": "uniform", "low": 1, "high": 10**9}, "jobs.0.steps: may be 1,000,000,000 different numbers"),
         ({"kind": "column"}, "jobs.0.steps.kind: column takes the steps from the rows of a file of arrivals"),
         ({"kind": "empirical", "path": "no.csv"}, "jobs.0.steps.path: no.csv: no such file or folder"),

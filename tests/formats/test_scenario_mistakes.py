@@ -199,7 +199,7 @@ def test_missing_keys_say_what_they_are_for(folder):
         (data({"arrival": [0, -1], "count": 2}), "jobs.0.arrival.1", "must be at least 0, got -1"),
         (data({"name": "a\nb"}), "jobs.0.name", "must be printable text"),
         (data({"name": "\ud800"}), "jobs.0.name", "must be valid Unicode text, got '\\ud800'"),
-        (data({"model": {"layers": []}}), "jobs.0.model.layers", "must be a list of at least 1, got 0"),
+        (data({"model": {"layers": []}}), "jobs.0.model.layers", "must be a list of at least 1 entry, got 0"),
         (data({"model": {"layers": [layer(bidirectional=1)]}}), "jobs.0.model.layers.0.bidirectional", "true or false"),
         (
             data({"model": {"layers": [layer(bidirectional=True)], "layer_order": "step"}}),

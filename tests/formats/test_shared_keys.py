@@ -59,7 +59,7 @@ def test_what_changes_nothing_is_allowed(change: str, more: list[str]) -> None:
     ("changes", "sentence"),
     [
         (["jobs.0.cores=[0, 2]"], r"jobs\.0\.cores=\[0, 2\]: 1: must be one of the chip's cores 0 to 1, got 2"),
-        (["jobs.0.cores=[]"], "must be a list of at least 1, got 0"),
+        (["jobs.0.cores=[]"], "must be a list of at least 1 entry, got 0"),
         (["jobs.0.cores=[-1]"], "must be at least 0, got -1"),
         (["jobs.0.cores=[0.5]"], "must be a whole number, got 0.5"),
         (["jobs.0.cores=0"], "must be a list"),
