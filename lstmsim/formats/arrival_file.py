@@ -35,7 +35,7 @@ from lstmsim.formats.arrival_columns import (
 from lstmsim.formats.csv_table import CsvTable, shown
 from lstmsim.formats.imported import bounded_file
 from lstmsim.formats.schema_types import MAX_JOBS
-from lstmsim.formats.wording import show
+from lstmsim.formats.wording import listed, show
 from lstmsim.serving.arrivals import MAX_CYCLE, Timestamps, exact, positive
 
 __all__ = ["LABELS", "MAX_LABELS", "TIMES", "ArrivalFile", "Wanted", "read_arrivals", "read_lengths"]
@@ -218,17 +218,35 @@ class _Reader:
         public = [each for each in PUBLIC if set(each) <= set(columns)]
         numbers = [column for measure in self.wanted.measures for column in measure.columns]
         if not public:
+            self._check_half(columns)
             table.check_unknown((*TIMES, *LABELS, *OWN_STEPS.columns, *self.wanted.words, *numbers))
         table.check_twice()
         found = [*((each,) for each in TIMES if each in columns), *public]
         if not table.mistakes and len(found) != 1:
-            got = "both" if found else "neither"
             known = "; public traces have TIMESTAMP, or end_timestamp and duration"
-            table.blame(table.header, f"must name either {TIMES[0]} or {TIMES[1]} as a column, got {got}{known}")
+            names = [" with ".join(each) for each in found]
+            if found and set(names) != set(TIMES):
+                text = f"must name one kind of times only, got {listed(names, 'and')}"
+            else:
+                got = "both" if found else "neither"
+                text = f"must name either {TIMES[0]} or {TIMES[1]} as a column, got {got}"
+            table.blame(table.header, text + known)
         if not table.mistakes:
             table.check_there((*self.wanted.words, *numbers))
         table.check()
         return found[0]
+
+    def _check_half(self, columns: Sequence[str]) -> None:
+        """`InputError` if of two columns that make a time only one is there, and no other time is."""
+        if any(each in columns for each in TIMES):
+            return
+        for pair in PUBLIC:
+            there, missing = ([each for each in pair if (each in columns) == given] for given in (True, False))
+            # `duration` alone may be any number.
+            if missing and pair[0] in there:
+                text = f"has {listed(there, 'and')}, and {listed(missing, 'and')} is missing beside it"
+                self.table.blame(self.table.header, f"{text}: expected both")
+        self.table.check()
 
     def _take_own(self, line: int, columns: tuple[str, ...], texts: list[str]) -> None:
         (column,), (text,) = columns, texts
