@@ -30,7 +30,12 @@ def share_of(_: click.Context, __: click.Parameter, text: str | None) -> float |
 
 
 def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
-    return tuple(each.strip() for each in text.split(",")) if text else ()
+    if text is None:
+        return ()
+    words = tuple(each.strip() for each in text.split(","))
+    if "" in words:
+        raise click.BadParameter(f"{text!r} has an empty entry; expected names with commas between them")
+    return words
 
 
 @click.command(name="load-latency", short_help="Latency against offered load, a curve for each policy or chip.")
@@ -81,6 +86,8 @@ def command(
     """
     outputs = {"--csv": csv_path, "--json": json_path, "--plot": plot_path}
     check_suffix("--csv", csv_path, (".csv",))
+    if options["folder"] == "":
+        raise InputError(Mistake("--out ''", "the name is empty; expected a folder"))
     if plot_path is not None:
         from lstmsim.plots.figures import SUFFIXES
 

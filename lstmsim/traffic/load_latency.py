@@ -11,6 +11,7 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.catalog import is_path
+from lstmsim.formats.overrides import LABEL
 from lstmsim.formats.rates import processes_of, rate_overrides, rates_of
 from lstmsim.formats.wording import listed
 from lstmsim.loading import Path, load_scenario
@@ -40,31 +41,39 @@ def loads_of(text: str) -> tuple[float, ...]:
     >>> len(loads_of("0.3:0.95"))
     14
     """
-    wrong = InputError(Mistake(f"loads {text!r}", "must look like 0.3:0.95, 0.3:0.95:8 or 0.3,0.6,0.9"))
+    place = f"loads {text!r}"
     parts = text.split(":")
     try:
         if len(parts) == 1:
             numbers = [float(each) for each in text.split(",")]
+        elif len(parts) <= 3:
+            numbers = _evenly(place, float(parts[0]), float(parts[1]), *map(int, parts[2:]))
         else:
-            low, high = float(parts[0]), float(parts[1])
-            count = int(parts[2]) if len(parts) == 3 else 1 + round((high - low) / _STEP + 0.499)
-            if len(parts) > 3 or not low < high or not 2 <= count <= _MOST_LOADS:
-                raise wrong
-            numbers = [low + (high - low) * place / (count - 1) for place in range(count)]
-    except (ValueError, OverflowError):
-        raise wrong from None
+            raise ValueError
+    except ValueError:
+        raise InputError(Mistake(place, "must look like 0.3:0.95, 0.3:0.95:8 or 0.3,0.6,0.9")) from None
     rounded = tuple(round(each, 9) for each in numbers)
     if not all(0 < each < 100 for each in rounded) or list(rounded) != sorted(set(rounded)):
         raise InputError(Mistake(f"loads {text!r}", "must grow, all above 0 and below 100"))
     return rounded
 
 
+def _evenly(place: str, low: float, high: float, count: int | None = None) -> list[float]:
+    """So many loads from `low` to `high`, as many as lie at most `_STEP` apart unless told."""
+    if not 0 < low < high < 100:
+        raise InputError(Mistake(place, f"A:B needs A below B, both above 0 and below 100, got {low:g} and {high:g}"))
+    count = 1 + round((high - low) / _STEP + 0.499) if count is None else count
+    if not 2 <= count <= _MOST_LOADS:
+        raise InputError(Mistake(place, f"must have 2 to {_MOST_LOADS:,} points, got {count:,}"))
+    return [low + (high - low) * step / (count - 1) for step in range(count)]
+
+
 def load_latency(
     scenario: Path | Mapping[str, Any],
     *,
-    policies: Sequence[str] = (),
-    chips: Sequence[str] = (),
-    placements: Sequence[str] = (),
+    policies: str | Sequence[str] = (),
+    chips: str | Sequence[str] = (),
+    placements: str | Sequence[str] = (),
     loads: str | Sequence[float] = "0.3:0.95",
     requests: int = REQUESTS,
     until_half_width: float | None = None,
@@ -81,12 +90,12 @@ def load_latency(
     same requests at a load: the same rates on all chips, and the same random numbers everywhere.
 
     `policies`: orders of dispatch, with `+preempt` those with preemption; the scenario's own if there are none.
-    `chips`: further chips, by preset or path. `placements`: as in a scenario. `loads`: numbers, or a text as `loads_of`
-    reads it. `requests`: of each point; with `until_half_width` as many, up to `most_requests`, as it takes until the
-    95 % intervals of mean and p99 are within that share of their values. `folder` keeps the points, so that the same
-    call goes on where it was stopped. `jobs`: worker processes (None: one for each processor), on which no number
-    depends. `progress` is called with points done and in all. `InputError` for a scenario without rates and whatever is
-    not known.
+    `chips`: further chips, by preset or path. `placements`: as in a scenario. One name alone is a list of one. `loads`:
+    numbers, or a text as `loads_of` reads it. `requests`: of each point; with `until_half_width` as many, up to
+    `most_requests`, as it takes until the 95 % intervals of mean and p99 are within that share of their values.
+    `folder` keeps the points, so that the same call goes on where it was stopped. `jobs`: worker processes (None: one
+    for each processor), on which no number depends. `progress` is called with points done and in all. `InputError` for
+    a scenario without rates and whatever is not known.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> entries = [{"model": "lstm-256", "steps": 1, "arrival": arrival}]
@@ -97,7 +106,7 @@ def load_latency(
     shares = loads_of(loads) if isinstance(loads, str) else loads_of(",".join(repr(float(each)) for each in loads))
     _check(requests, until_half_width, most_requests, jobs)
     base = load_scenario(scenario, overrides)
-    variants = _variants(scenario, overrides, base, policies, chips, placements)
+    variants = _variants(scenario, overrides, _names(policies), _names(chips), _names(placements))
     rates, capacity = rates_of(scenario, overrides), capacity_of(scenario, overrides)
     most = requests if until_half_width is None else max(requests, most_requests)
     wanted, points = [], []
@@ -148,7 +157,6 @@ class _Variant:
 def _variants(
     scenario: Path | Mapping[str, Any],
     overrides: Sequence[str],
-    base: Scenario,
     policies: Sequence[str],
     chips: Sequence[str],
     placements: Sequence[str],
@@ -158,7 +166,7 @@ def _variants(
     found: list[_Variant] = []
     for chip, placement, policy in product(*named):
         changes = (*_policy(policy), *_chip(chip), *([] if placement is None else [f"placement={placement}"]))
-        loaded = load_scenario(scenario, [*overrides, *changes])
+        loaded = _loaded(scenario, [*overrides, *changes], chip)
         first = loaded.jobs[0]
         preempts = any(job.preempts for job in loaded.jobs)
         place = "affinity" if first.affinity else "least-loaded"
@@ -171,6 +179,23 @@ def _variants(
             raise InputError(Mistake(label, "is named twice, expected different machines"))
         found.append(_Variant(machine, changes))
     return tuple(found)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """A list of names; one name alone, which is a sequence of letters too, is a list of one."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: str | None) -> Scenario:
+    """The scenario on that chip; what is wrong with the chip is said of the option that names it."""
+    try:
+        return load_scenario(scenario, overrides)
+    except InputError as error:
+        if chip is None:
+            raise
+        (change,) = _chip(chip)
+        mistakes = [(each.place.replace(LABEL + change, f"--chip {chip}"), each.sentence) for each in error.mistakes]
+        raise InputError([Mistake(*each) for each in mistakes]) from None
 
 
 def _policy(text: str | None) -> list[str]:

@@ -158,3 +158,10 @@ def test_loads_that_are_none(text: str) -> None:
 def test_what_is_wrong_is_said(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         curves(**arguments)
+
+
+def test_one_name_alone_is_a_list_of_one() -> None:
+    short = {"loads": [0.4], "requests": 50}
+    assert [each.dispatch for each in curves(policies="sjf", **short).machines] == ["sjf"]
+    assert [each.chip for each in curves(chips="column-npu-64k", **short).machines][1:] == ["column-npu-64k"]
+    assert [each.placement for each in curves(placements="least-loaded", **short).machines] == ["least-loaded"]
