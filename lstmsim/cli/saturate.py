@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from lstmsim.cli.outputs import check_outputs, inputs_of, progress, remark, write_json
+from lstmsim.errors import InputError, Mistake
 
 __all__ = ["command"]
 
@@ -26,6 +27,23 @@ def _bounds(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> di
             raise click.BadParameter(f"{name!r} has two bounds")
         bounds[name] = number
     return bounds
+
+
+#: Options by the arguments that they give.
+_OPTIONS = {
+    "bound_ms": "--bound-ms",
+    "low": "--from",
+    "high": "--to",
+    "tolerance": "--tolerance",
+    "percentile": "--percentile",
+    "most_requests": "--most-requests",
+}
+
+
+def _as_option(mistake: Mistake) -> Mistake:
+    """What is wrong with an argument is said of its option."""
+    name = _OPTIONS.get(mistake.place.removeprefix("saturation: "))
+    return mistake if name is None else Mistake(name, mistake.sentence.replace("above low (", "above --from ("))
 
 
 @click.command(name="saturate", short_help="The highest rate of requests at which latencies keep their bounds.")
@@ -65,11 +83,16 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
     lstmsim saturate serving.yaml --bound lstm-512=0.5 --bound lstm-1024=2 --percentile 99.9
     lstmsim saturate serving.yaml --bound-ms 0.5 --from 1000 --to 200000 --set chip.cores.0.threads=4
     """
+    if options["bound_ms"] is None and not options["bounds_ms"]:
+        raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS, or --bound NAME=MS"))
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, options["overrides"]))
     with progress("simulating rates") as show:
         from lstmsim.traffic.saturate import saturate
 
-        found = saturate(scenario, progress=show, **options)
+        try:
+            found = saturate(scenario, progress=show, **options)
+        except InputError as error:
+            raise InputError([_as_option(each) for each in error.mistakes]) from None
     from lstmsim.serving.saturation_text import saturation_json, saturation_text
 
     if json_path is not None:

@@ -75,6 +75,9 @@ def saturate(
     asked = _Asked(scenario, tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
     rates, capacity = rates_of(scenario, overrides), asked.check()
     bound = capacity.bound_per_second
+    if low is not None and bound <= low < inf:
+        text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
+        raise InputError(Mistake("saturation: low", text))
     low = bound / 100 if low is None else low
     high = bound if high is None else min(high, bound)
     check_search(low, high, tolerance, asked.all_bounds)
