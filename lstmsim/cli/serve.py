@@ -62,6 +62,8 @@ def command(
     """
     check_suffix("--csv", csv_path, (".csv",))
     check_outputs({"--json": json_path, "--csv": csv_path}, inputs=inputs_of(scenario, overrides))
+    if not 0 < percentile < 100:
+        raise InputError(Mistake("--percentile", f"must be above 0 and below 100, got {percentile:g}"))
     share = None if until_half_width is None else _share(until_half_width)
     with progress("serving requests") as show, _rows_to(csv_path) as rows:
         from lstmsim.serving.latencies import PERCENTILES

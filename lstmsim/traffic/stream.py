@@ -145,8 +145,9 @@ def _check_pauses(jobs: Sequence[Job]) -> None:
 
 def _check(percentiles: Sequence[float], until_half_width: float | None) -> None:
     wrong = []
-    if not percentiles or not all(0 < each < 100 for each in percentiles):
-        told = ", ".join(f"{each:g}" for each in percentiles) or "none"
+    outside = [each for each in percentiles if not 0 < each < 100]
+    if outside or not percentiles:
+        told = ", ".join(f"{each:g}" for each in outside) or "none"
         wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {told}"))
     if until_half_width is not None and not LEAST_HALF_WIDTH <= until_half_width < 1:
         text = f"must be a share of the value from {LEAST_HALF_WIDTH:g} to below 1, got {until_half_width:g}"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lstmsim import serve
 from lstmsim.api import run, serving
+from lstmsim.errors import InputError
 from lstmsim.serving.text import serving_json, serving_text
 from lstmsim.traffic.stream import Row
 from tests.cli.runner import call
@@ -171,7 +172,8 @@ def test_memory_does_not_grow_with_the_number_of_requests() -> None:
         (("--set", "preemption=true", "--set", "dispatch=edf"), "does not follow pauses: use simulate --serving"),
         (("--until-half-width", "much"), "must be a share like 2% or 0.02, got 'much'"),
         (("--until-half-width", "100%"), "must be a share of the value from 1e-06 to below 1, got 1"),
-        (("--percentile", "100"), "percentile: must be above 0 and below 100, got 50, 95, 99, 99.9, 100"),
+        (("--percentile", "100"), "--percentile: must be above 0 and below 100, got 100\n"),
+        (("--percentile", "nan"), "--percentile: must be above 0 and below 100, got nan\n"),
         (("--set", "jobs.0.arrival.rate_per_second=-1"), "must be greater than 0"),
         (("--csv", "r.txt"), "expected a file name that ends in .csv"),
         (("--csv", "no/r.csv"), "there is no folder"),
@@ -183,6 +185,11 @@ def test_mistakes_are_sentences(arguments: tuple[str, ...], sentence: str) -> No
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
     assert not Path("r.csv").exists()
+
+
+def test_only_the_wrong_percentile_is_named() -> None:
+    with pytest.raises(InputError, match=r"^percentile: must be above 0 and below 100, got 0, -1$"):
+        serve("s.json", percentiles=(50.0, 0.0, 99.0, -1.0))
 
 
 OVERLOAD: dict[str, Any] = {
