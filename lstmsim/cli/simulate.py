@@ -87,7 +87,7 @@ def command(
     lstmsim simulate scenario.yaml --check-numerics --random-weights 0
     """
     check_suffix("--report", report_path, (".html",))
-    views = _check(inputs_of(scenario, overrides), json_path, trace_path, timeline_path, report_path)
+    views = _check(inputs_of(scenario, overrides, [device]), json_path, trace_path, timeline_path, report_path)
     if trace_window is not None and trace_path is None and timeline_path is None:
         raise InputError(Mistake("--trace-window", "only with --trace or --timeline: nothing else shows single cycles"))
     if device is not None:

@@ -107,3 +107,21 @@ def test_files_that_the_axes_of_a_sweep_go_through() -> None:
     axes = {"file": {"path": "jobs.0.steps.path", "values": ["data/steps.csv", "data/other.csv"]}}
     Path("sweep.json").write_text(json.dumps({"scenario": _scenario(steps=LENGTHS), "axes": axes}))
     _stays("data/other.csv", "sweep", "sweep.json", "--out", "kept", "--plot", "data/other.svg")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[1, 2]",
+        "{",
+        '{"chip": 3, "jobs": 4}',
+        '{"chip": "nope", "jobs": [{"model": "no.yaml", "inputs": "a\\u0000b"}, 5, {"steps": {"path": 7}}]}',
+        '{"chip": ["a"], "jobs": [{"model": {"weights": []}}], "arrivals": "x"}',
+    ],
+)
+def test_mistakes_are_left_to_who_loads(content: str) -> None:
+    Path("s.json").write_text(content)
+    for override in ("jobs.0.model=x", "jobs.0.arrival.path=1", "chip.cores.0.ep=2", "arrivals.path=a"):
+        found = call("simulate", "s.json", "--set", override, "--json", "out.json")
+        assert (found.exit_code, found.stdout) == (2, ""), found.exception
+        assert found.stderr == call("simulate", "s.json", "--set", override).stderr
