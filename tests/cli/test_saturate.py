@@ -69,6 +69,17 @@ def test_a_bound_for_each_tenant_alone() -> None:
     assert best["tenants"]["lstm-256"]["verdict"] == "below"
 
 
+@pytest.mark.parametrize("percentile", [90.25, 99.95])
+def test_any_percentile_is_judged(percentile: float) -> None:
+    arguments = ("--bound-ms", "0.0012", "--percentile", str(percentile), *QUICK)
+    found = json.loads(call("saturate", "s.json", *arguments, "--json", "-").stdout)
+    run = next(run for run in found["runs"] if run["percentile_ms"] is not None)
+    change = f"jobs.0.arrival.rate_per_second={run['rate']!r}"
+    by_hand = serve("s.json", requests=run["requests"], overrides=[change], percentiles=(99.0, percentile)).serving
+    value = by_hand.ms(by_hand.latency.percentiles[percentile].value)
+    assert run["percentile_ms"] == pytest.approx(value, rel=1e-12)
+
+
 def test_a_bound_that_nothing_keeps() -> None:
     text = call("saturate", "s.json", "--bound-ms", "0.00001", "--from", "20000", *QUICK).stdout
     assert text.splitlines()[-1].startswith("not even 20,000.0 requests/s keep")
