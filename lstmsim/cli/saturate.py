@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lstmsim.cli.outputs import check_outputs, progress, remark, write_json
+
+if TYPE_CHECKING:
+    from lstmsim.serving.saturation import Saturation
 
 __all__ = ["command"]
 
@@ -58,7 +61,7 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
     rate, below the most that the machine can possibly do. A run goes on until the 95 % interval of the percentile lies
     on one side of the bound; where it does not, the answer says which rates cannot be told. More work than the machine
     can do is called unstable. So many turned away (queue_limit, patience) that fewer than the percentile are served
-    break the bound too.
+    break the bound too. Ctrl-C shows the rates judged so far, and the answer as far as it is known.
 
     \b
     lstmsim saturate serving.yaml --bound-ms 0.5
@@ -66,10 +69,22 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
     lstmsim saturate serving.yaml --bound-ms 0.5 --from 1000 --to 200000 --set chip.cores.0.threads=4
     """
     check_outputs({"--json": json_path}, inputs=[scenario])
-    with progress("simulating rates") as show:
-        from lstmsim.traffic.saturate import saturate
+    from lstmsim.serving.saturation import SearchInterrupted
 
-        found = saturate(scenario, progress=show, **options)
+    try:
+        with progress("simulating rates") as show:
+            from lstmsim.traffic.saturate import saturate
+
+            found = saturate(scenario, progress=show, **options)
+    except SearchInterrupted as stopped:
+        # What was simulated is worth something: the end of a search takes minutes.
+        if stopped.found is not None:
+            _show(stopped.found, json_path)
+        raise
+    _show(found, json_path)
+
+
+def _show(found: Saturation, json_path: str | None) -> None:
     from lstmsim.serving.saturation_text import saturation_json, saturation_text
 
     if json_path is not None:

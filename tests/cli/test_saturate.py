@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from lstmsim.serving.saturation import Tried
+from lstmsim.traffic.saturate import _Runs
 from lstmsim.traffic.stream import serve
 from tests.cli.runner import call
 
@@ -78,6 +80,34 @@ def test_any_percentile_is_judged(percentile: float) -> None:
     by_hand = serve("s.json", requests=run["requests"], overrides=[change], percentiles=(99.0, percentile)).serving
     value = by_hand.ms(by_hand.latency.percentiles[percentile].value)
     assert run["percentile_ms"] == pytest.approx(value, rel=1e-12)
+
+
+def test_the_most_of_the_machine_is_unstable_without_a_run() -> None:
+    text = call("saturate", "s.json", "--bound-ms", "50", *QUICK).stdout
+    assert "\na load of 1 or more is unstable without a run" in text
+
+
+@pytest.mark.parametrize("runs", [0, 1, 3])
+def test_what_was_judged_before_an_interrupt_is_shown(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.loads(call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK, "--json", "-").stdout)
+    judge, done = _Runs.judge, [0]
+
+    def interrupted(self: _Runs, rate: float) -> Tried:
+        if done[0] == runs:
+            raise KeyboardInterrupt
+        done[0] += 1
+        return judge(self, rate)
+
+    monkeypatch.setattr(_Runs, "judge", interrupted)
+    result = call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK, "--json", "c.json")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "interrupted")
+    if not runs:
+        assert (result.stdout, Path("c.json").exists()) == ("", False)
+        return
+    found = json.loads(Path("c.json").read_text())
+    assert (found["runs"], found["complete"], whole["complete"]) == (whole["runs"][:runs], False, True)
+    assert found["rate"] == max(run["rate"] for run in found["runs"] if run["kept"])
+    assert "interrupted: the search was not done" in result.stdout
 
 
 def test_a_bound_that_nothing_keeps() -> None:
