@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lstmsim.cli.outputs import check_outputs, inputs_of, progress, remark, write_json
 from lstmsim.errors import InputError, Mistake
+
+if TYPE_CHECKING:
+    from lstmsim.serving.saturation import Saturation
 
 __all__ = ["command"]
 
@@ -76,7 +79,7 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
     rate, below the most that the machine can possibly do. A run goes on until the 95 % interval of the percentile lies
     on one side of the bound; where it does not, the answer says which rates cannot be told. More work than the machine
     can do is called unstable. So many turned away (queue_limit, patience) that fewer than the percentile are served
-    break the bound too.
+    break the bound too. Ctrl-C shows the rates judged so far, and the answer as far as it is known.
 
     \b
     lstmsim saturate serving.yaml --bound-ms 0.5
@@ -86,13 +89,24 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
     if options["bound_ms"] is None and not options["bounds_ms"]:
         raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS, or --bound NAME=MS"))
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, options["overrides"]))
-    with progress("simulating rates") as show:
-        from lstmsim.traffic.saturate import saturate
+    from lstmsim.serving.saturation import SearchInterrupted
 
-        try:
+    try:
+        with progress("simulating rates") as show:
+            from lstmsim.traffic.saturate import saturate
+
             found = saturate(scenario, progress=show, **options)
-        except InputError as error:
-            raise InputError([_as_option(each) for each in error.mistakes]) from None
+    except InputError as error:
+        raise InputError([_as_option(each) for each in error.mistakes]) from None
+    except SearchInterrupted as stopped:
+        # What was simulated is worth something: the end of a search takes minutes.
+        if stopped.found is not None:
+            _show(stopped.found, json_path)
+        raise
+    _show(found, json_path)
+
+
+def _show(found: Saturation, json_path: str | None) -> None:
     from lstmsim.serving.saturation_text import saturation_json, saturation_text
 
     if json_path is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.plots.figures import check_name, save, settings
@@ -29,6 +29,11 @@ _GREY = "#777777"
 _ASIDE = 0.005
 #: Labels at the ends of curves lie at least so far apart, as a share of the panel's height.
 _APART = 0.055
+#: Curves that end so far to the right have their label beside the panel, others at their last point.
+_BESIDE = 0.8
+#: Where the axis of requests in time may begin, in %.
+_FLOORS = (0, 50, 80, 90, 95, 99)
+_NEVER = "unstable at every load"
 
 
 def plot(
@@ -61,6 +66,9 @@ def plot(
         _draw_curves(main, found, percentile)
         _draw_cdf(upper, found, at)
         _draw_in_time(lower, found)
+        for panel in (main, lower):
+            panel.set_xlim(_range(found))
+        _draw_labels(main, found, percentile)
         if name is not None:
             save(figure, name)
     return figure
@@ -78,8 +86,27 @@ def _cdf_load(found: LoadLatency) -> float | None:
     return max(loads, default=None)
 
 
+def _range(found: LoadLatency) -> tuple[float, float]:
+    """The axis of loads: all of them, also those at which nothing is drawn."""
+    low, high = min(point.load for point in found.points), max(point.load for point in found.points)
+    margin = 0.05 * (high - low) or 0.1 * high
+    return low - margin, high + margin
+
+
+def _say(panel: Axes, found: LoadLatency, along: str, load: float | None = None) -> None:
+    """Words instead of curves, and no numbers along axes that measure nothing."""
+    some = any(point.measured.percentiles for point in found.points)
+    text = ("no load at which all are stable" if load is None else "unstable at this load") if some else _NEVER
+    words = panel.text(0.5, 0.5, text, ha="center", va="center", transform=panel.transAxes, color=_GREY)
+    words.set_in_layout(False)
+    if "x" in along:
+        panel.set_xticks([])
+    if "y" in along:
+        panel.set_yticks([])
+        panel.minorticks_off()
+
+
 def _draw_curves(panel: Axes, found: LoadLatency, percentile: float) -> None:
-    ends: list[tuple[float, float, str, str]] = []
     span = max(point.load for point in found.points) - min(point.load for point in found.points)
     for machine in found.machines:
         looks, points = _looks(found, machine), found.of(machine)
@@ -92,45 +119,60 @@ def _draw_curves(panel: Axes, found: LoadLatency, percentile: float) -> None:
         panel.plot(loads, heights, color=colour, linewidth=1.4)
         aside = found.machines.index(machine) - (len(found.machines) - 1) / 2
         _draw_points(panel, loads, values, looks, aside * span * _ASIDE)
-        if known:
-            ends.append((loads[-1], heights[-1], machine.label, colour))
-    panel.set_yscale("log")
-    _plain_log(panel)
     panel.set_xlabel("offered load (1: all that the machine can do)")
     panel.set_ylabel("latency (ms)")
     estimates = [each.measured.percentiles[percentile] for each in found.points if each.measured.percentiles]
     few = any(each.half_width_ms is None for each in estimates)
     hollow = "; hollow: too few requests for an interval" if few else ""
-    panel.set_title(f"p{percentile:g} with 95 % intervals, mean dotted{hollow}", fontsize=9, loc="left")
+    told = f" with 95 % intervals, mean dotted{hollow}" if estimates else ""
+    panel.set_title(f"p{percentile:g}{told}", fontsize=9, loc="left")
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)
+    if estimates:
+        panel.set_yscale("log")
     _draw_unstable(panel, found)
-    _draw_labels(panel, ends if len(found.machines) > 1 else [])
+    if estimates:
+        _plain_log(panel)
+    else:
+        _say(panel, found, "y")
 
 
-def _draw_labels(panel: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """The names of the curves beside their ends, pushed apart where these lie together, with a line to each."""
+def _ends(found: LoadLatency, percentile: float) -> list[tuple[float, float, str, str]]:
+    """The last point of each curve: load, latency, name and colour."""
+    ends = []
+    for machine in found.machines:
+        known = [point for point in found.of(machine) if percentile in point.measured.percentiles]
+        if known:
+            last = known[-1]
+            height = last.measured.percentiles[percentile].value_ms
+            ends.append((last.load, height, machine.label, _looks(found, machine)["color"]))
+    return ends
+
+
+def _draw_labels(panel: Axes, found: LoadLatency, percentile: float) -> None:
+    """The names of several curves beside their last points, pushed apart where these lie together."""
+    ends = _ends(found, percentile) if len(found.machines) > 1 else []
     low, high = panel.get_ylim()
-    right = panel.get_xlim()[1]
+    left, right = panel.get_xlim()
     places = sorted((log10(height / low) / log10(high / low), *rest) for rest in ends for height in rest[1:2])
     before = -_APART
     for at, (place, load, height, label, colour) in enumerate(places):
         # Those that are still to come need room above.
         place = max(before + _APART, min(place, 1 - _APART * (len(places) - 1 - at)))
         before = place
+        share = (load - left) / (right - left)
         panel.annotate(
             short(label, 30),
             (load, height),
-            (1.015, place),
+            (1.015 if share > _BESIDE else share + 0.04, place),
             textcoords="axes fraction",
             va="center",
             color=colour,
             fontweight="bold",
             parse_math=False,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "alpha": 0.6, "shrinkA": 1, "shrinkB": 4}
-            if load < right
-            else None,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "alpha": 0.6, "shrinkA": 1, "shrinkB": 4},
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )
 
 
@@ -168,12 +210,16 @@ def _draw_unstable(panel: Axes, found: LoadLatency) -> None:
             transform=panel.get_xaxis_transform(),
             clip_on=False,
         )
-    if seen:
+    if seen and any(point.measured.percentiles for point in found.points):
         low, high = panel.get_ylim()
-        # Room for the crosses above the curves.
-        panel.set_ylim(low, high * (high / low) ** (0.06 + 0.03 * max(seen.values())))
-        upper = panel.get_xaxis_transform()
-        panel.text(min(seen), 1.0, "unstable ", ha="right", va="top", fontsize=7.5, color=_GREY, transform=upper)
+        # Room for the crosses above the curves, and for the word below them.
+        rows = max(seen.values())
+        panel.set_ylim(low, high * (high / low) ** (0.1 + 0.03 * rows))
+        (left, right), upper = _range(found), panel.get_xaxis_transform()
+        share = (min(seen) - left) / (right - left)
+        # Left of the crosses if there is room, otherwise below them.
+        at, height, side = (min(seen), 1.0, "right") if share > 0.15 else (left, 0.97 - 0.028 * rows, "left")
+        panel.text(at, height, " unstable ", ha=side, va="top", fontsize=7.5, color=_GREY, transform=upper)
 
 
 def _draw_cdf(panel: Axes, found: LoadLatency, load: float | None) -> None:
@@ -193,8 +239,8 @@ def _draw_cdf(panel: Axes, found: LoadLatency, load: float | None) -> None:
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)
     if not drawn:
-        text = "unstable at every load" if load is None else "unstable at this load"
-        panel.text(0.5, 0.5, text, ha="center", transform=panel.transAxes, color=_GREY)
+        panel.set_title("distribution" if load is None else f"distribution at load {load:g}", fontsize=9, loc="left")
+        _say(panel, found, "xy", load)
         return
     panel.set_xscale("log")
     _plain_log(panel, along="x")
@@ -203,24 +249,31 @@ def _draw_cdf(panel: Axes, found: LoadLatency, load: float | None) -> None:
 
 def _draw_in_time(panel: Axes, found: LoadLatency) -> None:
     """The share of requests in time where there are deadlines; requests done per second otherwise."""
+    lowest: list[float] = []
     for machine in found.machines:
         points = found.of(machine)
         looks = _looks(found, machine)
         values = [_goodput(found, point) for point in points]
         known = [(point.load, value) for point, value in zip(points, values, strict=True) if value is not None]
-        panel.plot([load for load, _ in known], [value for _, value in known], **looks, markersize=3.5, linewidth=1.2)
+        if not known:
+            # A line without points that is not clipped has no size, and the layout would collapse.
+            continue
+        shares = [value for _, value in known]
+        panel.plot([load for load, _ in known], shares, **looks, markersize=3.5, linewidth=1.2, clip_on=False)
+        lowest += shares
     panel.set_xlabel("offered load")
     if found.deadlines:
         panel.set_title("requests served within their deadline", fontsize=9, loc="left")
         panel.set_ylabel("in time (%)")
-        low = panel.get_ylim()[0]
-        panel.set_ylim(0 if low < 60 else low, 101)
+        panel.set_ylim(max(each for each in _FLOORS if each <= min(lowest, default=0)), 100)
     else:
         panel.set_title("requests done", fontsize=9, loc="left")
         panel.set_ylabel("throughput (1,000/s)")
         panel.set_ylim(bottom=0)
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)
+    if not lowest:
+        _say(panel, found, "y")
 
 
 def _goodput(found: LoadLatency, point: Point) -> float | None:
@@ -231,11 +284,13 @@ def _goodput(found: LoadLatency, point: Point) -> float | None:
 
 
 def _plain_log(panel: Axes, along: str = "y") -> None:
-    """Ticks that read as numbers, more of them where the axis is short."""
+    """Ticks that read as numbers, more of them where the axis is short; the narrow panels have room for fewer."""
     axis = panel.yaxis if along == "y" else panel.xaxis
     low, high = panel.get_ylim() if along == "y" else panel.get_xlim()
     decades = log10(high / low)
-    steps = (1.0,) if decades > 4 else (1.0, 2.0, 5.0) if decades > 0.8 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-    axis.set_major_locator(LogLocator(subs=steps))
+    most = 4 if along == "y" else 2.2
+    steps = (1.0,) if decades > most else (1.0, 2.0, 5.0) if decades > 0.8 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    # Few of those numbers lie in a third of a decade, or none.
+    axis.set_major_locator(LogLocator(subs=steps) if decades > 0.33 else MaxNLocator(5))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

@@ -15,7 +15,7 @@ from math import inf
 from lstmsim.errors import InputError, Mistake
 from lstmsim.serving.arrivals import positive
 
-__all__ = ["VERDICTS", "Judged", "Saturation", "Tried", "bisect_verdicts", "check_search"]
+__all__ = ["VERDICTS", "Judged", "Known", "Saturation", "SearchInterrupted", "Tried", "bisect_verdicts", "check_search"]
 
 #: Far below what any run can tell apart, and far above the spacing of doubles, where halving would not end.
 LEAST_TOLERANCE = 1e-9
@@ -28,6 +28,10 @@ VERDICTS: Mapping[str, bool | None] = {
     "too few": None,
     "cannot tell": None,
 }
+
+
+#: The best rate, the worst, the lowest and highest undecided ones, all runs: see `bisect_verdicts`.
+Known = tuple[float | None, float | None, tuple[float, float] | None, tuple["Tried", ...]]
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ class Saturation:
     `runs`: all of them, in the order in which they were made.
     `bound_per_second`: the highest rate that the machine can possibly do of this mix; None where it is unknown.
     `limits_per_second`: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
-    `not_counted`: what comes beside, and is in no load.
+    `not_counted`: what comes beside, and is in no load. `complete`: False where the search was interrupted, so that the
+    rates of the answer may lie further apart than they should.
     """
 
     rate: float | None
@@ -104,6 +109,7 @@ class Saturation:
     bound_per_second: float | None = None
     limits_per_second: Mapping[str, float] = field(default_factory=dict)
     not_counted: tuple[str, ...] = ()
+    complete: bool = True
 
     @property
     def falls(self) -> tuple[tuple[Tried, Tried], ...]:
@@ -117,6 +123,19 @@ class Saturation:
         least, most = self.fails_from or inf, self.rate or 0.0
         low = all(run.kept is not False for run in self.runs if run.rate <= most)
         return low and all(run.kept is not True for run in self.runs if run.rate >= least) and most < least
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """Somebody interrupted a search after its first run.
+
+    `known`: what `bisect_verdicts` would have returned, as far as it got. `found`: the same as the answer of
+    `lstmsim.traffic.saturate.saturate`, which fills it in.
+    """
+
+    def __init__(self, known: Known) -> None:
+        super().__init__()
+        self.known = known
+        self.found: Saturation | None = None
 
 
 def _least(run: Tried) -> float:
@@ -136,13 +155,14 @@ def bisect_verdicts(
     *,
     close: Callable[[float, float], bool],
     probes: int = 2,
-) -> tuple[float | None, float | None, tuple[float, float] | None, tuple[Tried, ...]]:
+) -> Known:
     """The highest rate that certainly keeps the bound, the lowest that certainly breaks it, the undecided ones between
     (lowest, highest), and all runs.
 
     The bracket is halved until `close(lower, upper)`. Where a middle cannot be told, both sides of what is undecided
     are halved instead, so that the certain rates come as near to it as they can. Then `probes` rates, evenly spread
-    between `low` and the answer, show whether they keep the bound too.
+    between `low` and the answer, show whether they keep the bound too. `SearchInterrupted` (Ctrl-C) has what is known
+    once there is a run.
 
     >>> def judge(rate):
     ...     verdict = "below" if rate < 40 else "above" if rate > 60 else "cannot tell"
@@ -152,19 +172,13 @@ def bisect_verdicts(
     (True, True)
     """
     search = _Search(judge)
-    first = search.kept(low)
-    if first is False:
-        return None, low, None, tuple(search.runs)
-    search.note(low, first)
-    search.note(high, search.kept(high))
-    while (middle := search.middle(close)) is not None:
-        search.note(middle, search.kept(middle))
-    best = search.best
-    for place in range(1, probes + 1) if best is not None else ():
-        rate = low + (best - low) * place / (probes + 1) if best is not None else low
-        if all(run.rate != rate for run in search.runs):
-            search.kept(rate)
-    return best, search.worst, search.undecided, tuple(search.runs)
+    try:
+        search.go(low, high, close, probes)
+    except KeyboardInterrupt:
+        if not search.runs:
+            raise
+        raise SearchInterrupted(search.known) from None
+    return search.known
 
 
 class _Search:
@@ -175,6 +189,25 @@ class _Search:
         self.best: float | None = None
         self.worst: float | None = None
         self.undecided: tuple[float, float] | None = None
+
+    @property
+    def known(self) -> Known:
+        return self.best, self.worst, self.undecided, tuple(self.runs)
+
+    def go(self, low: float, high: float, close: Callable[[float, float], bool], probes: int) -> None:
+        """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound."""
+        first = self.kept(low)
+        self.note(low, first)
+        if first is False:
+            return
+        self.note(high, self.kept(high))
+        while (middle := self.middle(close)) is not None:
+            self.note(middle, self.kept(middle))
+        if self.best is None:
+            return
+        for rate in [low + (self.best - low) * place / (probes + 1) for place in range(1, probes + 1)]:
+            if all(run.rate != rate for run in self.runs):
+                self.kept(rate)
 
     def kept(self, rate: float) -> bool | None:
         self.runs.append(self.judge(rate))

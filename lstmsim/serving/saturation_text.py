@@ -123,6 +123,10 @@ def _rates(number: int) -> str:
 def _remarks(found: Saturation) -> list[str]:
     """What the reader has to know of the answer."""
     lines = []
+    if not found.complete:
+        lines.append("interrupted: the search was not done; more runs would draw the answer closer")
+    if any(run.verdict == "unstable" and not run.requests for run in found.runs):
+        lines.append("a load of 1 or more is unstable without a run: more work comes than the machine can do")
     unclear = [run for run in found.runs if run.kept is None]
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]

@@ -17,7 +17,16 @@ from lstmsim.serving.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.serving.judging import joined, judged
 from lstmsim.serving.latencies import Distribution
 from lstmsim.serving.result import Serving
-from lstmsim.serving.saturation import VERDICTS, Judged, Saturation, Tried, bisect_verdicts, check_search
+from lstmsim.serving.saturation import (
+    VERDICTS,
+    Judged,
+    Known,
+    Saturation,
+    SearchInterrupted,
+    Tried,
+    bisect_verdicts,
+    check_search,
+)
 from lstmsim.traffic.capacity import Capacity, capacity_of, load_of
 from lstmsim.traffic.horizon import MOST_SIMULATED, serve_on_horizon
 
@@ -64,7 +73,8 @@ def saturate(
     possibly do, and all of it, unless given; never more. `tolerance`: how near certain rates come to each other, or to
     an undecided one, as a share of the higher. `most_requests`: 1,000,000, with preemption 20,000, unless given.
     `progress` is called with runs done and about how many there will be. `InputError` for a scenario without rates, for
-    clients who wait for answers, and for tenants that are not there.
+    clients who wait for answers, and for tenants that are not there. Ctrl-C after the first run is a
+    `SearchInterrupted`, whose `found` is the answer as far as it is known.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 200, "arrival": arrival}]
@@ -84,15 +94,32 @@ def saturate(
     runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests, asked.preempts))
     # No single run may be worth the compiler, but all together are.
     engines.warm_up()
-    best, worst, undecided, tried = _search(runs, low, high, tolerance, progress)
-    limits = capacity.limits_per_second
-    bounds = asked.bounds_ms
-    return Saturation(best, worst, bound_ms, tried, undecided, percentile, bounds, bound, limits, capacity.not_counted)
+    try:
+        return _answer(asked, capacity, _search(runs, low, high, tolerance, progress))
+    except SearchInterrupted as stopped:
+        stopped.found = replace(_answer(asked, capacity, stopped.known), complete=False)
+        raise
+
+
+def _answer(asked: _Asked, capacity: Capacity, known: Known) -> Saturation:
+    best, worst, undecided, runs = known
+    return Saturation(
+        best,
+        worst,
+        asked.bound_ms,
+        runs,
+        undecided,
+        asked.percentile,
+        asked.bounds_ms,
+        capacity.bound_per_second,
+        capacity.limits_per_second,
+        capacity.not_counted,
+    )
 
 
 def _search(
     runs: _Runs, low: float, high: float, tolerance: float, progress: Callable[[int, int], None] | None
-) -> tuple[float | None, float | None, tuple[float, float] | None, tuple[Tried, ...]]:
+) -> Known:
     """The bisection, `progress` told of every run."""
     about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))
     done = 0
@@ -137,9 +164,8 @@ class _Asked:
         wrong = []
         if not self.all_bounds:
             wrong.append(Mistake("bound_ms", "is missing: expected a bound on all requests, or on a tenant"))
-        if not 0 < self.percentile < 100 or round(self.percentile, 1) != self.percentile:
-            text = f"must lie between 0 and 100 and have one decimal at most, got {self.percentile:g}"
-            wrong.append(Mistake("percentile", text))
+        if not 0 < self.percentile < 100:
+            wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {self.percentile:g}"))
         drawn = load_requests(self.scenario, self.overrides, 1)
         scenario, jobs = drawn.scenario, drawn.scenario.jobs
         names = [name for name, _ in drawn.tenants]

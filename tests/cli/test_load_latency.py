@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lstmsim.serving.load_latency import CDF
 from tests.cli.runner import call
 
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}
@@ -64,6 +65,12 @@ def test_a_picture_of_one_unstable_machine() -> None:
     arguments = ("s.json", "--loads", "1.2,1.4", "--requests", "300", "--jobs", "1", "--plot", "c.png")
     assert call("load-latency", *arguments).exit_code == 0
     assert Path("c.png").stat().st_size > 1000
+
+
+def test_the_help_names_every_percentile() -> None:
+    text = " ".join(call("load-latency", "--help").stdout.split())
+    *first, last = (f"{each:g}" for each in CDF)
+    assert f"That is drawn: {', '.join(first)} or {last}." in text
 
 
 @pytest.mark.parametrize(

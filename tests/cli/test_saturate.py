@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from lstmsim.serving.saturation import Tried
+from lstmsim.traffic.saturate import _Runs
 from lstmsim.traffic.stream import serve
 from tests.cli.runner import call
 
@@ -67,6 +69,45 @@ def test_a_bound_for_each_tenant_alone() -> None:
     assert (found["bound_ms"], found["bounds_ms"]) == (None, {"lstm-256": 0.0012})
     best = next(run for run in found["runs"] if run["rate"] == found["rate"])
     assert best["tenants"]["lstm-256"]["verdict"] == "below"
+
+
+@pytest.mark.parametrize("percentile", [90.25, 99.95])
+def test_any_percentile_is_judged(percentile: float) -> None:
+    arguments = ("--bound-ms", "0.0012", "--percentile", str(percentile), *QUICK)
+    found = json.loads(call("saturate", "s.json", *arguments, "--json", "-").stdout)
+    run = next(run for run in found["runs"] if run["percentile_ms"] is not None)
+    change = f"jobs.0.arrival.rate_per_second={run['rate']!r}"
+    by_hand = serve("s.json", requests=run["requests"], overrides=[change], percentiles=(99.0, percentile)).serving
+    value = by_hand.ms(by_hand.latency.percentiles[percentile].value)
+    assert run["percentile_ms"] == pytest.approx(value, rel=1e-12)
+
+
+def test_the_most_of_the_machine_is_unstable_without_a_run() -> None:
+    text = call("saturate", "s.json", "--bound-ms", "50", *QUICK).stdout
+    assert "\na load of 1 or more is unstable without a run" in text
+
+
+@pytest.mark.parametrize("runs", [0, 1, 3])
+def test_what_was_judged_before_an_interrupt_is_shown(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.loads(call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK, "--json", "-").stdout)
+    judge, done = _Runs.judge, [0]
+
+    def interrupted(self: _Runs, rate: float) -> Tried:
+        if done[0] == runs:
+            raise KeyboardInterrupt
+        done[0] += 1
+        return judge(self, rate)
+
+    monkeypatch.setattr(_Runs, "judge", interrupted)
+    result = call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK, "--json", "c.json")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "interrupted")
+    if not runs:
+        assert (result.stdout, Path("c.json").exists()) == ("", False)
+        return
+    found = json.loads(Path("c.json").read_text())
+    assert (found["runs"], found["complete"], whole["complete"]) == (whole["runs"][:runs], False, True)
+    assert found["rate"] == max(run["rate"] for run in found["runs"] if run["kept"])
+    assert "interrupted: the search was not done" in result.stdout
 
 
 def test_a_bound_that_nothing_keeps() -> None:

@@ -136,7 +136,7 @@ def test_preemption_is_simulated_on_the_same_horizon() -> None:
     [
         ({}, {"bound_ms": None}, "expected a bound"),
         ({}, {"percentile": 100.0}, "percentile"),
-        ({}, {"percentile": 99.95}, "one decimal"),
+        ({}, {"percentile": float("nan")}, "above 0 and below 100"),
         ({}, {"bounds_ms": {"lstm-265": 1.0}}, "no job entry of that name; did you mean 'lstm-256'"),
         ({}, {"most_requests": 0}, "most_requests"),
         ({}, {"low": 5e6}, r"low: must be below .* the most that this machine can possibly do, got 5,000,000.0"),
