@@ -201,15 +201,13 @@ def _draw_unstable(panel: Axes, found: LoadLatency) -> None:
         seen[point.load] = row + 1
         colour = _looks(found, point.machine)["color"]
         height = 0.985 - 0.028 * row
-        panel.plot(
-            [point.load],
-            [height],
-            marker="x",
-            markersize=5,
-            color=colour,
-            transform=panel.get_xaxis_transform(),
-            clip_on=False,
-        )
+        looks = {"color": colour, "clip_on": False}
+        panel.plot([point.load], [height], "x", markersize=5, transform=panel.get_xaxis_transform(), **looks)
+        curve = found.of(point.machine)
+        if len(found.machines) > 1 and point == curve[-1] and not any(each.measured.percentiles for each in curve):
+            # Without a curve the name stands beside the last cross.
+            name = short(point.machine.label, 30)
+            panel.text(1.015, height, name, va="center", fontsize=7, transform=panel.transAxes, **looks)
     if seen and any(point.measured.percentiles for point in found.points):
         low, high = panel.get_ylim()
         # Room for the crosses above the curves, and for the word below them.

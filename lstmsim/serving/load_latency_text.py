@@ -14,7 +14,8 @@ __all__ = ["LOAD_LATENCY_SCHEMA", "load_latency_json", "load_latency_rows", "loa
 
 LOAD_LATENCY_SCHEMA = "lstmsim/load-latency/1"
 
-_SHOWN = (50.0, 95.0, 99.0)
+#: The table has to fit into the width of a terminal; files have all percentiles.
+_SHOWN = (99.0,)
 _WIDTH = 100
 
 
@@ -23,7 +24,7 @@ def load_latency_text(found: LoadLatency) -> str:
     several = len(found.machines) > 1
     away = any(point.measured.turned_away for point in found.points)
     head = ["machine"] * several + ["load", "requests/s", "mean ms", *(f"p{each:g} ms" for each in _SHOWN)]
-    head += ["in time/s", "late"] * found.deadlines + ["turned away"] * away + ["verdict"]
+    head += ["in time/s", "late"] * found.deadlines + ["away"] * away + ["verdict"]
     rows = [head]
     for point in found.points:
         each = point.measured
@@ -44,10 +45,16 @@ def load_latency_text(found: LoadLatency) -> str:
 
 
 def _latency(each: Estimate) -> str:
-    """Significant to the fourth figure, with the half width of its 95 % interval."""
+    """Significant to the fourth figure, with the half width of its 95 % interval as a share, which is short.
+
+    >>> _latency(Estimate(0.0052031, 0.000038)), _latency(Estimate(12.5, 2.0)), _latency(Estimate(12.5, None))
+    ('0.005203 +- 0.7%', '12.5 +- 16%', '12.5 too few')
+    """
     if each.half_width_ms is None:
-        return f"{each.value_ms:.4g} (too few)"
-    return f"{each.value_ms:.4g} +- {each.half_width_ms:.2g}"
+        return f"{each.value_ms:.4g} too few"
+    percent = 100 * (each.half_share or 0.0)
+    told = "0%" if not percent else "<0.1%" if percent < 0.1 else f"{percent:.{0 if percent >= 10 else 1}f}%"
+    return f"{each.value_ms:.4g} +- {told}"
 
 
 def _share(part: int, whole: int) -> str:
@@ -56,6 +63,10 @@ def _share(part: int, whole: int) -> str:
 
 def _remarks(found: LoadLatency) -> list[str]:
     lines = []
+    if any(point.measured.turned_away for point in found.points):
+        lines.append("away: turned away or left before they were served")
+    if any(point.measured.mean is not None for point in found.points):
+        lines.append("+-: half width of the 95 % interval; --csv and --json have more percentiles")
     chips = {machine.chip for machine in found.machines}
     if len(chips) > 1:
         base = found.machines[0].chip

@@ -38,6 +38,7 @@ def test_all_unstable_has_words_and_no_latencies() -> None:
         assert list(panel.get_yticks()) == []
     assert in_time.get_xlim() == main.get_xlim() == pytest.approx((0.27, 0.93))
     assert main.get_position().width > 0.4
+    assert {"policy 0", "policy 1"} < set(words(main))
 
 
 @pytest.mark.parametrize("decades", [0.05, 0.5, 1.0, 2.0, 3.0, 5.0])
