@@ -13,7 +13,7 @@ from lstmsim.workload.scenario import Job, Scenario
 from tests.replays import assert_golden, crowds, legal, run
 from tests.splits import splits
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
