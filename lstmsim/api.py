@@ -160,21 +160,14 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
     0
     """
     from lstmsim.serving.latencies import PERCENTILES
-    from lstmsim.serving.run_requests import collect
-    from lstmsim.traffic.alone import Alones
-    from lstmsim.traffic.offered import traffic_of
+    from lstmsim.traffic.served import served
 
-    pauses = result.trace.pauses if any(job.preempted for job in result.report.jobs) else None
-    alones = Alones(result.scenario.chip)
-    known = [alones(job) for job in result.scenario.jobs]
-    alone = [(each.latency_cycles, each.stalls) for each in known]
-    return collect(
+    return served(
         result.scenario,
         result.program,
         result.report,
-        pauses,
-        alone,
-        traffic=traffic_of(result.scenario),
+        result.trace if any(job.preempted for job in result.report.jobs) else None,
+        slowdowns=True,
         percentiles=PERCENTILES if percentiles is None else percentiles,
     )
 

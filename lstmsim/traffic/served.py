@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.serving.latencies import PERCENTILES
 from lstmsim.serving.result import Serving
 from lstmsim.serving.run_requests import collect
+from lstmsim.traffic.alone import Alones
 from lstmsim.traffic.offered import traffic_of
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["served"]
 
 
-def served(scenario: Scenario, program: Program, report: Report, trace: Trace | None = None) -> Serving:
-    """Latencies, intervals, offered load and verdict of a run; `trace`: of the run, None if no job was preempted.
-    Without slowdowns, which need each job alone.
+def served(
+    scenario: Scenario,
+    program: Program,
+    report: Report,
+    trace: Trace | None = None,
+    *,
+    slowdowns: bool = False,
+    percentiles: Sequence[float] = PERCENTILES,
+) -> Serving:
+    """Latencies, intervals, offered load and verdict of a run.
+
+    `trace`: of the run, None if no job was preempted. `slowdowns`: simulate each kind of job alone for them too.
+    `percentiles`: which ones of latencies and waits.
 
     >>> from lstmsim.api import run
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e6}
@@ -26,4 +40,9 @@ def served(scenario: Scenario, program: Program, report: Report, trace: Trace | 
     ('unstable', True)
     """
     pauses = None if trace is None else trace.pauses
-    return collect(scenario, program, report, pauses, traffic=traffic_of(scenario))
+    alone = None
+    if slowdowns:
+        alones = Alones(scenario.chip)
+        alone = [(each.latency_cycles, each.stalls) for each in map(alones, scenario.jobs)]
+    traffic = traffic_of(scenario)
+    return collect(scenario, program, report, pauses, alone, traffic=traffic, percentiles=percentiles)
