@@ -49,7 +49,7 @@ def read_model(
     name = head.name or f"model-{layers[0].cell.name}-{layers[0].hidden}"
     weights = file_path(document, (*path, "weights"), head.weights)
     try:
-        model = Model(name, tuple(layers), head.layer_order, weights)
+        model = Model(name, tuple(layers), head.layer_order, weights, head.states_from)
     except InputError as error:
         for mistake in error.mistakes:
             parts = mistake.place.removeprefix(f"model {name}: ").split(".")

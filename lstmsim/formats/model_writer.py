@@ -43,6 +43,8 @@ def model_text(model: Model, *, source: str, licence: str | None = None, notes: 
     lines += ["layers:", *(f"  - {_entry(layer)}" for layer in model.layers), f"layer_order: {model.layer_order}"]
     if model.weights:
         lines.append(f"weights: {_scalar(model.weights)}")
+    if model.states_from:
+        lines.append(f"states_from: {_scalar(model.states_from)}")
     return "\n".join(lines) + "\n"
 
 

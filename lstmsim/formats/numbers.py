@@ -39,7 +39,7 @@ def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[i
             if key not in networks:
                 networks[key] = _network(job, random_weights)
             weights = os.path.basename(job.model.weights) or f"random, seed {random_weights}"
-            stimulus, inputs = _stimulus(job, index)
+            stimulus, inputs = _stimulus(job, networks[key], index)
             found[index] = JobData(networks[key], stimulus, weights, inputs)
         except InputError as error:
             mistakes += error.mistakes
@@ -57,8 +57,11 @@ def _network(job: Job, random_weights: int | None) -> Network:
     return random_network(job.model, random_weights)
 
 
-def _stimulus(job: Job, index: int) -> tuple[Stimulus, str]:
+def _stimulus(job: Job, network: Network, index: int) -> tuple[Stimulus, str]:
+    if job.model.states_from:
+        text = f"model {job.model.name} starts from {job.model.states_from}, which no file here has the numbers of"
+        raise InputError(Mistake(f"job {job.name}", text))
     if job.inputs:
         x = read_frames(job.inputs, job.steps, job.model.layers[0].input)
-        return Stimulus(x), os.path.basename(job.inputs)
-    return random_stimulus(job.model, job.steps, index), f"random, seed {index}"
+        return network.stimulus(x), os.path.basename(job.inputs)
+    return network.stimulus(random_stimulus(job.model, job.steps, index).x), f"random, seed {index}"

@@ -91,6 +91,7 @@ class ModelFile(Entry):
     layer_order: Literal["layer", "step"] = "layer"
     steps: Steps | None = None
     weights: WeightsPath | None = None
+    states_from: Text = ""
     cells: Cells = Field(default_factory=dict)
 
 

@@ -28,6 +28,7 @@ Floats = NDArray[np.floating]
 
 #: No network that works has weights above this; products of such numbers would overflow.
 LARGEST = 1e12
+_DIRECTIONS = ("forward", "backward")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +63,69 @@ def expected_shapes(layer: Layer) -> Mapping[tuple[str, ...], tuple[int, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A model and its numbers: `passes[layer][direction]`; `InputError` where a shape or a value is wrong."""
+    """A model and its numbers; `InputError` where a shape or a value is wrong.
+
+    passes: `passes[layer][direction]`.
+    initial: (layer, direction) to the states before the first step, name to [units], where the network itself fixes
+    them; states that are left out begin at 0.
+    """
 
     model: Model
     passes: tuple[tuple[PassWeights, ...], ...]
+    initial: Mapping[tuple[int, int], Mapping[str, Floats]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         mistakes = []
         for number, (layer, both) in enumerate(zip(self.model.layers, self.passes, strict=True)):
-            for direction, each in zip(("forward", "backward"), both, strict=False):
+            for direction, each in zip(_DIRECTIONS, both, strict=False):
                 place = f"model {self.model.name}: layer {number} {direction}"
                 mistakes += [Mistake(place, text) for text in _mistakes(layer, each)]
             if len(both) != layer.directions:
                 text = f"needs weights for {layer.directions} directions, got {len(both)}"
                 mistakes.append(Mistake(f"model {self.model.name}: layer {number}", text))
+        mistakes += [Mistake(f"model {self.model.name}: {place}", text) for place, text in self._wrong_states()]
         if mistakes:
             raise InputError(mistakes)
+
+    def _wrong_states(self) -> list[tuple[str, str]]:
+        """What is wrong with the initial states, as (place, sentence) pairs."""
+        found = []
+        for (number, direction), states in self.initial.items():
+            place = f"layer {number} {_DIRECTIONS[direction] if direction in (0, 1) else direction}"
+            if not (0 <= number < len(self.model.layers) and 0 <= direction < self.model.layers[number].directions):
+                found.append((place, "has initial states, but there is no such pass"))
+                continue
+            layer = self.model.layers[number]
+            for name, values in states.items():
+                if name not in layer.cell.states:
+                    known = ", ".join(layer.cell.states)
+                    found.append((place, f"initial {name} is no state of cell {layer.cell.name!r}, which has {known}"))
+                    continue
+                text = _wrong_numbers(f"initial {name}", values, (layer.width(name),))
+                found += [(place, text)] if text else []
+        return found
+
+    def stimulus(self, x: Floats) -> Stimulus:
+        """Frames `x` [steps, input] with the initial states that the network fixes.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> model = Model("m", (Layer(cell("rnn"), hidden=2, input=3),))
+        >>> network = Network(model, random_network(model, seed=1).passes, {(0, 0): {"h": np.ones(2)}})
+        >>> network.stimulus(np.zeros((5, 3))).initial[0, 0]["h"].tolist()
+        [1.0, 1.0]
+        """
+        return Stimulus(x, self.initial)
+
+
+def _wrong_numbers(name: str, values: Floats, shape: tuple[int, ...]) -> str | None:
+    """What is wrong with an array that should have a shape and hold numbers of usual size."""
+    if values.shape != shape:
+        return f"{name} has shape {list(values.shape)}, expected {list(shape)}"
+    if not np.all(np.isfinite(values)):
+        return f"{name} holds a number that is not finite"
+    if np.abs(values).max(initial=0) > LARGEST:
+        return f"{name} holds numbers above {LARGEST:g}"
+    return None
 
 
 def _mistakes(layer: Layer, weights: PassWeights) -> list[str]:
@@ -91,12 +139,8 @@ def _mistakes(layer: Layer, weights: PassWeights) -> list[str]:
         if key not in given:
             if key[0] != "bias":
                 found.append(f"{name} is missing, expected shape {list(shape)}")
-        elif given[key].shape != shape:
-            found.append(f"{name} has shape {list(given[key].shape)}, expected {list(shape)}")
-        elif not np.all(np.isfinite(given[key])):
-            found.append(f"{name} holds a number that is not finite")
-        elif np.abs(given[key]).max(initial=0) > LARGEST:
-            found.append(f"{name} holds numbers above {LARGEST:g}")
+        elif text := _wrong_numbers(name, given[key], shape):
+            found.append(text)
     found += [
         f"{key[0]} {key[1]} belongs to nothing in cell {layer.cell.name!r}" for key in given.keys() - expected.keys()
     ]

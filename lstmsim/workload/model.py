@@ -75,7 +75,9 @@ class Layer:
 class Model:
     """A stack of layers, each reading the output of the one below; `InputError` if the shapes do not chain.
 
-    `weights`: the file with the numbers, or empty; no shape and no cycle depends on it.
+    weights: the file with the numbers, or empty; no shape and no cycle depends on it.
+    states_from: what the states before the first step come from, in words, where the network computes them at run time
+    (a decoder's from its encoder); empty where they are 0 or stand with the weights.
 
     >>> from lstmsim.workload.cells import cell
     >>> lstm = cell("lstm")
@@ -87,6 +89,7 @@ class Model:
     layers: tuple[Layer, ...]
     layer_order: str = "layer"
     weights: str = field(default="", compare=False)
+    states_from: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         mistakes = self.mistakes()

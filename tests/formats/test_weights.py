@@ -33,7 +33,11 @@ def same(first: Network, second: Network) -> bool:
             ):
                 if a.keys() != b.keys() or not all(np.array_equal(a[key], b[key]) for key in a):
                     return False
-    return True
+    return first.initial.keys() == second.initial.keys() and all(
+        states.keys() == second.initial[key].keys()
+        and all(np.array_equal(states[name], second.initial[key][name]) for name in states)
+        for key, states in first.initial.items()
+    )
 
 
 @given(st.sampled_from(sorted(CELLS)), st.integers(1, 5), st.integers(1, 5), st.booleans())
@@ -41,7 +45,9 @@ def test_any_cell_comes_back_as_it_was(tmp_path_factory: Any, name: str, hidden:
     own = cell(name)
     projection = 2 if own.projected else None
     layer = Layer(own, hidden, width, both and own.recurrent, projection)
-    network = random_network(Model("m", (layer,)), seed=hidden)
+    passes = random_network(Model("m", (layer,)), seed=hidden).passes
+    states = {state: np.full(layer.width(state), 0.5) for state in own.states}
+    network = Network(Model("m", (layer,)), passes, {(0, layer.directions - 1): states})
     path = tmp_path_factory.mktemp("w") / "m.safetensors"
     write_weights(network, path, {"source": "s"})
     assert same(read_weights(path, network.model), network)

@@ -1,6 +1,7 @@
 """lstmsim's own layout of weight files, for any cell: tensors called by layer, direction and the cell's own names.
 
-`layers.{n}.{forward|backward}.matrix.{sum}.{vector}` [units, width], `.bias.{sum}` and `.parameter.{name}` [units].
+`layers.{n}.{forward|backward}.matrix.{sum}.{vector}` [units, width], `.bias.{sum}` and `.parameter.{name}` [units];
+`.initial.{state}` [units] where the network itself fixes the states before the first step.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.weights.tensors import Stored, floats, shape_text
 from lstmsim.formats.wording import nearest, show
 from lstmsim.numerics.weights import Floats, Network, PassWeights, expected_shapes
-from lstmsim.workload.model import Model
+from lstmsim.workload.model import Layer, Model
 
 __all__ = ["canonical_network", "canonical_shapes", "canonical_tensors", "is_canonical"]
 
 _DIRECTIONS = ("forward", "backward")
-_NAME = re.compile(r"layers\.\d+\.(forward|backward)\.(matrix|bias|parameter)\.")
+_NAME = re.compile(r"layers\.\d+\.(forward|backward)\.(matrix|bias|parameter|initial)\.")
 #: (layer, direction, key as in `expected_shapes`)
 _Place = tuple[int, int, tuple[str, ...]]
 
@@ -36,12 +37,17 @@ def _places(model: Model) -> dict[str, tuple[_Place, tuple[int, ...]]]:
         f"layers.{number}.{_DIRECTIONS[direction]}.{'.'.join(key)}": ((number, direction, key), shape)
         for number, layer in enumerate(model.layers)
         for direction in range(layer.directions)
-        for key, shape in expected_shapes(layer).items()
+        for key, shape in {**expected_shapes(layer), **_state_shapes(layer)}.items()
     }
 
 
+def _state_shapes(layer: Layer) -> dict[tuple[str, ...], tuple[int, ...]]:
+    return {("initial", name): (layer.width(name),) for name in layer.cell.states}
+
+
 def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every tensor that a model's file can hold; biases may be left out, they are 0 then.
+    """Name and shape of every tensor that a model's file can hold; biases and initial states may be left out,
+    they are 0 then.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -56,8 +62,13 @@ def canonical_tensors(network: Network) -> dict[str, Floats]:
     found = {}
     for name, ((layer, direction, (part, *key)), _) in _places(network.model).items():
         weights = network.passes[layer][direction]
-        given: Mapping[str, Floats] = weights.biases if part == "bias" else weights.parameters
-        array = weights.matrices[key[0], key[1]] if part == "matrix" else given.get(key[0])
+        array: Floats | None
+        if part == "matrix":
+            array = weights.matrices[key[0], key[1]]
+        elif part == "initial":
+            array = network.initial.get((layer, direction), {}).get(key[0])
+        else:
+            array = (weights.biases if part == "bias" else weights.parameters).get(key[0])
         if array is not None:
             found[name] = array
     return found
@@ -73,7 +84,7 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
     mistakes = [
         Mistake(name, f"is missing, expected shape {shape_text(shape)}")
         for name, ((_, _, key), shape) in places.items()
-        if name not in tensors and key[0] != "bias"
+        if name not in tensors and key[0] not in ("bias", "initial")
     ]
     unknown = [name for name in tensors if name not in places and name.startswith("layers.")]
     for count, name in enumerate(unknown):
@@ -92,7 +103,11 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
         if name in arrays:
             parts.setdefault((number, direction), {})[key] = arrays[name]
     sides = [[(number, side) for side in range(layer.directions)] for number, layer in enumerate(model.layers)]
-    return Network(model, tuple(tuple(_pass(parts[side]) for side in both) for both in sides))
+    initial = {
+        side: {key[1]: each for key, each in arrays.items() if key[0] == "initial"} for side, arrays in parts.items()
+    }
+    given = {side: states for side, states in initial.items() if states}
+    return Network(model, tuple(tuple(_pass(parts[side]) for side in both) for both in sides), given)
 
 
 def _pass(arrays: Mapping[tuple[str, ...], Floats]) -> PassWeights:
