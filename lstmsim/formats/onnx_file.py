@@ -84,14 +84,14 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
     layers = _layers(scopes, shapes)
     layouts = Layouts(shapes, layers)
     begins = {key: begin_of(*key) for key in layers}
-    lengths = length_notes(layers, layouts)
+    lengths = length_notes(layers, layouts, refuse=weights)
     stacks = [_noted(stack, begins, lengths) for stack in find_stacks(layers, layouts)]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
     numbers = _Numbers(layers, begins, shapes, network.ByteSize()) if weights else None
-    merged = _merged(stacks, layers, numbers)
+    merged = _merged(stacks, layers, begins, numbers)
     names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
     models = []
     for own, (stack, twins) in zip(names, merged, strict=True):
@@ -177,12 +177,14 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
     return layers
 
 
-def _merged(stacks: list[Stack], layers: dict[Key, Layer], numbers: _Numbers | None) -> list[tuple[Stack, list[str]]]:
+def _merged(
+    stacks: list[Stack], layers: dict[Key, Layer], begins: dict[Key, Begin], numbers: _Numbers | None
+) -> list[tuple[Stack, list[str]]]:
     """The stacks without those that equal an earlier one in another branch of the same `If`, named beside it."""
     kept: list[tuple[Stack, list[str]]] = []
-    by_shape: dict[tuple[tuple[Layer, str], ...], list[int]] = {}
+    by_shape: dict[tuple[tuple[Layer, Begin, str], ...], list[int]] = {}
     for stack in stacks:
-        shape = tuple((layers[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
+        shape = tuple((layers[key], begins[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
         twin = next((at for at in by_shape.get(shape, []) if _alternatives(kept[at][0], stack)), None)
         if twin is None:
             by_shape.setdefault(shape, []).append(len(kept))

@@ -324,3 +324,21 @@ def test_states_of_each_layer_of_a_stack(tmp_path: Path) -> None:
     first = two.layer("LSTM", "x", 3, SIZE, name="a", directions=2, inputs=parts[0])
     two.layer("LSTM", both(two, first), 2 * SIZE, SIZE, name="b", directions=2, inputs=parts[1])
     assert joined(two, frames(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (lambda two: two.then("Transpose", two.then("Transpose", "x", perm=[1, 0, 2]), perm=[1, 0, 2]), None),
+        (lambda two: two.then("Slice", "x", [-1], [-(2**40)], [0], [-1]), "Slice 'node_v1'"),
+        (lambda two: two.then("Relu", "x"), "Relu 'node_v1'"),
+        (lambda two: two.then("Reshape", "x", [SIZE, 1, 3]), "Reshape 'node_v1'"),
+    ],
+)
+def test_what_is_done_to_the_frames_before_the_first_layer_is_said(
+    before: Callable[[Two], str], said: str | None, tmp_path: Path
+) -> None:
+    two = Two(("steps", "batch"))
+    two.layer("LSTM", before(two), 3, SIZE, name="b")
+    note = f"LSTM 'b' reads what {said} gives: a run takes that as its frames" if said else ""
+    assert notes(two, tmp_path) == note
