@@ -66,6 +66,14 @@ GRU_LBR0 = _cell(
 
 RNN = _cell("rnn", (stage_of("a[x h]"),), "hf tanh a; h' quantize hf", "h=h'", "Elman 1990, tanh")
 
+RNN_RELU = _cell(
+    "rnn-relu",
+    (stage_of("a[x h]"),),
+    "hf relu a; h' quantize hf",
+    "h=h'",
+    "Le, Jaitly, Hinton 2015 (IRNN); PyTorch nonlinearity='relu'",
+)
+
 DENSE = _cell(
     "dense",
     (stage_of("y[x]"),),
@@ -148,7 +156,8 @@ MINGRU = _cell(
 
 #: Built-in cells by name.
 CELLS: Mapping[str, Cell] = {
-    each.name: each for each in (LSTM, GRU, RNN, DENSE, GRU_LBR0, PEEPHOLE, PROJECTION, LAYERNORM, SLSTM, MINGRU)
+    each.name: each
+    for each in (LSTM, GRU, RNN, RNN_RELU, DENSE, GRU_LBR0, PEEPHOLE, PROJECTION, LAYERNORM, SLSTM, MINGRU)
 }
 
 
