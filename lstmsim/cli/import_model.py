@@ -48,7 +48,8 @@ def command(file: str, out: str | None, name: str | None, licence: str | None, n
         models = import_weights(file, weights=not no_weights)
     targets = _numbered(target, len(models))
     weights = [weights_path(path) if each.network else None for each, path in zip(models, targets, strict=True)]
-    _check(file, list(zip(targets, weights, strict=True)), force)
+    read = [file, *dict.fromkeys(path for each in models for path in each.files)]
+    _check(read, list(zip(targets, weights, strict=True)), force)
     for number, (found, path) in enumerate(zip(models, targets, strict=True), start=1):
         _describe(found)
         model = found.model
@@ -67,10 +68,10 @@ def _default_target(file: str) -> str:
     return f"{stem}-model.yaml" if taken else f"{stem}.yaml"
 
 
-def _check(file: str, pairs: list[tuple[str, str | None]], force: bool) -> None:
-    """`InputError` unless every model file and the weights beside it can be written."""
+def _check(read: list[str], pairs: list[tuple[str, str | None]], force: bool) -> None:
+    """`InputError` unless every model file and the weights beside it can be written and replace nothing of `read`."""
     for path, beside in pairs:
-        check_outputs({"--out": path, "weights": beside}, inputs=[file])
+        check_outputs({"--out": path, "weights": beside}, inputs=read)
     wanted = [each for pair in pairs for each in pair if each is not None]
     there = [each for each in wanted if os.path.lexists(each)]
     if there and not force:

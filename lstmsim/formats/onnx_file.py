@@ -1,7 +1,7 @@
 """ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes, and their weights where these are asked for.
 
-External data is not opened, nothing is executed. What cannot be simulated is refused with
-a sentence that names the node. Needs the package onnx (extra `onnx`).
+Data files beside the network are opened only where weights are asked for; nothing is executed. What cannot be simulated
+is refused with a sentence that names the node. Needs the package onnx (extra `onnx`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
+from lstmsim.formats.onnx_external import DataFiles, data_files_of
 from lstmsim.formats.onnx_graph import Scope, label, open_scopes
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
 from lstmsim.formats.onnx_shapes import Shapes
@@ -84,7 +85,8 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    numbers = _Numbers(layers, shapes, network.ByteSize()) if weights else None
+    files = data_files_of(scopes, name)
+    numbers = _Numbers(layers, shapes, network.ByteSize(), DataFiles(name)) if weights else None
     merged = _merged(stacks, layers, numbers)
     names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
     models = []
@@ -95,7 +97,7 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
             f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
         )
         notes = (*stack.notes, *loops, *(f"stands also for {twin}, of which only one runs" for twin in twins))
-        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes)
+        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=files)
         models.append(numbers.added(found, stack) if numbers else found)
     return ImportedNetwork(tuple(models))
 
@@ -103,12 +105,11 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
 class _Numbers:
     """The weights of all recurrent nodes of a network."""
 
-    def __init__(self, layers: dict[Key, Layer], shapes: Shapes, size: int) -> None:
-        from lstmsim.formats.onnx_constants import Constants
+    def __init__(self, layers: dict[Key, Layer], shapes: Shapes, size: int, files: DataFiles) -> None:
+        from lstmsim.formats.onnx_constants import COPIES, Constants
         from lstmsim.formats.onnx_weights import fingerprint, node_weights, state_notes
 
-        # A few rearrangements of each weight; names repeated endlessly would fill the memory.
-        constants = Constants(shapes, 16 * size + 2**20)
+        constants = Constants(shapes, COPIES * size + 2**20, files)
         self.passes = {key: node_weights(constants, *key, layer) for key, layer in layers.items()}
         self.notes = {key: state_notes(constants, *key) for key in layers}
         self.fingerprints = {key: fingerprint(passes) for key, passes in self.passes.items()}
