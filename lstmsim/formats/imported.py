@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import readable_file
+from lstmsim.formats.operators import OperatorTable
 from lstmsim.workload.model import Model
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class ImportedModel:
 
     network: the model with its weights, None where only shapes were asked for or could be read.
     files: what else the file names as its own, such as the data files of an ONNX network; no output may replace them.
+    operators: what became of all operators of the file, not of this model alone; None where it lists none.
     """
 
     model: Model
@@ -43,6 +45,7 @@ class ImportedModel:
     notes: tuple[str, ...] = ()
     network: Network | None = None
     files: tuple[str, ...] = ()
+    operators: OperatorTable | None = None
 
 
 @contextmanager

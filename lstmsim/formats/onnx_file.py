@@ -16,9 +16,11 @@ from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, mod
 from lstmsim.formats.onnx_external import DataFiles, data_files_of
 from lstmsim.formats.onnx_graph import Scope, label, open_scopes
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
+from lstmsim.formats.onnx_operators import operator_table
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stacks import Key, Stack, find_stacks
 from lstmsim.formats.onnx_unrolled import explain_absence
+from lstmsim.formats.operators import OperatorTable
 from lstmsim.formats.wording import show
 from lstmsim.workload.model import Layer, Model
 
@@ -29,9 +31,10 @@ MAX_RECURRENT_NODES = 1000
 
 @dataclass(frozen=True)
 class ImportedNetwork:
-    """Every recurrent model of one ONNX file, at least one."""
+    """Every recurrent model of one ONNX file, at least one, and what became of all its operators."""
 
     models: tuple[ImportedModel, ...]
+    operators: OperatorTable
 
 
 def read_onnx(path: str | os.PathLike[str], *, weights: bool = False) -> ImportedNetwork:
@@ -86,6 +89,7 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
     files = data_files_of(scopes, name)
+    operators = operator_table(network, scopes, layers, {})
     numbers = _Numbers(layers, shapes, network.ByteSize(), DataFiles(name)) if weights else None
     merged = _merged(stacks, layers, numbers)
     names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
@@ -97,9 +101,9 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
             f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
         )
         notes = (*stack.notes, *loops, *(f"stands also for {twin}, of which only one runs" for twin in twins))
-        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=files)
+        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=files, operators=operators)
         models.append(numbers.added(found, stack) if numbers else found)
-    return ImportedNetwork(tuple(models))
+    return ImportedNetwork(tuple(models), operators)
 
 
 class _Numbers:
