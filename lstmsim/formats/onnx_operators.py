@@ -1,8 +1,8 @@
 """The table of all operators of an ONNX network: what became of each, and its share of the multiply-accumulates.
 
 Sizes that the file leaves open (batch, time) are assumed for the count: one sequence of 1,000, or of the exporter's
-example if the network fits no other; the shares for 100 and 10,000 say how much that matters. A size is the batch if the
-batch of the recurrent layers is exactly it.
+example if the network fits no other; the shares for 100 and 10,000 say how much that matters. A size is the batch if
+the batch of the recurrent layers is exactly it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lstmsim.formats.onnx_graph import Scope, label
+from lstmsim.formats.onnx_heads import Chain, Head
 from lstmsim.formats.onnx_outcomes import Key, outcomes
 from lstmsim.formats.onnx_products import products
 from lstmsim.formats.onnx_shapes import Shapes
@@ -39,14 +40,15 @@ class _Count:
 
 
 def operator_table(
-    network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], heads: Mapping[Key, bool]
+    network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], chains: Mapping[Key, Chain], heads: bool
 ) -> OperatorTable:
     """What became of every node of `network`, opened as `scopes`.
 
     layers: the nodes that are recurrent layers of the models.
-    heads: nodes that could be dense layers, with whether they are.
+    chains: products behind their last layers that can be dense layers; heads: whether they are.
     """
-    became = outcomes(scopes, set(layers), {key for key, taken in heads.items() if taken})
+    offered = [head for chain in chains.values() for head in chain.heads]
+    became = outcomes(scopes, set(layers), {key for head in offered if heads for key in head.nodes})
     places = {
         (number, index): (scope, index) for number, scope in enumerate(scopes) for index in range(len(scope.nodes))
     }
@@ -60,7 +62,7 @@ def operator_table(
         table = _table(count, places, became, layers)
     else:
         table = _at_lengths(network, sizes, own, (places, became, layers))
-    return replace(table, notes=(*table.notes, *_notes(scopes, became)))
+    return replace(table, notes=(*_notes(became), *(() if heads else _offer(offered))))
 
 
 _Places = dict[tuple[int, int], Key]
@@ -142,7 +144,15 @@ def _groups(
     return tuple(groups)
 
 
-def _notes(scopes: list[Scope], became: Mapping[Key, str]) -> tuple[str, ...]:
+def _offer(heads: list[Head]) -> tuple[str, ...]:
+    """The products that could be layers, and how."""
+    if not heads:
+        return ()
+    names = listed([label(*head.product) for head in heads[:4]], "and") + (" and others" if len(heads) > 4 else "")
+    return (f"--heads makes dense layers of {names}",)
+
+
+def _notes(became: Mapping[Key, str]) -> tuple[str, ...]:
     """What to know about branches: all of them are counted."""
     choices = {
         branch[0]

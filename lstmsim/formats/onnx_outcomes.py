@@ -15,6 +15,8 @@ __all__ = ["Key", "outcomes", "prepared", "readers_of"]
 #: A node: its scope and its index there.
 Key = tuple[Scope, int]
 
+_Readers = dict[Key, list[tuple[Key, int]]]
+
 #: Operations that hand every number on, at most in another arrangement.
 _MOVING = kinds_named("Transpose Squeeze Unsqueeze Reshape Flatten Identity Cast CastLike Dropout")
 #: What exporters also put between a network's states and its inputs and outputs: a layer's part of them, all together.
@@ -73,20 +75,21 @@ def _inputs_fixed(key: Key, open_nodes: set[Key]) -> bool:
 
 def _around(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> set[Key]:
     """Nodes between a layer and whatever computes next, on either side."""
-    readers: dict[Key, list[tuple[Key, int]]] = defaultdict(list)
+    readers: _Readers = defaultdict(list)
     for (source, place), uses in readers_of(scopes).items():
         readers[source] += [(key, place) for key, _ in uses]
-    found: set[Key] = set()
+    # One set for each way of walking, so that no node is visited twice in it.
+    above, below, states_in, states_out = (set[Key]() for _ in range(4))
     for key in layers | heads:
         scope, index = key
         node = scope.nodes[index]
-        _up(scope, node_input(node, 0), _MOVING, found)
-        _down(key, (0,), _MOVING, readers, found)
+        _up(scope, node_input(node, 0), _MOVING, above)
+        _down(key, (0,), _MOVING, readers, below)
         if key in layers:
             for place in _STATES_IN:
-                _up(scope, node_input(node, place), _SHARING, found)
-            _down(key, _STATES_OUT, _SHARING, readers, found)
-    return found
+                _up(scope, node_input(node, place), _SHARING, states_in)
+            _down(key, _STATES_OUT, _SHARING, readers, states_out)
+    return above | below | states_in | states_out
 
 
 def readers_of(scopes: list[Scope]) -> dict[tuple[Key, int], list[tuple[Key, int]]]:
@@ -100,9 +103,8 @@ def readers_of(scopes: list[Scope]) -> dict[tuple[Key, int], list[tuple[Key, int
     return readers
 
 
-def _up(scope: Scope, name: str, kinds: frozenset[str], found: set[Key]) -> None:
+def _up(scope: Scope, name: str, kinds: frozenset[str], seen: set[Key]) -> None:
     waiting = [(scope, name)]
-    seen: set[Key] = set()
     while waiting:
         for value in _sources(*waiting.pop()):
             key, node = (value.scope, value.index), value.node
@@ -110,7 +112,6 @@ def _up(scope: Scope, name: str, kinds: frozenset[str], found: set[Key]) -> None
                 seen.add(key)
                 names = node.input if node.op_type == "Concat" else node.input[:1]
                 waiting += [(value.scope, str(each)) for each in names]
-    found |= seen
 
 
 def _down(
@@ -118,17 +119,15 @@ def _down(
     places: tuple[int, ...],
     kinds: frozenset[str],
     readers: dict[Key, list[tuple[Key, int]]],
-    found: set[Key],
+    seen: set[Key],
 ) -> None:
     waiting = [key for key, place in readers.get(start, []) if place in places]
-    seen: set[Key] = set()
     while waiting:
         key = waiting.pop()
         node = key[0].nodes[key[1]]
         if key not in seen and node.op_type in kinds and node.domain in DEFAULT_DOMAINS:
             seen.add(key)
             waiting += [reader for reader, _ in readers.get(key, [])]
-    found |= seen
 
 
 def _sources(scope: Scope, name: str) -> Iterator[Value]:
