@@ -6,6 +6,7 @@ Order of the gates and of the biases as on the ONNX operator pages: LSTM i o f c
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -13,12 +14,13 @@ import numpy as np
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.onnx_constants import Constants
 from lstmsim.formats.onnx_graph import Scope, label, node_input, resolve
+from lstmsim.formats.onnx_heads import Head
 from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.tensors import Stored, floats
 from lstmsim.numerics.weights import Floats, PassWeights
 from lstmsim.workload.model import Layer
 
-__all__ = ["NodeWeights", "fingerprint", "node_weights", "state_notes"]
+__all__ = ["NodeWeights", "fingerprint", "head_weights", "node_weights", "state_notes"]
 
 _ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
 _PEEPHOLES = ("pi", "po", "pf")
@@ -45,13 +47,33 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
         "B": (layer.directions, 2 * rows),
         "P": (layer.directions, 3 * layer.hidden),
     }
+    arrays = _checked(arrays, expected, label(scope, index))
+    return tuple(unstacked(layer.cell, order, _stacked(arrays, layer, side, rows)) for side in range(layer.directions))
+
+
+def head_weights(constants: Constants, head: Head) -> NodeWeights:
+    """The weights of a product behind a stack; `InputError` if they are damaged or not finite."""
+    scope, index = head.product
+    names = {"matrix": (scope, node_input(scope.nodes[index], 1))} | ({"bias": head.bias} if head.bias else {})
+    units, width = head.layer.hidden, head.layer.input
+    arrays = dict[str, Floats]()
+    for name, value in names.items():
+        found = constants.of(*value)
+        if isinstance(found, str):
+            return f"the {name} of {label(scope, index)} comes from {found}: shapes only"
+        arrays[name] = found if name == "matrix" and head.turned else found.T
+    expected = {"matrix": (units, width), "bias": arrays["bias"].shape if "bias" in arrays else ()}
+    arrays = _checked(arrays, expected, label(scope, index))
+    biases = {"y": arrays["bias"].reshape(units)} if "bias" in arrays else {}
+    return (PassWeights({("y", "x"): arrays["matrix"]}, biases),)
+
+
+def _checked(arrays: dict[str, Floats], expected: Mapping[str, tuple[int, ...]], at: str) -> dict[str, Floats]:
     stored = {name: Stored("F32", array.shape, partial(np.asarray, array)) for name, array in arrays.items()}
     try:
-        arrays = floats(stored, expected)
+        return floats(stored, expected)
     except InputError as error:
-        at = label(scope, index)
         raise InputError([Mistake(at, f"{each.place} {each.sentence}") for each in error.mistakes]) from None
-    return tuple(unstacked(layer.cell, order, _stacked(arrays, layer, side, rows)) for side in range(layer.directions))
 
 
 def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, rows: int) -> Stacked:
