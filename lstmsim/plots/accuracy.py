@@ -47,7 +47,7 @@ def plot(
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
-        check_name(name)
+        check_name(name, numbers_path(name))
     with settings():
         figure = Figure(figsize=(8, 4.2 if words is None else 5.8), layout="constrained")
         FigureCanvasAgg(figure)

@@ -50,7 +50,7 @@ def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Figur
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
-        check_name(name)
+        check_name(name, os.path.splitext(name)[0] + ".csv")
     bars = len(found.workloads) * len(found.machines)
     if bars > MAX_BARS:
         text = f"{len(found.workloads)} workloads on {len(found.machines)} machines are {bars} bars"

@@ -55,7 +55,7 @@ def plot(store: Store, path: str | os.PathLike[str] | None = None) -> Figure:
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
-        check_name(name)
+        check_name(name, os.path.splitext(name)[0] + ".csv")
     derived = store.derived()
     axes = [Axis(each, paths, ()) for each, paths in store.axes() if each not in derived]
     names = columns(store)

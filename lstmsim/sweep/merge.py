@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.files_kept import identity_of
 from lstmsim.sweep.evaluate import NUMBERS
-from lstmsim.sweep.export import export
-from lstmsim.sweep.store import STATUSES, Store, quoted
+from lstmsim.sweep.export import export, table_names
+from lstmsim.sweep.store import STATUSES, Store, beside, quoted
 
 __all__ = ["SUFFIX", "Merged", "merge"]
 
@@ -43,8 +44,10 @@ def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]])
     target = os.fspath(out)
     if not target.lower().endswith(SUFFIX):
         raise InputError(Mistake(f"OUT {target or repr(target)}", f"expected a file name that ends in {SUFFIX}"))
+    written = [target, *beside(target), *table_names(target[: -len(SUFFIX)])]
+    outputs = {identity_of(each) for each in written}
     for name in names:
-        if os.path.realpath(name) == os.path.realpath(target):
+        if identity_of(name) in outputs:
             raise InputError(Mistake(name, "is the output too; expected another file"))
     new = not os.path.exists(target)
     try:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.formats.files_kept import refuse_if_read
 from lstmsim.sweep import pool
 from lstmsim.sweep.evaluate import Outcome, point_key
-from lstmsim.sweep.export import export
+from lstmsim.sweep.export import export, table_names
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.resolve import Resolver, Setup
 from lstmsim.sweep.spec import shard_numbers
-from lstmsim.sweep.store import SPELLING, Store
+from lstmsim.sweep.store import SPELLING, Store, beside
 
 __all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "table_stem"]
 
@@ -80,6 +81,8 @@ def run_sweep(
     stem = table_stem(os.fspath(folder), shard)
     wanted = shard or (1, 1)
     make_folder(os.fspath(folder))
+    for each in (f"{stem}.sqlite", *beside(f"{stem}.sqlite"), *table_names(stem)):
+        refuse_if_read(each)
     with Store(f"{stem}.sqlite", create=True) as store:
         if not resume:
             store.forget()

@@ -18,7 +18,7 @@ from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.sweep.evaluate import NUMBERS, Outcome
 from lstmsim.sweep.spec import Value
 
-__all__ = ["FORMAT", "SPELLING", "STATUSES", "Store", "quoted"]
+__all__ = ["FORMAT", "SPELLING", "STATUSES", "Store", "beside", "quoted"]
 
 FORMAT = "lstmsim sweep 1"
 #: Part of what `begin` is told: to be raised when values and reasons are spelled in another way than before.
@@ -37,6 +37,15 @@ _MACHINE = (
     sqlite3.SQLITE_LOCKED,
 )
 _WRITES = "another process writes to it"
+
+
+def beside(path: str) -> tuple[str, ...]:
+    """The files that SQLite may write, and remove, beside a store.
+
+    >>> beside("out/sweep.sqlite")
+    ('out/sweep.sqlite-journal', 'out/sweep.sqlite-wal', 'out/sweep.sqlite-shm')
+    """
+    return tuple(f"{path}-{each}" for each in ("journal", "wal", "shm"))
 
 
 def quoted(name: str) -> str:

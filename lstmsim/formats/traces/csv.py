@@ -54,7 +54,7 @@ def write_csv(timeline: Timeline, path: str) -> None:
 
 def read_csv(path: str) -> Timeline:
     """The timeline in a file of `write_csv`; anything else is an `InputError` with the line."""
-    with readable_file(path) as file:
+    with readable_file(path, kept=False) as file:
         packed = file.peek(2)[:2] == b"\x1f\x8b"
         source: Any = io.BufferedReader(_Unpacked(path, gzip.GzipFile(fileobj=file))) if packed else file
         lines = io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
