@@ -79,6 +79,9 @@ def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **op
     click.echo(", ".join([*parts, f"{counts.failed:,} failed"]))
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
+    if result.dropped:
+        rows = "1 row" if result.dropped == 1 else f"{result.dropped:,} rows"
+        remark(f"{rows} of {result.path} had no checksum or did not match it: computed anew")
     if counts.failed:
         remark("points that failed are in the table with their error; --retry-failed computes them again")
     for path in [result.path, *result.tables]:
@@ -141,9 +144,10 @@ def table_outputs(option: str, stem: str) -> dict[str, str | None]:
 
 def store_outputs(option: str, path: str) -> dict[str, str | None]:
     """The file of the results, and those that SQLite keeps beside it meanwhile, by what they are."""
-    from lstmsim.sweep.store import beside
+    from lstmsim.sweep.stored import beside
 
-    return {f"{option}'s store": path} | {f"{option}'s store's {each}": each for each in beside(path)}
+    found: dict[str, str | None] = {f"{option}'s store": path}
+    return found | {f"{option}'s store's {each.removeprefix(f'{path}-')}": each for each in beside(path)}
 
 
 def _there(outputs: Mapping[str, str | None]) -> list[str]:

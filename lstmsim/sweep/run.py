@@ -17,7 +17,8 @@ from lstmsim.sweep.export import export, table_names
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.resolve import Resolver, Setup
 from lstmsim.sweep.spec import shard_numbers
-from lstmsim.sweep.store import SPELLING, Store, beside
+from lstmsim.sweep.store import SPELLING, Store
+from lstmsim.sweep.stored import beside
 
 __all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "table_stem"]
 
@@ -43,11 +44,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep left behind: its SQLite file, the tables written from it, and the counts."""
+    """What a sweep left behind: its SQLite file, the tables written from it, and the counts; `dropped`: rows that were
+    there and did not match their checksums, or had none, whose points were computed anew."""
 
     path: str
     tables: tuple[str, ...]
     progress: Progress
+    dropped: int = 0
 
 
 def table_stem(folder: str, shard: Shard | None) -> str:
@@ -87,12 +90,13 @@ def run_sweep(
         if not resume:
             store.forget()
         store.begin(f"{setup.identity} {SPELLING}", axes, len(setup.sweep), [each.name for each in setup.sweep.derived])
+        store.mend()
         left, counts = _left(setup, store, wanted, retry_failed)
         if progress:
             progress(counts)
         counts = _compute(setup, store, left, counts, jobs, dask, progress)
         store.tidy()
-        return SweepResult(store.path, tuple(export(store, stem)), counts)
+        return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped)
 
 
 def make_folder(folder: str) -> None:
