@@ -111,5 +111,5 @@ def _show(operators: OperatorTable) -> None:
 
 
 def _layer(layer: Layer, node: str) -> str:
-    both = "bidirectional " if layer.bidirectional else ""
+    both = "bidirectional " if layer.bidirectional else "reverse " if layer.reverse else ""
     return f"{both}{layer.cell.name} of {layer.hidden} units over {layer.input} inputs ({node})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
-from lstmsim.cli.sweep import draw, explain, plot_outputs, table_outputs
+from lstmsim.cli.sweep import draw, explain, plot_outputs, store_outputs, table_outputs
 
 __all__ = ["command"]
 
@@ -28,7 +28,7 @@ def command(out: str, inputs: tuple[str, ...], plot_path: str | None) -> None:
 
     check_suffix("OUT", out, [SUFFIX])
     tables = table_outputs("OUT's table", out[: -len(SUFFIX)])
-    check_outputs({"OUT.sqlite": out} | tables | plot_outputs(plot_path), inputs=inputs)
+    check_outputs(store_outputs("OUT", out) | tables | plot_outputs(plot_path), inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
     missing = merged.total - merged.points

@@ -26,6 +26,8 @@ from lstmsim.workload.scenario import Chip, Job, Scenario
 __all__ = ["compare"]
 
 Progress = Callable[[int, int], None]
+#: Most jobs of which a chip says why it cannot run them.
+_MOST_REASONS = 10
 #: Makes of a run, its program, its report and its trace (None: no job was preempted) what serving was.
 Served = Callable[[Scenario, Program, Report, Trace | None], Serving]
 #: The scenario with its jobs as they come at a clock in MHz.
@@ -162,21 +164,32 @@ def _entry_on(
 
 
 def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
-    """The jobs on the chip, or why it refuses them: lowering asks the chip about every distinct job first."""
-    chip = scenario.chip
-    remarks = [f"{chip.name}: {text}" for job in scenario.jobs for text in chip.remarks(job)]
+    """The jobs on the chip, or why it refuses them: it is asked about every distinct job before anything else."""
+    chip, remarks = scenario.chip, list[str]()
     if chip.kind == "column-npu" and any(job.batch > 1 for job in scenario.jobs):
         # the same work: this machine gives the inferences of a batch to its threads
         scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
+    refused = targets.refusals(chip, scenario.jobs)
+    if refused:
+        return Entry(reason=_reasons(refused)), None
     try:
         program = targets.lower(chip, scenario.jobs)
     except InputError as error:
-        return Entry(reason="; ".join(map(str, error.mistakes))), None
+        return Entry(reason=_reasons(error.mistakes)), None
+    one_each = {(id(job.model), job.cores): job for job in reversed(scenario.jobs)}
+    remarks += [f"{chip.name}: {text}" for job in reversed(one_each.values()) for text in chip.remarks(job)]
     totals = engines.totals(program) if engine == "fast" else totals_of(program, engines.run(program, engine))
     report = measure(scenario, totals, engine)
     found = _latencies(scenario, program, report, served)
     return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=found), report
+
+
+def _reasons(mistakes: Sequence[Mistake]) -> str:
+    """A sentence for each job, the first of them."""
+    texts = [str(each) for each in mistakes[:_MOST_REASONS]]
+    more = len(mistakes) - len(texts)
+    return "; ".join([*texts, *([f"and {more} more jobs"] if more > 0 else [])])
 
 
 def _latencies(scenario: Scenario, program: Program, report: Report, served: Served | None) -> Latencies | None:
