@@ -140,7 +140,7 @@ def data_files_of(scopes: list[Scope], model: str) -> tuple[str, ...]:
         for scope in scopes
         for tensor in _tensors(scope)
         for each in tensor.external_data
-        if each.key == "location" and "\0" not in each.value
+        if each.key == "location" and "\0" not in str(each.value)
     )
     paths = (os.path.join(folder, location) for location in locations)
     return tuple(path for path in paths if os.path.isfile(path))

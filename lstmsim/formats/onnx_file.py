@@ -14,12 +14,13 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
 from lstmsim.formats.onnx_external import DataFiles, data_files_of
-from lstmsim.formats.onnx_graph import Scope, label, open_scopes
+from lstmsim.formats.onnx_graph import Scope, label, node_input, open_scopes
 from lstmsim.formats.onnx_heads import Chain, Head, find_heads
 from lstmsim.formats.onnx_layouts import Layouts
 from lstmsim.formats.onnx_lengths import length_notes
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
 from lstmsim.formats.onnx_operators import operator_table
+from lstmsim.formats.onnx_quantized import dequantise, rounding_notes
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stacks import Key, Stack, find_stacks
 from lstmsim.formats.onnx_states import Begin, begin_of
@@ -85,6 +86,8 @@ def _parse(content: bytes, name: str) -> Any:
 
 
 def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetwork:
+    files = DataFiles(name) if weights else None
+    quantised = dequantise(network, files)
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
@@ -96,14 +99,13 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    files = data_files_of(scopes, name)
-    numbers = _Numbers(layers, begins, shapes, network.ByteSize(), DataFiles(name)) if weights else None
+    numbers = _Numbers(layers, begins, shapes, network.ByteSize(), files) if files else None
     merged = _merged(stacks, layers, numbers)
     ends = {stack.keys[-1]: layers[stack.keys[-1]] for stack, twins in merged if not twins}
     chains = find_heads(network, scopes, ends)
     operators = operator_table(network, scopes, layers, chains, heads)
     names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
-    models = []
+    models, beside = [], data_files_of(scopes, name)
     for own, (stack, twins) in zip(names, merged, strict=True):
         chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
         taken = chain.heads if heads else ()
@@ -113,11 +115,13 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         loops = dict.fromkeys(
             f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
         )
-        notes = (*stack.notes, *loops, *(f"stands also for {twin}, of which only one runs" for twin in twins))
+        rounded = (quantised.get(node_input(key[0].nodes[key[1]], 1)) for key in stack.keys)
+        others = (f"stands also for {twin}, of which only one runs" for twin in twins)
+        notes = (*stack.notes, *loops, *rounding_notes([name for name in rounded if name]), *others)
         if heads:
-            none = f"has no head that can be a dense layer{f': {chain.reason}' if chain.reason else ''}"
+            none = f"the network has no head that can be a dense layer{f': {chain.reason}' if chain.reason else ''}"
             notes = (*notes, *([none] if not taken else [chain.reason] if chain.reason else []))
-        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=files, operators=operators)
+        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators)
         models.append(numbers.added(found, stack, taken) if numbers else found)
     return ImportedNetwork(tuple(models), operators)
 

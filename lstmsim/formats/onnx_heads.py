@@ -189,9 +189,7 @@ class _Walk:
                 return ""
             key = use[0]
             if key[0].nodes[key[1]].op_type in ("MatMul", "Gemm"):
-                return (
-                    f"{label(*key)} reads a part of the steps, through {label(scope, index)}: it runs once, not at each"
-                )
+                return f"{label(*key)} reads only what {label(scope, index)} takes: it runs once, not at each step"
         return ""
 
     def _last_state(self, end: Key) -> str:

@@ -84,14 +84,15 @@ class OperatorTable:
 
     def warning(self) -> str | None:
         """A line for the user if more than a tenth of the work is left out, or if that cannot be told."""
-        share, least = self.left_out, max(self.at_least, self.between[1] if self.between else 0)
+        share = self.left_out
+        least, most = self.between if self.between and share is not None else (self.at_least, self.at_least)
         heavy = [each for each in self.groups if each.outcome == LEFT_OUT and each.macs]
         names = listed([f"{each.count} {each.kind}" for each in heavy[:_SHOWN_KINDS]], "and")
-        if least > WARN_ABOVE:
-            most = self.between and self.between[1] - self.at_least > _CLOSE
-            amount = f"{percent(self.at_least)} to {percent(least)}" if most else percent(least)
-            how = "" if share is not None else "at least "
-            return f"warning: {how}{amount} of the multiply-accumulates are left out: {names}"
+        if most > WARN_ABOVE:
+            amount = percent(most) if share is not None else f"at least {percent(most)}"
+            if most - least > _CLOSE:
+                amount = f"{percent(least)} to {percent(most)} (by the length of the run)"
+            return f"warning: {amount} of the multiply-accumulates are left out: {names}"
         if share is None:
             reasons = listed(dict.fromkeys(each.reason for each in self.unknown if each.reason), "and")
             return f"warning: cannot tell what share of the multiply-accumulates is left out: {reasons}"
