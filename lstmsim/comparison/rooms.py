@@ -51,7 +51,7 @@ class Room:
         _, _, why = self.reason.partition(": ")
         word = {True: "yes", False: "no", None: "cannot tell"}[self.fits]
         if self.weights is None:
-            return f"{word}: {why}"
+            return f"{word}: {why}; weights: cannot tell"
         held = "fit" if self.weights <= 1 else "do not fit"
         return f"{word}: {why}; weights {held} ({100 * self.weights:.0f} %)"
 
