@@ -39,7 +39,7 @@ BELOW: dict[str, set[str]] = {
     "formats": GROUND | SIMULATION | {"applications", "devices", "serving"},
     "search": GROUND | SIMULATION | {"formats"},
     "sweep": GROUND | SIMULATION | {"formats", ""},
-    "comparison": GROUND | SIMULATION | {"formats", "serving"},
+    "comparison": GROUND | SIMULATION | {"devices", "formats", "serving"},
     "validation": GROUND | SIMULATION | {"formats", "search"},
     "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "serving", "sweep"},
     "loading": {"workload", "formats"},

@@ -10,6 +10,7 @@ from itertools import accumulate
 from lstmsim import engines, targets
 from lstmsim.comparison.latencies import Latencies, latencies, sooner
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
+from lstmsim.comparison.rooms import Room, rooms
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.published import Measurement
 from lstmsim.metrics.accounts import totals_of
@@ -95,7 +96,15 @@ def compare(
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*found, *beside) for found, beside in zip(entries, columns, strict=True)),
         way=way,
+        rooms=_rooms(rows, names, chips, designs, scenario),
     )
+
+
+def _rooms(
+    rows: Sequence[Row], names: Sequence[str], chips: Sequence[Chip], designs: Sequence[Machine], scenario: Scenario
+) -> tuple[Room, ...]:
+    models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
+    return rooms(names, chips, [each.name for each in designs], models, scenario.precision)
 
 
 def _beside(entry: Entry, report: Report | None, base: Report | None) -> Entry:
