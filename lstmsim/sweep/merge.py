@@ -10,7 +10,7 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.sweep.evaluate import NUMBERS
-from lstmsim.sweep.export import export
+from lstmsim.sweep.export import export, keep_objectives, objectives_of
 from lstmsim.sweep.store import STATUSES, Store, quoted
 
 __all__ = ["SUFFIX", "Merged", "merge"]
@@ -62,6 +62,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
     """Put the shards into the target, all or none; the points that are there then, and those of the whole sweep."""
     with Store(names[0], create=False) as first:
         identity, axes, total, derived = _identity(first), first.axes(), first.total(), first.derived()
+        objectives = objectives_of(first)
     for name in names[1:]:
         with Store(name, create=False) as other:
             if _identity(other) != identity:
@@ -71,6 +72,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
             raise InputError(Mistake(target, f"is of another sweep, scenario or version than {names[0]}"))
         with store.transaction():
             store.begin(identity, axes, total, derived)
+            keep_objectives(store, objectives)
             for name in names:
                 with Store(name, create=False) as shard:
                     _take(store, shard, [name for name, _ in axes], total)

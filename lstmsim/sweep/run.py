@@ -12,10 +12,10 @@ from typing import Any
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.sweep import pool
 from lstmsim.sweep.evaluate import Outcome, point_key
-from lstmsim.sweep.export import export
+from lstmsim.sweep.export import export, keep_objectives
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.resolve import Resolver, Setup
-from lstmsim.sweep.spec import shard_numbers
+from lstmsim.sweep.spec import Value, shard_numbers
 from lstmsim.sweep.store import SPELLING, Store
 
 __all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "table_stem"]
@@ -83,7 +83,10 @@ def run_sweep(
     with Store(f"{stem}.sqlite", create=True) as store:
         if not resume:
             store.forget()
-        store.begin(f"{setup.identity} {SPELLING}", axes, len(setup.sweep), [each.name for each in setup.sweep.derived])
+        columns = [*axes, *((name, ()) for name in setup.chip.names)]
+        derived = [each.name for each in setup.sweep.derived]
+        store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
+        keep_objectives(store, setup.objectives)
         left, counts = _left(setup, store, wanted, retry_failed)
         if progress:
             progress(counts)
@@ -119,14 +122,19 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
         links = []
         for point in _numbers(left):
             values = sweep.values(point)
-            key = point_key(resolver, values)
+            key, chip = point_key(resolver, values)
             if store.has(key):
-                links.append((point, key, *values.values()))
+                links.append((point, key, *_row(setup, values, chip)))
                 left[point] = 0
         store.link(links)
         found["done"] += len(links)
     done = sum(found.values())
     return left, Progress(done, total, done, found["infeasible"], found["failed"])
+
+
+def _row(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> list[Value]:
+    """What the file keeps of a point beside its result: its values, then those of the columns about its chip."""
+    return [*values.values(), *(chip or [None] * len(setup.chip.names))]
 
 
 def _numbers(flags: bytearray) -> Iterator[int]:
@@ -157,7 +165,7 @@ def _compute(
     last = time.monotonic()
 
     def commit() -> None:
-        store.record((each, list(setup.sweep.values(each.point).values())) for each in waiting)
+        store.record((each, _row(setup, setup.sweep.values(each.point), each.chip)) for each in waiting)
         waiting.clear()
         if progress:
             progress(counts)
