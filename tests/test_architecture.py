@@ -38,7 +38,7 @@ BELOW: dict[str, set[str]] = {
     "devices": GROUND | {"workload", "numerics", "targets", "metrics"},
     "formats": GROUND | SIMULATION | {"applications", "devices", "serving"},
     "search": GROUND | SIMULATION | {"formats"},
-    "sweep": GROUND | SIMULATION | {"formats", ""},
+    "sweep": GROUND | SIMULATION | {"devices", "formats", ""},
     "comparison": GROUND | SIMULATION | {"devices", "formats", "serving"},
     "validation": GROUND | SIMULATION | {"formats", "search"},
     "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "serving", "sweep"},
