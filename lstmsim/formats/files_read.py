@@ -16,8 +16,9 @@ from lstmsim.formats.yaml_source import read_document
 
 __all__ = ["files_read_by", "files_read_by_document"]
 
-#: Keys whose text names a file, wherever they stand: arrivals and steps of a file, weights of a model, input frames.
-_KEYS = ("path", "weights", "inputs")
+#: Keys whose text names a file, wherever they stand: arrivals and steps of a file, weights of a model, input frames,
+#: states, frames for calibration; the last two may also be mappings of texts.
+_KEYS = ("path", "weights", "inputs", "initial", "calibration")
 
 
 def files_read_by(scenario: str, overrides: Sequence[str] = ()) -> list[str]:
@@ -77,7 +78,7 @@ def _texts(data: Any) -> Iterator[tuple[DataPath, str]]:
             waiting += [((*path, key), each) for key, each in value.items()]
         elif isinstance(value, list):
             waiting += [((*path, index), each) for index, each in enumerate(value) if isinstance(each, dict | list)]
-        elif isinstance(value, str) and path and path[-1] in _KEYS:
+        elif isinstance(value, str) and path and (path[-1] in _KEYS or path[-2:-1] in (("initial",), ("calibration",))):
             yield path, value
 
 
