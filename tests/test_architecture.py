@@ -44,7 +44,7 @@ BELOW: dict[str, set[str]] = {
     "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "serving", "sweep"},
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading", "traffic"},
-    "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies", "traffic"},
+    "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies", "traffic", ""},
     "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving", "sweep", ""},
     "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "traffic", ""},
     "__main__": {"cli"},
