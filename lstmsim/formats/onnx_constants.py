@@ -1,6 +1,7 @@
 """Floating-point constants inside an ONNX file, through the rearrangements that exporters put behind them.
 
-Nothing outside the file is opened and no operation that computes is done: what depends on one is no constant here.
+No operation that computes is done: what depends on one is no constant here. Data files beside the network are opened by
+`DataFiles` only, for the tensors that are asked for.
 Source: the fields of TensorProto (onnx.proto), the operator pages of the rearranging operators.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lstmsim.errors import InputError
+from lstmsim.formats.onnx_external import DataFiles, is_external
 from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Scope, Value, attributes, resolve
 from lstmsim.formats.onnx_rearranging import REPEATING, RULES
 from lstmsim.formats.onnx_shapes import Shapes
@@ -19,11 +21,12 @@ from lstmsim.formats.weights.tensors import FLOAT_BYTES, decoded, single_or_doub
 from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
 
-__all__ = ["Constants"]
+__all__ = ["COPIES", "Constants"]
 
 _KINDS = {1: "F32", 10: "F16", 11: "F64", 16: "BF16"}
-_EXTERNAL = 1
 _MAX_HOPS = 50
+#: A few rearrangements of each weight; names repeated endlessly would fill the memory.
+COPIES = 16
 
 
 class _NoConstant(Exception):
@@ -38,16 +41,17 @@ class Constants:
     >>> turned = helper.make_node("Transpose", ["w"], ["t"])
     >>> from lstmsim.formats.onnx_graph import open_scopes
     >>> graph = helper.make_graph([turned], "g", [], [], initializer=[weights])
-    >>> Constants(Shapes(), 1000).of(open_scopes(helper.make_model(graph))[0], "t").shape
+    >>> Constants(Shapes(), 1000, DataFiles("g.onnx")).of(open_scopes(helper.make_model(graph))[0], "t").shape
     (3, 2)
     """
 
-    def __init__(self, shapes: Shapes, budget: int) -> None:
+    def __init__(self, shapes: Shapes, budget: int, files: DataFiles) -> None:
         self._shapes = shapes
         self._left = budget
+        self._files = files
 
     def of(self, scope: Scope, name: str) -> Floats | str:
-        """The constant that `name` means, or what it comes from instead; `InputError` if it is outside the file."""
+        """The constant that `name` means, or what it comes from instead; `InputError` if it is damaged or missing."""
         try:
             return self._value(resolve(scope, name), 0)
         except _NoConstant as reason:
@@ -98,14 +102,15 @@ class Constants:
             raise InputError("repeats its weights more often than any network does")
 
     def _decoded(self, tensor: Any) -> Floats:
+        if not hasattr(tensor, "data_type"):
+            raise _NoConstant("a sparse tensor")
         name = show(str(tensor.name))
-        if tensor.data_location == _EXTERNAL or len(tensor.external_data):
-            text = f"its weights {name} are in another file (external data), which is never opened"
-            raise InputError(f"{text}: save the network as one file, or read shapes only (--no-weights)")
         kind, shape = _KINDS.get(tensor.data_type), tuple(int(size) for size in tensor.dims)
         if kind is None:
             raise _NoConstant(f"{name}, which holds no floating-point numbers")
         count = prod(shape)
+        if is_external(tensor) and min(shape, default=1) >= 0:
+            return decoded(kind, self._outside(tensor, count * FLOAT_BYTES[kind])).reshape(shape)
         self._spend(max(count, 0) * FLOAT_BYTES[kind])
         if tensor.raw_data:
             if len(tensor.raw_data) == count * FLOAT_BYTES[kind] and min(shape, default=1) >= 0:
@@ -115,6 +120,14 @@ class Constants:
             if len(stored) == count and min(shape, default=1) >= 0:
                 return _typed(kind, stored).reshape(shape)
         raise InputError(f"is damaged or cut off: the tensor {name} has not the {count} numbers that its shape states")
+
+    def _outside(self, tensor: Any, size: int) -> bytes:
+        """A tensor's bytes from its data file, which adds to what may be made of the network."""
+        before = self._files.total
+        content = self._files.read(tensor, size)
+        self._left += COPIES * (self._files.total - before)
+        self._spend(size)
+        return content
 
 
 def _typed(kind: str, stored: Any) -> Floats:

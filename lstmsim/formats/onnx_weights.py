@@ -14,6 +14,7 @@ import numpy as np
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.onnx_constants import Constants
 from lstmsim.formats.onnx_graph import Scope, attributes, label, node_input
+from lstmsim.formats.onnx_heads import Head
 from lstmsim.formats.onnx_states import STATES, Begin, sources
 from lstmsim.formats.onnx_values import integer
 from lstmsim.formats.weights.gates import Stacked, unstacked
@@ -21,7 +22,7 @@ from lstmsim.formats.weights.tensors import Stored, floats
 from lstmsim.numerics.weights import LARGEST, Floats, PassWeights
 from lstmsim.workload.model import Layer
 
-__all__ = ["NodeWeights", "constant_states", "fingerprint", "node_weights"]
+__all__ = ["NodeWeights", "constant_states", "fingerprint", "head_weights", "node_weights"]
 
 _ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
 _PEEPHOLES = ("pi", "po", "pf")
@@ -49,13 +50,33 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
         "B": (layer.directions, 2 * rows),
         "P": (layer.directions, 3 * layer.hidden),
     }
+    arrays = _checked(arrays, expected, label(scope, index))
+    return tuple(unstacked(layer.cell, order, _stacked(arrays, layer, side, rows)) for side in range(layer.directions))
+
+
+def head_weights(constants: Constants, head: Head) -> NodeWeights:
+    """The weights of a product behind a stack; `InputError` if they are damaged or not finite."""
+    scope, index = head.product
+    names = {"matrix": (scope, node_input(scope.nodes[index], 1))} | ({"bias": head.bias} if head.bias else {})
+    units, width = head.layer.hidden, head.layer.input
+    arrays = dict[str, Floats]()
+    for name, value in names.items():
+        found = constants.of(*value)
+        if isinstance(found, str):
+            return f"the {name} of {label(scope, index)} comes from {found}: shapes only"
+        arrays[name] = found if name == "matrix" and head.turned else found.T
+    expected = {"matrix": (units, width), "bias": arrays["bias"].shape if "bias" in arrays else ()}
+    arrays = _checked(arrays, expected, label(scope, index))
+    biases = {"y": arrays["bias"].reshape(units)} if "bias" in arrays else {}
+    return (PassWeights({("y", "x"): arrays["matrix"]}, biases),)
+
+
+def _checked(arrays: dict[str, Floats], expected: Mapping[str, tuple[int, ...]], at: str) -> dict[str, Floats]:
     stored = {name: Stored("F32", array.shape, partial(np.asarray, array)) for name, array in arrays.items()}
     try:
-        arrays = floats(stored, expected)
+        return floats(stored, expected)
     except InputError as error:
-        at = label(scope, index)
         raise InputError([Mistake(at, f"{each.place} {each.sentence}") for each in error.mistakes]) from None
-    return tuple(unstacked(layer.cell, order, _stacked(arrays, layer, side, rows)) for side in range(layer.directions))
 
 
 def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, rows: int) -> Stacked:

@@ -182,16 +182,6 @@ def refusal(path: Path) -> str:
     return str(caught.value).replace(str(path), "FILE")
 
 
-def test_external_data_is_never_opened(tmp_path: Path) -> None:
-    graph = Graph()
-    graph.recurrent("LSTM", graph.input("x", 5, 1, 3), 3, 4)
-    (tmp_path / "missing.onnx.data").write_bytes(bytes(10_000))
-    text = refusal(save(graph, tmp_path / "a.onnx"))
-    assert text.startswith("FILE: its weights 'rnn_W' are in another file (external data), which is never opened")
-    assert "--no-weights" in text
-    assert import_weights(tmp_path / "a.onnx", weights=False)[0].network is None
-
-
 def test_values_that_are_no_weights(tmp_path: Path) -> None:
     for value, sentence in (
         (np.nan, "W holds nan at [0, 0, 0], expected finite"),
