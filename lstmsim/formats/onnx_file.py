@@ -132,10 +132,10 @@ def _noted(stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str,
     inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
     if inputs:
         text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
-        notes.append(f"{text}: a run begins at 0 unless its job says otherwise")
+        notes.append(f"{text}: a run begins at 0 unless its job has `initial`")
     computed = _computed(stack, begins)
     if computed:
-        notes.append(f"begins with {computed}: numbers that no file holds, its job has to say where they come from")
+        notes.append(f"begins with {computed}: numbers that no file holds, so its job has to have `initial`")
     return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
 
 

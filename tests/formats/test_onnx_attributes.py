@@ -265,7 +265,7 @@ def test_states_that_are_inputs_begin_at_0_and_are_named(piece: bool, tmp_path: 
     (found,) = import_notes(tmp_path)
     assert found == (
         "the states before the first step come from input 'h0_in' and input 'c0_in' of the network: a run begins at 0 "
-        "unless its job says otherwise"
+        "unless its job has `initial`"
     )
 
 
