@@ -16,14 +16,17 @@ from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, mod
 from lstmsim.formats.onnx_external import DataFiles, data_files_of
 from lstmsim.formats.onnx_graph import Scope, label, node_input, open_scopes
 from lstmsim.formats.onnx_heads import Chain, Head, find_heads
+from lstmsim.formats.onnx_layouts import Layouts
+from lstmsim.formats.onnx_lengths import length_notes
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
 from lstmsim.formats.onnx_operators import operator_table
 from lstmsim.formats.onnx_quantized import dequantise, rounding_notes
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stacks import Key, Stack, find_stacks
+from lstmsim.formats.onnx_states import Begin, begin_of
 from lstmsim.formats.onnx_unrolled import explain_absence
 from lstmsim.formats.operators import OperatorTable
-from lstmsim.formats.wording import show
+from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer, Model
 
 __all__ = ["ImportedModel", "ImportedNetwork", "read_onnx"]
@@ -88,49 +91,72 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
-    stacks = find_stacks(layers)
+    layouts = Layouts(shapes, layers)
+    begins = {key: begin_of(*key) for key in layers}
+    lengths = length_notes(layers, layouts)
+    stacks = [_noted(stack, begins, lengths, quantised) for stack in find_stacks(layers, layouts)]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
+    numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
+    merged = _merged(stacks, layers, numbers)
+    chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
+    operators = operator_table(network, scopes, layers, chains, heads)
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    numbers = _Numbers(layers, shapes, network.ByteSize(), files) if files else None
-    merged = _merged(stacks, layers, numbers)
-    ends = {stack.keys[-1]: layers[stack.keys[-1]] for stack, twins in merged if not twins}
-    chains = find_heads(network, scopes, ends)
-    operators = operator_table(network, scopes, layers, chains, heads)
     names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
     models, beside = [], data_files_of(scopes, name)
     for own, (stack, twins) in zip(names, merged, strict=True):
         chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
         taken = chain.heads if heads else ()
-        model = Model(own, (*(layers[key] for key in stack.keys), *(head.layer for head in taken)))
+        parts = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
+        model = Model(own, parts, states_from=_computed(stack, begins))
         nodes = tuple(label(*key) for key in (*stack.keys, *(head.product for head in taken)))
-        loops = dict.fromkeys(
-            f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
-        )
-        rounded = (quantised.get(node_input(key[0].nodes[key[1]], 1)) for key in stack.keys)
-        others = (f"stands also for {twin}, of which only one runs" for twin in twins)
-        notes = (*stack.notes, *loops, *rounding_notes([name for name in rounded if name]), *others)
-        if heads:
-            none = f"the network has no head that can be a dense layer{f': {chain.reason}' if chain.reason else ''}"
-            notes = (*notes, *([none] if not taken else [chain.reason] if chain.reason else []))
+        twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
+        notes = (*stack.notes, *twin_notes, *(chain.notes() if heads else ()))
         found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators)
         models.append(numbers.added(found, stack, taken) if numbers else found)
     return ImportedNetwork(tuple(models), operators)
 
 
+def _noted(
+    stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]], quantised: dict[str, str]
+) -> Stack:
+    """The stack with what to know about the states, lengths, loops and weights of its layers."""
+    notes = [note for key in stack.keys for note in lengths[key]]
+    notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
+    weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
+    notes += rounding_notes([quantised[each] for each in weights if each in quantised])
+    inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
+    if inputs:
+        text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
+        notes.append(f"{text}: a run begins at 0 unless its job says otherwise")
+    computed = _computed(stack, begins)
+    if computed:
+        notes.append(f"begins with {computed}: numbers that no file holds, its job has to say where they come from")
+    return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
+
+
+def _computed(stack: Stack, begins: dict[Key, Begin]) -> str:
+    """What computes the states that a stack begins with, in words; empty if nothing does."""
+    words = dict.fromkeys(each for key in stack.keys for each in begins[key].states_from)
+    return listed(words, "and") if words else ""
+
+
 class _Numbers:
-    """The weights of all recurrent nodes of a network."""
+    """The weights of all recurrent nodes of a network, and the states that they begin with."""
 
-    def __init__(self, layers: dict[Key, Layer], shapes: Shapes, size: int, files: DataFiles) -> None:
+    def __init__(
+        self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
+    ) -> None:
         from lstmsim.formats.onnx_constants import COPIES, Constants
-        from lstmsim.formats.onnx_weights import fingerprint, node_weights, state_notes
+        from lstmsim.formats.onnx_weights import constant_states, fingerprint, node_weights
 
+        shapes, size, files = source
         constants = Constants(shapes, COPIES * size + 2**20, files)
         self._constants = constants
         self.passes = {key: node_weights(constants, *key, layer) for key, layer in layers.items()}
-        self.notes = {key: state_notes(constants, *key) for key in layers}
-        self.fingerprints = {key: fingerprint(passes) for key, passes in self.passes.items()}
+        self.states = {key: constant_states(constants, *key, layer, begins[key]) for key, layer in layers.items()}
+        self.fingerprints = {key: fingerprint(passes, self.states[key]) for key, passes in self.passes.items()}
 
     def added(self, found: ImportedModel, stack: Stack, heads: tuple[Head, ...]) -> ImportedModel:
         """The model with its weights, or with a note on why it has none."""
@@ -139,10 +165,11 @@ class _Numbers:
 
         passes = [*(self.passes[key] for key in stack.keys), *(head_weights(self._constants, head) for head in heads)]
         missing = tuple(each for each in passes if isinstance(each, str))
-        notes = (*found.notes, *missing, *(note for key in stack.keys for note in self.notes[key]))
+        notes = (*found.notes, *missing)
         if missing:
             return replace(found, notes=notes)
-        network = Network(found.model, tuple(each for each in passes if not isinstance(each, str)))
+        states = {(at, side): each for at, key in enumerate(stack.keys) for side, each in self.states[key].items()}
+        network = Network(found.model, tuple(each for each in passes if not isinstance(each, str)), states)
         return replace(found, notes=notes, network=network)
 
 
