@@ -14,7 +14,7 @@ from lstmsim.formats.onnx_values import integer
 __all__ = ["MAX_COUNTED", "PRIMES", "frames_of", "in_order", "open_sizes", "output_sizes", "sized"]
 
 #: Networks of more nodes are listed, not counted.
-MAX_COUNTED = 50_000
+MAX_COUNTED = 20_000
 _MAX_OPEN = 30
 _MAX_TRIALS = 6
 _LARGEST_OUTPUT = 10_000
