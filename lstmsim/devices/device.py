@@ -100,7 +100,8 @@ class Logic:
 
 @dataclass(frozen=True)
 class Device:
-    """An FPGA. `multipliers` blocks of kind `multiplier` (DSP, tensor block); `published`: designs of others on it.
+    """An FPGA. `multipliers` blocks of kind `multiplier` (DSP, tensor block); `published`: designs of others on it;
+    `chips`: chip presets of machines that were built on it.
 
     `sources` has a sentence for every number, and for every number that is missing.
 
@@ -119,6 +120,7 @@ class Device:
     logic: Logic
     published: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    chips: tuple[str, ...] = ()
 
     def packing(self, first_bits: int, second_bits: int, weight: int = 1, vector: int = 1) -> Packing | None:
         """The packing with most products a block for operands of those widths, and with as many common operands;

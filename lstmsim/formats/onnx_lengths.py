@@ -18,7 +18,7 @@ __all__ = ["length_notes"]
 
 _PLACE = 4
 _REPEATING = ("Expand", "Tile", "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Concat")
-_MAX_VISITED = 500
+_MAX_VISITED = 300
 _SHOWN = 6
 
 

@@ -36,6 +36,8 @@ _WHY = (
 )
 #: Exporters put a handful of operations between two layers.
 _MAX_VISITED = 2000
+#: What is only named in a note is looked for nearby.
+_MAX_UPSTREAM = 300
 _MAX_INPUTS = 64
 _MAX_HOPS = 100
 
@@ -181,7 +183,7 @@ def _between(scope: Scope, name: str, view: View | None, layouts: Layouts) -> st
 def _upstream(scope: Scope, name: str) -> list[Key]:
     """The nearest recurrent nodes that a value depends on, through whatever computes."""
     found, seen, waiting = list[Key](), set[tuple[Scope, str]](), [(scope, name)]
-    while waiting and len(seen) < _MAX_VISITED:
+    while waiting and len(seen) < _MAX_UPSTREAM:
         value = resolve(*waiting.pop())
         if value is None or value.node is None or (value.scope, value.name) in seen:
             continue

@@ -24,7 +24,7 @@ _HANDING_ON = frozenset(
         *("Concat", "Slice", "Gather", "Split", "Expand", "Tile"),
     )
 )
-_MAX_VISITED = 1000
+_MAX_VISITED = 300
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,21 @@ from collections.abc import Mapping
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import ImportedModel, placed
-from lstmsim.formats.weights.canonical import canonical_network, canonical_shapes, canonical_tensors, is_canonical
+from lstmsim.formats.weights.canonical import (
+    canonical_network,
+    canonical_shapes,
+    canonical_states,
+    canonical_tensors,
+    is_canonical,
+)
 from lstmsim.formats.weights.pytorch_names import Group, groups, import_groups, layers_of, network_of
 from lstmsim.formats.weights.safetensors import read_safetensors, write_safetensors
 from lstmsim.formats.weights.tensors import Stored
 from lstmsim.formats.wording import listed, show
-from lstmsim.numerics.weights import Network
+from lstmsim.numerics.weights import Network, States
 from lstmsim.workload.model import Model
 
-__all__ = ["SUFFIXES", "import_weights", "read_weights", "write_weights"]
+__all__ = ["SUFFIXES", "import_weights", "read_states", "read_weights", "write_weights"]
 
 #: Endings of the files that can be imported.
 SUFFIXES = (".onnx", ".safetensors", ".keras", ".pt", ".pth")
@@ -56,6 +62,19 @@ def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
             f"holds no tensor of model {show(model.name)}: expected names like {some} or PyTorch's weight_ih_l0; "
             f"it has {listed([show(each) for each in list(tensors)[:3]], 'and')}"
         )
+    except InputError as error:
+        raise placed(error, name) from None
+
+
+def read_states(path: str | os.PathLike[str], model: Model) -> States:
+    """The states before the first step in a safetensors file, tensors like `layers.0.forward.initial.h` [units].
+
+    `InputError` with every tensor that is unknown, of the wrong shape or not finite.
+    """
+    name = os.fspath(path)
+    tensors = read_safetensors(name).tensors
+    try:
+        return canonical_states(tensors, model)
     except InputError as error:
         raise placed(error, name) from None
 
