@@ -13,6 +13,7 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
+from lstmsim.formats.onnx_cells import cell_notes
 from lstmsim.formats.onnx_graph import Scope, label, open_scopes
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
 from lstmsim.formats.onnx_shapes import Shapes
@@ -94,7 +95,8 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
         loops = dict.fromkeys(
             f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
         )
-        notes = (*stack.notes, *loops, *(f"stands also for {twin}, of which only one runs" for twin in twins))
+        cells = dict.fromkeys(note for layer in model.layers for note in cell_notes(layer.cell))
+        notes = (*stack.notes, *cells, *loops, *(f"stands also for {twin}, of which only one runs" for twin in twins))
         found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes)
         models.append(numbers.added(found, stack) if numbers else found)
     return ImportedNetwork(tuple(models))
