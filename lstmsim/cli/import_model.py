@@ -54,7 +54,15 @@ def command(file: str, out: str | None, name: str | None, licence: str | None, n
         model = found.model
         if name is not None:
             model = replace(model, name=name if len(models) == 1 else f"{name}-{number}")
-        write_model_file(model, path, source=found.source, licence=licence, notes=found.notes, network=found.network)
+        write_model_file(
+            model,
+            path,
+            source=found.source,
+            licence=licence,
+            notes=found.notes,
+            network=found.network,
+            steps=found.steps,
+        )
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if found.network else ''}")
 
 

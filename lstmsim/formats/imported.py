@@ -33,6 +33,7 @@ class ImportedModel:
     """One stack of recurrent layers found in a file: `nodes` are their names there, `notes` what to know about it.
 
     `network` is the model with its weights, None where only shapes were asked for or could be read.
+    steps: how many steps the file itself runs it for, None where it does not say.
     """
 
     model: Model
@@ -40,6 +41,7 @@ class ImportedModel:
     source: str
     notes: tuple[str, ...] = ()
     network: Network | None = None
+    steps: int | None = None
 
 
 @contextmanager

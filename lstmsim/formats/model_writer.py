@@ -23,8 +23,10 @@ __all__ = ["model_text", "weights_path", "write_model_file"]
 _WIDTH = 118
 
 
-def model_text(model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = ()) -> str:
-    """A model file's text: a comment on what it is, one per note, then the model.
+def model_text(
+    model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = (), steps: int | None = None
+) -> str:
+    """A model file's text: a comment on what it is, one per note, then the model; `steps` of a job that states none.
 
     >>> from lstmsim.workload.cells import cell
     >>> print(model_text(Model("m", (Layer(cell("gru"), 8, 4),)), source="an example"), end="")
@@ -40,6 +42,8 @@ def model_text(model: Model, *, source: str, licence: str | None = None, notes: 
     if licence is not None:
         lines.append(f"licence: {scalar_text(licence)}")
     lines += ["layers:", *(f"  - {_entry(layer)}" for layer in model.layers), f"layer_order: {model.layer_order}"]
+    if steps is not None:
+        lines.append(f"steps: {steps}")
     if model.weights:
         lines.append(f"weights: {scalar_text(model.weights)}")
     if model.states_from:
@@ -56,6 +60,7 @@ def write_model_file(
     licence: str | None = None,
     notes: Iterable[str] = (),
     network: Network | None = None,
+    steps: int | None = None,
 ) -> str:
     """Writes the model's file, whole or not at all, and returns its text; `InputError` for a path it cannot write.
 
@@ -70,7 +75,7 @@ def write_model_file(
     True
     """
     if network is None:
-        text = model_text(model, source=source, licence=licence, notes=notes)
+        text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
         with whole_file(path, "w") as stream:
             stream.write(text)
         return text
@@ -79,7 +84,7 @@ def write_model_file(
     beside = weights_path(path)
     there = os.path.lexists(beside)
     model = replace(model, weights=os.path.basename(beside))
-    text = model_text(model, source=source, licence=licence, notes=notes)
+    text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
     about = {"source": _encodable(source)} | ({"licence": _encodable(licence)} if licence is not None else {})
     try:
         with whole_file(path, "w") as stream:

@@ -1,4 +1,5 @@
-"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes, and their weights where these are asked for.
+"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes and of cells that they write out step by step,
+and their weights where these are asked for.
 
 External data is not opened, nothing is executed. What cannot be simulated is refused with
 a sentence that names the node. Needs the package onnx (extra `onnx`).
@@ -14,11 +15,15 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
 from lstmsim.formats.onnx_cells import cell_notes
+from lstmsim.formats.onnx_chains import find_unrolled
+from lstmsim.formats.onnx_constants import Constants
 from lstmsim.formats.onnx_graph import Scope, label, open_scopes
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stacks import Key, Stack, find_stacks
 from lstmsim.formats.onnx_unrolled import explain_absence
+from lstmsim.formats.onnx_unrolled_models import unrolled_model, unrolled_part
+from lstmsim.formats.onnx_unrolled_stacks import UnrolledStack
 from lstmsim.formats.wording import show
 from lstmsim.workload.model import Layer, Model
 
@@ -80,6 +85,9 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
+    unrolled, left = _unrolled(scopes, shapes, network)
+    if not layers and not unrolled:
+        raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     stacks = find_stacks(layers)
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
@@ -87,9 +95,10 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
     numbers = _Numbers(layers, shapes, network.ByteSize()) if weights else None
     merged = _merged(stacks, layers, numbers)
-    names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
+    parts = [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)]
+    names = model_names(model_stem(name), parts)
     models = []
-    for own, (stack, twins) in zip(names, merged, strict=True):
+    for own, (stack, twins) in zip(names, merged, strict=False):
         model = Model(own, tuple(layers[key] for key in stack.keys))
         nodes = tuple(label(*key) for key in stack.keys)
         loops = dict.fromkeys(
@@ -99,14 +108,23 @@ def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
         notes = (*stack.notes, *cells, *loops, *(f"stands also for {twin}, of which only one runs" for twin in twins))
         found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes)
         models.append(numbers.added(found, stack) if numbers else found)
-    return ImportedNetwork(tuple(models))
+    models += [
+        unrolled_model(stack, own, origin, weights) for own, stack in zip(names[len(merged) :], unrolled, strict=True)
+    ]
+    return ImportedNetwork(
+        tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models)
+    )
+
+
+def _unrolled(scopes: list[Scope], shapes: Shapes, network: Any) -> tuple[list[UnrolledStack], list[str]]:
+    """The layers that are written out step by step, and sentences on those that cannot be simulated."""
+    return find_unrolled(scopes, shapes, Constants(shapes, 16 * network.ByteSize() + 2**20))
 
 
 class _Numbers:
     """The weights of all recurrent nodes of a network."""
 
     def __init__(self, layers: dict[Key, Layer], shapes: Shapes, size: int) -> None:
-        from lstmsim.formats.onnx_constants import Constants
         from lstmsim.formats.onnx_weights import fingerprint, node_weights, state_notes
 
         # A few rearrangements of each weight; names repeated endlessly would fill the memory.
@@ -147,8 +165,6 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
                 raise InputError(f"holds more than {MAX_RECURRENT_NODES} recurrent nodes")
     if mistakes:
         raise InputError(mistakes)
-    if not layers:
-        raise InputError(explain_absence(scopes))
     return layers
 
 
