@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lstmsim.formats.onnx_constants import Constants
-from lstmsim.formats.onnx_frames import Frame, frame_of
+from lstmsim.formats.onnx_frames import Frame, frame_of, picked_by
 from lstmsim.formats.onnx_graph import Scope, Value, label, node_input, resolve
 from lstmsim.formats.onnx_nodes import is_recurrent
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_step_numbers import Refused, StepNumbers
-from lstmsim.formats.onnx_steps import Product, Step, find_steps
+from lstmsim.formats.onnx_steps import Product, Step, find_steps, made_of
 from lstmsim.formats.onnx_stored import is_stored
 from lstmsim.formats.onnx_unrolled_stacks import Placed, UnrolledLayer, UnrolledStack
 from lstmsim.formats.weights.gates import Stacked, unstacked
@@ -99,7 +99,13 @@ class _Reader:
         for chain in chains:
             try:
                 lower, turned = self._reads(chain, placed)
-                placed.add(chain, replace(self._layer(chain), turned=turned), lower)
+                sources = set(self._sources(chain))
+                nodes = frozenset(key for step in chain for key in made_of(step))
+                picking = frozenset(key for source in sources for key in picked_by(source))
+                own = replace(
+                    self._layer(chain), turned=turned, nodes=nodes, picking=picking if lower is None else frozenset()
+                )
+                placed.add(chain, own, lower)
             except Refused as reason:
                 refused.append(f"{_about(chain)}: {reason}")
         return placed.stacks(), refused

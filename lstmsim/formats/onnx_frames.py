@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Value, attributes, node_input
+from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Scope, Value, attributes, node_input
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stored import plain
 from lstmsim.formats.onnx_values import integer
 
-__all__ = ["Frame", "frame_of"]
+__all__ = ["Frame", "frame_of", "picked_by"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,18 @@ def frame_of(value: Value, shapes: Shapes) -> Frame | None:
     found = _picked(value, shapes, kept)
     if found is None or (kept and axes not in ((found.axis,), (found.axis - 3,))):
         return None
+    return found
+
+
+def picked_by(value: Value) -> list[tuple[Scope, int]]:
+    """The nodes that pick a frame, from the frame to the tensor."""
+    found, each = list[tuple[Scope, int]](), value
+    while any(_is(each, kind) for kind in ("Squeeze", "Gather", "Slice", "Split")) and len(found) < 2:
+        found.append((each.scope, each.index))
+        inner = plain(each.scope, node_input(each.node, 0))
+        if inner is None:
+            break
+        each = inner
     return found
 
 

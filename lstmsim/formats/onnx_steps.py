@@ -16,7 +16,7 @@ from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stored import is_stored, plain
 from lstmsim.formats.onnx_values import integer
 
-__all__ = ["Product", "Step", "Terms", "find_steps"]
+__all__ = ["Product", "Step", "Terms", "find_steps", "made_of"]
 
 _Any = TypeVar("_Any")
 
@@ -82,6 +82,21 @@ def find_steps(scope: Scope, shapes: Shapes, number: Callable[[Value], float | N
             found = finder.step(value) if value is not None else None
             if found is not None:
                 yield found
+
+
+def made_of(step: Step) -> set[tuple[Scope, int]]:
+    """The nodes of a step: all between what it reads and what it gives."""
+    read = {each.source for terms in step.sums for each in terms.products} | {step.h, step.c}
+    found: set[tuple[Scope, int]] = set()
+    waiting = [each for each in (step.new_h, step.new_c) if each is not None]
+    while waiting:
+        value = waiting.pop()
+        if value.node is None or (value.scope, value.index) in found or is_stored(value):
+            continue
+        found.add((value.scope, value.index))
+        inputs = [plain(value.scope, str(name)) for name in value.node.input]
+        waiting += [each for each in inputs if each is not None and each not in read]
+    return found
 
 
 class _Finder:

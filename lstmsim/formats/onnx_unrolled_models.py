@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from lstmsim.formats.imported import ImportedModel
-from lstmsim.formats.onnx_graph import label
+from lstmsim.formats.onnx_graph import Scope, label
 from lstmsim.formats.onnx_unrolled_stacks import UnrolledLayer, UnrolledStack
+from lstmsim.formats.operators import FOLDED, SIMULATED
 from lstmsim.numerics.weights import Network
 from lstmsim.workload.model import Model
 
-__all__ = ["unrolled_model", "unrolled_part"]
+__all__ = ["unrolled_model", "unrolled_part", "written_out"]
+
+
+def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]:
+    """What became of the nodes that unrolled layers are made of.
+
+    >>> written_out([])
+    {}
+    """
+    layers = [layer for stack in stacks for layer in stack.layers]
+    found = {key: FOLDED for layer in layers for key in layer.picking}
+    return found | {key: SIMULATED for layer in layers for key in layer.nodes}
 
 
 def unrolled_part(stack: UnrolledStack) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from lstmsim.formats.onnx_graph import Value
+from lstmsim.formats.onnx_graph import Scope, Value
 from lstmsim.formats.onnx_steps import Step
 from lstmsim.numerics.weights import Floats, PassWeights
 from lstmsim.workload.model import Layer
@@ -20,6 +20,7 @@ class UnrolledLayer:
     states: what the file itself fixes before the first step; computed: in words, where it comes from at run time.
     first: its first step; name: what its weights are called in the file; steps: how many the file has of it.
     turned: its steps go through what they read from the end.
+    nodes: the operations that it is made of; picking: those that pick its frames.
     """
 
     layer: Layer
@@ -31,6 +32,8 @@ class UnrolledLayer:
     notes: tuple[str, ...] = ()
     computed: str = ""
     turned: bool = False
+    nodes: frozenset[tuple[Scope, int]] = frozenset()
+    picking: frozenset[tuple[Scope, int]] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
