@@ -1,4 +1,5 @@
-"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes, and their weights where these are asked for.
+"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes and of cells that they write out step by step,
+and their weights where these are asked for.
 
 Data files beside the network are opened only where weights are asked for; nothing is executed. What cannot be simulated
 is refused with a sentence that names the node. Needs the package onnx (extra `onnx`).
@@ -13,6 +14,9 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
+from lstmsim.formats.onnx_cells import cell_notes
+from lstmsim.formats.onnx_chains import find_unrolled
+from lstmsim.formats.onnx_constants import COPIES, Constants
 from lstmsim.formats.onnx_external import DataFiles, data_files_of
 from lstmsim.formats.onnx_graph import Scope, label, node_input, open_scopes
 from lstmsim.formats.onnx_heads import Chain, Head, find_heads
@@ -25,6 +29,8 @@ from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stacks import Key, Stack, find_stacks
 from lstmsim.formats.onnx_states import Begin, begin_of
 from lstmsim.formats.onnx_unrolled import explain_absence
+from lstmsim.formats.onnx_unrolled_models import unrolled_model, unrolled_part, written_out
+from lstmsim.formats.onnx_unrolled_stacks import UnrolledStack
 from lstmsim.formats.operators import OperatorTable
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer, Model
@@ -91,6 +97,9 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
+    unrolled, left = _unrolled(scopes, shapes, network, files or DataFiles(name), bool(files))
+    if not layers and not unrolled:
+        raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     layouts = Layouts(shapes, layers)
     begins = {key: begin_of(*key) for key in layers}
     lengths = length_notes(layers, layouts)
@@ -100,22 +109,44 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
     merged = _merged(stacks, layers, numbers)
     chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
-    operators = operator_table(network, scopes, layers, chains, heads)
+    operators = operator_table(network, scopes, layers, chains, heads, written_out(unrolled))
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
+    names = model_names(model_stem(name), [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)])
     models, beside = [], data_files_of(scopes, name)
-    for own, (stack, twins) in zip(names, merged, strict=True):
+    for own, (stack, twins) in zip(names, merged, strict=False):
         chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
         taken = chain.heads if heads else ()
         parts = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
         model = Model(own, parts, states_from=_computed(stack, begins))
         nodes = tuple(label(*key) for key in (*stack.keys, *(head.product for head in taken)))
         twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
-        notes = (*stack.notes, *twin_notes, *(chain.notes() if heads else ()))
+        cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
+        notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
         found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators)
         models.append(numbers.added(found, stack, taken) if numbers else found)
-    return ImportedNetwork(tuple(models), operators)
+    for own, each in zip(names[len(merged) :], unrolled, strict=True):
+        found = unrolled_model(each, own, origin, weights)
+        models.append(replace(found, files=beside, operators=operators))
+    return ImportedNetwork(
+        tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models), operators
+    )
+
+
+def _unrolled(
+    scopes: list[Scope], shapes: Shapes, network: Any, files: DataFiles, needed: bool
+) -> tuple[list[UnrolledStack], list[str]]:
+    """The layers that are written out step by step, and sentences on those that cannot be simulated.
+
+    That steps belong together is proven by their weights, so these are read even where only shapes are wanted; what
+    then cannot be read is no mistake unless they are `needed`.
+    """
+    try:
+        return find_unrolled(scopes, shapes, Constants(shapes, COPIES * network.ByteSize() + 2**20, files))
+    except InputError as error:
+        if needed:
+            raise
+        return [], [str(error)]
 
 
 def _noted(
@@ -148,7 +179,6 @@ class _Numbers:
     def __init__(
         self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
     ) -> None:
-        from lstmsim.formats.onnx_constants import COPIES, Constants
         from lstmsim.formats.onnx_weights import constant_states, fingerprint, node_weights
 
         shapes, size, files = source
@@ -192,8 +222,6 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
                 raise InputError(f"holds more than {MAX_RECURRENT_NODES} recurrent nodes")
     if mistakes:
         raise InputError(mistakes)
-    if not layers:
-        raise InputError(explain_absence(scopes))
     return layers
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from lstmsim.formats.onnx_graph import Scope, label
@@ -29,15 +30,21 @@ _LENGTHS = (1000, 100, 10_000)
 
 
 def operator_table(
-    network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], chains: Mapping[Key, Chain], heads: bool
+    network: Any,
+    scopes: list[Scope],
+    layers: Mapping[Key, Layer],
+    chains: Mapping[Key, Chain],
+    heads: bool,
+    written_out: Mapping[Key, str] = MappingProxyType({}),
 ) -> OperatorTable:
     """What became of every node of `network`, opened as `scopes`.
 
     layers: the nodes that are recurrent layers of the models.
     chains: products behind their last layers that can be dense layers; heads: whether they are.
+    written_out: the outcome of nodes that together are layers.
     """
     offered = [head for chain in chains.values() for head in chain.heads]
-    became = outcomes(scopes, set(layers), {key for head in offered if heads for key in head.nodes})
+    became = outcomes(scopes, set(layers), {key for head in offered if heads for key in head.nodes}) | dict(written_out)
     if len(became) > MAX_COUNTED:
         text = f"the network has more than {MAX_COUNTED:,} nodes"
         return OperatorTable(_groups(dict.fromkeys(became, text), became))

@@ -12,6 +12,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.errors import InputError
+from lstmsim.formats.files_kept import own_ledger
 from lstmsim.formats.model_writer import write_model_file
 from lstmsim.formats.numbers import job_data
 from lstmsim.formats.scenario_file import load_model_file, load_scenario
@@ -68,6 +69,11 @@ def _scenario() -> Scenario:
 
 def ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | str:
     """What the model computes after import, through its own files: [steps, outputs], or the sentence that refuses."""
+    with own_ledger():
+        return _ours(model, x, folder)
+
+
+def _ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | str:
     (folder / "a.onnx").write_bytes(model.SerializeToString())
     try:
         found = import_weights(folder / "a.onnx")
