@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 import onnx
@@ -12,7 +13,6 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.errors import InputError
-from lstmsim.formats.files_kept import own_ledger
 from lstmsim.formats.model_writer import write_model_file
 from lstmsim.formats.numbers import job_data
 from lstmsim.formats.scenario_file import load_model_file, load_scenario
@@ -69,11 +69,6 @@ def _scenario() -> Scenario:
 
 def ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | str:
     """What the model computes after import, through its own files: [steps, outputs], or the sentence that refuses."""
-    with own_ledger():
-        return _ours(model, x, folder)
-
-
-def _ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | str:
     (folder / "a.onnx").write_bytes(model.SerializeToString())
     try:
         found = import_weights(folder / "a.onnx")
@@ -81,6 +76,8 @@ def _ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | s
             return f"{len(found)} models: {' '.join(note for each in found for note in each.notes)}"
         if found[0].network is None:
             return "; ".join(found[0].notes)
+        # What was read is not written again in the same run.
+        folder = Path(mkdtemp(dir=folder))
         write_model_file(found[0].model, folder / "m.yaml", source="a test", network=found[0].network)
         np.save(folder / "x.npy", x)
         model_here = load_model_file(folder / "m.yaml")
