@@ -24,14 +24,20 @@ __all__ = ["command"]
 @click.option("--name", metavar="NAME", help="Name of the model; default: FILE's name.")
 @click.option("--licence", metavar="TEXT", help="Licence of the network, kept in the model file.")
 @click.option("--no-weights", is_flag=True, help="Read and write shapes only.")
+@click.option(
+    "--cell", type=click.Choice(["rnn", "rnn-relu"]), help="What an RNN is if FILE does not say: tanh or relu."
+)
 @click.option("--force", is_flag=True, help="Replace model files and weights that are there already.")
-def command(file: str, out: str | None, name: str | None, licence: str | None, no_weights: bool, force: bool) -> None:
+def command(
+    file: str, out: str | None, name: str | None, licence: str | None, no_weights: bool, cell: str | None, force: bool
+) -> None:
     """Turn the recurrent layers of a real network into a model file that scenarios can name.
 
-    FILE is .onnx, .safetensors with PyTorch's names, .keras (Keras 3) or .pt/.pth (PyTorch). The weights go
-    beside the model file, as .safetensors. Nothing in FILE is ever executed, no other file is opened. A network
-    with several separate recurrent parts gives a file each, numbered. ONNX needs the extra: pip install
-    'lstmsim[onnx]', Keras 'lstmsim[keras]'.
+    FILE is .onnx, .safetensors with PyTorch's names, .keras or .h5 (Keras, also weights only), or .pt, .pth, .ckpt,
+    .bin (PyTorch: state dictionaries, checkpoints, whole modules, TorchScript). The weights go beside the model
+    file, as .safetensors. Nothing in FILE is ever executed, no other file is opened. A network with several
+    separate recurrent parts gives a file each, numbered. ONNX needs the extra: pip install 'lstmsim[onnx]', Keras
+    'lstmsim[keras]'.
 
     \b
     lstmsim import speech.onnx --out speech.yaml
@@ -45,7 +51,7 @@ def command(file: str, out: str | None, name: str | None, licence: str | None, n
     if name is not None and not (name.strip() and name.isprintable()):
         raise InputError(Mistake("--name", f"expected printable letters, got {name!r}"))
     with status(f"reading {file}"):
-        models = import_weights(file, weights=not no_weights)
+        models = import_weights(file, weights=not no_weights, cell=cell)
     targets = _numbered(target, len(models))
     weights = [weights_path(path) if each.network else None for each, path in zip(models, targets, strict=True)]
     _check(file, list(zip(targets, weights, strict=True)), force)

@@ -30,9 +30,11 @@ _LFS_POINTER = b"version https://git-lfs"
 
 @dataclass(frozen=True, eq=False)
 class ImportedModel:
-    """One stack of recurrent layers found in a file: `nodes` are their names there, `notes` what to know about it.
+    """One stack of recurrent layers found in a file or in memory.
 
-    `network` is the model with its weights, None where only shapes were asked for or could be read.
+    model: its shapes. nodes: the names of its layers where they were found. source: where that was, in words.
+    notes: what to know about it: what is left out, taken for granted or different here.
+    network: the model with its weights, None where only shapes were asked for or could be read.
     """
 
     model: Model
