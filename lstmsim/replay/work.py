@@ -7,9 +7,9 @@ from functools import cached_property
 
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.arithmetic import Arithmetic
+from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.replay.cut import Cut
 from lstmsim.replay.memory import Memory
-from lstmsim.replay.numbers import JobNumbers
 from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.targets.column_shape import StageShape, pass_shapes
 from lstmsim.workload.scenario import Job
