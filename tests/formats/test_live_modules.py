@@ -152,7 +152,7 @@ def test_what_is_found_can_be_saved_and_simulated(tmp_path: Path) -> None:
     assert {each: each.read_bytes() for each in tmp_path.iterdir()} == before
     other = tmp_path / "other.yaml"
     other.write_text("old")
-    assert lstmsim.save_model(found, other, force=True) == str(other)
+    assert lstmsim.save_model(found, other, licence="MIT", force=True) == str(other)
     assert other.read_text() == Path(path).read_text().replace("speech.safetensors", "other.safetensors")
     with pytest.raises(InputError, match=r"expected a file name that ends in .yaml or .yml"):
         lstmsim.save_model(found, tmp_path / "speech.onnx")
