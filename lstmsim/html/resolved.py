@@ -152,6 +152,8 @@ def _model(model: Model, own_cells: bool) -> dict[str, Any]:
     data["layer_order"] = model.layer_order
     if model.weights:
         data["weights"] = model.weights
+    if model.states_from:
+        data["states_from"] = model.states_from
     cells = {layer.cell.name: layer.cell for layer in model.layers if layer.cell.name not in CELLS}
     if own_cells and cells:
         data["cells"] = {name: _cell(each) for name, each in cells.items()}
