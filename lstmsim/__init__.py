@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         trace,
         validate,
     )
+    from lstmsim.devices.summary import fit_summary
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
@@ -65,6 +66,7 @@ __all__ = [
     "compare",
     "energy",
     "fit",
+    "fit_summary",
     "load_latency",
     "load_scenario",
     "load_trace",
@@ -107,6 +109,7 @@ _HOMES = {
         "trace",
         "validate",
     ),
+    "lstmsim.devices.summary": ("fit_summary",),
     "lstmsim.traffic.load_latency": ("load_latency",),
     "lstmsim.traffic.saturate": ("saturate",),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),

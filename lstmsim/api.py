@@ -264,23 +264,24 @@ def save_report(
     """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
     resolved input; whole or not at all.
 
-    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that the chip
-    might fit, `serving`: what serving came to, `sections`: further titles and texts.
+    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that is shown in
+    full (which of the known ones the chip fits is always said), `serving`: what serving came to, `sections`: further
+    titles and texts.
     """
     import os
 
+    from lstmsim.devices.summary import fit_summary
+    from lstmsim.devices.text import fit_text
+    from lstmsim.formats.devices_file import published_on
     from lstmsim.formats.files import whole_file
     from lstmsim.html.page import report_page
 
     folder = os.path.dirname(os.path.abspath(path))
     trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
-    fitting = None
+    fitting = fit_summary(fit(result.scenario)).text
     if device is not None:
-        from lstmsim.devices.text import fit_text
-        from lstmsim.formats.devices_file import published_on
-
         (found,) = fit(result.scenario, [device])
-        fitting = fit_text(found, published_on(found.device))
+        fitting = f"{fit_text(found, published_on(found.device))}\n\n{fitting}"
     page = report_page(
         result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command
     )

@@ -7,6 +7,7 @@ import io
 import os
 from itertools import islice
 from math import prod
+from tokenize import TokenError
 
 import numpy as np
 
@@ -73,7 +74,8 @@ def _from_npy(name: str, steps: int | None, width: int) -> Floats:
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, fortran, dtype = read(file, max_header_size=10_000)
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, TokenError) as error:
+            # numpy tidies headers of old Pythons with a tokenizer, which has an error of its own for open brackets
             text = " ".join(str(error).split())[:120]
             raise InputError(Mistake(name, f"is no .npy file, or is damaged: {text}")) from None
         if dtype.kind not in "fiu" or dtype.itemsize > 8:

@@ -12,7 +12,7 @@ from lstmsim import targets
 from lstmsim.formats.chip_entries import AnyCore, Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.job_arrivals import Coming, JobArrivals
-from lstmsim.formats.job_cores import check_cores, named_cores, runnable_cores
+from lstmsim.formats.job_cores import Runnable, check_cores, named_cores
 from lstmsim.formats.job_initial import Initials, initial_file
 from lstmsim.formats.job_names import tenant_names, unique_names
 from lstmsim.formats.job_steps import JobSteps
@@ -50,12 +50,16 @@ def check_jobs(
     """
     jobs = document.data.get("jobs")
     jobs = jobs if isinstance(jobs, list) else []
-    models = [_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)]
+    # Equal models are one object, by which everything below tells them apart. A model's own equality leaves out
+    # where its numbers come from.
+    one: dict[tuple[Model, str, str], Model] = {}
+    read = [_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)]
+    models = [None if each is None else one.setdefault((each, each.weights, each.states_from), each) for each in read]
     wrong_of = [wrong_keys(("jobs", index), wrong) for index in range(len(jobs))]
     entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
     names = [_name(*each) for each in zip(entries, models, strict=True)]
     arrivals.prepare([None if model is None else entry for entry, model in zip(entries, models, strict=True)], names)
-    refusals: dict[tuple[AnyCore, Model], str | None] = {}
+    able = Runnable(document, cores)
     initials = Initials(document, entries, names, models)
     counts = [0] * len(entries)
     total_jobs = total = 0
@@ -72,7 +76,7 @@ def check_jobs(
         if total_jobs - count <= MAX_JOBS < total_jobs:
             document.blame((*path, "count" if "count" in data else "arrival"), f"more than {MAX_JOBS} jobs in all")
         most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs)
-        runnable = [] if model is None else runnable_cores(document, path, entry, model, cores, refusals)
+        runnable = [] if model is None else able.cores(path, entry, model)
         if model is None or not runnable:
             continue
         step, held = _per_step(entry, model, cores, runnable)

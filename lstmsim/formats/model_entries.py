@@ -64,7 +64,7 @@ def _layer(entry: LayerEntry, cells: Mapping[str, Cell | None]) -> Layer:
     """The layer; with a stand-in for an unknown cell, so that the rest of the stack can still be checked."""
     instead = CELLS["rnn" if entry.projection is None else "lstm-projection"]
     cell = cells.get(entry.cell) or instead
-    return Layer(cell, entry.hidden, entry.input, entry.bidirectional, entry.projection)
+    return Layer(cell, entry.hidden, entry.input, entry.bidirectional, entry.projection, entry.reverse)
 
 
 def _known_cell(document: Document, place: DataPath, layer: Any, cells: Mapping[str, Cell | None]) -> bool:

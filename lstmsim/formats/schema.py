@@ -72,13 +72,15 @@ Cells = Annotated[dict[str, CellEntry], Field(max_length=MAX_CELLS)]
 
 
 class LayerEntry(Entry):
-    """One layer: `hidden` units over `input` elements; `projection` units of h where the cell projects it."""
+    """One layer: `hidden` units over `input` elements; `projection` units of h where the cell projects it;
+    `reverse`: its only pass runs from the last step to the first."""
 
     cell: Annotated[str, Field(description="for example lstm")]
     hidden: Annotated[Size, Field(description="units of the layer")]
     input: Annotated[Size, Field(description="elements of its input")]
     bidirectional: bool = False
     projection: Size | None = Field(default=None, description="units of h where the cell projects it")
+    reverse: bool = False
 
 
 class ModelFile(Entry):

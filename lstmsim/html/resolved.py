@@ -164,6 +164,8 @@ def _layer(layer: Layer) -> OnOneLine:
     data = OnOneLine(cell=layer.cell.name, hidden=layer.hidden, input=layer.input, bidirectional=layer.bidirectional)
     if layer.projection is not None:
         data["projection"] = layer.projection
+    if layer.reverse:
+        data["reverse"] = True
     return data
 
 

@@ -272,7 +272,7 @@ def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapp
                     states = initial_states(own, stimulus, number, direction)
                     for name, values in states.items():
                         note(layer.cell.states[name], values)
-                    outputs.append(run_pass(own, x, states, direction == 1, note).h)
+                    outputs.append(run_pass(own, x, states, layer.backward(direction), note).h)
                 x = np.concatenate(outputs, axis=1)
     return tuple(tuple(both) for both in found)
 

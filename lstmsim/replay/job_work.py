@@ -128,7 +128,7 @@ class JobWork:
             both = []
             for direction in range(layer.directions):
                 h = [self._h((number, direction, step, "h"), finish) for step in range(self.job.steps)]
-                last = 0 if direction else self.job.steps - 1
+                last = 0 if layer.backward(direction) else self.job.steps - 1
                 states = {name: self._state((number, direction, last, name)) for name in layer.cell.states}
                 both.append(PassRun(np.stack(h), states))
             passes.append(tuple(both))

@@ -144,10 +144,12 @@ class Job:
 
         `taken`: which of its cores it took, where that is found out as it runs (as in `Trace.tasks`).
         """
+        if not self.split:
+            return ()
         allowed = self.allowed(cores)
         if self.split == "auto":
             allowed = tuple(core for place, core in enumerate(allowed) if taken >> place & 1)
-        return allowed if self.split and len(allowed) > 1 else ()
+        return allowed if len(allowed) > 1 else ()
 
     def settled(self, cores: int) -> Job:
         """The job as a chip with so many cores takes it: what is split over one core is not split.

@@ -96,10 +96,11 @@ def _fitting(tensors: Mapping[str, Stored], found: list[Group], model: Model) ->
     raise InputError(f"holds {len(found)} recurrent modules, {how}: {titles}; lstmsim import writes one file for each")
 
 
-def import_weights(path: str | os.PathLike[str], *, weights: bool = True) -> list[ImportedModel]:
+def import_weights(path: str | os.PathLike[str], *, weights: bool = True, heads: bool = False) -> list[ImportedModel]:
     """Every recurrent model in a file of another framework, by the file's suffix (one of `SUFFIXES`).
 
-    `weights=False` reads shapes only. `InputError` names what is wrong; nothing in a file is ever executed.
+    `weights=False` reads shapes only. `heads=True` makes `dense` layers of plain products behind the last recurrent
+    layer; only ONNX says what these read. `InputError` names what is wrong; nothing in a file is ever executed.
 
     >>> import_weights("speech.txt")
     Traceback (most recent call last):
@@ -112,7 +113,11 @@ def import_weights(path: str | os.PathLike[str], *, weights: bool = True) -> lis
     if suffix == ".onnx":
         from lstmsim.formats.onnx_file import read_onnx
 
-        return list(read_onnx(name, weights=weights).models)
+        return list(read_onnx(name, weights=weights, heads=heads).models)
+    if heads:
+        raise InputError(
+            Mistake(name, f"heads can be taken from .onnx only: {suffix} does not say what a product reads")
+        )
     if suffix == ".safetensors":
         tensors = read_safetensors(name).tensors
         try:
