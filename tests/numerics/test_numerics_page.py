@@ -104,6 +104,13 @@ def test_stacks_in_both_directions(name: str, kind: str) -> None:
     assert_equal_bits(found, random_stimulus(found.model, 4, seed=6), PRECISIONS[kind])
 
 
+def test_a_reverse_layer() -> None:
+    model = Model("m", (Layer(cell("gru"), 5, 4, reverse=True), Layer(cell("rnn"), 3, 5)))
+    found = random_network(model, seed=3)
+    stimulus = replace(random_stimulus(model, 5, seed=6), initial={(0, 0): {"h": np.full(5, 0.5)}})
+    assert_equal_bits(found, stimulus, Precision())
+
+
 @pytest.mark.parametrize("name", ["lstm", "gru", "gru-lbr0", "slstm"])
 def test_initial_states(name: str) -> None:
     found = network(name, both=True)

@@ -220,6 +220,12 @@ def float_step(layer: Layer, own: PassNumbers, x: list[float], states: Values) -
     return values
 
 
+def steps_of(layer: Layer, direction: int, steps: int) -> list[int]:
+    """Section 11: the steps in the order of a pass."""
+    backward = direction == 1 or layer.reverse
+    return list(reversed(range(steps))) if backward else list(range(steps))
+
+
 class Ranges(dict[str, tuple[float, float]]):
     """low and high of every name, 0 included."""
 
@@ -248,7 +254,7 @@ def calibrate(
                 for name, each in states.items():
                     note(layer.cell.states[name], each)
                 h: list[list[float]] = [[]] * len(x)
-                for t in reversed(range(len(x))) if direction else range(len(x)):
+                for t in steps_of(layer, direction, len(x)):
                     values = float_step(layer, own, x[t], states)
                     for name, each in values.items():
                         if name not in states and name not in own.parameters:
@@ -415,9 +421,9 @@ class FixedPass:
             for name, each in begun.items()
         }
 
-    def run(self, x: Sequence[list[int]], backward: bool) -> tuple[list[list[int]], dict[str, list[int]]]:
+    def run(self, x: Sequence[list[int]], direction: int) -> tuple[list[list[int]], dict[str, list[int]]]:
         states, h = self.begin(), [[0]] * len(x)
-        for t in reversed(range(len(x))) if backward else range(len(x)):
+        for t in steps_of(self.layer, direction, len(x)):
             values: dict[str, list[int]] = {"x": x[t], **states}
             for stage, each in self.order:
                 values[each.name] = self._node(each, values) if stage is None else self._sum(each.name, values)
@@ -478,7 +484,7 @@ def run(
         done, further = [], []
         for direction, own in enumerate(both):
             fixed = FixedPass(layer, own, precision, reached[direction], scales)
-            h, states = fixed.run(x, backward=direction == 1)
+            h, states = fixed.run(x, direction)
             form = fixed.formats["h"]
             assert isinstance(form, V)
             done.append((h, states, [[form.real(r) for r in each] for each in h]))
