@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
-from lstmsim.cli.sweep import draw, explain, plot_options, plot_outputs, table_outputs
+from lstmsim.cli.sweep import draw, explain, plot_options, plot_outputs, store_outputs, table_outputs
 
 __all__ = ["command"]
 
@@ -33,7 +33,7 @@ def command(
     check_suffix("OUT", out, [SUFFIX])
     tables = table_outputs("OUT's table", out[: -len(SUFFIX)])
     pictures = plot_outputs(plot_path, plot_kind, plot_objectives)
-    check_outputs({"OUT.sqlite": out} | tables | pictures, inputs=inputs)
+    check_outputs(store_outputs("OUT", out) | tables | pictures, inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
     missing = merged.total - merged.points

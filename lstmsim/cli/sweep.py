@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -96,6 +96,7 @@ def command(
     lstmsim sweep spec.yaml --out results --plot results/map.png
     lstmsim sweep spec.yaml --out results --shard 3/20
     """
+    from lstmsim.sweep.inputs import files_of_sweep
     from lstmsim.sweep.run import make_folder, run_sweep, table_stem
 
     if options["dask"] is not None and options["jobs"] is not None:
@@ -104,8 +105,10 @@ def command(
     if plot_kind or plot_objectives:
         _check_picture(spec, plot_kind, plot_objectives)
     make_folder(folder)
-    tables = table_outputs("--out", table_stem(folder, options["shard"]))
-    check_outputs(outputs | tables, inputs=_inputs(spec, options["overrides"]))
+    stem = table_stem(folder, options["shard"])
+    stores = store_outputs("--out", f"{stem}.sqlite")
+    inputs = files_of_sweep(spec, options["overrides"])
+    check_outputs(outputs | table_outputs("--out", stem) | stores, inputs=inputs, kept=_there(stores))
     with _bar(os.path.basename(spec)) as show:
         result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
     counts = result.progress
@@ -114,6 +117,9 @@ def command(
     click.echo(", ".join([*parts, f"{counts.failed:,} failed"]))
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
+    if result.dropped:
+        rows = "1 row" if result.dropped == 1 else f"{result.dropped:,} rows"
+        remark(f"{rows} of {result.path} had no checksum or did not match it: computed anew")
     if counts.failed:
         remark("points that failed are in the table with their error; --retry-failed computes them again")
     for path in [result.path, *result.tables]:
@@ -132,27 +138,6 @@ def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> No
     found = load_sweep(spec)
     drawn_pair(found.objectives, objectives)
     check_kind(found.sweep.axes, kind)
-
-
-def _inputs(spec: str, overrides: Sequence[str]) -> list[str]:
-    """The files that a sweep reads: its own, the scenario's and what that names, and those that its axes go through.
-
-    Mistakes are passed over, the sweep itself says them.
-    """
-    from lstmsim.formats.files_read import files_read_by_document
-    from lstmsim.sweep.spec_file import load_sweep
-
-    try:
-        found = load_sweep(spec)
-    except InputError:
-        return [spec]
-    folder = found.scenario.folder
-    values = {each for axis in found.sweep.axes for each in axis.values if isinstance(each, str) and "\0" not in each}
-    named = [found.scenario.name, *sorted(str(folder / each) for each in values)]
-    files = [each for each in named if os.path.isfile(each)]
-    if found.device_file is not None:
-        files.append(found.device_file)
-    return [spec, *files, *files_read_by_document(found.scenario, overrides)]
 
 
 def explain(store_path: str, place: str, *, whole: bool) -> None:
@@ -219,6 +204,19 @@ def table_outputs(option: str, stem: str) -> dict[str, str | None]:
     from lstmsim.sweep.export import table_names
 
     return dict(zip((option, f"{option} as Parquet"), table_names(stem), strict=False))
+
+
+def store_outputs(option: str, path: str) -> dict[str, str | None]:
+    """The file of the results, and those that SQLite keeps beside it meanwhile, by what they are."""
+    from lstmsim.sweep.stored import beside
+
+    found: dict[str, str | None] = {f"{option}'s store": path}
+    return found | {f"{option}'s store's {each.removeprefix(f'{path}-')}": each for each in beside(path)}
+
+
+def _there(outputs: Mapping[str, str | None]) -> list[str]:
+    """Those that are files already: a store is gone on with, not replaced."""
+    return [path for path in outputs.values() if path is not None and os.path.isfile(path)]
 
 
 def draw(store_path: str, plot_path: str | None, kind: str | None, objectives: Sequence[str]) -> list[str]:

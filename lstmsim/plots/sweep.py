@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.fronts import draw_front
@@ -69,7 +69,7 @@ def plot(
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
-        check_name(name)
+        check_name(name, os.path.splitext(name)[0] + ".csv")
     derived = store.derived()
     axes = [axis for axis in varied(store) if axis.name not in derived]
     pair = drawn_pair(objectives_of(store), objectives)
@@ -89,7 +89,7 @@ def plot(
             save(figure, name)
     if name is not None:
         with whole_file(os.path.splitext(name)[0] + ".csv") as file:
-            csv.writer(file, lineterminator="\n").writerows(numbers)
+            CsvWriter(file).writerows(numbers)
     return figure
 
 

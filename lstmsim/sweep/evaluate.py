@@ -49,8 +49,9 @@ NUMBERS = (
 _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
-#: What a job is to the simulation, beside its model: not its names, and not the file with its numbers.
-_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in ("name", "model", "inputs", "tenant"))
+#: What a job is to the simulation, beside its model: not its names, and not where its numbers are from.
+_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of")
+_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in _NO_CYCLES)
 
 
 @dataclass(frozen=True)

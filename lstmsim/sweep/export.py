@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +10,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
 from lstmsim.sweep.evaluate import NUMBERS
 from lstmsim.sweep.objectives import Objective, described, from_text, to_text
 from lstmsim.sweep.pareto import marks
 from lstmsim.sweep.spec import Axis
-from lstmsim.sweep.store import Store, quoted
+from lstmsim.sweep.store import Store
+from lstmsim.sweep.stored import quoted
 
 __all__ = [
     "Judgement",
@@ -170,7 +171,7 @@ def export(store: Store, stem: str) -> list[str]:
     """Write `stem`.csv, and `stem`.parquet where pyarrow is installed; their names. Equal tables give equal bytes."""
     written = table_names(stem)
     with whole_file(written[0]) as file:
-        rows = csv.writer(file, lineterminator="\n")
+        rows = CsvWriter(file)
         rows.writerow(columns(store))
         rows.writerows(table(store))
     for name in written[1:]:

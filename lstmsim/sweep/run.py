@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.formats.files_kept import refuse_if_read
 from lstmsim.sweep import pool
 from lstmsim.sweep.evaluate import Outcome, point_key
-from lstmsim.sweep.export import export, keep_objectives
+from lstmsim.sweep.export import export, keep_objectives, table_names
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.resolve import Resolver, Setup
 from lstmsim.sweep.spec import Value, shard_numbers
 from lstmsim.sweep.store import SPELLING, Store
+from lstmsim.sweep.stored import beside
 
 __all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "table_stem"]
 
@@ -42,11 +44,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep left behind: its SQLite file, the tables written from it, and the counts."""
+    """What a sweep left behind: its SQLite file, the tables written from it, and the counts; `dropped`: rows that were
+    there and did not match their checksums, or had none, whose points were computed anew."""
 
     path: str
     tables: tuple[str, ...]
     progress: Progress
+    dropped: int = 0
 
 
 def table_stem(folder: str, shard: Shard | None) -> str:
@@ -80,19 +84,22 @@ def run_sweep(
     stem = table_stem(os.fspath(folder), shard)
     wanted = shard or (1, 1)
     make_folder(os.fspath(folder))
+    for each in (f"{stem}.sqlite", *beside(f"{stem}.sqlite"), *table_names(stem)):
+        refuse_if_read(each)
     with Store(f"{stem}.sqlite", create=True) as store:
         if not resume:
             store.forget()
         columns = [*axes, *((name, ()) for name in setup.chip.names)]
         derived = [each.name for each in setup.sweep.derived]
         store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
+        store.mend()
         keep_objectives(store, setup.objectives)
         left, counts = _left(setup, store, wanted, retry_failed)
         if progress:
             progress(counts)
         counts = _compute(setup, store, left, counts, jobs, dask, progress)
         store.tidy()
-        return SweepResult(store.path, tuple(export(store, stem)), counts)
+        return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped)
 
 
 def make_folder(folder: str) -> None:

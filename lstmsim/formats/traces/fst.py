@@ -48,7 +48,7 @@ def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
         with nullcontext() if view is None else whole_file(view) as save, whole_file(path, "wb") as file:
             if save is not None:
                 save.write(save_file(timeline, os.path.basename(path)))
-            with readable_file(made) as source:
+            with readable_file(made, kept=False) as source:
                 shutil.copyfileobj(source, file, 2**20)
 
 
