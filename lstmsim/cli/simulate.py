@@ -44,7 +44,7 @@ ENGINES = ("fast", "reference")
     "trace_path",
     metavar="FILE",
     help="Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or .vcd "
-    "(and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
+    "(both: and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
 )
 @click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace and the timeline.")
 @click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
