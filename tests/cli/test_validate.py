@@ -37,7 +37,7 @@ def test_one_group(tmp_path: Path) -> None:
     json_path, markdown_path = tmp_path / "v.json", tmp_path / "v.md"
     done = call("validate", "intel-npu-rtl", "--json", str(json_path), "--markdown", str(markdown_path))
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines()[-1] == "38 of 38 exact"
+    assert done.stdout.splitlines()[-1] == "intel-npu-rtl 19 of 19 exact"
     assert done.stderr == f"wrote {json_path}\nwrote {markdown_path}\n"
     data = json.loads(json_path.read_text())
     assert data["ok"] is True
