@@ -114,7 +114,7 @@ def command(
         written.append(report_path)
     if json_path != "-":
         _show(result, checks, reasons, with_serving=with_serving)
-    for text in dict.fromkeys(text for job in result.scenario.jobs for text in result.scenario.chip.remarks(job)):
+    for text in result.report.remarks:
         remark(text)
     for path in written:
         remark(f"wrote {path}")
