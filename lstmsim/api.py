@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from lstmsim.explain.explanation import Explanation
     from lstmsim.replay.check import Checked
+    from lstmsim.replay.outputs import Outputs
     from lstmsim.serving.result import Serving
 
 __all__ = [
@@ -42,10 +43,12 @@ __all__ = [
     "fit",
     "load_scenario",
     "load_trace",
+    "outputs",
     "plot",
     "plot_accuracy",
     "plot_comparison",
     "run",
+    "save_outputs",
     "save_report",
     "save_trace",
     "search",
@@ -147,6 +150,43 @@ def check_numerics(
 
     data = job_data(result.scenario, random_weights)
     return check(result.scenario, result.program, result.trace, data, progress)
+
+
+def outputs(
+    result: Run,
+    *,
+    random_weights: int | None = None,
+    checks: Sequence[Checked] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Outputs:
+    """The numbers that the simulated machine computed: a tensor [steps, outputs] for each job under its name.
+
+    The trace of the run is executed, and every value compared with the golden model. float64 where the scenario has no
+    `precision`, else the real values of the fixed-point numbers. `checks`: what `check_numerics` gave for the same run,
+    so that it is not executed again. Errors, `random_weights` and `progress` as there; jobs that were turned away have
+    no tensor (`Outputs.turned_away`).
+
+    >>> job = {"model": "silero-vad-16k", "steps": 3, "inputs": "silero-speech.safetensors"}
+    >>> found = outputs(run({"chip": "column-npu-64k", "jobs": [job]}))
+    >>> found.tensors["silero-vad-16k"].shape, found.fixed
+    ((3, 128), False)
+    """
+    from lstmsim.formats.numbers import job_data
+    from lstmsim.replay import outputs as making
+
+    making.check_size(result.scenario)
+    data = job_data(result.scenario, random_weights)
+    if checks is not None:
+        return making.outputs_of(result.scenario, data, checks)
+    return making.outputs(result.scenario, result.program, result.trace, data, progress)
+
+
+def save_outputs(found: Outputs, path: Path) -> None:
+    """Write outputs as `.safetensors`: a tensor in F64 for each job, and how they came about; whole or not at all."""
+    from lstmsim import __version__
+    from lstmsim.formats import outputs_file
+
+    outputs_file.save_outputs(found, path, __version__)
 
 
 def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Serving:

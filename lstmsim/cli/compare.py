@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from typing import TYPE_CHECKING
 
@@ -134,6 +133,7 @@ def _check(
 
 def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
     from lstmsim.comparison.result_json import comparison_json, comparison_rows
+    from lstmsim.formats.csv_table import CsvWriter
     from lstmsim.formats.files import whole_file
 
     if plot_path is not None:
@@ -143,6 +143,6 @@ def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_
             plot(found, plot_path)
     if csv_path is not None:
         with whole_file(csv_path) as file:
-            csv.writer(file, lineterminator="\n").writerows(comparison_rows(found))
+            CsvWriter(file).writerows(comparison_rows(found))
     if json_path is not None:
         write_json(json_path, comparison_json(found))

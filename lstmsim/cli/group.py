@@ -68,7 +68,9 @@ class LazyGroup(click.Group):
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _guarded():
+        from lstmsim.formats.files_kept import own_ledger
+
+        with _guarded(), own_ledger():
             result = super().invoke(ctx)
             # A reader that has gone or a full disk must show here, not while the interpreter shuts down.
             if sys.stdout is not None:

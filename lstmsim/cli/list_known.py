@@ -19,7 +19,9 @@ _WIDTH = 100
 @click.option("--json", "json_path", metavar="FILE", help="Write the list as JSON; - is standard output.")
 def command(kind: str | None, json_path: str | None) -> None:
     """Show models, chips, cells, policies, engines and experiments, each with its source; or only one KIND of them."""
-    check_outputs({"--json": json_path})
+    from lstmsim.formats.files_read import files_that_come_along
+
+    check_outputs({"--json": json_path}, inputs=files_that_come_along())
     known = {each: KINDS[each]() for each in ([kind] if kind else KINDS)}
     if json_path is not None:
         plain = {each: [{"name": name, "source": source} for name, source in rows] for each, rows in known.items()}

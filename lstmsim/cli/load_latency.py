@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -133,6 +132,7 @@ def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | No
 
 
 def _write(found: LoadLatency, csv_path: str | None, json_path: str | None) -> None:
+    from lstmsim.formats.csv_table import CsvWriter
     from lstmsim.formats.files import whole_file
     from lstmsim.serving.load_latency_text import load_latency_json, load_latency_rows
 
@@ -140,4 +140,4 @@ def _write(found: LoadLatency, csv_path: str | None, json_path: str | None) -> N
         write_json(json_path, load_latency_json(found))
     if csv_path is not None:
         with whole_file(csv_path) as file:
-            csv.writer(file, lineterminator="\n").writerows(load_latency_rows(found))
+            CsvWriter(file).writerows(load_latency_rows(found))

@@ -27,10 +27,12 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (),
 
     Outputs in `kept` are there already and will not be written: they only must be no other file in use.
     """
+    from lstmsim.formats.files_kept import identity_of, was_read
+
     mistakes = []
     # Inputs may be told by reading files, which is worth the time only if something is written.
     written = any(path not in (None, "-") for path in outputs.values())
-    taken = {os.path.realpath(path): "the input" for path in (inputs if written else ())}
+    taken = {identity_of(path): "the input" for path in (inputs if written else ())}
     for option, path in outputs.items():
         if path is None:
             continue
@@ -45,19 +47,22 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (),
             mistakes.append(Mistake(place, problem))
         # Devices (/dev/null, /dev/stdout) may take more than one output.
         if os.path.isfile(real) or not os.path.exists(real):
-            if real in taken:
-                mistakes.append(Mistake(place, f"is also {taken[real]}; expected another file"))
-            taken.setdefault(real, f"the output of {option}")
+            same = identity_of(path)
+            other = taken.get(same, "the input" if was_read(path) else None)
+            if other is not None:
+                mistakes.append(Mistake(place, f"is also {other}; expected another file"))
+            taken.setdefault(same, f"the output of {option}")
     if mistakes:
         raise InputError(mistakes)
 
 
 def inputs_of(scenario: str, overrides: Sequence[str] = (), others: Sequence[str | None] = ()) -> Iterator[str]:
-    """The files that a command on a scenario reads: its own, those it names after `--set`, and those of `others`
-    (names or paths of chips and devices, None: not given) that are files."""
-    from lstmsim.formats.files_read import files_read_by
+    """The files that a command on a scenario reads: its own, those it names after `--set`, those of `others` (names or
+    paths of chips and devices, None: not given) that are files, and those that come with lstmsim."""
+    from lstmsim.formats.files_read import files_read_by, files_that_come_along
 
     yield from files_read_by(scenario, overrides)
+    yield from files_that_come_along()
     yield from (each for each in others if each is not None and "\0" not in each and os.path.isfile(each))
 
 

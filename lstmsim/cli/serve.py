@@ -104,12 +104,11 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
     if path is None:
         yield None
         return
-    import csv
-
+    from lstmsim.formats.csv_table import CsvWriter
     from lstmsim.formats.files import whole_file
 
     with whole_file(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvWriter(file)
         writer.writerow(["request", "job", "core", "thread", "arrival", "start", "finish", "steps", "tenant"])
         yield writer.writerows
 

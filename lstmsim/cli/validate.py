@@ -43,7 +43,9 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
     lstmsim validate intel-npu-rtl claims --engine reference
     lstmsim validate --json validation.json --markdown validation.md
     """
-    check_outputs({"--json": json_path, "--markdown": markdown_path})
+    from lstmsim.formats.files_read import files_that_come_along
+
+    check_outputs({"--json": json_path, "--markdown": markdown_path}, inputs=files_that_come_along())
     if json_path == "-" == markdown_path:
         raise InputError(Mistake("--markdown -", "standard output is taken by --json -; expected a file"))
     with progress("validating") as show:

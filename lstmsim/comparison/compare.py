@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 
 from lstmsim import engines, targets
@@ -27,6 +28,8 @@ from lstmsim.workload.scenario import Chip, Job, Scenario
 __all__ = ["compare"]
 
 Progress = Callable[[int, int], None]
+#: Most jobs of which a chip says why it cannot run them.
+_MOST_REASONS = 10
 #: Makes of a run, its program, its report and its trace (None: no job was preempted) what serving was.
 Served = Callable[[Scenario, Program, Report, Trace | None], Serving]
 #: The scenario with its jobs as they come at a clock in MHz.
@@ -70,18 +73,8 @@ def compare(
     if way == "at once" and not each:
         _refuse_queues_that_end(scenario.jobs)
     rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
-    done, total, entries = 0, len(rows) * len(chips), []
-    for _, jobs in rows:
-        found: list[Entry] = []
-        base: Report | None = None
-        for chip in chips:
-            entry, report = _entry_on(chip, replace(scenario, jobs=jobs), None if each else at_clock, engine, served)
-            base = report if not found else base
-            found.append(_beside(entry, report, base) if len(found) else entry)
-            done += 1
-            if progress is not None:
-                progress(done, total)
-        entries.append(found)
+    run = partial(_entry_on, at_clock=None if each else at_clock, engine=engine, served=served)
+    entries = _entries(scenario, rows, chips, run, progress)
     _refuse_what_no_chip_runs(rows, chips, entries)
     names = _unique([chip.name for chip in chips])
     designs, columns = _published(rows, published)
@@ -95,6 +88,29 @@ def compare(
         way=way,
         rooms=_rooms(rows, names, chips, designs, scenario),
     )
+
+
+def _entries(
+    scenario: Scenario,
+    rows: Sequence[Row],
+    chips: Sequence[Chip],
+    run: Callable[[Chip, Scenario], tuple[Entry, Report | None]],
+    progress: Progress | None,
+) -> list[list[Entry]]:
+    """Each row on each chip; reports of the others are judged beside that of the first chip."""
+    done, entries = 0, []
+    for _, jobs in rows:
+        row: list[Entry] = []
+        base: Report | None = None
+        for chip in chips:
+            entry, report = run(chip, replace(scenario, jobs=jobs))
+            base = report if not row else base
+            row.append(_beside(entry, report, base) if row else entry)
+            done += 1
+            if progress is not None:
+                progress(done, len(rows) * len(chips))
+        entries.append(row)
+    return entries
 
 
 def _rooms(
@@ -170,21 +186,32 @@ def _entry_on(
 
 
 def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
-    """The jobs on the chip, or why it refuses them: lowering asks the chip about every distinct job first."""
-    chip = scenario.chip
-    remarks = [f"{chip.name}: {text}" for job in scenario.jobs for text in chip.remarks(job)]
+    """The jobs on the chip, or why it refuses them: it is asked about every distinct job before anything else."""
+    chip, remarks = scenario.chip, list[str]()
     if chip.kind == "column-npu" and any(job.batch > 1 for job in scenario.jobs):
         # the same work: this machine gives the inferences of a batch to its threads
         scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
+    refused = targets.refusals(chip, scenario.jobs)
+    if refused:
+        return Entry(reason=_reasons(refused)), None
     try:
         program = targets.lower(chip, scenario.jobs)
     except InputError as error:
-        return Entry(reason="; ".join(map(str, error.mistakes))), None
+        return Entry(reason=_reasons(error.mistakes)), None
+    one_each = {(id(job.model), job.cores): job for job in reversed(scenario.jobs)}
+    remarks += [f"{chip.name}: {text}" for job in reversed(one_each.values()) for text in chip.remarks(job)]
     totals = engines.totals(program) if engine == "fast" else totals_of(program, engines.run(program, engine))
     report = measure(scenario, totals, engine)
     found = _latencies(scenario, program, report, served)
     return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=found), report
+
+
+def _reasons(mistakes: Sequence[Mistake]) -> str:
+    """A sentence for each job, the first of them."""
+    texts = [str(each) for each in mistakes[:_MOST_REASONS]]
+    more = len(mistakes) - len(texts)
+    return "; ".join([*texts, *([f"and {more} more jobs"] if more > 0 else [])])
 
 
 def _latencies(scenario: Scenario, program: Program, report: Report, served: Served | None) -> Latencies | None:

@@ -32,7 +32,7 @@ from lstmsim.formats.arrival_columns import (
     seconds,
     word,
 )
-from lstmsim.formats.csv_table import CsvTable, shown
+from lstmsim.formats.csv_table import CsvTable, original, shown
 from lstmsim.formats.imported import bounded_file
 from lstmsim.formats.schema_types import MAX_JOBS
 from lstmsim.formats.wording import listed, show
@@ -162,7 +162,7 @@ class _Words:
         self.values: list[str] = []
 
     def take(self, line: int, fields: list[str]) -> None:
-        text = fields[self.place]
+        text = original(fields[self.place])
         expected = word(text)
         if expected is not None:
             self.table.blame(line, f"{expected}, got {show(text)}", self.column)

@@ -1,19 +1,27 @@
-"""A CSV file with a header, gone through once, a line at a time; what is wrong with it is gathered on the way."""
+"""CSV: a file with a header read, a line at a time, what is wrong with it gathered on the way; and rows written.
+
+A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, a tab or a line's end for a formula and runs it. So a
+text of ours that begins so, which may be anybody's name of a job, is written with an apostrophe before it. Numbers stay
+as they are, also as text (`-3.5`). `original` undoes it, so that no two names become one.
+"""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Iterable, Iterator
-from typing import IO
+from typing import IO, Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.wording import listed, nearest, show
 
-__all__ = ["NUMBER", "CsvTable", "shown"]
+__all__ = ["NUMBER", "CsvTable", "CsvWriter", "neutral", "original", "shown"]
 
 #: What looks like a number, whatever is expected of it.
 NUMBER = re.compile(r"[+-]?[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
+#: How a cell begins that a spreadsheet would run, or one of ours that has been neutralised.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 
 _MAX_LINE = 4096
 _MAX_MISTAKES = 20
@@ -116,6 +124,48 @@ class CsvTable:
         except csv.Error:
             self.blame(number, f"has quotes that do not close: {show(text)}")
             return None
+
+
+def neutral(text: str) -> str:
+    """A text as a cell that no spreadsheet runs.
+
+    >>> neutral("=1+1"), neutral("lstm-512"), neutral("-3.5"), neutral("'=a")
+    ("'=1+1", 'lstm-512', '-3.5', "''=a")
+    """
+    return f"'{text}" if _FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+
+
+def original(cell: str) -> str:
+    """The text that `neutral` made that cell of.
+
+    >>> original("'=1+1"), original("'quoted'")
+    ('=1+1', "'quoted'")
+    """
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+class CsvWriter:
+    """Writes rows of numbers and texts to a text file as CSV; None is an empty cell. All CSV but that of traces, which
+    is written by columns, goes this way.
+
+    >>> import io
+    >>> file = io.StringIO()
+    >>> CsvWriter(file).writerows([["name", "ms"], ["=x", -0.5], ["a,b", None]])
+    >>> file.getvalue()
+    'name,ms\\n\'=x,-0.5\\n"a,b",\\n'
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._rows = csv.writer(file, lineterminator="\n")
+
+    def writerow(self, row: Iterable[Any]) -> None:
+        """Write one row."""
+        self._rows.writerow([neutral(each) if isinstance(each, str) else each for each in row])
+
+    def writerows(self, rows: Iterable[Iterable[Any]]) -> None:
+        """Write row after row."""
+        for row in rows:
+            self.writerow(row)
 
 
 def shown(text: str) -> str:

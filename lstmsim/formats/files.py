@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any, Literal
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.formats.files_kept import note_read, refuse_if_read
 
 __all__ = ["Mode", "readable_file", "whole_file"]
 
@@ -52,8 +53,10 @@ def _explained(error: OSError, path: str) -> LstmsimError:
 
 
 @contextmanager
-def readable_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
+def readable_file(path: str | os.PathLike[str], *, kept: bool = True) -> Iterator[io.BufferedReader]:
     """An existing file, open for reading bytes; what is wrong with the path is an `InputError`.
+
+    `kept`: it is an input, which no output may replace (`lstmsim.formats.files_kept`).
 
     >>> with readable_file("no/such/file"):
     ...     pass
@@ -64,6 +67,8 @@ def readable_file(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
         file = open(path, "rb")  # noqa: SIM115 (opening is guarded, the caller's block is not)
     except (OSError, ValueError) as error:
         raise _explained(_as_os_error(error), os.fspath(path)) from None
+    if kept:
+        note_read(path)
     with file:
         yield file
 
@@ -74,7 +79,7 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
 
     Symbolic links stay, their target is replaced; the mode is that of the old file, else what the umask leaves. `-` is
     standard output; it, devices and pipes are written directly. Errors: `InputError` for a path that cannot be
-    written, `LstmsimError` for a full disk.
+    written and for a file that was read as an input, `LstmsimError` for a full disk.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -96,6 +101,7 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
             with open(name, "ab") as device, _wrapped(device, mode) as sink:
                 yield sink
         else:
+            refuse_if_read(name)
             with _replacing(os.path.realpath(name)) as raw, _wrapped(raw, mode) as sink:
                 yield sink
     except BrokenPipeError:

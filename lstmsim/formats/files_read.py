@@ -7,17 +7,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lstmsim.errors import InputError
-from lstmsim.formats.catalog import find_chip, find_model, input_files, is_path
+from lstmsim.formats.catalog import chip_files, find_chip, find_model, input_files, is_path, model_files
+from lstmsim.formats.devices_file import device_files
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.model_entries import file_path
 from lstmsim.formats.overrides import apply_overrides
+from lstmsim.formats.published import published_folder
 from lstmsim.formats.scenario_file import References
 from lstmsim.formats.yaml_source import read_document
 
-__all__ = ["files_read_by", "files_read_by_document"]
+__all__ = ["files_read_by", "files_read_by_document", "files_that_come_along"]
 
-#: Keys whose text names a file, wherever they stand: arrivals and steps of a file, weights of a model, input frames.
-_KEYS = ("path", "weights", "inputs")
+#: Keys whose text is for people. A text at any other key that is the name of a file counts as naming it: arrivals,
+#: steps, weights, input frames, and whatever files may yet name.
+_WORDS = ("name", "source", "licence", "notes")
 
 
 def files_read_by(scenario: str, overrides: Sequence[str] = ()) -> list[str]:
@@ -53,9 +56,21 @@ def files_read_by_document(document: Document, overrides: Sequence[str] = ()) ->
         # The document is no mapping.
         return []
     named = [_reference(document, *each) for each in references.read]
+    came_along = input_files()
     for path, text in _texts(document.data):
-        named += [file_path(document, path, text), str(input_files().get(text, ""))]
-    return list(dict.fromkeys(each for each in named if _is_file(each)))
+        named += [file_path(document, path, text), str(came_along.get(text, ""))]
+    return [each for each in dict.fromkeys(named) if _is_file(each)]
+
+
+def files_that_come_along() -> list[str]:
+    """The files of lstmsim itself that commands read: chips, models and their weights, frames, devices, published rows.
+
+    >>> any(each.endswith("lstm-512.yaml") for each in files_that_come_along())
+    True
+    """
+    known = [*chip_files().values(), *model_files().values(), *input_files().values(), *device_files().values()]
+    weights = {path for each in model_files().values() for path in (each.parent / "weights").glob("*.safetensors")}
+    return [str(each) for each in [*known, *sorted(weights), *sorted(published_folder().glob("*.csv"))]]
 
 
 def _reference(document: Document, kind: str, name: str) -> str:
@@ -69,15 +84,17 @@ def _reference(document: Document, kind: str, name: str) -> str:
 
 
 def _texts(data: Any) -> Iterator[tuple[DataPath, str]]:
-    """Texts at keys that name files, with their paths."""
+    """Texts that may name files, with their paths."""
     waiting: list[tuple[DataPath, Any]] = [((), data)]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, dict):
             waiting += [((*path, key), each) for key, each in value.items()]
         elif isinstance(value, list):
-            waiting += [((*path, index), each) for index, each in enumerate(value) if isinstance(each, dict | list)]
-        elif isinstance(value, str) and path and path[-1] in _KEYS:
+            waiting += [
+                ((*path, index), each) for index, each in enumerate(value) if isinstance(each, dict | list | str)
+            ]
+        elif isinstance(value, str) and value and not (path and path[-1] in _WORDS):
             yield path, value
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from lstmsim.formats.chip_entries import AnyCore, Cores
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.schema import JobEntry
@@ -10,7 +12,7 @@ from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.targets.column_split import MAX_AUTO, split_refusal
 from lstmsim.workload.model import Model
 
-__all__ = ["check_cores", "named_cores", "runnable_cores"]
+__all__ = ["Runnable", "check_cores", "named_cores"]
 
 
 def named_cores(entry: JobEntry) -> tuple[int, ...] | None:
@@ -40,34 +42,52 @@ def check_cores(document: Document, path: DataPath, entry: JobEntry, cores: Core
         document.blame((*path, "split"), "a row-npu runs a job on one core: leave it out")
 
 
-def runnable_cores(
-    document: Document,
-    path: DataPath,
-    entry: JobEntry,
-    model: Model,
-    cores: Cores,
-    refusals: dict[tuple[AnyCore, Model], str | None],
-) -> list[AnyCore]:
-    """Distinct cores that can run the job; a mistake is noted if there is none among those it may use."""
-    named = named_cores(entry)
-    indexes = range(len(cores.cores)) if named is None else named
-    if not cores.known or any(each >= len(cores.cores) or cores.cores[each] is None for each in indexes):
-        return []
-    allowed = {core: index for index in reversed(indexes) if (core := cores.cores[index]) is not None}
-    if entry.split is not None and len(indexes) > 1:
-        split = _split_cores(document, path, entry, model, list(allowed), len(indexes))
-        if entry.split != "auto" or not split:
-            return split
-    for core in allowed:
-        if (core, model) not in refusals:
-            refusals[core, model] = core.refusal(model)
-    runnable = [core for core in allowed if not refusals[core, model]]
-    if not runnable:
-        where = "any core" if named is None else f"core {', '.join(map(str, named))}"
-        reasons = _reasons({index: refusals[core, model] or "" for core, index in allowed.items()})
-        place = path if named is None else (*path, "core" if entry.cores is None else "cores")
-        document.blame(place, f"job {show(entry.name or model.name)} cannot run on {where}: {reasons}")
-    return runnable
+class Runnable:
+    """Which cores of a chip can run the jobs of a document: asked for every entry, found once for those alike."""
+
+    def __init__(self, document: Document, cores: Cores) -> None:
+        self.document, self.of_chip = document, cores
+        self._refusals: dict[tuple[AnyCore, int], str | None] = {}
+        self._known: dict[Hashable, list[AnyCore]] = {}
+
+    def cores(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
+        """Distinct cores that can run the job; a mistake is noted if there is none among those that it may use.
+
+        Equal models have to be one object.
+        """
+        key = (named_cores(entry), entry.split, id(model))
+        if key in self._known:
+            return self._known[key]
+        before = len(self.document.mistakes)
+        found = self._found(path, entry, model)
+        if len(self.document.mistakes) == before:
+            self._known[key] = found
+        return found
+
+    def _found(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
+        cores, named = self.of_chip.cores, named_cores(entry)
+        indexes = range(len(cores)) if named is None else named
+        if not self.of_chip.known or any(each >= len(cores) or cores[each] is None for each in indexes):
+            return []
+        allowed = {core: index for index in reversed(indexes) if (core := cores[index]) is not None}
+        if entry.split is not None and len(indexes) > 1:
+            split = _split_cores(self.document, path, entry, model, list(allowed), len(indexes))
+            if entry.split != "auto" or not split:
+                return split
+        refusals = {core: self._refusal(core, model) for core in allowed}
+        runnable = [core for core in allowed if not refusals[core]]
+        if not runnable:
+            where = "any core" if named is None else f"core {', '.join(map(str, named))}"
+            reasons = _reasons({index: refusals[core] or "" for core, index in allowed.items()})
+            place = path if named is None else (*path, "core" if entry.cores is None else "cores")
+            self.document.blame(place, f"job {show(entry.name or model.name)} cannot run on {where}: {reasons}")
+        return runnable
+
+    def _refusal(self, core: AnyCore, model: Model) -> str | None:
+        key = (core, id(model))
+        if key not in self._refusals:
+            self._refusals[key] = core.refusal(model)
+        return self._refusals[key]
 
 
 def _split_cores(

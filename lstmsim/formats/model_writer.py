@@ -109,7 +109,7 @@ def _encodable(text: str) -> str:
 def _summary(model: Model) -> str:
     layers = [
         f"{layer.cell.name} of {layer.hidden} units{' in each direction' if layer.bidirectional else ''} "
-        f"over {layer.input} inputs"
+        f"over {layer.input} inputs{', in reverse' if layer.reverse else ''}"
         for layer in model.layers[:4]
     ]
     count = len(model.layers)
@@ -120,6 +120,7 @@ def _summary(model: Model) -> str:
 def _entry(layer: Layer) -> str:
     more = "" if layer.projection is None else f", projection: {layer.projection}"
     more += ", bidirectional: true" if layer.bidirectional else ""
+    more += ", reverse: true" if layer.reverse else ""
     return f"{{cell: {_scalar(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{more}}}"
 
 

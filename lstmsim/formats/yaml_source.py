@@ -19,6 +19,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.document import DataPath, Document, Place
+from lstmsim.formats.files_kept import note_read
 from lstmsim.formats.wording import nearest, show
 
 __all__ = ["MAX_BYTES", "parse_document", "read_document"]
@@ -65,6 +66,7 @@ def _read_text(path: Path, name: str) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"cannot read {name!r}: {reason}") from None
+    note_read(name)
     if len(content) > MAX_BYTES:
         raise InputError(Mistake(name, f"is larger than {MAX_BYTES // 1_000_000} MB"))
     if b"\0" in content:

@@ -31,6 +31,7 @@ _NOT_PLAIN = (
     *("dispatch", "preempts", "affinity"),
     "cores",
     "split",
+    *("initial", "states_of"),
 )
 
 #: Keys of a chip that hold more than a plain value.
@@ -41,7 +42,9 @@ _SUFFIX = re.compile(r"(.+)-[a-z]+")
 
 
 def resolved_text(scenario: Scenario) -> str:
-    """The scenario as a scenario file that loads again and gives the same cycles; nothing in it is left to a default.
+    """The scenario as a scenario file that loads again and gives the same cycles and numbers.
+
+    Nothing in it is left to a default but `precision`, without which outputs are in float64.
 
     Neighbouring jobs of one entry that differ in nothing but name, steps and arrival are one entry with a `count`.
 
@@ -55,7 +58,7 @@ def resolved_text(scenario: Scenario) -> str:
     data: dict[str, Any] = {"name": scenario.name, "chip": _chip(scenario.chip), "dispatch": first.dispatch}
     data |= {"preemption": first.preempts, "placement": "affinity" if first.affinity else "least-loaded"}
     jobs = [_job_entry(name, group, own_cells=cells is None) for name, group in _groups(scenario.jobs)]
-    data |= {"jobs": jobs, "precision": asdict(scenario.precision)}
+    data |= {"jobs": jobs} | ({"precision": _precision(scenario)} if scenario.precision_given else {})
     if cells:
         data["cells"] = {name: _cell(each) for name, each in cells.items()}
     return yaml_text(data)
@@ -86,6 +89,11 @@ def _core(core: ColumnCore | RowCore) -> dict[str, Any]:
         entries = (asdict(each) for each in core.by_cell)
         data["by_cell"] = {each.pop("cell"): OnOneLine(each) for each in entries}
     return data | {"latency": OnOneLine(data["latency"])}
+
+
+def _precision(scenario: Scenario) -> dict[str, Any]:
+    calibration = {"calibration": dict(scenario.calibration)} if scenario.calibration else {}
+    return asdict(scenario.precision) | calibration
 
 
 def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
@@ -125,6 +133,7 @@ def _job_entry(name: str, group: list[Job], own_cells: bool) -> dict[str, Any]:
     data |= {key: getattr(job, key) for key in _plain_keys(job, _NOT_PLAIN)}
     data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
     data |= {"inputs": job.inputs} if job.inputs else {}
+    data |= {"initial": job.initial} if job.initial else {}
     return data | ({"after": job.after} if job.after is not None else {})
 
 
@@ -143,6 +152,8 @@ def _layer(layer: Layer) -> OnOneLine:
     data = OnOneLine(cell=layer.cell.name, hidden=layer.hidden, input=layer.input, bidirectional=layer.bidirectional)
     if layer.projection is not None:
         data["projection"] = layer.projection
+    if layer.reverse:
+        data["reverse"] = True
     return data
 
 

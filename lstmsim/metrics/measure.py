@@ -80,12 +80,13 @@ def _remarks(scenario: Scenario) -> tuple[str, ...]:
 def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[TurnedAway]]:
     """The jobs that were served, and the others."""
     served, others = [], []
+    chip_cores = len(scenario.chip.array_cores)
     rows = zip(scenario.jobs, totals.tasks.tolist(), strict=True)
     for number, (job, (core, context, admitted, finish, arrived, pauses, taken)) in enumerate(rows):
         if core < 0:
             others.append(TurnedAway(job.name, number, arrived, admitted))
         else:
             times = (arrived, admitted, finish)
-            cores = job.together(len(scenario.chip.array_cores), taken)
+            cores = job.together(chip_cores, taken)
             served.append(JobReport(job.name, core, context, *times, job.macs, job.deadline, pauses, number, cores))
     return served, others

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Sequence
 from math import isfinite
@@ -12,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.styles import job_style, short
@@ -47,7 +47,7 @@ def plot(
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
-        check_name(name)
+        check_name(name, numbers_path(name))
     with settings():
         figure = Figure(figsize=(8, 4.2 if words is None else 5.8), layout="constrained")
         FigureCanvasAgg(figure)
@@ -143,7 +143,7 @@ def _set_bits_axis(axes: Axes, bits: Sequence[int]) -> None:
 def _save_numbers(path: str, bits: Sequence[int], sqnr_db: Sequence[Curve], words: Sequence[float] | None) -> None:
     """One line per width; a number that is not finite is an empty field."""
     with whole_file(path) as file:
-        rows = csv.writer(file, lineterminator="\n")
+        rows = CsvWriter(file)
         rows.writerow(["bits", *(f"{name} sqnr_db" for name, _ in sqnr_db), *(["words_unchanged"] if words else [])])
         for number, width in enumerate(bits):
             values = [own[number] for _, own in sqnr_db]

@@ -3,7 +3,6 @@ that come over time their latencies."""
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from lstmsim.comparison.latencies import PERCENTILES
 from lstmsim.comparison.result import Comparison
 from lstmsim.comparison.result_json import comparison_rows
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.styles import grey, job_style, short
@@ -50,7 +50,7 @@ def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Figur
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
-        check_name(name)
+        check_name(name, os.path.splitext(name)[0] + ".csv")
     bars = len(found.workloads) * len(found.machines)
     if bars > MAX_BARS:
         text = f"{len(found.workloads)} workloads on {len(found.machines)} machines are {bars} bars"
@@ -66,7 +66,7 @@ def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Figur
             save(figure, name)
     if name is not None:
         with whole_file(os.path.splitext(name)[0] + ".csv") as file:
-            csv.writer(file, lineterminator="\n").writerows(comparison_rows(found))
+            CsvWriter(file).writerows(comparison_rows(found))
     return figure
 
 

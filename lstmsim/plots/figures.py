@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.files_kept import refuse_if_read
 
 __all__ = ["SUFFIXES", "check_name", "save", "settings"]
 
@@ -41,8 +42,9 @@ def settings() -> Iterator[None]:
         yield
 
 
-def check_name(name: str) -> None:
-    """`InputError` unless the name ends like a picture's.
+def check_name(name: str, *beside: str) -> None:
+    """`InputError` unless the name ends like a picture's, and for one that was read as an input, as for those of files
+    that are written `beside` it.
 
     >>> check_name("a.bmp")
     Traceback (most recent call last):
@@ -50,6 +52,8 @@ def check_name(name: str) -> None:
     """
     if not name.lower().endswith(SUFFIXES):
         raise InputError(Mistake(name, f"not a picture's name: expected it to end in {', '.join(SUFFIXES)}"))
+    for each in (name, *beside):
+        refuse_if_read(each)
 
 
 def save(figure: Figure, path: str) -> None:

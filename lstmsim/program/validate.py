@@ -28,15 +28,17 @@ def validate(program: Program) -> None:
             faults.append(f"core {index}: is shared by {needed} threads and has {core.contexts}")
     seen: set[tuple[object, ...]] = set()
     for number, task in enumerate(program.tasks):
-        faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task, program.cores))
+        faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task))
         # many tasks are alike: what they share is looked at once
-        alike = (id(task.variants), id(task.buffers), id(task.wide), task.cores, task.partners, task.content)
+        shared = (task.variants, task.buffers, task.wide, task.cores, task.partners, task.content)
+        alike = tuple(map(id, shared))
         if alike in seen:
             continue
         seen.add(alike)
+        faults.extend(f"task {task.name}: {fault}" for fault in _places(task, program.cores))
         for kind, phases in task.variants:
             # and so are bodies, once per set of buffers
-            key = (id(phases), id(task.slots(kind)), kind, task.cores, task.partners, task.content)
+            key = (id(phases), id(task.slots(kind)), kind, *alike[3:])
             if key not in seen:
                 seen.add(key)
                 units = _units_of_members(task, kind, program.cores)
@@ -62,27 +64,32 @@ def _core(index: int, core: Core) -> Iterator[str]:
             yield f"core {index}, unit {unit.name}: switch_cycles {unit.switch_cycles} < 0"
 
 
-def _task(number: int, task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
+def _task(number: int, task: Task) -> Iterator[str]:
+    """What is wrong with the task's own numbers."""
     if task.after is not None and not 0 <= task.after < number:
         yield f"comes after task {task.after}, which is not an earlier one"
-    if not task.cores:
-        yield "may run on no core"
     if task.release < 0 or task.frame_interval < 0:
         yield "release and frame_interval must not be negative"
     if (task.queue_limit or 0) < 0 or (task.patience or 0) < 0:
         yield "queue_limit and patience must not be negative"
+    if (task.partners or task.content) and task.preempts:
+        yield "preempts, which a task with partners or content cannot"
+
+
+def _places(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
+    """What is wrong with the cores that it may take."""
+    if not task.cores:
+        yield "may run on no core"
     if task.partners and len(task.partners) != len(task.cores):
         yield f"has partners for {len(task.partners)} of its {len(task.cores)} cores"
         return
-    if (task.partners or task.content) and task.preempts:
-        yield "preempts, which a task with partners or content cannot"
     for place in task.places if task.partners else ():
         for index in dict.fromkeys(place):
             if 0 <= index < len(cores) and place.count(index) > cores[index].contexts:
                 yield f"needs {place.count(index)} threads of core {index}, which has {cores[index].contexts}"
             if not 0 <= index < len(cores) and index not in task.cores:
                 yield f"core {index} does not exist"
-    kinds = [kind for kind, _ in task.variants]
+    kinds = {kind for kind, _ in task.variants}
     for index in task.cores:
         if not 0 <= index < len(cores):
             yield f"core {index} does not exist"

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.files_kept import identity_of
 from lstmsim.sweep.evaluate import NUMBERS
-from lstmsim.sweep.export import export
-from lstmsim.sweep.store import STATUSES, Store, quoted
+from lstmsim.sweep.export import export, keep_objectives, objectives_of, table_names
+from lstmsim.sweep.store import STATUSES, Store
+from lstmsim.sweep.stored import beside, checksum, quoted
 
 __all__ = ["SUFFIX", "Merged", "merge"]
 
@@ -43,8 +45,10 @@ def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]])
     target = os.fspath(out)
     if not target.lower().endswith(SUFFIX):
         raise InputError(Mistake(f"OUT {target or repr(target)}", f"expected a file name that ends in {SUFFIX}"))
+    written = [target, *beside(target), *table_names(target[: -len(SUFFIX)])]
+    outputs = {identity_of(each) for each in written}
     for name in names:
-        if os.path.realpath(name) == os.path.realpath(target):
+        if identity_of(name) in outputs:
             raise InputError(Mistake(name, "is the output too; expected another file"))
     new = not os.path.exists(target)
     try:
@@ -62,6 +66,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
     """Put the shards into the target, all or none; the points that are there then, and those of the whole sweep."""
     with Store(names[0], create=False) as first:
         identity, axes, total, derived = _identity(first), first.axes(), first.total(), first.derived()
+        objectives = objectives_of(first)
     for name in names[1:]:
         with Store(name, create=False) as other:
             if _identity(other) != identity:
@@ -71,6 +76,8 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
             raise InputError(Mistake(target, f"is of another sweep, scenario or version than {names[0]}"))
         with store.transaction():
             store.begin(identity, axes, total, derived)
+            store.mend()
+            keep_objectives(store, objectives)
             for name in names:
                 with Store(name, create=False) as shard:
                     _take(store, shard, [name for name, _ in axes], total)
@@ -87,11 +94,17 @@ def _identity(store: Store) -> str:
 
 def _take(store: Store, shard: Store, axes: Sequence[str], total: int) -> None:
     """Add the points of a shard; one that is done elsewhere takes the place of one that failed."""
-    columns = ", ".join(["p.point", *(f"p.{quoted(each)}" for each in ("key", *axes))])
-    results = ", ".join(f"r.{quoted(each)}" for each in _RESULT)
-    width = 2 + len(axes)
+    columns = ", ".join(["p.point", *(f"p.{quoted(each)}" for each in ("key", *axes, "row checksum"))])
+    results = ", ".join(f"r.{quoted(each)}" for each in (*_RESULT, "checksum"))
+    width = 3 + len(axes)
     for row in shard.read(f"SELECT {columns}, {results} FROM points p JOIN results r ON r.key = p.key"):
-        point, result = row[:width], row[width:]
+        for part in (row[:width], row[width:]):
+            if checksum(part[:-1]) != part[-1]:
+                text = (
+                    f"is damaged: point {row[0]} does not match its checksum; its own `lstmsim sweep` computes it anew"
+                )
+                raise InputError(Mistake(shard.path, text))
+        point, result = row[: width - 1], row[width:-1]
         if not _sound(result) or not isinstance(point[0], int) or not 0 <= point[0] < total:
             raise shard.damage(f"point {point[0]}, status {result[_STATUS]!r}")
         present = "SELECT p.key, r.status FROM points p JOIN results r ON r.key = p.key WHERE p.point = ?"

@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.formats.files_kept import refuse_if_read
 from lstmsim.sweep import pool
 from lstmsim.sweep.evaluate import Outcome, point_key
-from lstmsim.sweep.export import export
+from lstmsim.sweep.export import export, keep_objectives, table_names
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.resolve import Resolver, Setup
-from lstmsim.sweep.spec import shard_numbers
+from lstmsim.sweep.spec import Value, shard_numbers
 from lstmsim.sweep.store import SPELLING, Store
+from lstmsim.sweep.stored import beside
 
 __all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "table_stem"]
 
@@ -42,11 +44,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep left behind: its SQLite file, the tables written from it, and the counts."""
+    """What a sweep left behind: its SQLite file, the tables written from it, and the counts; `dropped`: rows that were
+    there and did not match their checksums, or had none, whose points were computed anew."""
 
     path: str
     tables: tuple[str, ...]
     progress: Progress
+    dropped: int = 0
 
 
 def table_stem(folder: str, shard: Shard | None) -> str:
@@ -80,16 +84,22 @@ def run_sweep(
     stem = table_stem(os.fspath(folder), shard)
     wanted = shard or (1, 1)
     make_folder(os.fspath(folder))
+    for each in (f"{stem}.sqlite", *beside(f"{stem}.sqlite"), *table_names(stem)):
+        refuse_if_read(each)
     with Store(f"{stem}.sqlite", create=True) as store:
         if not resume:
             store.forget()
-        store.begin(f"{setup.identity} {SPELLING}", axes, len(setup.sweep), [each.name for each in setup.sweep.derived])
+        columns = [*axes, *((name, ()) for name in setup.chip.names)]
+        derived = [each.name for each in setup.sweep.derived]
+        store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
+        store.mend()
+        keep_objectives(store, setup.objectives)
         left, counts = _left(setup, store, wanted, retry_failed)
         if progress:
             progress(counts)
         counts = _compute(setup, store, left, counts, jobs, dask, progress)
         store.tidy()
-        return SweepResult(store.path, tuple(export(store, stem)), counts)
+        return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped)
 
 
 def make_folder(folder: str) -> None:
@@ -119,14 +129,19 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
         links = []
         for point in _numbers(left):
             values = sweep.values(point)
-            key = point_key(resolver, values)
+            key, chip = point_key(resolver, values)
             if store.has(key):
-                links.append((point, key, *values.values()))
+                links.append((point, key, *_row(setup, values, chip)))
                 left[point] = 0
         store.link(links)
         found["done"] += len(links)
     done = sum(found.values())
     return left, Progress(done, total, done, found["infeasible"], found["failed"])
+
+
+def _row(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> list[Value]:
+    """What the file keeps of a point beside its result: its values, then those of the columns about its chip."""
+    return [*values.values(), *(chip or [None] * len(setup.chip.names))]
 
 
 def _numbers(flags: bytearray) -> Iterator[int]:
@@ -157,7 +172,7 @@ def _compute(
     last = time.monotonic()
 
     def commit() -> None:
-        store.record((each, list(setup.sweep.values(each.point).values())) for each in waiting)
+        store.record((each, _row(setup, setup.sweep.values(each.point), each.chip)) for each in waiting)
         waiting.clear()
         if progress:
             progress(counts)

@@ -3,6 +3,10 @@
 `results` holds what was computed, by key; it outlives a change of the sweep file. `points` links each point of the
 present sweep to its result and has its values. `sweep` is both, in the order of the points. `timings` keeps the wall
 times apart, so that equal sweeps have equal tables.
+
+Each row of `results` and `points` carries a checksum of itself. `mend` drops rows that do not match theirs, so that a
+sweep computes those points anew and never exports what the disk has made of them. Stores of format 1, which had no
+checksums, are begun anew.
 """
 
 from __future__ import annotations
@@ -17,10 +21,13 @@ from typing import Any
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.sweep.evaluate import NUMBERS, Outcome
 from lstmsim.sweep.spec import Value
+from lstmsim.sweep.stored import checksum, quoted
 
-__all__ = ["FORMAT", "SPELLING", "STATUSES", "Store", "quoted"]
+__all__ = ["FORMAT", "SPELLING", "STATUSES", "Store"]
 
-FORMAT = "lstmsim sweep 1"
+FORMAT = "lstmsim sweep 2"
+#: The format before, whose rows have no checksums.
+_UNCHECKED = "lstmsim sweep 1"
 #: Part of what `begin` is told: to be raised when values and reasons are spelled in another way than before.
 SPELLING = "2"
 #: What can become of a point.
@@ -39,20 +46,15 @@ _MACHINE = (
 _WRITES = "another process writes to it"
 
 
-def quoted(name: str) -> str:
-    """A column's name in SQL.
-
-    >>> quoted("ep")
-    '"ep"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
 class Store:
-    """An open file; `with` closes it. `InputError` for a file that is no sweep's, or that another process holds."""
+    """An open file; `with` closes it. `InputError` for a file that is no sweep's, or that another process holds.
+
+    `dropped`: rows that were dropped so far because they were damaged or had no checksum.
+    """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool) -> None:
         self.path = os.fspath(path)
+        self.dropped = 0
         if not create and not os.path.isfile(self.path):
             raise InputError(f"no file called {self.path!r}; `lstmsim sweep` writes one")
         try:
@@ -73,12 +75,18 @@ class Store:
             if create:
                 # Taking the lock now, not at the first result.
                 self.sql.execute("BEGIN EXCLUSIVE")
+                if "meta" in tables and self.meta("format") == _UNCHECKED:
+                    self._clear()
+                    tables = set()
                 if not tables:
                     self._create()
                 self.sql.execute("COMMIT")
         except (sqlite3.Error, UnicodeError) as error:
             text = _WRITES if _locked(error) else f"is no table of a sweep ({error})"
             raise InputError(Mistake(self.path, text)) from None
+        if "meta" in tables and self.meta("format") == _UNCHECKED:
+            text = "was written by an older lstmsim, without checksums; its own `lstmsim sweep` computes it anew"
+            raise InputError(Mistake(self.path, text))
         if tables and ("meta" not in tables or self.meta("format") != FORMAT):
             raise InputError(Mistake(self.path, "is no table of a sweep that this version of lstmsim can read"))
 
@@ -86,10 +94,29 @@ class Store:
         numbers = ", ".join(quoted(each) for each in NUMBERS)
         self.sql.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID")
         self.sql.execute(
-            f"CREATE TABLE results (key TEXT PRIMARY KEY, status TEXT NOT NULL, {numbers}, reason TEXT) WITHOUT ROWID"
+            f"CREATE TABLE results (key TEXT PRIMARY KEY, status TEXT NOT NULL, {numbers}, reason TEXT, "
+            "checksum TEXT NOT NULL) WITHOUT ROWID"
         )
         self.sql.execute("CREATE TABLE timings (point INTEGER PRIMARY KEY, seconds REAL NOT NULL)")
         self.sql.execute("INSERT INTO meta VALUES ('format', ?)", [FORMAT])
+
+    def _clear(self) -> None:
+        """Drop everything of a store of the format before."""
+        self.dropped += next(self.sql.execute("SELECT count(*) FROM results"))[0]
+        self.sql.execute("DROP VIEW IF EXISTS sweep")
+        for name in ("points", "timings", "results", "meta"):
+            self.sql.execute(f"DROP TABLE IF EXISTS {name}")
+
+    def mend(self) -> None:
+        """Drop results and points that do not match their checksums, so that they are computed anew."""
+        if self.meta("identity") is None:
+            return
+        keys = [row[0] for row in self.read("SELECT * FROM results") if checksum(row[:-1]) != row[-1]]
+        points = [row[0] for row in self.read("SELECT * FROM points") if checksum(row[:-1]) != row[-1]]
+        self.dropped += len(keys) + len(points)
+        with self.transaction():
+            self.sql.executemany("DELETE FROM results WHERE key = ?", [(each,) for each in keys])
+            self.sql.executemany("DELETE FROM points WHERE point = ?", [(each,) for each in points])
 
     def __enter__(self) -> Store:
         return self
@@ -134,7 +161,10 @@ class Store:
             self.sql.execute("DROP TABLE IF EXISTS points")
             self.sql.execute("DELETE FROM timings")
             self.sql.execute("DELETE FROM results WHERE status != 'done'")
-            self.sql.execute(f"CREATE TABLE points (point INTEGER PRIMARY KEY, key TEXT NOT NULL{columns})")
+            self.sql.execute(
+                f"CREATE TABLE points (point INTEGER PRIMARY KEY, key TEXT NOT NULL{columns}, "
+                '"row checksum" TEXT NOT NULL)'
+            )
             self.sql.execute(
                 f"CREATE VIEW sweep AS SELECT {', '.join(shown)} "
                 "FROM points p JOIN results r ON r.key = p.key ORDER BY p.point"
@@ -185,13 +215,17 @@ class Store:
 
     def put(self, results: Sequence[Sequence[Any]], points: Sequence[Sequence[Any]]) -> None:
         """Insert rows of the two tables; a failed result makes room for another one."""
-        changed = ", ".join(f"{quoted(each)} = excluded.{quoted(each)}" for each in ("status", *NUMBERS, "reason"))
+        changed = ", ".join(
+            f"{quoted(each)} = excluded.{quoted(each)}" for each in ("status", *NUMBERS, "reason", "checksum")
+        )
         again = f"ON CONFLICT (key) DO UPDATE SET {changed} WHERE results.status = 'failed'"
         if results:
-            self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", results)
+            checked = ([*row, checksum(row)] for row in results)
+            self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", checked)
         if points:
             plain = ([_spelled(value) for value in row] for row in points)
-            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", plain)
+            checked = ([*row, checksum(row)] for row in plain)
+            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", checked)
 
     def tidy(self) -> None:
         """Forget failures that no point has any more."""
@@ -262,4 +296,5 @@ def _spelled(value: Value) -> Value:
 
 
 def _marks(rows: Sequence[Sequence[Any]]) -> str:
-    return ", ".join("?" * len(rows[0]))
+    """A mark for each value of a row, and one for its checksum."""
+    return ", ".join("?" * (len(rows[0]) + 1))

@@ -1,20 +1,21 @@
 """Machines: each a frozen description and one pure function that lowers jobs to a Program.
 
-A new target is a module with `lower(chip, jobs) -> Program`, a description that fits `workload.scenario.Chip`,
-and a line in `TARGETS`.
+A new target is a module with `lower(chip, jobs) -> Program` and `check(chip, job)`, a description that fits
+`workload.scenario.Chip`, and a line in `TARGETS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Program
 from lstmsim.targets.assembly import AnyCore
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job
 
-__all__ = ["TARGETS", "lower", "operations_per_step"]
+__all__ = ["TARGETS", "lower", "operations_per_step", "refusals"]
 
 #: Module that lowers each kind of chip.
 TARGETS = {"column-npu": "lstmsim.targets.column_lowering", "row-npu": "lstmsim.targets.row_lowering"}
@@ -31,6 +32,30 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
     """
     program: Program = import_module(TARGETS[chip.kind]).lower(chip, jobs, templates)
     return program
+
+
+def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
+    """Why the chip cannot run some of the jobs: the first reason of each distinct one, by its name; nothing is lowered.
+
+    >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=1, cores=(3,))
+    >>> print(*refusals(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), [job]))
+    job a: core: there is no core 3; the chip has 1 (0 to 0)
+    """
+    check: Callable[[Chip, Job], None] = import_module(TARGETS[chip.kind]).check
+    distinct: dict[Hashable, Job] = {}
+    for job in jobs:
+        # by identity: comparing models takes long
+        distinct.setdefault((id(job.model), job.cores, job.batch, job.split), job)
+    found: list[Mistake] = []
+    for job in distinct.values():
+        try:
+            check(chip, job)
+        except InputError as error:
+            found += error.mistakes
+    return tuple(found)
 
 
 def operations_per_step(kind: str, model: Model, core: AnyCore, batch: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from lstmsim.program.program import Buffer, Core, Phase, Program
 from lstmsim.targets.assembly import Parts, assemble
-from lstmsim.targets.column_members import own_units
+from lstmsim.targets.column_members import Members, own_units
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column_passes import ARRAY
 from lstmsim.targets.column_phases import model_phases
@@ -20,7 +20,7 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
 
-__all__ = ["ARRAY", "lower", "operations_per_step"]
+__all__ = ["ARRAY", "check", "lower", "operations_per_step"]
 
 
 def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
@@ -55,11 +55,17 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Prog
         return assemble(chip.cores, jobs, chip.check, PARTS, templates=templates)
     plan = Plan(chip, jobs)
 
-    def check(job: Job) -> None:
-        chip.check(job)
-        plan.members.places(job)
+    def refuse(job: Job) -> None:
+        check(chip, job)
 
-    return assemble(chip.cores, jobs, check, PARTS, plan.footprint, lambda: plan.machine, templates=templates)
+    return assemble(chip.cores, jobs, refuse, PARTS, plan.footprint, lambda: plan.machine, templates=templates)
+
+
+def check(chip: ColumnNpu, job: Job) -> None:
+    """`InputError` if no core that the job may use can run it, or if it cannot be split as it says."""
+    settled = job.settled(len(chip.cores))
+    chip.check(settled)
+    Members(chip).places(settled)
 
 
 def _job_phases(job: Job, core: ColumnCore) -> tuple[Phase, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.assembly import check_cores
@@ -253,13 +254,14 @@ class ColumnNpu:
         if mistakes:
             raise InputError(mistakes)
 
-    @property
+    @cached_property
     def array_cores(self) -> tuple[ArrayCore, ...]:
-        """The cores as the accounts see them."""
-        return tuple(
-            ArrayCore(each.npe, each.ep, each.vp, _settings(each), ("reload", "weights") if self.memory else ())
-            for each in self.cores
-        )
+        """The cores as the accounts see them; equal cores are one object."""
+        stalls = ("reload", "weights") if self.memory else ()
+        distinct = {
+            each: ArrayCore(each.npe, each.ep, each.vp, _settings(each), stalls) for each in dict.fromkeys(self.cores)
+        }
+        return tuple(distinct[each] for each in self.cores)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Nothing is simulated that the machine could not do."""

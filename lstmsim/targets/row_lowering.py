@@ -17,7 +17,7 @@ from lstmsim.targets.row_timing import MVU, UNITS, BlockTimer, Wait, Written
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
-__all__ = ["lower", "operations_per_step"]
+__all__ = ["check", "lower", "operations_per_step"]
 
 #: Units of each machine beside the ones that pictures show.
 _HIDDEN = ("fetch", "decode", "serializer")
@@ -95,6 +95,11 @@ def _phases(model: Model, core: RowCore, steps: int, batch: int, paced: bool) ->
     for block in plan(model, steps, batch, core.batch):
         phases.append(_phase(core, block, len(phases), earlier, (dense, paced)))
     return tuple(phases)
+
+
+def check(chip: RowNpu, job: Job) -> None:
+    """`InputError` if no core that the job may use can run it."""
+    chip.check(job)
 
 
 def operations_per_step(model: Model, core: RowCore, batch: int) -> int:

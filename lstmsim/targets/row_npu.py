@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.assembly import check_cores
@@ -42,13 +43,14 @@ class RowNpu:
         if mistakes:
             raise InputError(mistakes)
 
-    @property
+    @cached_property
     def array_cores(self) -> tuple[ArrayCore, ...]:
-        """The cores as the accounts see them."""
-        return tuple(
-            ArrayCore(each.npe, each.ep, each.vp, {key: getattr(each, key) for key in _SHOWN}, ("dispatch",))
-            for each in self.cores
-        )
+        """The cores as the accounts see them; equal cores are one object."""
+        distinct = {
+            each: ArrayCore(each.npe, each.ep, each.vp, {key: getattr(each, key) for key in _SHOWN}, ("dispatch",))
+            for each in dict.fromkeys(self.cores)
+        }
+        return tuple(distinct[each] for each in self.cores)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What is simulated although the machine could not do it, or nobody knows how long it takes, in sentences."""

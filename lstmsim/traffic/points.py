@@ -161,7 +161,7 @@ class _Store:
         if self.folder is None or not os.path.isfile(self._path(key)):
             return None
         try:
-            with readable_file(self._path(key)) as file:
+            with readable_file(self._path(key), kept=False) as file:
                 data = json.loads(file.read())
             return Measured.from_plain(data["measured"]) if data["key"] == key else None
         except (ValueError, KeyError, TypeError):

@@ -54,7 +54,7 @@ def test_a_shipped_scenario_comes_back_from_a_file_and_gives_the_same_cycles(pat
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_key_of_a_preset_is_written_out(preset: str) -> None:
     model = {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
-    scenario = load_scenario({"chip": preset, "jobs": [{"model": model, "steps": 2}]})
+    scenario = load_scenario({"chip": preset, "jobs": [{"model": model, "steps": 2}], "precision": {}})
     text = resolved_text(scenario)
     assert_same(loaded(text), scenario)
     data = parse_document(text, "resolved.yaml").data
@@ -62,10 +62,25 @@ def test_every_key_of_a_preset_is_written_out(preset: str) -> None:
     assert {each.name for each in fields(core)} <= set(data["chip"]["cores"][0])
     assert data["chip"]["cores"][0]["latency"] == asdict(core.latency)
     whole = {"dispatch", "preempts", "affinity"}
-    assert {each.name for each in fields(Job)} - {"inputs", "after", "tenant", *whole} <= set(data["jobs"][0])
+    assert {each.name for each in fields(Job)} - {"inputs", "after", "tenant", "initial", "states_of", *whole} <= set(
+        data["jobs"][0]
+    )
     assert {"dispatch", "preemption", "placement"} <= set(data)
     assert data["precision"] == asdict(scenario.precision)
     assert data["chip"]["sources"]
+
+
+def test_where_numbers_are_from_comes_back(tmp_path: Path) -> None:
+    job = {"model": "lstm-256", "steps": 2, "initial": "zero"}
+    given = {"chip": "column-npu-16k", "jobs": [job], "precision": {"calibration": str(tmp_path / "c.npy")}}
+    scenario = load_scenario(given)
+    again = loaded(resolved_text(scenario))
+    assert again.jobs[0].initial == "zero"
+    assert again.calibration == {"lstm-256": str(tmp_path / "c.npy")}
+    assert again.precision_given
+    # outputs are in float64 without the key, so it must not come of itself
+    plain = load_scenario({"chip": "column-npu-16k", "jobs": [job]})
+    assert "precision" not in resolved_text(plain)
 
 
 @settings(max_examples=50)

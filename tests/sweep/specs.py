@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import sqlite3
 from pathlib import Path
 from typing import Any
+
+from lstmsim.sweep.stored import checksum
 
 CORE = {"npe": 256, "ep": 8, "vp": 32, "threads": 2, "tail_width": 16}
 LAYER = {"cell": "lstm", "hidden": 24, "input": 24}
@@ -32,3 +35,16 @@ def table(folder: Path, name: str = "sweep") -> bytes:
 def rows(folder: Path) -> list[dict[str, str]]:
     with open(folder / "sweep.csv", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def rewritten(path: Path, *statements: str) -> None:
+    """The store after SQL statements, with checksums as if lstmsim had written the rows so."""
+    sql = sqlite3.connect(path)
+    for statement in statements:
+        assert sql.execute(statement).rowcount != 0, statement
+    for name, key, last in (("results", "key", "checksum"), ("points", "point", "row checksum")):
+        rows = sql.execute(f"SELECT * FROM {name}").fetchall()
+        sums = [(checksum(row[:-1]), row[0]) for row in rows]
+        sql.executemany(f'UPDATE {name} SET "{last}" = ? WHERE {key} = ?', sums)
+    sql.commit()
+    sql.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from lstmsim.sweep import pool
 from lstmsim.sweep.merge import merge
 from lstmsim.sweep.run import run_sweep
 from tests.sweep.executors import Dying
-from tests.sweep.specs import spec, table
+from tests.sweep.specs import rewritten, spec, table
 
 
 def test_merge_refuses_what_does_not_belong_together(whole: Path, tmp_path: Path) -> None:
@@ -25,10 +24,7 @@ def test_merge_refuses_what_does_not_belong_together(whole: Path, tmp_path: Path
         merge(half, [half])
     with pytest.raises(InputError, match="no file called"):
         merge(tmp_path / "all.sqlite", [tmp_path / "none.sqlite"])
-    changed = sqlite3.connect(half)
-    changed.execute("UPDATE results SET makespan_cycles = makespan_cycles + 1 WHERE status = 'done'")
-    changed.commit()
-    changed.close()
+    rewritten(half, "UPDATE results SET makespan_cycles = makespan_cycles + 1 WHERE status = 'done'")
     with pytest.raises(InputError, match=r"point \d+ has another result there"):
         merge(tmp_path / "both.sqlite", [whole / "sweep.sqlite", half])
 
@@ -88,9 +84,6 @@ def test_shards_from_different_folders_and_with_other_words_for_a_reason_belong_
 ) -> None:
     run_sweep(spec(), tmp_path, jobs=1)
     other = tmp_path / "sweep.sqlite"
-    sql = sqlite3.connect(other)
-    assert sql.execute("UPDATE results SET reason = 'put otherwise' WHERE status = 'infeasible'").rowcount > 0
-    sql.commit()
-    sql.close()
+    rewritten(other, "UPDATE results SET reason = 'put otherwise' WHERE status = 'infeasible'")
     merge(tmp_path / "all.sqlite", [whole / "sweep.sqlite", other])
     assert table(tmp_path, "all") == table(whole)

@@ -15,7 +15,7 @@ from lstmsim.sweep.merge import merge
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.run import run_sweep
 from lstmsim.sweep.store import Store
-from tests.sweep.specs import spec, table
+from tests.sweep.specs import rewritten, spec, table
 
 PAGE_BYTES = 4096
 
@@ -59,12 +59,8 @@ def test_a_damaged_file_is_named_whatever_page_it_is(whole: Path, tmp_path: Path
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE results SET status = 'dome' WHERE status = 'done'",
-        "UPDATE points SET point = 1000000 WHERE point = 59",
-        "UPDATE points SET point = -1 WHERE point = 0",
         "UPDATE meta SET content = '[[' WHERE name = 'axes'",
         "UPDATE meta SET content = 'many' WHERE name = 'total'",
-        "UPDATE results SET makespan_cycles = 'many' WHERE status = 'done'",
         "DROP TABLE points",
     ],
 )
@@ -77,6 +73,56 @@ def test_content_that_was_never_written_is_damage(whole: Path, tmp_path: Path, s
     assert not (tmp_path / "all.sqlite").exists()
     with pytest.raises(InputError, match=r"sweep\.sqlite: is damaged"):
         run_sweep(spec(), tmp_path, jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows"),
+    [
+        ("UPDATE results SET status = 'dome' WHERE key = (SELECT key FROM sweep WHERE status = 'done' LIMIT 1)", 1),
+        ("UPDATE results SET makespan_cycles = makespan_cycles + 1 WHERE status = 'done'", None),
+        ("UPDATE results SET makespan_cycles = 'many' WHERE status = 'done'", None),
+        ("UPDATE results SET latency_ms_mean = 0 WHERE key = (SELECT key FROM points WHERE point = 3)", 1),
+        ("UPDATE results SET reason = x'00ff' WHERE key = (SELECT key FROM points WHERE point = 3)", 1),
+        ("UPDATE results SET checksum = '' WHERE key = (SELECT key FROM points WHERE point = 3)", 1),
+        ("UPDATE points SET point = 1000000 WHERE point = 59", 1),
+        ("UPDATE points SET point = -1 WHERE point = 0", 1),
+        ("UPDATE points SET ep = ep + 1 WHERE point = 7", 1),
+        ("UPDATE points SET key = (SELECT key FROM points WHERE point = 3) WHERE point = 2", 1),
+    ],
+)
+def test_damaged_rows_are_computed_anew_and_never_exported(
+    whole: Path, tmp_path: Path, statement: str, rows: int | None
+) -> None:
+    path = tmp_path / "sweep.sqlite"
+    shutil.copy(whole / "sweep.sqlite", path)
+    changed(path, statement)
+    with pytest.raises(InputError, match=r"sweep\.sqlite: is damaged: point -?\d+ does not match its checksum"):
+        merge(tmp_path / "all.sqlite", [path])
+    assert not (tmp_path / "all.sqlite").exists()
+    found = run_sweep(spec(), tmp_path, jobs=1)
+    assert found.dropped == rows if rows else found.dropped > 1
+    assert table(tmp_path) == table(whole)
+    assert run_sweep(spec(), tmp_path, jobs=1).dropped == 0
+    assert merged(path).read_bytes() == table(whole)
+
+
+def test_a_damaged_output_of_a_merge_takes_the_rows_of_the_shards(whole: Path, tmp_path: Path) -> None:
+    out = tmp_path / "all.sqlite"
+    merge(out, [whole / "sweep.sqlite"])
+    changed(out, "UPDATE results SET makespan_cycles = makespan_cycles + 1 WHERE status = 'done'")
+    merge(out, [whole / "sweep.sqlite"])
+    assert table(tmp_path, "all") == table(whole)
+
+
+def test_a_store_without_checksums_is_begun_anew(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.sqlite"
+    shutil.copy(whole / "sweep.sqlite", path)
+    old = "UPDATE meta SET content = 'lstmsim sweep 1' WHERE name = 'format'"
+    changed(path, old, "DROP VIEW sweep", "ALTER TABLE results DROP COLUMN checksum")
+    with pytest.raises(InputError, match="was written by an older lstmsim, without checksums"):
+        merge(tmp_path / "all.sqlite", [path])
+    assert run_sweep(spec(), tmp_path, jobs=1).dropped > 1
+    assert table(tmp_path) == table(whole)
 
 
 def test_a_file_that_is_being_written_is_not_called_damaged(whole: Path, tmp_path: Path) -> None:
@@ -98,7 +144,7 @@ def test_a_file_of_an_earlier_spelling_is_written_anew(tmp_path: Path) -> None:
     run_sweep(spec(axes=BANKS, constraints=[]), tmp_path, jobs=1)
     assert b",true," in table(tmp_path)
     identity = prepare(spec(axes=BANKS, constraints=[]))[0].identity
-    changed(
+    rewritten(
         tmp_path / "sweep.sqlite",
         "UPDATE points SET big = 1 WHERE big = 'true'",
         "UPDATE results SET reason = 'at home/' || reason",

@@ -10,12 +10,14 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.csv_table import neutral
 from lstmsim.formats.files import readable_file, whole_file
 from lstmsim.formats.traces.columns import Spans, facts, timeline_of
 from lstmsim.metrics.timeline import STATES, Timeline
@@ -26,6 +28,9 @@ __all__ = ["COLUMNS", "LIMIT_BYTES", "read_csv", "write_csv"]
 LIMIT_BYTES = 4 * 2**30
 
 _LINE = 2**20
+#: A text in JSON, and where in it a cell of a spreadsheet might begin that it would run.
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_CELL = re.compile(r"([\"',;]\s*)([=+\-@])")
 
 #: `row` is the row's name, `end` the first cycle after the span, `job_index` the job's place in the scenario.
 COLUMNS = ("row", "core", "kind", "index", "start", "end", "cycles", "state", "job", "layer", "step", "job_index")
@@ -33,8 +38,21 @@ COLUMNS = ("row", "core", "kind", "index", "start", "end", "cycles", "state", "j
 
 def _quoted(text: str) -> str:
     """A CSV field on one line; the exact name is in the head of the file."""
-    clean = "".join(char if char.isprintable() else " " for char in text)
+    clean = "".join(char if char.isprintable() else " " for char in neutral(text))
     return '"' + clean.replace('"', '""') + '"'
+
+
+def _fact(value: Any) -> str:
+    """A fact as JSON, without a cell that a spreadsheet would run: `=` may be written as its number.
+
+    >>> _fact(["=a", "lstm-512", -1])
+    '["\\\\u003da","lstm-512",-1]'
+    """
+
+    def safe(found: re.Match[str]) -> str:
+        return _CELL.sub(lambda each: f"{each[1]}\\u{ord(each[2]):04x}", found[0])
+
+    return _STRING.sub(safe, json.dumps(value, separators=(",", ":")))
 
 
 def write_csv(timeline: Timeline, path: str) -> None:
@@ -46,7 +64,7 @@ def write_csv(timeline: Timeline, path: str) -> None:
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:
         for key, value in facts(timeline).items():
-            file.write(f"# {key}: {json.dumps(value, separators=(',', ':'))}\n")
+            file.write(f"# {key}: {_fact(value)}\n")
         file.write(",".join(COLUMNS) + "\n")
         for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
             file.write(f"{rows[row]},{start},{end},{end - start},{STATES[state]},{jobs[job]},{layer},{step},{job}\n")
@@ -54,7 +72,7 @@ def write_csv(timeline: Timeline, path: str) -> None:
 
 def read_csv(path: str) -> Timeline:
     """The timeline in a file of `write_csv`; anything else is an `InputError` with the line."""
-    with readable_file(path) as file:
+    with readable_file(path, kept=False) as file:
         packed = file.peek(2)[:2] == b"\x1f\x8b"
         source: Any = io.BufferedReader(_Unpacked(path, gzip.GzipFile(fileobj=file))) if packed else file
         lines = io.TextIOWrapper(source, encoding="utf-8-sig", newline="")

@@ -42,7 +42,7 @@ def write_fst(timeline: Timeline, path: str) -> None:
         made = os.path.join(folder, "trace.fst")
         _write(library, timeline, made)
         _require_whole(library, made, path, extent(timeline)[1])
-        with readable_file(made) as source, whole_file(path, "wb") as file:
+        with readable_file(made, kept=False) as source, whole_file(path, "wb") as file:
             shutil.copyfileobj(source, file, 2**20)
 
 

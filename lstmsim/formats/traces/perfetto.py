@@ -133,7 +133,7 @@ def read_perfetto(path: str) -> Timeline:
 
 def _content(path: str) -> bytes:
     """All bytes of the file, unpacked if packed, as long as they are not too many."""
-    with readable_file(path) as file:
+    with readable_file(path, kept=False) as file:
         source: Any = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == b"\x1f\x8b" else file
         try:
             content: bytes = source.read(LIMIT_BYTES + 1)

@@ -7,15 +7,21 @@ from collections.abc import Mapping
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import ImportedModel, placed
-from lstmsim.formats.weights.canonical import canonical_network, canonical_shapes, canonical_tensors, is_canonical
+from lstmsim.formats.weights.canonical import (
+    canonical_network,
+    canonical_shapes,
+    canonical_states,
+    canonical_tensors,
+    is_canonical,
+)
 from lstmsim.formats.weights.pytorch_names import Group, groups, import_groups, layers_of, network_of
 from lstmsim.formats.weights.safetensors import read_safetensors, write_safetensors
 from lstmsim.formats.weights.tensors import Stored
 from lstmsim.formats.wording import listed, show
-from lstmsim.numerics.weights import Network
+from lstmsim.numerics.weights import Network, States
 from lstmsim.workload.model import Model
 
-__all__ = ["SUFFIXES", "import_weights", "read_weights", "write_weights"]
+__all__ = ["SUFFIXES", "import_weights", "read_states", "read_weights", "write_weights"]
 
 #: Endings of the files that can be imported.
 SUFFIXES = (".onnx", ".safetensors", ".keras", ".pt", ".pth")
@@ -60,6 +66,19 @@ def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
         raise placed(error, name) from None
 
 
+def read_states(path: str | os.PathLike[str], model: Model) -> States:
+    """The states before the first step in a safetensors file, tensors like `layers.0.forward.initial.h` [units].
+
+    `InputError` with every tensor that is unknown, of the wrong shape or not finite.
+    """
+    name = os.fspath(path)
+    tensors = read_safetensors(name).tensors
+    try:
+        return canonical_states(tensors, model)
+    except InputError as error:
+        raise placed(error, name) from None
+
+
 def _fitting(tensors: Mapping[str, Stored], found: list[Group], model: Model) -> Group:
     """The only module of a file, or the only one that is this model."""
     if len(found) == 1:
@@ -77,10 +96,11 @@ def _fitting(tensors: Mapping[str, Stored], found: list[Group], model: Model) ->
     raise InputError(f"holds {len(found)} recurrent modules, {how}: {titles}; lstmsim import writes one file for each")
 
 
-def import_weights(path: str | os.PathLike[str], *, weights: bool = True) -> list[ImportedModel]:
+def import_weights(path: str | os.PathLike[str], *, weights: bool = True, heads: bool = False) -> list[ImportedModel]:
     """Every recurrent model in a file of another framework, by the file's suffix (one of `SUFFIXES`).
 
-    `weights=False` reads shapes only. `InputError` names what is wrong; nothing in a file is ever executed.
+    `weights=False` reads shapes only. `heads=True` makes `dense` layers of plain products behind the last recurrent
+    layer; only ONNX says what these read. `InputError` names what is wrong; nothing in a file is ever executed.
 
     >>> import_weights("speech.txt")
     Traceback (most recent call last):
@@ -93,7 +113,11 @@ def import_weights(path: str | os.PathLike[str], *, weights: bool = True) -> lis
     if suffix == ".onnx":
         from lstmsim.formats.onnx_file import read_onnx
 
-        return list(read_onnx(name, weights=weights).models)
+        return list(read_onnx(name, weights=weights, heads=heads).models)
+    if heads:
+        raise InputError(
+            Mistake(name, f"heads can be taken from .onnx only: {suffix} does not say what a product reads")
+        )
     if suffix == ".safetensors":
         tensors = read_safetensors(name).tensors
         try:

@@ -267,7 +267,9 @@ def _stored(tensor: _Tensor, fetch: _Fetch) -> Stored:
         if 0 in tensor.shape or prod(tensor.shape) > storage.count or last >= storage.count:
             raise InputError(f"has a tensor beyond the {storage.count} numbers of storage {show(storage.key)}")
         numbers = decoded(storage.kind, fetch(storage)[tensor.offset * width : (last + 1) * width])
-        steps = tuple(step * numbers.itemsize for step in tensor.strides)
+        # the step of a dimension of one means nothing, and may be any number
+        sizes = zip(tensor.shape, tensor.strides, strict=True)
+        steps = tuple(step * numbers.itemsize if size > 1 else 0 for size, step in sizes)
         return np.array(np.lib.stride_tricks.as_strided(numbers, tensor.shape, steps, writeable=False))
 
     return Stored(tensor.storage.kind, tensor.shape, read)
