@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -75,7 +75,9 @@ def check_jobs(
         total_jobs += count
         if total_jobs - count <= MAX_JOBS < total_jobs:
             document.blame((*path, "count" if "count" in data else "arrival"), f"more than {MAX_JOBS} jobs in all")
-        most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs)
+        # what serves keeps tables for each entry
+        alike = None if single else (id(model), named_cores(entry), entry.split, entry.batch)
+        most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs, alike)
         runnable = [] if model is None else able.cores(path, entry, model)
         if model is None or not runnable:
             continue
@@ -141,13 +143,19 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
 
 
 def _check_steps(
-    document: Document, index: int, entry: JobEntry, keys: set[str | int], steps: JobSteps, count: int
+    document: Document,
+    index: int,
+    entry: JobEntry,
+    keys: set[str | int],
+    steps: JobSteps,
+    count: int,
+    alike: Hashable,
 ) -> int:
     """The most steps that a job of the entry may have, 1 where there is no telling."""
     path: DataPath = ("jobs", index)
     model = document.at(path).get("model")
     own = model.get("steps") if isinstance(model, dict) else None
-    found = steps.check(index, entry, count, own if isinstance(own, int) else None)
+    found = steps.check(index, entry, count, own if isinstance(own, int) else None, alike)
     missing = entry.steps is None and found is None and own is None and "steps" not in keys
     if missing and isinstance(model, dict) and not steps.arrivals.traces.unread(index, entry):
         document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
