@@ -65,7 +65,15 @@ def command(
         if name is not None:
             model = replace(model, name=name if len(models) == 1 else f"{name}-{number}")
         notes = (*([operators.summary()] if operators else []), *found.notes)
-        write_model_file(model, path, source=found.source, licence=licence, notes=notes, network=found.network)
+        write_model_file(
+            model,
+            path,
+            source=found.source,
+            licence=licence,
+            notes=notes,
+            network=found.network,
+            steps=found.steps,
+        )
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if found.network else ''}")
 
 

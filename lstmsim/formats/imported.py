@@ -37,6 +37,7 @@ class ImportedModel:
     network: the model with its weights, None where only shapes were asked for or could be read.
     files: what else the file names as its own, such as the data files of an ONNX network; no output may replace them.
     operators: what became of all operators of the file, not of this model alone; None where it lists none.
+    steps: how many steps the file itself runs it for, None where it does not say.
     """
 
     model: Model
@@ -46,6 +47,7 @@ class ImportedModel:
     network: Network | None = None
     files: tuple[str, ...] = ()
     operators: OperatorTable | None = None
+    steps: int | None = None
 
 
 @contextmanager

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import textwrap
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lstmsim.formats.cell_data import cell_data
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.yaml_text import scalar_text, yaml_text
+from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
 
 if TYPE_CHECKING:
@@ -19,13 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["model_text", "weights_path", "write_model_file"]
 
 _WIDTH = 118
-#: Words that YAML reads as text without quotes; rare ones get quotes without need.
-_PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+ -]*[A-Za-z0-9_./()+-])?")
-_NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
-def model_text(model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = ()) -> str:
-    """A model file's text: a comment on what it is, one per note, then the model.
+def model_text(
+    model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = (), steps: int | None = None
+) -> str:
+    """A model file's text: a comment on what it is, one per note, then the model; `steps` of a job that states none.
 
     >>> from lstmsim.workload.cells import cell
     >>> print(model_text(Model("m", (Layer(cell("gru"), 8, 4),)), source="an example"), end="")
@@ -37,15 +38,18 @@ def model_text(model: Model, *, source: str, licence: str | None = None, notes: 
     layer_order: layer
     """
     lines = [line for text in (_summary(model), *notes) for line in _comment(text)]
-    lines += [f"name: {_scalar(model.name)}", f"source: {_scalar(source)}"]
+    lines += [f"name: {scalar_text(model.name)}", f"source: {scalar_text(source)}"]
     if licence is not None:
-        lines.append(f"licence: {_scalar(licence)}")
+        lines.append(f"licence: {scalar_text(licence)}")
     lines += ["layers:", *(f"  - {_entry(layer)}" for layer in model.layers), f"layer_order: {model.layer_order}"]
+    if steps is not None:
+        lines.append(f"steps: {steps}")
     if model.weights:
-        lines.append(f"weights: {_scalar(model.weights)}")
+        lines.append(f"weights: {scalar_text(model.weights)}")
     if model.states_from:
-        lines.append(f"states_from: {_scalar(model.states_from)}")
-    return "\n".join(lines) + "\n"
+        lines.append(f"states_from: {scalar_text(model.states_from)}")
+    cells = {layer.cell.name: cell_data(layer.cell) for layer in model.layers if layer.cell.name not in CELLS}
+    return "\n".join(lines) + "\n" + (yaml_text({"cells": cells}) if cells else "")
 
 
 def write_model_file(
@@ -56,6 +60,7 @@ def write_model_file(
     licence: str | None = None,
     notes: Iterable[str] = (),
     network: Network | None = None,
+    steps: int | None = None,
 ) -> str:
     """Writes the model's file, whole or not at all, and returns its text; `InputError` for a path it cannot write.
 
@@ -70,7 +75,7 @@ def write_model_file(
     True
     """
     if network is None:
-        text = model_text(model, source=source, licence=licence, notes=notes)
+        text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
         with whole_file(path, "w") as stream:
             stream.write(text)
         return text
@@ -79,7 +84,7 @@ def write_model_file(
     beside = weights_path(path)
     there = os.path.lexists(beside)
     model = replace(model, weights=os.path.basename(beside))
-    text = model_text(model, source=source, licence=licence, notes=notes)
+    text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
     about = {"source": _encodable(source)} | ({"licence": _encodable(licence)} if licence is not None else {})
     try:
         with whole_file(path, "w") as stream:
@@ -121,29 +126,10 @@ def _entry(layer: Layer) -> str:
     more = "" if layer.projection is None else f", projection: {layer.projection}"
     more += ", bidirectional: true" if layer.bidirectional else ""
     more += ", reverse: true" if layer.reverse else ""
-    return f"{{cell: {_scalar(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{more}}}"
+    return f"{{cell: {scalar_text(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{more}}}"
 
 
 def _comment(text: str) -> list[str]:
     """Text as comment lines; what YAML does not allow in a file becomes a question mark."""
     words = "".join(letter if letter.isprintable() else " " if letter.isspace() else "?" for letter in text)
     return textwrap.wrap(words, _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False)
-
-
-def _scalar(text: str) -> str:
-    """Text as a YAML scalar on one line, in quotes where YAML could take it for something else."""
-    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT:
-        return text
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(letter: str) -> str:
-    if letter in '"\\':
-        return "\\" + letter
-    if letter.isprintable():
-        return letter
-    code = ord(letter)
-    if 0xD800 <= code < 0xE000:
-        # Half a letter, as in a file's name that is not UTF-8, has no place in a text.
-        return "\N{REPLACEMENT CHARACTER}"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -51,7 +51,8 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
         "P": (layer.directions, 3 * layer.hidden),
     }
     arrays = _checked(arrays, expected, label(scope, index))
-    return tuple(unstacked(layer.cell, order, _stacked(arrays, layer, side, rows)) for side in range(layer.directions))
+    gates = [name for name in order if name in {gate.name for gate in layer.cell.gates}]
+    return tuple(unstacked(layer.cell, gates, _stacked(arrays, layer, side, order)) for side in range(layer.directions))
 
 
 def head_weights(constants: Constants, head: Head) -> NodeWeights:
@@ -79,14 +80,17 @@ def _checked(arrays: dict[str, Floats], expected: Mapping[str, tuple[int, ...]],
         raise InputError([Mistake(at, f"{each.place} {each.sentence}") for each in error.mistakes]) from None
 
 
-def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, rows: int) -> Stacked:
-    biases = arrays["B"][side] if "B" in arrays else None
-    hidden = layer.hidden
+def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, order: str) -> Stacked:
+    """The parts of one direction, without the rows of gates that the cell has not: f, where i stands for it too."""
+    names = {gate.name for gate in layer.cell.gates}
+    rows = np.repeat([name in names for name in order], layer.hidden)
     peepholes = {
-        name: arrays["P"][side, at * hidden : (at + 1) * hidden] for at, name in enumerate(_PEEPHOLES) if "P" in arrays
+        name: part
+        for name, part in zip(_PEEPHOLES, np.split(arrays["P"][side], 3) if "P" in arrays else (), strict=False)
+        if name in layer.cell.parameters
     }
-    own, recurrent = (None, None) if biases is None else (biases[:rows], biases[rows:])
-    return Stacked(arrays["W"][side], arrays["R"][side], own, recurrent, parameters=peepholes)
+    own, recurrent = (part[rows] for part in np.split(arrays["B"][side], 2)) if "B" in arrays else (None, None)
+    return Stacked(arrays["W"][side][rows], arrays["R"][side][rows], own, recurrent, parameters=peepholes)
 
 
 def constant_states(

@@ -8,11 +8,12 @@ from dataclasses import asdict, fields
 from itertools import groupby
 from typing import Any
 
+from lstmsim.formats.cell_data import cell_data
 from lstmsim.formats.job_names import unique_names
-from lstmsim.html.yaml_text import OnOneLine, yaml_text
+from lstmsim.formats.yaml_text import OnOneLine, yaml_text
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.row_npu import RowCore, RowNpu
-from lstmsim.workload.cell import Cell, Stage
+from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
@@ -60,7 +61,7 @@ def resolved_text(scenario: Scenario) -> str:
     jobs = [_job_entry(name, group, own_cells=cells is None) for name, group in _groups(scenario.jobs)]
     data |= {"jobs": jobs} | ({"precision": _precision(scenario)} if scenario.precision_given else {})
     if cells:
-        data["cells"] = {name: _cell(each) for name, each in cells.items()}
+        data["cells"] = {name: cell_data(each) for name, each in cells.items()}
     return yaml_text(data)
 
 
@@ -144,7 +145,7 @@ def _model(model: Model, own_cells: bool) -> dict[str, Any]:
         data["weights"] = model.weights
     cells = {layer.cell.name: layer.cell for layer in model.layers if layer.cell.name not in CELLS}
     if own_cells and cells:
-        data["cells"] = {name: _cell(each) for name, each in cells.items()}
+        data["cells"] = {name: cell_data(each) for name, each in cells.items()}
     return data
 
 
@@ -165,23 +166,3 @@ def _shared_cells(scenario: Scenario) -> dict[str, Cell] | None:
             if layer.cell.name not in CELLS and found.setdefault(layer.cell.name, layer.cell) != layer.cell:
                 return None
     return found
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    nodes = {node.name: " ".join([node.operation, *map(_word, node.inputs)]) for node in cell.nodes}
-    stages = [_stage(stage) for stage in cell.stages]
-    data = {"source": cell.source, "stages": stages, "nodes": nodes, "states": OnOneLine(cell.states)}
-    return data | {"parameters": list(cell.parameters)}
-
-
-def _word(value: str | float) -> str:
-    return value if isinstance(value, str) else repr(value)
-
-
-def _stage(stage: Stage) -> dict[str, Any]:
-    gates: dict[str, Any] = {}
-    for gate in stage.gates:
-        plain = len(gate.sums) == 1 and gate.sums[0].name == gate.name
-        sums = {each.name: list(each.vectors) for each in gate.sums}
-        gates[gate.name] = sums[gate.name] if plain else sums
-    return {"rows": stage.rows, "gates": gates}

@@ -13,8 +13,8 @@ from lstmsim import api
 from lstmsim.formats.document import document_of
 from lstmsim.formats.scenario_file import load_chip, load_scenario, scenario_from_document
 from lstmsim.formats.yaml_source import parse_document
+from lstmsim.formats.yaml_text import OnOneLine, yaml_text
 from lstmsim.html.resolved import loads_again, resolved_text
-from lstmsim.html.yaml_text import OnOneLine, yaml_text
 from lstmsim.targets.column_npu import ColumnNpu
 from lstmsim.targets.row_npu import RowNpu
 from lstmsim.workload.cell_flow import in_order
