@@ -342,3 +342,18 @@ def test_what_is_done_to_the_frames_before_the_first_layer_is_said(
     two.layer("LSTM", before(two), 3, SIZE, name="b")
     note = f"LSTM 'b' reads what {said} gives: a run takes that as its frames" if said else ""
     assert notes(two, tmp_path) == note
+
+
+def test_long_chains_of_computed_shapes_end(tmp_path: Path) -> None:
+    """Sizes that are squared again and again, and shapes of shapes: no number and no recursion without end."""
+    two = Two(("steps", "batch"))
+    value = squeezed(two, two.layer("LSTM", "x", 3, SIZE, name="a"))
+    size = two.then("Slice", two.then("Shape", value), [0], [1])
+    for _ in range(120):
+        size = two.then("Mul", size, size)
+    value = two.then("Reshape", value, two.then("Concat", size, two.list("rest", -1, SIZE), axis=0))
+    for _ in range(150):
+        value = two.then("Reshape", two.then("Unsqueeze", value, [0]), two.then("Shape", value))
+    two.layer("GRU", value, SIZE, 5, name="b")
+    (tmp_path / "a.onnx").write_bytes(two.model("b_Y").SerializeToString())
+    assert len(read_onnx(tmp_path / "a.onnx").models) == 2
