@@ -104,40 +104,32 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     layouts = Layouts(shapes, layers)
     begins = {key: begin_of(*key) for key in layers}
-    lengths = length_notes(layers, layouts)
-    stacks = [_noted(stack, begins, lengths) for stack in find_stacks(layers, layouts)]
+    lengths = length_notes(layers, layouts, refuse=weights)
+    stacks = [_noted(stack, begins, lengths, quantised) for stack in find_stacks(layers, layouts)]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
-    producer = " ".join(str(network.producer_name).split())
-    origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    numbers = _Numbers(layers, begins, shapes, network.ByteSize(), files) if files else None
-    merged = _merged(stacks, layers, numbers)
-    ends = {stack.keys[-1]: layers[stack.keys[-1]] for stack, twins in merged if not twins}
-    chains = find_heads(network, scopes, ends)
+    numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
+    merged = _merged(stacks, layers, begins, numbers)
+    chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
     apart = written_out(unrolled)
     simulated = {key: each for key, each in every.items() if key in layers or key in apart}
     operators = operator_table(network, scopes, simulated, chains, heads, apart)
     if len(simulated) > len(layers):
         # Nodes of one step are steps of a layer: what all do together is no number for each step.
         operators = replace(operators, steps=None)
+    producer = " ".join(str(network.producer_name).split())
+    origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
     names = model_names(model_stem(name), [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)])
     models, beside = [], data_files_of(scopes, name)
     for own, (stack, twins) in zip(names, merged, strict=False):
         chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
         taken = chain.heads if heads else ()
-        stacked = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
-        model = Model(own, stacked, states_from=_computed(stack, begins))
+        parts = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
+        model = Model(own, parts, states_from=_computed(stack, begins))
         nodes = tuple(label(*key) for key in (*stack.keys, *(head.product for head in taken)))
-        loops = dict.fromkeys(
-            f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
-        )
-        rounded = (quantised.get(node_input(key[0].nodes[key[1]], 1)) for key in stack.keys)
-        others = (f"stands also for {twin}, of which only one runs" for twin in twins)
-        cells = dict.fromkeys(note for layer in stacked for note in cell_notes(layer.cell))
-        notes = (*stack.notes, *cells, *loops, *rounding_notes([name for name in rounded if name]), *others)
-        if heads:
-            none = f"the network has no head that can be a dense layer{f': {chain.reason}' if chain.reason else ''}"
-            notes = (*notes, *([none] if not taken else [chain.reason] if chain.reason else []))
+        twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
+        cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
+        notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
         found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators)
         models.append(numbers.added(found, stack, taken) if numbers else found)
     for own, each in zip(names[len(merged) :], unrolled, strict=True):
@@ -174,16 +166,21 @@ def _unrolled(
     return [*stacks, *found], [*refused, *sentences]
 
 
-def _noted(stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]]) -> Stack:
-    """The stack with what to know about the states and the lengths of its layers."""
+def _noted(
+    stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]], quantised: dict[str, str]
+) -> Stack:
+    """The stack with what to know about the states, lengths, loops and weights of its layers."""
     notes = [note for key in stack.keys for note in lengths[key]]
+    notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
+    weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
+    notes += rounding_notes([quantised[each] for each in weights if each in quantised])
     inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
     if inputs:
         text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
-        notes.append(f"{text}: a run begins at 0 unless its job says otherwise")
+        notes.append(f"{text}: a run begins at 0 unless its job has `initial`")
     computed = _computed(stack, begins)
     if computed:
-        notes.append(f"begins with {computed}: numbers that no file holds, its job has to say where they come from")
+        notes.append(f"begins with {computed}: numbers that no file holds, so its job has to have `initial`")
     return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
 
 
@@ -197,10 +194,11 @@ class _Numbers:
     """The weights of all recurrent nodes of a network, and the states that they begin with."""
 
     def __init__(
-        self, layers: dict[Key, Layer], begins: dict[Key, Begin], shapes: Shapes, size: int, files: DataFiles
+        self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
     ) -> None:
         from lstmsim.formats.onnx_weights import constant_states, fingerprint, node_weights
 
+        shapes, size, files = source
         constants = Constants(shapes, COPIES * size + 2**20, files)
         self._constants = constants
         self.passes = {key: node_weights(constants, *key, layer) for key, layer in layers.items()}
@@ -244,12 +242,14 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
     return layers
 
 
-def _merged(stacks: list[Stack], layers: dict[Key, Layer], numbers: _Numbers | None) -> list[tuple[Stack, list[str]]]:
+def _merged(
+    stacks: list[Stack], layers: dict[Key, Layer], begins: dict[Key, Begin], numbers: _Numbers | None
+) -> list[tuple[Stack, list[str]]]:
     """The stacks without those that equal an earlier one in another branch of the same `If`, named beside it."""
     kept: list[tuple[Stack, list[str]]] = []
-    by_shape: dict[tuple[tuple[Layer, str], ...], list[int]] = {}
+    by_shape: dict[tuple[tuple[Layer, Begin, str], ...], list[int]] = {}
     for stack in stacks:
-        shape = tuple((layers[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
+        shape = tuple((layers[key], begins[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
         twin = next((at for at in by_shape.get(shape, []) if _alternatives(kept[at][0], stack)), None)
         if twin is None:
             by_shape.setdefault(shape, []).append(len(kept))
