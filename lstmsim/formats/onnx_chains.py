@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lstmsim.formats.onnx_constants import Constants
-from lstmsim.formats.onnx_frames import Frame, frame_of, picked_by
+from lstmsim.formats.onnx_frames import Frame, frame_of, picked_by, run_of_frames
 from lstmsim.formats.onnx_graph import Scope, Value, label, node_input, resolve
 from lstmsim.formats.onnx_nodes import is_recurrent
 from lstmsim.formats.onnx_shapes import Shapes
@@ -105,7 +105,7 @@ class _Reader:
                 own = replace(
                     self._layer(chain), turned=turned, nodes=nodes, picking=picking if lower is None else frozenset()
                 )
-                placed.add(chain, own, lower)
+                placed.add([step.new_h for step in chain], own, lower)
             except Refused as reason:
                 refused.append(f"{_about(chain)}: {reason}")
         return placed.stacks(), refused
@@ -129,20 +129,12 @@ class _Reader:
         """Whether the steps read the frames of one tensor from the last to the first."""
         frames = []
         for at, source in enumerate(self._sources(chain)):
-            frame = frame_of(source, self._shapes)
+            frame = frame_of(source, shapes=self._shapes)
             if frame is None:
                 text = f"step {at} reads {_called(source)}, which is not shown to be frame {at} of one tensor"
                 raise Refused(text)
             frames.append(frame)
-        places, count = [each.index for each in frames], len(frames)
-        if len({(each.tensor, each.axis) for each in frames}) > 1:
-            raise Refused("its steps read frames of several tensors")
-        if places == list(range(count)):
-            return False
-        if places == list(range(count))[::-1]:
-            return True
-        some = ", ".join(map(str, places[:6])) + (", ..." if count > 6 else "")
-        raise Refused(f"its steps read frames {some}: only all of them in order can be simulated")
+        return run_of_frames(frames)
 
     def _layer(self, chain: tuple[Step, ...]) -> UnrolledLayer:
         """The layer of a chain, not yet turned round."""
@@ -159,10 +151,10 @@ class _Reader:
         name = recurrent.matrix.name
         name = name.rsplit(".", 1)[0] if ".weight_hh" in name else name
         states, notes, computed = self._beginning(chain, halves)
-        frame = frame_of(halves[0].x.source, self._shapes)
+        frame = frame_of(halves[0].x.source, shapes=self._shapes)
         notes += _left_out(frame, len(chain))
         return UnrolledLayer(
-            Layer(own, hidden, x.shape[1]), weights, states, first, name, len(chain), tuple(notes), computed
+            Layer(own, hidden, x.shape[1]), weights, states, first.new_h, name, len(chain), tuple(notes), computed
         )
 
     def _halves(self, chain: tuple[Step, ...]) -> list[_Halves]:

@@ -22,6 +22,7 @@ from lstmsim.formats.onnx_graph import Scope, label, node_input, open_scopes
 from lstmsim.formats.onnx_heads import Chain, Head, find_heads
 from lstmsim.formats.onnx_layouts import Layouts
 from lstmsim.formats.onnx_lengths import length_notes
+from lstmsim.formats.onnx_node_chains import find_node_chains
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
 from lstmsim.formats.onnx_operators import operator_table
 from lstmsim.formats.onnx_quantized import dequantise, rounding_notes
@@ -97,7 +98,8 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
-    unrolled, left = _unrolled(scopes, shapes, network, files or DataFiles(name), bool(files))
+    every = dict(layers)
+    unrolled, left = _unrolled(scopes, layers, _constants(network, shapes, files or DataFiles(name)), bool(files))
     if not layers and not unrolled:
         raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     layouts = Layouts(shapes, layers)
@@ -109,7 +111,12 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
     merged = _merged(stacks, layers, begins, numbers)
     chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
-    operators = operator_table(network, scopes, layers, chains, heads, written_out(unrolled))
+    apart = written_out(unrolled)
+    simulated = {key: each for key, each in every.items() if key in layers or key in apart}
+    operators = operator_table(network, scopes, simulated, chains, heads, apart)
+    if len(simulated) > len(layers):
+        # Nodes of one step are steps of a layer: what all do together is no number for each step.
+        operators = replace(operators, steps=None)
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
     names = model_names(model_stem(name), [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)])
@@ -133,20 +140,30 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     )
 
 
+def _constants(network: Any, shapes: Shapes, files: DataFiles) -> tuple[Shapes, Constants]:
+    return shapes, Constants(shapes, COPIES * network.ByteSize() + 2**20, files)
+
+
 def _unrolled(
-    scopes: list[Scope], shapes: Shapes, network: Any, files: DataFiles, needed: bool
+    scopes: list[Scope], layers: dict[Key, Layer], read: tuple[Shapes, Constants], needed: bool
 ) -> tuple[list[UnrolledStack], list[str]]:
     """The layers that are written out step by step, and sentences on those that cannot be simulated.
+
+    Nodes that are steps of such a layer are taken out of `layers`.
 
     That steps belong together is proven by their weights, so these are read even where only shapes are wanted; what
     then cannot be read is no mistake unless they are `needed`.
     """
     try:
-        return find_unrolled(scopes, shapes, Constants(shapes, COPIES * network.ByteSize() + 2**20, files))
+        stacks, used, refused = find_node_chains(layers, *read)
+        found, sentences = find_unrolled(scopes, *read)
     except InputError as error:
         if needed:
             raise
         return [], [str(error)]
+    for key in used:
+        del layers[key]
+    return [*stacks, *found], [*refused, *sentences]
 
 
 def _noted(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Scope, Value, attributes, node_input
 from lstmsim.formats.onnx_shapes import Shapes
+from lstmsim.formats.onnx_step_numbers import Refused
 from lstmsim.formats.onnx_stored import plain
 from lstmsim.formats.onnx_values import integer
 
-__all__ = ["Frame", "frame_of", "picked_by"]
+__all__ = ["Frame", "frame_of", "picked_by", "run_of_frames"]
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,8 @@ class Frame:
     count: int | None
 
 
-def frame_of(value: Value, shapes: Shapes) -> Frame | None:
-    """The frame that a value is, None if it is none or the file does not say which.
+def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | None:
+    """The frame that a value is, None if it is none or the file does not say which; `kept`: with an axis of time of 1.
 
     >>> from lstmsim.formats.onnx_graph import open_scopes, resolve
     >>> from onnx import TensorProto, helper
@@ -32,11 +34,14 @@ def frame_of(value: Value, shapes: Shapes) -> Frame | None:
     >>> frames = helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 1, 4])
     >>> one = helper.make_tensor("one", TensorProto.INT64, [], [1])
     >>> (scope,) = open_scopes(helper.make_model(helper.make_graph([node], "g", [frames], [], initializer=[one])))
-    >>> frame_of(resolve(scope, "y"), Shapes()).index
+    >>> frame_of(resolve(scope, "y"), shapes=Shapes()).index
     1
     """
-    kept = False
-    if _is(value, "Squeeze"):
+    axes: tuple[int | None, ...] | None = None
+    if kept:
+        # The axis that is kept must be the one of time of a recurrent node: its first.
+        axes = (0,)
+    elif _is(value, "Squeeze"):
         axes = shapes.given(value.scope, value.node, "axes", 1)
         inner = plain(value.scope, node_input(value.node, 0))
         if inner is None or axes is None or len(axes) != 1:
@@ -46,6 +51,21 @@ def frame_of(value: Value, shapes: Shapes) -> Frame | None:
     if found is None or (kept and axes not in ((found.axis,), (found.axis - 3,))):
         return None
     return found
+
+
+def run_of_frames(frames: Sequence[Frame | None]) -> bool:
+    """Whether the frames are all of one tensor from the last to the first, not from the first on; else `Refused`."""
+    known = [each for each in frames if each is not None]
+    if len(known) < len(frames):
+        at = next(at for at, each in enumerate(frames) if each is None)
+        raise Refused(f"step {at} reads what is not shown to be frame {at} of one tensor")
+    if len({(each.tensor, each.axis) for each in known}) > 1:
+        raise Refused("its steps read frames of several tensors")
+    places, forward = [each.index for each in known], list(range(len(known)))
+    if places not in (forward, forward[::-1]):
+        some = ", ".join(map(str, places[:6])) + (", ..." if len(places) > 6 else "")
+        raise Refused(f"its steps read frames {some}: only all of them in order can be simulated")
+    return places != forward
 
 
 def picked_by(value: Value) -> list[tuple[Scope, int]]:

@@ -46,7 +46,7 @@ def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) 
 
 
 def _written_out(layer: UnrolledLayer) -> str:
-    first = layer.first.new_h
+    first = layer.first
     way = "from the last frame to the first" if layer.layer.reverse else "in the order of the frames"
     return (
         f"{layer.name} is written out over {layer.steps} steps {way}, the first up to "

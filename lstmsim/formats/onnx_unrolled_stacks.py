@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from lstmsim.formats.onnx_graph import Scope, Value
-from lstmsim.formats.onnx_steps import Step
 from lstmsim.numerics.weights import Floats, PassWeights
 from lstmsim.workload.model import Layer
 
@@ -18,7 +18,7 @@ class UnrolledLayer:
     """One layer put together again.
 
     states: what the file itself fixes before the first step; computed: in words, where it comes from at run time.
-    first: its first step; name: what its weights are called in the file; steps: how many the file has of it.
+    first: what gives the h of its first step; name: what its weights are called in the file; steps: how many there are.
     turned: its steps go through what they read from the end.
     nodes: the operations that it is made of; picking: those that pick its frames.
     """
@@ -26,7 +26,7 @@ class UnrolledLayer:
     layer: Layer
     weights: PassWeights
     states: dict[str, Floats]
-    first: Step
+    first: Value
     name: str
     steps: int
     notes: tuple[str, ...] = ()
@@ -51,11 +51,11 @@ class Placed:
     places: dict[Value, tuple[Value, int]] = field(default_factory=dict)
     below: dict[Value, Value] = field(default_factory=dict)
 
-    def add(self, chain: tuple[Step, ...], layer: UnrolledLayer, lower: Value | None) -> None:
-        """A layer, and the one that it reads."""
-        key = chain[0].new_h
+    def add(self, chain: Sequence[Value], layer: UnrolledLayer, lower: Value | None) -> None:
+        """A layer with what stands for its steps, and the one that it reads."""
+        key = chain[0]
         self.layers[key] = layer
-        self.places |= {step.new_h: (key, at) for at, step in enumerate(chain)}
+        self.places |= {value: (key, at) for at, value in enumerate(chain)}
         if lower is not None:
             self.below[key] = lower
 

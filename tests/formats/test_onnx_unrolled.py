@@ -291,6 +291,61 @@ def test_weights_that_are_stored_once_for_each_step_are_compared(tmp_path: Path)
     check(model, found)
 
 
+def nodes_of_one_step(kind: str, order: list[int], *, cells: int = 1, feed_back: bool = False) -> Any:
+    """Cells as PyTorch's exporter of scripted modules writes them: a node for each turn, states passed on."""
+    net = Unrolled("lstm", folded=False)
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
+    axis = net.stored("axis", np.array([0]))
+    states: dict[int, list[str]] = {}
+    for number in range(cells):
+        width = HIDDEN if number or feed_back else INPUT
+        for name, shape in (
+            ("W", (1, gates * HIDDEN, width)),
+            ("R", (1, gates * HIDDEN, HIDDEN)),
+            ("B", (1, 2 * gates * HIDDEN)),
+        ):
+            net.stored(f"{number}.{name}", net.random.normal(size=shape) * 0.5)
+        states[number] = [net.stored(f"{number}.{name}0", net.random.normal(size=(1, HIDDEN))) for name in "hc"]
+    outputs = {}
+    for at in order:
+        x = states[0][0] if feed_back else net.frame(at)
+        for number in range(cells):
+            begin = [net.op("Unsqueeze", each, axis)[0] for each in states[number][: 2 if kind == "LSTM" else 1]]
+            names = [net.op("Unsqueeze", x, axis)[0], *(f"{number}.{name}" for name in "WRB"), "", *begin]
+            given = {"linear_before_reset": 1} if kind == "GRU" else {}
+            given_states = net.op(kind, *names, parts=1 + len(begin), hidden_size=HIDDEN, **given)[1:]
+            states[number] = [net.op("Squeeze", each, axis)[0] for each in given_states]
+            x = states[number][0]
+        outputs[at] = x
+    return net.model([outputs[at] for at in sorted(outputs)])
+
+
+CHAINS = [
+    ("LSTM", [0, 1, 2, 3], 1),
+    ("GRU", [3, 2, 1, 0], 1),
+    ("RNN", [0, 1, 2, 3], 1),
+    ("LSTM", [0, 1, 2, 3], 2),
+]
+
+
+@pytest.mark.parametrize(("kind", "order", "cells"), CHAINS)
+def test_nodes_of_one_step_are_one_layer(kind: str, order: list[int], cells: int, tmp_path: Path) -> None:
+    model = nodes_of_one_step(kind, order, cells=cells)
+    (found,) = imported(model, tmp_path)
+    assert len(found.model.layers) == cells
+    assert (found.steps, found.model.layers[0].reverse) == (STEPS, order[0] > 0)
+    check(model, found)
+    table = found.operators
+    assert table is not None
+    assert table.left_out == 0
+
+
+def test_nodes_of_one_step_that_feed_back_are_refused(tmp_path: Path) -> None:
+    text = refusal(nodes_of_one_step("LSTM", [0, 1, 2, 3], feed_back=True), tmp_path)
+    assert "4 steps that begin at LSTM" in text
+    assert "step 0 reads what is not shown to be frame 0 of one tensor" in text
+
+
 def changed(model: Any, random: np.random.Generator) -> None:
     """One operation replaced, or two operands or results exchanged."""
     others = {"Sigmoid": "Tanh", "Tanh": "Sigmoid", "Add": "Mul", "Mul": "Add", "Sub": "Add"}
