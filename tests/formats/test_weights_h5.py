@@ -182,6 +182,17 @@ def test_groups_that_hold_each_other(tmp_path: Path) -> None:
     assert "groups more than 40 deep" in refusal(tmp_path, h5({"loop": loop}))
 
 
+def test_a_heap_without_end(tmp_path: Path) -> None:
+    """The HDF5 library would read it for ever."""
+    content = bytearray(whole(keras_model([keras_layer("LSTM", "own", 3)]), legacy("own/lstm_cell", LSTM)))
+    heap = content.index(b"GCOL")
+    free = heap + 16
+    while content[free : free + 2] != bytes(2):
+        free += 16 + -(-int.from_bytes(content[free + 8 : free + 16], "little") // 8) * 8
+    content[free + 8 : free + 16] = bytes(8)
+    assert "is no HDF5 file, or is damaged" in refusal(tmp_path, bytes(content))
+
+
 def test_references_and_damage(tmp_path: Path) -> None:
     def reference(file: Any, _: str) -> None:
         file.attrs.create("model_config", file.ref, dtype=h5py.ref_dtype)

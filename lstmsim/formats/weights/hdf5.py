@@ -33,6 +33,8 @@ def open_hdf5(content: bytes, place: str) -> Iterator[Any]:
         import h5py
     except ImportError:
         raise InputError("reading Keras files needs the extra: pip install 'lstmsim[keras]'") from None
+    if not _sound_heaps(content):
+        raise InputError(Mistake(place, "is no HDF5 file, or is damaged or cut off"))
     try:
         with h5py.File(io.BytesIO(content), "r") as file:
             yield file
@@ -41,6 +43,30 @@ def open_hdf5(content: bytes, place: str) -> Iterator[Any]:
     except Exception:
         # HDF5 reports damage by many classes of error; none of them is of this package.
         raise InputError(Mistake(place, "is no HDF5 file, or is damaged or cut off")) from None
+
+
+def _sound_heaps(content: bytes) -> bool:
+    """Whether the heaps of texts can be walked through: HDF5 goes on for ever where an entry states no size.
+
+    Source: HDF5 file format specification, III.E, global heap.
+    """
+    place, count = content.find(b"GCOL\x01\0\0\0"), 0
+    while place >= 0:
+        at, end = place + 16, place + int.from_bytes(content[place + 8 : place + 16], "little")
+        if end > len(content):
+            return False
+        while at + 16 <= end:
+            index, size = (
+                int.from_bytes(content[at : at + 2], "little"),
+                int.from_bytes(content[at + 8 : at + 16], "little"),
+            )
+            step = 16 + -(-size // 8) * 8 if index else size
+            count += 1
+            if not 0 < step <= end - at or count > MAX_OBJECTS:
+                return False
+            at += step
+        place = content.find(b"GCOL\x01\0\0\0", place + 8)
+    return True
 
 
 def _step(group: Any, name: str, path: str) -> Any:
