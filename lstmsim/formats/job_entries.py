@@ -244,8 +244,14 @@ def tenant_offers(
     """At which rate the jobs of each entry come in the long run, under its own name and those of its tenants; `jobs`:
     the templates, one for each entry; `counts`: how many come of it (0: as many as are asked for)."""
     found: dict[str, Offer] = {}
+    initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
     for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
-        lengths = steps.shares(index)
-        offer = replace(arrivals.offer(index, entry), entry=job.tenant, lengths=lengths, requests=counts[index])
+        lengths, comes = steps.shares(index), index
+        while (before := initials.follows(comes)) is not None:
+            # as often as the jobs that it follows
+            comes = before
+        offer = replace(
+            arrivals.offer(comes, order.jobs[comes]), entry=job.tenant, lengths=lengths, requests=counts[index]
+        )
         found |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
     return found
