@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from lstmsim.plots.points import MARKERS, Row, grouped, legend, titled
 from lstmsim.plots.styles import job_style
+from lstmsim.sweep.costs import PREFIX
 from lstmsim.sweep.export import judge, work_of
 from lstmsim.sweep.objectives import Objective, described, worth
 from lstmsim.sweep.store import Store
@@ -46,6 +47,8 @@ def draw_front(
         step = {"linestyle": "-", "drawstyle": "steps-pre" if pair[0].maximise else "steps-post"}
         look: Any = step if len(pair) > 1 else {"linestyle": ""}
         panel.plot(*_places(best, x, y), color=colour, marker=marker, linewidth=0.8, markersize=5, **look)
+        too_large = [row for row in best if _too_large(row)]
+        panel.scatter(*_places(too_large, x, y), marker=marker, facecolor="#FFFFFF", edgecolor=colour, s=25, zorder=3)
         for row in members:
             flags = (int(row["point"] in judged.front), int(row["point"] in judged.knees))
             numbers.append([row["point"], *(row[each] for each in (*work, *drawn)), *flags, row["pareto"]])
@@ -53,9 +56,16 @@ def draw_front(
                 panel.plot(*_places([row], x, y), marker="o", markersize=12, fillstyle="none", color="#D55E00")
     _label(panel, x, y, pair, shown)
     lines = _title(pair, objectives, len(done) - len(shown), circled=bool(judged.knees))
+    if any(_too_large(row) for row in shown if row["point"] in judged.front):
+        lines.append("hollow: does not fit the device")
     panel.set_title("\n".join(lines), fontsize=9, parse_math=False)
     legend(figure, panel, [titled(work, values) for values in groups if work], every=2)
     return numbers
+
+
+def _too_large(row: Row) -> bool:
+    """Whether the chip of a point is known not to fit the sweep's device."""
+    return any(row.get(name) == "false" for name in ("fits", f"{PREFIX}fits"))
 
 
 def _place(row: Row, x: str, y: str) -> tuple[float, float]:

@@ -173,6 +173,9 @@ EQUATIONS = {
     "slstm": slstm,
     "mingru": mingru,
     "dense": dense,
+    "dense-relu": lambda w, x, hidden: [np.maximum(0, y) for y in dense(w, x, hidden)],
+    "dense-tanh": lambda w, x, hidden: [np.tanh(y) for y in dense(w, x, hidden)],
+    "dense-sigmoid": lambda w, x, hidden: [1 / (1 + np.exp(-y)) for y in dense(w, x, hidden)],
 }
 
 

@@ -138,6 +138,17 @@ def test_two_objectives_can_be_chosen_and_the_kind(tmp_path: Path) -> None:
                 plot(store, kind=kind)
 
 
+def test_what_does_not_fit_the_device_is_hollow(tmp_path: Path) -> None:
+    npe = {"npe": {"path": "chip.cores.0.npe", "values": [256, 2**20]}, "vp": {**VP, "values": [32, 2**16]}}
+    figure, numbers = drawn(
+        tmp_path, npe, combine="zip", device="stratix-10-gx-2800", objectives={"minimise": ["makespan_cycles", "dsp"]}
+    )
+    assert [row["front"] for row in numbers] == ["1", "1"]
+    (hollow,) = figure.axes[0].collections
+    assert hollow.get_offsets().tolist() == [[float(numbers[1]["dsp"]), float(numbers[1]["makespan_cycles"])]]
+    assert figure.axes[0].get_title().splitlines()[-1] == "hollow: does not fit the device"
+
+
 def test_points_without_a_number_are_counted_on_the_picture_and_one_objective_is_enough(tmp_path: Path) -> None:
     chips = {"chip": {"path": "chip", "values": ["column-npu-16k", "intel-npu-rtl"]}}
     figure, numbers = drawn(tmp_path, chips, objectives={"minimise": ["banks"]})

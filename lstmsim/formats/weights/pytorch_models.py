@@ -23,6 +23,9 @@ from lstmsim.workload.model import Model
 
 __all__ = ["import_groups"]
 
+#: Modules and tensors say what there is; only the program of a network says what reads what.
+_ALONE = "how the recurrent parts are connected, and what they begin with, is not in the file: each stands alone and begins at 0"
+
 _UNTOLD = "is an RNN, whose function is not in the file: say --cell rnn (tanh, PyTorch's default) or --cell rnn-relu"
 
 
@@ -63,7 +66,7 @@ def import_groups(
             continue
         nodes = tuple(group.names["weight_ih", number, 0] for number in range(len(model.layers)))
         title = show(group.title) if group.title else "its recurrent layers"
-        notes = tuple(_notes(tensors, group, fact))
+        notes = (*_notes(tensors, group, fact), *([_ALONE] if len(found) > 1 else []))
         models.append(
             ImportedModel(model, nodes, f"{PurePath(file).name}: {title}", notes, network if weights else None)
         )
