@@ -14,6 +14,7 @@ from pathlib import PureWindowsPath
 from typing import Any
 
 from lstmsim.errors import InputError
+from lstmsim.formats.files_kept import note_read
 from lstmsim.formats.imported import LFS_POINTER, MAX_BYTES
 from lstmsim.formats.onnx_graph import Scope
 from lstmsim.formats.wording import show
@@ -98,6 +99,7 @@ def _content(path: str, offset: int, size: int, what: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
             _check_file(os.fstat(descriptor), what)
+            note_read(path)
             with open(descriptor, "rb", closefd=False) as file:
                 if file.read(len(LFS_POINTER)) == LFS_POINTER:
                     text = "which is a Git LFS pointer, not the weights: fetch them with git lfs pull"

@@ -1,4 +1,5 @@
-"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes, and their weights where these are asked for.
+"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes and of cells that they write out step by step,
+and their weights where these are asked for.
 
 Data files beside the network are opened only where weights are asked for; nothing is executed. What cannot be simulated
 is refused with a sentence that names the node. Needs the package onnx (extra `onnx`).
@@ -13,11 +14,15 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
+from lstmsim.formats.onnx_cells import cell_notes
+from lstmsim.formats.onnx_chains import find_unrolled
+from lstmsim.formats.onnx_constants import COPIES, Constants
 from lstmsim.formats.onnx_external import DataFiles, data_files_of
 from lstmsim.formats.onnx_graph import Scope, label, node_input, open_scopes
 from lstmsim.formats.onnx_heads import Chain, Head, find_heads
 from lstmsim.formats.onnx_layouts import Layouts
 from lstmsim.formats.onnx_lengths import length_notes
+from lstmsim.formats.onnx_node_chains import find_node_chains
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
 from lstmsim.formats.onnx_operators import operator_table
 from lstmsim.formats.onnx_quantized import dequantise, rounding_notes
@@ -25,6 +30,8 @@ from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stacks import Key, Stack, find_stacks
 from lstmsim.formats.onnx_states import Begin, begin_of
 from lstmsim.formats.onnx_unrolled import explain_absence
+from lstmsim.formats.onnx_unrolled_models import unrolled_model, unrolled_part, written_out
+from lstmsim.formats.onnx_unrolled_stacks import UnrolledStack
 from lstmsim.formats.operators import OperatorTable
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer, Model
@@ -91,51 +98,89 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
+    every = dict(layers)
+    unrolled, left = _unrolled(scopes, layers, _constants(network, shapes, files or DataFiles(name)), bool(files))
+    if not layers and not unrolled:
+        raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     layouts = Layouts(shapes, layers)
     begins = {key: begin_of(*key) for key in layers}
-    lengths = length_notes(layers, layouts)
-    stacks = [_noted(stack, begins, lengths) for stack in find_stacks(layers, layouts)]
+    lengths = length_notes(layers, layouts, refuse=weights)
+    stacks = [_noted(stack, begins, lengths, quantised) for stack in find_stacks(layers, layouts)]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
+    numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
+    merged = _merged(stacks, layers, begins, numbers)
+    chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
+    apart = written_out(unrolled)
+    simulated = {key: each for key, each in every.items() if key in layers or key in apart}
+    operators = operator_table(network, scopes, simulated, chains, heads, apart)
+    if len(simulated) > len(layers):
+        # Nodes of one step are steps of a layer: what all do together is no number for each step.
+        operators = replace(operators, steps=None)
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    numbers = _Numbers(layers, begins, shapes, network.ByteSize(), files) if files else None
-    merged = _merged(stacks, layers, numbers)
-    ends = {stack.keys[-1]: layers[stack.keys[-1]] for stack, twins in merged if not twins}
-    chains = find_heads(network, scopes, ends)
-    operators = operator_table(network, scopes, layers, chains, heads)
-    names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
+    names = model_names(model_stem(name), [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)])
     models, beside = [], data_files_of(scopes, name)
-    for own, (stack, twins) in zip(names, merged, strict=True):
+    for own, (stack, twins) in zip(names, merged, strict=False):
         chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
         taken = chain.heads if heads else ()
-        stacked = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
-        model = Model(own, stacked, states_from=_computed(stack, begins))
+        parts = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
+        model = Model(own, parts, states_from=_computed(stack, begins))
         nodes = tuple(label(*key) for key in (*stack.keys, *(head.product for head in taken)))
-        loops = dict.fromkeys(
-            f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
-        )
-        rounded = (quantised.get(node_input(key[0].nodes[key[1]], 1)) for key in stack.keys)
-        others = (f"stands also for {twin}, of which only one runs" for twin in twins)
-        notes = (*stack.notes, *loops, *rounding_notes([name for name in rounded if name]), *others)
-        if heads:
-            none = f"the network has no head that can be a dense layer{f': {chain.reason}' if chain.reason else ''}"
-            notes = (*notes, *([none] if not taken else [chain.reason] if chain.reason else []))
+        twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
+        cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
+        notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
         found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators)
         models.append(numbers.added(found, stack, taken) if numbers else found)
-    return ImportedNetwork(tuple(models), operators)
+    for own, each in zip(names[len(merged) :], unrolled, strict=True):
+        found = unrolled_model(each, own, origin, weights)
+        models.append(replace(found, files=beside, operators=operators))
+    return ImportedNetwork(
+        tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models), operators
+    )
 
 
-def _noted(stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]]) -> Stack:
-    """The stack with what to know about the states and the lengths of its layers."""
+def _constants(network: Any, shapes: Shapes, files: DataFiles) -> tuple[Shapes, Constants]:
+    return shapes, Constants(shapes, COPIES * network.ByteSize() + 2**20, files)
+
+
+def _unrolled(
+    scopes: list[Scope], layers: dict[Key, Layer], read: tuple[Shapes, Constants], needed: bool
+) -> tuple[list[UnrolledStack], list[str]]:
+    """The layers that are written out step by step, and sentences on those that cannot be simulated.
+
+    Nodes that are steps of such a layer are taken out of `layers`.
+
+    That steps belong together is proven by their weights, so these are read even where only shapes are wanted; what
+    then cannot be read is no mistake unless they are `needed`.
+    """
+    try:
+        stacks, used, refused = find_node_chains(layers, *read)
+        found, sentences = find_unrolled(scopes, *read)
+    except InputError as error:
+        if needed:
+            raise
+        return [], [str(error)]
+    for key in used:
+        del layers[key]
+    return [*stacks, *found], [*refused, *sentences]
+
+
+def _noted(
+    stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]], quantised: dict[str, str]
+) -> Stack:
+    """The stack with what to know about the states, lengths, loops and weights of its layers."""
     notes = [note for key in stack.keys for note in lengths[key]]
+    notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
+    weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
+    notes += rounding_notes([quantised[each] for each in weights if each in quantised])
     inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
     if inputs:
         text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
-        notes.append(f"{text}: a run begins at 0 unless its job says otherwise")
+        notes.append(f"{text}: a run begins at 0 unless its job has `initial`")
     computed = _computed(stack, begins)
     if computed:
-        notes.append(f"begins with {computed}: numbers that no file holds, its job has to say where they come from")
+        notes.append(f"begins with {computed}: numbers that no file holds, so its job has to have `initial`")
     return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
 
 
@@ -149,11 +194,11 @@ class _Numbers:
     """The weights of all recurrent nodes of a network, and the states that they begin with."""
 
     def __init__(
-        self, layers: dict[Key, Layer], begins: dict[Key, Begin], shapes: Shapes, size: int, files: DataFiles
+        self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
     ) -> None:
-        from lstmsim.formats.onnx_constants import COPIES, Constants
         from lstmsim.formats.onnx_weights import constant_states, fingerprint, node_weights
 
+        shapes, size, files = source
         constants = Constants(shapes, COPIES * size + 2**20, files)
         self._constants = constants
         self.passes = {key: node_weights(constants, *key, layer) for key, layer in layers.items()}
@@ -194,17 +239,17 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
                 raise InputError(f"holds more than {MAX_RECURRENT_NODES} recurrent nodes")
     if mistakes:
         raise InputError(mistakes)
-    if not layers:
-        raise InputError(explain_absence(scopes))
     return layers
 
 
-def _merged(stacks: list[Stack], layers: dict[Key, Layer], numbers: _Numbers | None) -> list[tuple[Stack, list[str]]]:
+def _merged(
+    stacks: list[Stack], layers: dict[Key, Layer], begins: dict[Key, Begin], numbers: _Numbers | None
+) -> list[tuple[Stack, list[str]]]:
     """The stacks without those that equal an earlier one in another branch of the same `If`, named beside it."""
     kept: list[tuple[Stack, list[str]]] = []
-    by_shape: dict[tuple[tuple[Layer, str], ...], list[int]] = {}
+    by_shape: dict[tuple[tuple[Layer, Begin, str], ...], list[int]] = {}
     for stack in stacks:
-        shape = tuple((layers[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
+        shape = tuple((layers[key], begins[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
         twin = next((at for at in by_shape.get(shape, []) if _alternatives(kept[at][0], stack)), None)
         if twin is None:
             by_shape.setdefault(shape, []).append(len(kept))

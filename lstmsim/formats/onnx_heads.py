@@ -7,15 +7,19 @@ order, for each is computed alone; the features may not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
+from lstmsim.formats.onnx_axes import View
 from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Scope, attributes, label, node_input, resolve
+from lstmsim.formats.onnx_layouts import Layouts
 from lstmsim.formats.onnx_outcomes import Key, prepared, readers_of
 from lstmsim.formats.onnx_shapes import Shapes
-from lstmsim.formats.onnx_sizes import PRIMES, computed, frames_of, open_sizes, output_sizes, sized
-from lstmsim.formats.onnx_values import Shape, integer, integers
+from lstmsim.formats.onnx_sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
+from lstmsim.formats.onnx_values import Shape, integer
 from lstmsim.formats.schema_types import MAX_SIZE
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
@@ -23,14 +27,13 @@ from lstmsim.workload.model import Layer
 __all__ = ["Chain", "Head", "find_heads"]
 
 _ACTIVATIONS = {"Relu": "dense-relu", "Tanh": "dense-tanh", "Sigmoid": "dense-sigmoid"}
-_FLOATS = (1, 10, 11, 16)
-_REGROUPING = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")
+_PRODUCTS = ("MatMul", "Gemm")
+_MOVING = ("Identity", "Dropout", "Cast", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten")
 _UNREAD = ("Shape", "Size")
-_LOST = "the sizes behind its last layer are not known"
-_LAST = ("Gather", "Slice", "Split", "GatherND", "ReduceMean", "ReduceMax")
-
-#: Each axis of a value as the parts it is made of, slowest first; a part is a name and its size.
-_Axes = list[tuple[tuple[str, int], ...]]
+_TAKING = ("Gather", "Slice", "Split", "GatherND", "ReduceMean", "ReduceMax")
+_PARTLY = "does not read whole outputs of the layer below"
+#: Operations between two products; real networks have a handful.
+_MAX_HOPS = 100
 
 
 @dataclass(frozen=True)
@@ -61,88 +64,73 @@ class Chain:
     heads: tuple[Head, ...]
     reason: str = ""
 
+    def notes(self) -> tuple[str, ...]:
+        """What to know where heads were asked for."""
+        if self.heads:
+            return (self.reason,) if self.reason else ()
+        return (f"the network has no head that can be a dense layer{f': {self.reason}' if self.reason else ''}",)
 
-def find_heads(network: Any, scopes: list[Scope], ends: Mapping[Key, Layer]) -> dict[Key, Chain]:
-    """The heads behind each of the given nodes, the last of their stacks with their layers.
+
+def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], ends: Iterable[Key]) -> dict[Key, Chain]:
+    """The heads behind each of `ends`, the last nodes of their stacks.
 
     Open sizes get numbers that tell them apart; where the network runs with the length of its example only, that one.
     """
+    ends = list(ends)
+    if sum(len(scope.nodes) for scope in scopes) > MAX_COUNTED:
+        return {key: Chain((), f"the network has more than {MAX_COUNTED:,} nodes") for key in ends}
     found: dict[Key, Chain] = {}
     names = open_sizes(network)
     primes = dict(zip(names, PRIMES, strict=False))
-    for length in (None, *(output_sizes(network) if names else ())):
-        lost = {key: layer for key, layer in ends.items() if key not in found or found[key].reason == _LOST}
-        if lost:
-            found |= _at_length(network, scopes, lost, primes, length)
+    with sized(network, scopes, primes) as shapes:
+        batches = {frames_of(shapes, *key)[1] for key in ends}
+        walk = _Walk(scopes, shapes, layers)
+        found = {key: walk.chain(key) for key in ends}
+    for length in output_sizes(network) if names else ():
+        lost = [key for key in ends if found[key].reason.endswith(_PARTLY)]
+        if not lost:
+            break
+        sizes = {name: size if size in batches else length for name, size in primes.items()}
+        with sized(network, scopes, sizes) as shapes:
+            walk = _Walk(scopes, shapes, layers)
+            chains = {key: walk.chain(key).heads for key in lost}
+        reason = f"its head is that of runs of {length} steps, a length that the exporter built in"
+        found |= {key: Chain(heads, reason) for key, heads in chains.items() if heads}
     return found
-
-
-def _at_length(
-    network: Any, scopes: list[Scope], ends: Mapping[Key, Layer], primes: dict[str, int], length: int | None
-) -> dict[Key, Chain]:
-    own = sized(network, primes)
-    shapes = computed(own)
-    numbers = {id(scope): number for number, scope in enumerate(scopes)}
-    if length is not None:
-        places = [(own[numbers[id(scope)]], index) for scope, index in ends]
-        batches = {frames_of(shapes, *key)[1] for key in places}
-        own = sized(network, {name: size if size in batches else length for name, size in primes.items()})
-        shapes = computed(own)
-    walk = _Walk(own, shapes)
-    found = {}
-    for (scope, index), layer in ends.items():
-        chain = walk.chain((own[numbers[id(scope)]], index), layer)
-        back = {id(each): scopes[number] for number, each in enumerate(own)}
-        reason = f"its head is that of runs of {length} steps, a length that the exporter built in" if length else ""
-        heads = tuple(_moved(head, back) for head in chain.heads)
-        found[scope, index] = Chain(heads, reason if heads and length else chain.reason)
-    return found
-
-
-def _moved(head: Head, scopes: dict[int, Scope]) -> Head:
-    """The head in the terms of other scopes of the same network."""
-    product, *nodes = [(scopes[id(scope)], index) for scope, index in (head.product, *head.nodes)]
-    bias = None if head.bias is None else (scopes[id(head.bias[0])], head.bias[1])
-    return replace(head, product=product, nodes=tuple(nodes), bias=bias)
 
 
 class _Walk:
     """Follows the output of a layer through a network whose sizes are numbers."""
 
-    def __init__(self, scopes: list[Scope], shapes: Shapes) -> None:
+    def __init__(self, scopes: list[Scope], shapes: Shapes, layers: Mapping[Key, Layer]) -> None:
         self._shapes = shapes
+        self._layouts = Layouts(shapes, layers)
+        self._layers = layers
         self._readers = readers_of(scopes)
         self._fixed = prepared(scopes)
         self._outputs = set(scopes[0].outputs)
         self._main = scopes[0]
 
-    def chain(self, end: Key, layer: Layer) -> Chain:
+    def chain(self, end: Key) -> Chain:
+        """The heads behind a recurrent node."""
         scope, index = end
-        node = scope.nodes[index]
-        steps, batch = frames_of(self._shapes, scope, index)
-        if steps is None or batch is None:
-            return Chain(())
+        layer = self._layers[end]
         if scope.loops:
             return Chain((), f"{label(*end)} runs inside {scope.loops[0]}")
-        parts = {"time": steps, "direction": layer.directions, "batch": batch, "unit": layer.width("h")}
-        first = integer(attributes(scope, node), "layout", 0)
-        order = ("batch", "time", "direction", "unit") if first else ("time", "direction", "batch", "unit")
-        axes: _Axes = [((name, parts[name]),) for name in order]
-        features = tuple((name, parts[name]) for name in ("direction", "unit") if parts[name] > 1)
-        heads: list[Head] = []
+        batch_first = bool(integer(attributes(scope, scope.nodes[index]), "layout", 0))
         key, width, reason = end, layer.output, ""
-        while True:
-            product, axes, reason = self._product(key, axes)
-            if product is None:
-                break
-            head = self._head(product, axes, features, width)
-            if isinstance(head, str):
-                reason = head
+        self._layouts.of(scope, str(scope.nodes[index].output[0]))
+        view: View | None = self._layouts.sequence(scope, index, batch_first)
+        heads: list[Head] = []
+        while view:
+            product, reason = self._product(key)
+            head = self._head(product, view, width) if product else None
+            if not isinstance(head, Head):
+                reason = head or reason
                 break
             heads.append(head)
             key, width = head.nodes[-1], head.layer.hidden
-            features = ((f"unit {len(heads)}", width),) if width > 1 else ()
-            axes = [*axes[:-1], features]
+            view = self._layouts.of(key[0], str(key[0].nodes[key[1]].output[0]))
         if heads:
             return Chain(tuple(heads))
         return Chain((), reason or self._last_state(end))
@@ -150,7 +138,7 @@ class _Walk:
     def _only(self, key: Key) -> tuple[Key, int] | str | None:
         """The only node that reads what a node gives, with the place of its input; a sentence if there are several."""
         scope, index = key
-        uses = [use for use in self._readers.get((key, 0), []) if use[0][0].nodes[use[0][1]].op_type not in _UNREAD]
+        uses = [use for use in self._readers.get((key, 0), []) if _kind(use[0]) not in _UNREAD]
         if len(uses) > 1:
             names = " and ".join(label(*use[0]) for use in uses[:2])
             return f"{names} read the same values, so that neither can be a layer of the stack"
@@ -158,27 +146,22 @@ class _Walk:
             return f"what {label(*uses[0][0])} reads is also an output of the network"
         return uses[0] if uses else None
 
-    def _product(self, key: Key, axes: _Axes) -> tuple[Key | None, _Axes, str]:
-        """The first product behind a node, and the axes that it reads; None where something else comes first."""
-        for _ in range(100):
+    def _product(self, key: Key) -> tuple[Key | None, str]:
+        """The first product behind a node; None, and why if that is of use, where something else comes first."""
+        for _ in range(_MAX_HOPS):
             use = self._only(key)
             if use is None or isinstance(use, str):
-                return None, axes, use or ""
-            (scope, index), place = use
-            node = scope.nodes[index]
-            if place != 0 or node.domain not in DEFAULT_DOMAINS:
-                return None, axes, ""
-            if node.op_type in ("MatMul", "Gemm"):
-                return (scope, index), axes, ""
-            if node.op_type in _LAST:
-                return None, axes, self._picked(scope, index)
-            passed = self._passed(scope, node, axes)
-            if passed is None:
-                shape = self._shapes.of(scope, str(node.output[0]))
-                unknown = node.op_type in _REGROUPING and (shape is None or None in shape)
-                return None, axes, _LOST if unknown else ""
-            key, axes = (scope, index), passed
-        return None, axes, ""
+                return None, use or ""
+            key, place = use
+            if place != 0:
+                return None, ""
+            if _kind(key) in _PRODUCTS:
+                return key, ""
+            if _kind(key) in _TAKING:
+                return None, self._picked(*key)
+            if _kind(key) not in _MOVING:
+                return None, ""
+        return None, ""
 
     def _picked(self, scope: Scope, index: int) -> str:
         """Why a product behind a choice of steps is no layer; empty if there is none."""
@@ -188,7 +171,7 @@ class _Walk:
             if use is None or isinstance(use, str):
                 return ""
             key = use[0]
-            if key[0].nodes[key[1]].op_type in ("MatMul", "Gemm"):
+            if _kind(key) in _PRODUCTS:
                 return f"{label(*key)} reads only what {label(scope, index)} takes: it runs once, not at each step"
         return ""
 
@@ -196,31 +179,19 @@ class _Walk:
         """Why a product behind the last state is no layer; empty if there is none."""
         for key, _ in self._readers.get((end, 1), []):
             for reader in (key, *(use[0] for use in self._readers.get((key, 0), []))):
-                if reader[0].nodes[reader[1]].op_type in ("MatMul", "Gemm"):
+                if _kind(reader) in _PRODUCTS:
                     return f"{label(*reader)} reads the last state of {label(*end)}: it runs once, not at each step"
         return ""
 
-    def _passed(self, scope: Scope, node: Any, axes: _Axes) -> _Axes | None:
-        """The axes behind an operation that only rearranges; None if it does more, or cannot be followed."""
-        kind, given = node.op_type, attributes(scope, node)
-        if kind in ("Identity", "Dropout") or (kind == "Cast" and integer(given, "to", 0) in _FLOATS):
-            return axes
-        if kind == "Transpose":
-            order = integers(given, "perm") or tuple(reversed(range(len(axes))))
-            if sorted(each for each in order if each is not None) != list(range(len(axes))):
-                return None
-            return [axes[at] for at in order if at is not None]
-        if kind in _REGROUPING:
-            return _regrouped(axes, self._shapes.of(scope, str(node.output[0])))
-        return None
-
-    def _head(self, key: Key, axes: _Axes, features: tuple[tuple[str, int], ...], width: int) -> Head | str:
-        """The layer that a product is, or what speaks against it."""
+    def _head(self, key: Key, below: View, width: int) -> Head | str:
+        """The layer that a product over the axes `below` is, or what speaks against it."""
         scope, index = key
         node = scope.nodes[index]
         given, name = attributes(scope, node), label(scope, index)
-        if tuple(part for part in axes[-1] if part[1] > 1) != features:
-            return f"{name} does not read whole outputs of the layer below"
+        view = self._layouts.of(scope, node_input(node, 0))
+        # Positions may come in any order, but all of them; features in their own.
+        if not view or view[-1] != below[-1] or Counter(chain(*view[:-1])) != Counter(chain(*below[:-1])):
+            return f"{name} {_PARTLY}"
         turned = node.op_type == "Gemm" and bool(integer(given, "transB", 0))
         matrix = self._constant(scope, node_input(node, 1))
         if matrix is None or len(matrix) != 2 or matrix[1 if turned else 0] != width:
@@ -269,27 +240,3 @@ class _Walk:
 def _kind(key: Key) -> str:
     node = key[0].nodes[key[1]]
     return str(node.op_type) if node.domain in DEFAULT_DOMAINS else ""
-
-
-def _regrouped(axes: _Axes, shape: Shape | None) -> _Axes | None:
-    """The parts of some axes under another shape of as many numbers; None if a part would be cut.
-
-    >>> _regrouped([(("time", 5),), (("direction", 2),), (("unit", 3),)], (5, 6))
-    [(('time', 5),), (('direction', 2), ('unit', 3))]
-    >>> _regrouped([(("time", 5),), (("unit", 4),)], (10, 2)) is None
-    True
-    """
-    if shape is None or None in shape:
-        return None
-    parts = [part for axis in axes for part in axis if part[1] > 1]
-    grouped: _Axes = []
-    for size in shape:
-        own: list[tuple[str, int]] = []
-        left = size or 0
-        while left > 1 and parts and left % parts[0][1] == 0:
-            left //= parts[0][1]
-            own.append(parts.pop(0))
-        if left != 1:
-            return None
-        grouped.append(tuple(own))
-    return None if parts else grouped

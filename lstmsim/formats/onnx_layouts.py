@@ -22,7 +22,10 @@ from lstmsim.workload.model import Layer
 
 __all__ = ["LAYER_ROLES", "Layouts"]
 
-_MAX_HOPS = 100
+#: Real networks need a dozen; the shapes that are asked for on the way have a bound of their own.
+_MAX_HOPS = 60
+#: Factors of one size; more come only of a file that multiplies sizes again and again.
+_MAX_FACTORS, _LARGEST = 16, 2**62
 #: What the axes of a recurrent node's output are.
 LAYER_ROLES = ("time", "direction", "batch", "units")
 
@@ -125,8 +128,10 @@ class Layouts:
             return first
         if kind == "Mul":
             second = self.numbers(scope, node_input(node, 1))
-            single = second is not None and len(first) == len(second) == 1 and first[0] and second[0]
-            return (times((first[0], second[0])),) if single and second and first[0] and second[0] else None
+            if second is None or len(first) != 1 or len(second) != 1 or first[0] is None or second[0] is None:
+                return None
+            whole = times((first[0], second[0]))
+            return (whole if len(whole[1]) <= _MAX_FACTORS and abs(whole[0]) < _LARGEST else None,)
         return _picked_numbers(self.shapes, scope, node, first)
 
     def _view(self, value: Value) -> View | None:

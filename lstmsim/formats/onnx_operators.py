@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from lstmsim.formats.onnx_graph import Scope, label
@@ -17,8 +18,8 @@ from lstmsim.formats.onnx_heads import Chain, Head
 from lstmsim.formats.onnx_outcomes import Key, outcomes
 from lstmsim.formats.onnx_products import products
 from lstmsim.formats.onnx_shapes import Shapes
-from lstmsim.formats.onnx_sizes import PRIMES, computed, frames_of, open_sizes, output_sizes, sized
-from lstmsim.formats.operators import DENSE, LEFT_OUT, SIMULATED, Operators, OperatorTable
+from lstmsim.formats.onnx_sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
+from lstmsim.formats.operators import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer
 
@@ -26,68 +27,86 @@ __all__ = ["operator_table"]
 
 #: Frames that are assumed where the file leaves their number open: the count that is shown, then two to compare.
 _LENGTHS = (1000, 100, 10_000)
-#: Networks above this are listed, not counted.
-_MAX_NODES = 50_000
-
-
-@dataclass
-class _Count:
-    """Multiply-accumulates of each node in one run, or why they cannot be told; steps of each recurrent node."""
-
-    macs: dict[tuple[int, int], int | str] = field(default_factory=dict)
-    steps: set[int | None] = field(default_factory=set)
-    batches: set[int | None] = field(default_factory=set)
 
 
 def operator_table(
-    network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], chains: Mapping[Key, Chain], heads: bool
+    network: Any,
+    scopes: list[Scope],
+    layers: Mapping[Key, Layer],
+    chains: Mapping[Key, Chain],
+    heads: bool,
+    written_out: Mapping[Key, str] = MappingProxyType({}),
 ) -> OperatorTable:
     """What became of every node of `network`, opened as `scopes`.
 
     layers: the nodes that are recurrent layers of the models.
     chains: products behind their last layers that can be dense layers; heads: whether they are.
+    written_out: the outcome of nodes that together are layers.
     """
     offered = [head for chain in chains.values() for head in chain.heads]
-    became = outcomes(scopes, set(layers), {key for head in offered if heads for key in head.nodes})
-    places = {
-        (number, index): (scope, index) for number, scope in enumerate(scopes) for index in range(len(scope.nodes))
-    }
-    if len(places) > _MAX_NODES:
-        text = f"the network has more than {_MAX_NODES:,} nodes"
-        return OperatorTable(_groups({at: text for at, key in places.items() if key in became}, places, became, layers))
+    became = outcomes(scopes, set(layers), {key for head in offered if heads for key in head.nodes}) | dict(written_out)
+    if len(became) > MAX_COUNTED:
+        text = f"the network has more than {MAX_COUNTED:,} nodes"
+        return OperatorTable(_groups(dict.fromkeys(became, text), became))
+    count = _Count(network, scopes, layers, became)
     sizes = open_sizes(network)
-    own = {at: layers[key] for at, key in places.items() if key in layers}
-    if not sizes:
-        count = _counted(network, {}, own)
-        table = _table(count, places, became, layers)
-    else:
-        table = _at_lengths(network, sizes, own, (places, became, layers))
+    table = _at_lengths(count, sizes) if sizes else count.table({})
     return replace(table, notes=(*_notes(became), *(() if heads else _offer(offered))))
 
 
-_Places = dict[tuple[int, int], Key]
+@dataclass(frozen=True)
+class _Count:
+    """A network whose work can be counted for any sizes of a run."""
+
+    network: Any
+    scopes: list[Scope]
+    layers: Mapping[Key, Layer]
+    became: Mapping[Key, str]
+
+    def table(self, sizes: Mapping[str, int]) -> OperatorTable:
+        """The table for a run with these numbers for the open sizes."""
+        with sized(self.network, self.scopes, sizes) as shapes:
+            macs = {key: self._macs(shapes, *key) for key in self.became}
+            frames = {frames_of(shapes, *key) for key in self.layers}
+        steps = {time * batch if time is not None and batch is not None else None for time, batch in frames}
+        return OperatorTable(_groups(macs, self.became), steps.pop() if len(steps) == 1 else None)
+
+    def batches(self, sizes: Mapping[str, int]) -> set[int | None]:
+        """The batches of the recurrent layers in such a run."""
+        with sized(self.network, self.scopes, sizes) as shapes:
+            return {frames_of(shapes, *key)[1] for key in self.layers}
+
+    def _macs(self, shapes: Shapes, scope: Scope, index: int) -> int | str:
+        """Multiply-accumulates of a node in the run, or why they cannot be told."""
+        layer = self.layers.get((scope, index))
+        macs: int | str
+        if layer is None:
+            macs = products(shapes, scope, index)
+        else:
+            steps, batch = frames_of(shapes, scope, index)
+            macs = f"the number of frames at {label(scope, index)} is not known"
+            if steps is not None and batch is not None:
+                macs = steps * batch * layer.macs_per_step
+        if macs != 0 and scope.loops:
+            return f"{label(scope, index)} runs in {scope.loops[0]}, whose turns the file does not fix"
+        return macs
 
 
-def _at_lengths(
-    network: Any,
-    sizes: list[str],
-    own: dict[tuple[int, int], Layer],
-    rest: tuple[_Places, dict[Key, str], Mapping[Key, Layer]],
-) -> OperatorTable:
+def _at_lengths(count: _Count, sizes: list[str]) -> OperatorTable:
     """The table for one sequence of the first length, with the shares at the others."""
     primes = dict(zip(sizes, PRIMES, strict=False))
-    probe = _counted(network, primes, own)
-    single = [name for name, size in primes.items() if size in probe.batches]
+    batches = count.batches(primes)
+    single = [name for name, size in primes.items() if size in batches]
     lengths = [name for name in sizes if name not in single]
 
     def at(length: int) -> OperatorTable:
-        return _table(_counted(network, {name: 1 if name in single else length for name in sizes}, own), *rest)
+        return count.table({name: 1 if name in single else length for name in sizes})
 
     shown, table = _LENGTHS[0], at(_LENGTHS[0])
     between = None
     if table.left_out is None:
         # Some exports run with the length of their example only, which then is a size of their outputs.
-        trials = ((length, at(length)) for length in output_sizes(network))
+        trials = ((length, at(length)) for length in output_sizes(count.network))
         shown, table = next((trial for trial in trials if trial[1].left_out is not None), (shown, table))
     elif lengths:
         shares = [table.left_out, *(at(length).left_out for length in _LENGTHS[1:])]
@@ -98,44 +117,11 @@ def _at_lengths(
     return replace(table, assumed=f"{listed(words, 'and')}{more}, which the file leaves open", between=between)
 
 
-def _counted(network: Any, sizes: Mapping[str, int], layers: Mapping[tuple[int, int], Layer]) -> _Count:
-    scopes, count = sized(network, sizes), _Count()
-    shapes = computed(scopes)
-    for number, scope in enumerate(scopes):
-        for index in range(len(scope.nodes)):
-            if index in scope.children:
-                continue
-            layer = layers.get((number, index))
-            macs = _recurrent(shapes, scope, index, layer, count) if layer else products(shapes, scope, index)
-            if macs != 0 and scope.loops:
-                macs = f"{label(scope, index)} runs in {scope.loops[0]}, whose turns the file does not fix"
-            count.macs[number, index] = macs
-    return count
-
-
-def _recurrent(shapes: Shapes, scope: Scope, index: int, layer: Layer, count: _Count) -> int | str:
-    steps, batch = frames_of(shapes, scope, index)
-    count.batches.add(batch)
-    count.steps.add(steps * batch if steps is not None and batch is not None else None)
-    if steps is None or batch is None:
-        return f"the number of frames at {label(scope, index)} is not known"
-    return steps * batch * layer.macs_per_step
-
-
-def _table(count: _Count, places: _Places, became: dict[Key, str], layers: Mapping[Key, Layer]) -> OperatorTable:
-    steps = next(iter(count.steps)) if len(count.steps) == 1 else None
-    return OperatorTable(_groups(count.macs, places, became, layers), steps)
-
-
-def _groups(
-    macs: Mapping[tuple[int, int], int | str], places: _Places, became: dict[Key, str], layers: Mapping[Key, Layer]
-) -> tuple[Operators, ...]:
+def _groups(macs: Mapping[Key, int | str], became: Mapping[Key, str]) -> tuple[Operators, ...]:
     members: dict[tuple[str, str], list[int | str]] = defaultdict(list)
-    for at, key in places.items():
-        if key in became:
-            # What is prepared from constants is done once, before any run.
-            work = macs.get(at, 0) if became[key] in (SIMULATED, DENSE, LEFT_OUT) else 0
-            members[str(key[0].nodes[key[1]].op_type), became[key]].append(work)
+    for key, outcome in became.items():
+        # What is prepared from constants is done once, before any run.
+        members[str(key[0].nodes[key[1]].op_type), outcome].append(0 if outcome == FOLDED else macs[key])
     groups = []
     for (kind, outcome), works in members.items():
         reasons = [each for each in works if isinstance(each, str)]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from lstmsim.formats.onnx_computed import ComputedShapes
-from lstmsim.formats.onnx_graph import Scope, attributes, node_input, open_scopes
+from lstmsim.formats.onnx_graph import Scope, attributes, node_input
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_values import integer
 
-__all__ = ["PRIMES", "computed", "frames_of", "in_order", "open_sizes", "output_sizes", "sized"]
+__all__ = ["MAX_COUNTED", "PRIMES", "frames_of", "in_order", "open_sizes", "output_sizes", "sized"]
 
+#: Networks of more nodes are listed, not counted.
+MAX_COUNTED = 20_000
 _MAX_OPEN = 30
 _MAX_TRIALS = 6
 _LARGEST_OUTPUT = 10_000
@@ -42,16 +45,27 @@ def _size_name(info: Any, axis: int) -> str:
     return str(info.type.tensor_type.shape.dim[axis].dim_param) or f"{info.name}[{axis}]"
 
 
-def sized(network: Any, sizes: Mapping[str, int]) -> list[Scope]:
-    """The network's scopes, in the order of `open_scopes`, with numbers for open sizes of its main graph."""
-    scopes = open_scopes(network)
-    for info in (*network.graph.value_info, *network.graph.output, *network.graph.input):
-        if info.type.tensor_type.HasField("shape"):
-            scopes[0].declared[str(info.name)] = tuple(
-                int(dim.dim_value) if dim.dim_value > 0 else sizes.get(_size_name(info, axis))
-                for axis, dim in enumerate(info.type.tensor_type.shape.dim)
-            )
-    return scopes
+@contextmanager
+def sized(network: Any, scopes: list[Scope], sizes: Mapping[str, int]) -> Iterator[ComputedShapes]:
+    """The shapes of all values of a run with numbers for the open sizes of the main graph, to be used inside the block.
+
+    scopes: the network as `open_scopes` gave it; what its main graph states is replaced while the block runs.
+    """
+    main = scopes[0]
+    before = main.declared
+    infos = (*network.graph.value_info, *network.graph.output, *network.graph.input)
+    main.declared = {
+        str(info.name): tuple(
+            int(dim.dim_value) if dim.dim_value > 0 else sizes.get(_size_name(info, axis))
+            for axis, dim in enumerate(info.type.tensor_type.shape.dim)
+        )
+        for info in infos
+        if info.type.tensor_type.HasField("shape")
+    }
+    try:
+        yield _computed(scopes)
+    finally:
+        main.declared = before
 
 
 def in_order(scopes: list[Scope]) -> Iterator[tuple[Scope, int]]:
@@ -69,7 +83,7 @@ def in_order(scopes: list[Scope]) -> Iterator[tuple[Scope, int]]:
         waiting.append((scope, index + 1, False))
 
 
-def computed(scopes: list[Scope]) -> ComputedShapes:
+def _computed(scopes: list[Scope]) -> ComputedShapes:
     """The shapes of all values, each worked out from those before it, so that none has far to go."""
     shapes = ComputedShapes()
     for scope, index in in_order(scopes):

@@ -26,6 +26,7 @@ __all__ = ["NodeWeights", "constant_states", "fingerprint", "head_weights", "nod
 
 _ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
 _PEEPHOLES = ("pi", "po", "pf")
+_ADVICE = "export it with a stored state and a batch of 1, or read shapes only (--no-weights)"
 _PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
 
 #: One pass per direction, or the sentence that says why there are no constant weights.
@@ -50,7 +51,8 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
         "P": (layer.directions, 3 * layer.hidden),
     }
     arrays = _checked(arrays, expected, label(scope, index))
-    return tuple(unstacked(layer.cell, order, _stacked(arrays, layer, side, rows)) for side in range(layer.directions))
+    gates = [name for name in order if name in {gate.name for gate in layer.cell.gates}]
+    return tuple(unstacked(layer.cell, gates, _stacked(arrays, layer, side, order)) for side in range(layer.directions))
 
 
 def head_weights(constants: Constants, head: Head) -> NodeWeights:
@@ -78,14 +80,17 @@ def _checked(arrays: dict[str, Floats], expected: Mapping[str, tuple[int, ...]],
         raise InputError([Mistake(at, f"{each.place} {each.sentence}") for each in error.mistakes]) from None
 
 
-def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, rows: int) -> Stacked:
-    biases = arrays["B"][side] if "B" in arrays else None
-    hidden = layer.hidden
+def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, order: str) -> Stacked:
+    """The parts of one direction, without the rows of gates that the cell has not: f, where i stands for it too."""
+    names = {gate.name for gate in layer.cell.gates}
+    rows = np.repeat([name in names for name in order], layer.hidden)
     peepholes = {
-        name: arrays["P"][side, at * hidden : (at + 1) * hidden] for at, name in enumerate(_PEEPHOLES) if "P" in arrays
+        name: part
+        for name, part in zip(_PEEPHOLES, np.split(arrays["P"][side], 3) if "P" in arrays else (), strict=False)
+        if name in layer.cell.parameters
     }
-    own, recurrent = (None, None) if biases is None else (biases[:rows], biases[rows:])
-    return Stacked(arrays["W"][side], arrays["R"][side], own, recurrent, parameters=peepholes)
+    own, recurrent = (part[rows] for part in np.split(arrays["B"][side], 2)) if "B" in arrays else (None, None)
+    return Stacked(arrays["W"][side][rows], arrays["R"][side][rows], own, recurrent, parameters=peepholes)
 
 
 def constant_states(
@@ -100,7 +105,7 @@ def constant_states(
     for name in begin.constants:
         array = _read(constants, scope, node_input(node, STATES[name]))
         if isinstance(array, str):
-            text = f"initial_{name} is made of constants in a way that cannot be read: it comes from {array}"
+            text = f"initial_{name} is made of constants in a way that cannot be read ({array}): {_ADVICE}"
             raise InputError(Mistake(label(scope, index), text))
         if integer(attributes(scope, node), "layout", 0) and array.ndim == 3:
             array = array.transpose(1, 0, 2)
@@ -133,7 +138,7 @@ def _rows(array: Floats, name: str, place: str, layer: Layer) -> Floats:
     if not (array == array[:, :1]).all():
         text = (
             f"initial_{name} differs between the {array.shape[1]} sequences of its batch, where a run is of one "
-            "sequence: export it with a batch of 1"
+            f"sequence: {_ADVICE}"
         )
         raise InputError(Mistake(place, text))
     return array[:, 0]

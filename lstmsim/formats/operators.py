@@ -9,7 +9,17 @@ from dataclasses import dataclass
 
 from lstmsim.formats.wording import listed
 
-__all__ = ["DENSE", "FOLDED", "LEFT_OUT", "OUTCOMES", "SIMULATED", "WARN_ABOVE", "OperatorTable", "Operators"]
+__all__ = [
+    "DENSE",
+    "FOLDED",
+    "LEFT_OUT",
+    "OUTCOMES",
+    "SIMULATED",
+    "WARN_ABOVE",
+    "OperatorTable",
+    "Operators",
+    "percent",
+]
 
 SIMULATED, DENSE, FOLDED, LEFT_OUT = "simulated", "dense layer", "folded", "left out"
 #: What can become of an operator: a recurrent layer of the model, a dense one; nothing, for it only moves or prepares

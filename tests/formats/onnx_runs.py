@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 import onnx
@@ -75,6 +76,8 @@ def ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | st
             return f"{len(found)} models: {' '.join(note for each in found for note in each.notes)}"
         if found[0].network is None:
             return "; ".join(found[0].notes)
+        # What was read is not written again in the same run.
+        folder = Path(mkdtemp(dir=folder))
         write_model_file(found[0].model, folder / "m.yaml", source="a test", network=found[0].network)
         np.save(folder / "x.npy", x)
         model_here = load_model_file(folder / "m.yaml")

@@ -12,6 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.errors import InputError
+from lstmsim.formats.files_kept import own_ledger
+from lstmsim.formats.model_writer import write_model_file
 from lstmsim.formats.onnx_file import read_onnx
 from lstmsim.formats.weights import import_weights
 from lstmsim.numerics.weights import Network
@@ -296,3 +298,16 @@ def test_shapes_need_no_data(tmp_path: Path) -> None:
     path = exported(tmp_path)
     (tmp_path / DATA).unlink()
     assert [layer.hidden for layer in read_onnx(path).models[0].model.layers] == [4]
+
+
+def test_data_that_was_read_is_not_written_over_from_python(tmp_path: Path) -> None:
+    path = exported(tmp_path)
+    model = onnx.load(path, load_external_data=False)
+    for tensor in model.graph.initializer:
+        next(each for each in tensor.external_data if each.key == "location").value = "net.safetensors"
+    path.write_bytes(model.SerializeToString())
+    (tmp_path / DATA).rename(tmp_path / "net.safetensors")
+    with own_ledger():
+        (found,) = import_weights(path)
+        with pytest.raises(InputError, match="read"):
+            write_model_file(found.model, tmp_path / "net.yaml", source="a test", network=found.network)

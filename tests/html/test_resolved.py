@@ -13,8 +13,8 @@ from lstmsim import api
 from lstmsim.formats.document import document_of
 from lstmsim.formats.scenario_file import load_chip, load_scenario, scenario_from_document
 from lstmsim.formats.yaml_source import parse_document
+from lstmsim.formats.yaml_text import OnOneLine, yaml_text
 from lstmsim.html.resolved import loads_again, resolved_text
-from lstmsim.html.yaml_text import OnOneLine, yaml_text
 from lstmsim.targets.column_npu import ColumnNpu
 from lstmsim.targets.row_npu import RowNpu
 from lstmsim.workload.cell_flow import in_order
@@ -68,6 +68,20 @@ def test_every_key_of_a_preset_is_written_out(preset: str) -> None:
     assert {"dispatch", "preemption", "placement"} <= set(data)
     assert data["precision"] == asdict(scenario.precision)
     assert data["chip"]["sources"]
+
+
+def test_jobs_that_begin_where_others_end_come_back() -> None:
+    entry = {"model": "lstm-256", "steps": 3, "count": 3}
+    jobs = [
+        {**entry, "name": "enc"},
+        {"model": "lstm-512", "steps": 2, "count": 2},
+        {**entry, "name": "dec", "initial": "enc"},
+    ]
+    scenario = load_scenario({"chip": "column-npu-16k", "jobs": jobs})
+    assert loads_again(scenario)
+    again = loaded(resolved_text(scenario))
+    assert_same(again, scenario)
+    assert [job.states_of for job in again.jobs] == [None] * 5 + [0, 1, 2]
 
 
 def test_where_numbers_are_from_comes_back(tmp_path: Path) -> None:

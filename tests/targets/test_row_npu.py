@@ -224,6 +224,20 @@ def test_many_steps_of_a_dense_layer_repeat(chip: str) -> None:
     assert result.report.jobs[0].macs == result.totals.work.sum() == 3000 * 2 * 64 * 64
 
 
+def test_the_simulator_of_intel_counts_what_is_loaded_in_the_same_way_for_all_layers() -> None:
+    def cycles(layers: list[dict[str, object]], steps: int, batch: int, *overrides: str) -> int:
+        job = {"model": {"layers": layers}, "steps": steps, "batch": batch}
+        return simulate({"chip": "intel-npu-cpp", "jobs": [job]}, overrides=overrides).makespan_cycles
+
+    lstm = [{"cell": "lstm", "hidden": 256, "input": 256}]
+    product = [{"cell": "dense", "hidden": 1024, "input": 1024}]
+    assert cycles(lstm, 8, 6) == 3554
+    assert cycles(product, 1, 60) == 2872
+    # The last compiler of the repository, which does not count all of dense stacks.
+    last = "chip.cores.0.count_flushes=false"
+    assert (cycles(product, 1, 60, last), cycles(lstm, 8, 6, last)) == (1796, 3554)
+
+
 @pytest.mark.parametrize(
     ("layers", "words"),
     [
