@@ -24,6 +24,7 @@ from experiments.preemption.study import (
     results,
     task,
 )
+from experiments.room import room_paragraph
 from lstmsim.serving.statistics import student_t
 
 #: PREMA's figures, of its abstract.
@@ -243,6 +244,7 @@ def summary(found: Results) -> str:
     lines = ["# What preemption buys", ""]
     for paragraph in verdict(found):
         lines += [*textwrap.wrap(paragraph, 120), ""]
+    lines += [*room_paragraph("column-npu-64k", "PREMA"), ""]
     about = (
         f"{count} sets of {TASKS} tasks for each mix, the same at every load and under every policy; in brackets 95 % "
         "intervals over sets (Student). Load: the set's time alone divided by the time in which its tasks come. Times "

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
 
+from experiments.room import room_paragraph
 from experiments.serving.study import SIZES, TASKS, Machine, chip, known, task
 from experiments.splitting.loads import EXPLAINED, LOADS, Found, at_load, load_table, load_verdict
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run
@@ -245,7 +246,8 @@ def verdict(found: Results) -> str:
 def summary(found: Results) -> str:
     """Tables and what they say, as Markdown."""
     lines = ["# One core that splits into four, and back", ""]
-    lines += [*textwrap.wrap(verdict(found), 120), "", "## One request", ""]
+    lines += [*textwrap.wrap(verdict(found), 120), "", *room_paragraph("column-npu-64k", "Remarn"), ""]
+    lines += ["## One request", ""]
     text = (
         "Cycles of one request on an empty machine; joined: over all four cores, each with a quarter of the rows. EP: "
         f"{chip(BIG).cores[0].ep} of the big core, {chip(QUAD).cores[0].ep} of the small ones, "

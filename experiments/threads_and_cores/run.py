@@ -14,6 +14,7 @@ Run `python experiments/run.py threads_and_cores`; `--write` refreshes expected.
 
 from __future__ import annotations
 
+from experiments.room import room_paragraph
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, simulate
 
 #: (hidden = input, steps) of the DeepBench LSTM inference tasks (Zhao et al. 2019, arXiv:1909.13654, Table 6).
@@ -99,6 +100,7 @@ def summary(found: dict[str, dict[str, tuple[int, float]]]) -> str:
         below, above = bracket(found, machine)
         texts = ("; ".join(each) or "none" for each in (below, above))
         lines.append("* {}: published {}. Below: {}. At or above: {}.".format(machine, figure, *texts))
+    lines += ["", *room_paragraph("column-npu-64k", "the published chips")]
     return "\n".join([*lines, ""])
 
 

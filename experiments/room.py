@@ -1,0 +1,22 @@
+"""Has the chip of an experiment room on any FPGA that `lstmsim fit` knows? A sentence for the summaries."""
+
+from __future__ import annotations
+
+import textwrap
+
+import lstmsim
+
+__all__ = ["room_paragraph"]
+
+
+def room_paragraph(chip: str, rival: str, model: str = "lstm-512") -> list[str]:
+    """Lines of at most 120 characters: on which devices a preset fits with a model's weights, and that of the published
+    machine `rival` no device is known."""
+    found = lstmsim.fit_summary(lstmsim.fit({"chip": chip, "jobs": [{"model": model, "steps": 1}]}))
+    unknown = f"; of {', '.join(name for name, _ in found.cannot_tell)} nobody can tell" if found.cannot_tell else ""
+    fits = ", ".join(name for name, _ in found.fits) or "none of the FPGAs that `lstmsim fit` knows"
+    text = (
+        f"{chip} fits {fits} (with the weights of {model}{unknown}). No device is known of {rival}: compared are "
+        "ratios of designs, not chips on one device."
+    )
+    return textwrap.wrap(text, 120, break_on_hyphens=False)
