@@ -102,12 +102,12 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     layouts = Layouts(shapes, layers)
     begins = {key: begin_of(*key) for key in layers}
-    lengths = length_notes(layers, layouts)
+    lengths = length_notes(layers, layouts, refuse=weights)
     stacks = [_noted(stack, begins, lengths, quantised) for stack in find_stacks(layers, layouts)]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
     numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
-    merged = _merged(stacks, layers, numbers)
+    merged = _merged(stacks, layers, begins, numbers)
     chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
     operators = operator_table(network, scopes, layers, chains, heads, written_out(unrolled))
     producer = " ".join(str(network.producer_name).split())
@@ -160,10 +160,10 @@ def _noted(
     inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
     if inputs:
         text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
-        notes.append(f"{text}: a run begins at 0 unless its job says otherwise")
+        notes.append(f"{text}: a run begins at 0 unless its job has `initial`")
     computed = _computed(stack, begins)
     if computed:
-        notes.append(f"begins with {computed}: numbers that no file holds, its job has to say where they come from")
+        notes.append(f"begins with {computed}: numbers that no file holds, so its job has to have `initial`")
     return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
 
 
@@ -225,12 +225,14 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
     return layers
 
 
-def _merged(stacks: list[Stack], layers: dict[Key, Layer], numbers: _Numbers | None) -> list[tuple[Stack, list[str]]]:
+def _merged(
+    stacks: list[Stack], layers: dict[Key, Layer], begins: dict[Key, Begin], numbers: _Numbers | None
+) -> list[tuple[Stack, list[str]]]:
     """The stacks without those that equal an earlier one in another branch of the same `If`, named beside it."""
     kept: list[tuple[Stack, list[str]]] = []
-    by_shape: dict[tuple[tuple[Layer, str], ...], list[int]] = {}
+    by_shape: dict[tuple[tuple[Layer, Begin, str], ...], list[int]] = {}
     for stack in stacks:
-        shape = tuple((layers[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
+        shape = tuple((layers[key], begins[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
         twin = next((at for at in by_shape.get(shape, []) if _alternatives(kept[at][0], stack)), None)
         if twin is None:
             by_shape.setdefault(shape, []).append(len(kept))

@@ -22,8 +22,13 @@ _MAX_VISITED = 300
 _SHOWN = 6
 
 
-def length_notes(keys: Iterable[tuple[Scope, int]], layouts: Layouts) -> dict[tuple[Scope, int], tuple[str, ...]]:
-    """What to know about the lengths that each node is given; `InputError` where they are not all of its frames."""
+def length_notes(
+    keys: Iterable[tuple[Scope, int]], layouts: Layouts, *, refuse: bool
+) -> dict[tuple[Scope, int], tuple[str, ...]]:
+    """What to know about the lengths that each node is given.
+
+    refuse: whether lengths that are not all of a node's frames are an `InputError`; else they are noted.
+    """
     notes = dict[tuple[Scope, int], tuple[str, ...]]()
     mistakes = []
     for scope, index in keys:
@@ -38,22 +43,24 @@ def length_notes(keys: Iterable[tuple[Scope, int]], layouts: Layouts) -> dict[tu
         if given and (lengths is None or None in lengths):
             inputs = listed([f"input {show(each)}" for each in given], "and")
             notes[scope, index] = (f"sequence_lens depends on {inputs}: every sequence is taken at its full length",)
-        else:
-            mistakes.append(Mistake(label(scope, index), _refusal(lengths, frames)))
-    if mistakes:
+            continue
+        sentence = _limit(lengths, frames)
+        notes[scope, index] = (f"{label(scope, index)} has {sentence}, where a run here takes every frame",)
+        advice = "export it without lengths or with them as an input, or read shapes only (--no-weights)"
+        mistakes.append(Mistake(label(scope, index), f"has {sentence}, where a run here takes every frame: {advice}"))
+    if mistakes and refuse:
         raise InputError(mistakes)
     return notes
 
 
-def _refusal(lengths: list[Size | None] | None, frames: Size | None) -> str:
+def _limit(lengths: list[Size | None] | None, frames: Size | None) -> str:
     known = [each[0] for each in lengths or () if each is not None and not each[1]]
-    why = "where a run here takes every frame of its input: export it without lengths, or with them as an input"
     if lengths is None or len(known) < len(lengths):
-        return f"has a sequence_lens that is computed from shapes, and may be shorter than its frames, {why}"
+        return "a sequence_lens that is computed from shapes and may be shorter than its frames"
     stated = listed(dict.fromkeys(known[:_SHOWN]), "and")
     if frames is None or frames[1]:
-        return f"has a sequence_lens fixed at {stated} for any number of frames, {why}"
-    return f"has a sequence_lens of {stated} for {frames[0]} frames, {why}"
+        return f"a sequence_lens fixed at {stated} for any number of frames"
+    return f"a sequence_lens of {stated} for {frames[0]} frames"
 
 
 def _lengths(layouts: Layouts, scope: Scope, name: str) -> list[Size | None] | None:

@@ -131,11 +131,14 @@ def _link(key: Key, layouts: Layouts, notes: list[str]) -> Key | None:
     if lower is not None and lower[0].loops == scope.loops:
         return lower
     origin = _origin(scope, name)
-    text = _between(scope, name, view, layouts)
+    changed = _changed_by(scope, name, layouts)
+    text = _said(changed) if changed else "operations that put its axes in another order"
     if not origin.below:
         states = [text for text in origin.others if text.startswith(_LAST_STATE)]
         computed = [] if states else [label(*each) for each in _upstream(scope, name)]
         found = states[:1] or [f"{each} through {text}" for each in computed[:1]]
+        if not found and changed:
+            notes.append(f"{label(*key)} reads what {label(*changed)} gives: a run takes that as its frames")
     elif origin.others or len(origin.below) > 1:
         through = f" through {', '.join(origin.passed)}" if origin.passed else ""
         both = [*(label(*each) for each in origin.below[:3]), *origin.others[:1]]
@@ -163,21 +166,27 @@ def _read_whole(key: Key, view: View | None, layouts: Layouts) -> Key | None:
     return lower if view in (wanted, single) else None
 
 
-def _between(scope: Scope, name: str, view: View | None, layouts: Layouts) -> str:
-    """What stands between a node's frames and the layer that they come from: the last operation that changes them."""
+def _changed_by(scope: Scope, name: str, layouts: Layouts) -> Key | None:
+    """The last operation before a node's frames that does more than rearrange; None if there is none."""
     value = resolve(scope, name)
     for _ in range(_MAX_HOPS):
         if value is None or value.node is None or is_recurrent(value.node):
-            break
-        kind, bodies = str(value.node.op_type), value.scope.children.get(value.index)
+            return None
+        bodies = value.scope.children.get(value.index)
         below = None if bodies else layouts.of(value.scope, node_input(value.node, 0))
         own = layouts.of(value.scope, value.name)
         fresh = own is None or any((part.scope, part.name) == (value.scope, value.name) for x in own for part in x)
-        if kind not in RULES or value.node.domain not in DEFAULT_DOMAINS or bodies or (fresh and below is not None):
-            why = _WHY.get(kind, "which computes") if not bodies else "whose parts differ"
-            return f"{label(value.scope, value.index)}, {why}"
+        known = value.node.op_type in RULES and value.node.domain in DEFAULT_DOMAINS and not bodies
+        if not known or (fresh and below is not None):
+            return value.scope, value.index
         value = resolve(value.scope, node_input(value.node, 0))
-    return "operations that put its axes in another order"
+    return None
+
+
+def _said(key: Key) -> str:
+    """An operation and what it does, in words."""
+    bodies, kind = key[0].children.get(key[1]), str(key[0].nodes[key[1]].op_type)
+    return f"{label(*key)}, {'whose parts differ' if bodies else _WHY.get(kind, 'which computes')}"
 
 
 def _upstream(scope: Scope, name: str) -> list[Key]:

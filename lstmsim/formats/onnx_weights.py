@@ -26,6 +26,7 @@ __all__ = ["NodeWeights", "constant_states", "fingerprint", "head_weights", "nod
 
 _ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
 _PEEPHOLES = ("pi", "po", "pf")
+_ADVICE = "export it with a stored state and a batch of 1, or read shapes only (--no-weights)"
 _PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
 
 #: One pass per direction, or the sentence that says why there are no constant weights.
@@ -104,7 +105,7 @@ def constant_states(
     for name in begin.constants:
         array = _read(constants, scope, node_input(node, STATES[name]))
         if isinstance(array, str):
-            text = f"initial_{name} is made of constants in a way that cannot be read: it comes from {array}"
+            text = f"initial_{name} is made of constants in a way that cannot be read ({array}): {_ADVICE}"
             raise InputError(Mistake(label(scope, index), text))
         if integer(attributes(scope, node), "layout", 0) and array.ndim == 3:
             array = array.transpose(1, 0, 2)
@@ -137,7 +138,7 @@ def _rows(array: Floats, name: str, place: str, layer: Layer) -> Floats:
     if not (array == array[:, :1]).all():
         text = (
             f"initial_{name} differs between the {array.shape[1]} sequences of its batch, where a run is of one "
-            "sequence: export it with a batch of 1"
+            f"sequence: {_ADVICE}"
         )
         raise InputError(Mistake(place, text))
     return array[:, 0]

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from lstmsim.formats.onnx_file import read_onnx
+from lstmsim.formats.weights import import_weights
+from tests.cli.runner import call
 from tests.formats.onnx_runs import CLOSE, Numbers, ours, theirs
 
 STEPS, WIDTH, HIDDEN = 5, 3, 4
@@ -218,6 +221,19 @@ def test_one_state_of_two(tmp_path: Path) -> None:
     assert case.outcome(tmp_path) == "equal"
 
 
+def test_the_schedule_computes_with_the_states_of_the_file(tmp_path: Path) -> None:
+    """Import and simulate as a user does, with floating-point and with integer numbers."""
+    case = Case("LSTM", "bidirectional")
+    case.states(of_a_stack)
+    assert case.outcome(tmp_path) == "equal"
+    (tmp_path / "s.yaml").write_text("chip: column-npu-16k\njobs:\n  - {model: net.yaml, steps: 3}\n")
+    assert call("import", str(tmp_path / "a.onnx"), "--out", str(tmp_path / "net.yaml")).exit_code == 0
+    for more in ((), ("--set", "precision.weight_bits=12", "--set", "precision.vector_bits=12")):
+        result = call("simulate", str(tmp_path / "s.yaml"), "--check-numerics", *more)
+        assert result.exit_code == 0, result.output
+        assert "equal" in result.output
+
+
 def test_states_of_a_batch(tmp_path: Path) -> None:
     """Equal rows are those of every sequence; other rows are refused."""
     for scale, sentence in ((0, "equal"), (1, "initial_h differs between the 3 sequences of its batch")):
@@ -246,16 +262,14 @@ def test_states_that_are_inputs_begin_at_0_and_are_named(piece: bool, tmp_path: 
     case.states(make)
     zero = np.zeros((2 if piece else 1, 1, HIDDEN), np.float32)
     assert case.outcome(tmp_path, h0_in=zero, c0_in=zero) == "equal"
-    (found,) = import_notes(case, tmp_path)
+    (found,) = import_notes(tmp_path)
     assert found == (
         "the states before the first step come from input 'h0_in' and input 'c0_in' of the network: a run begins at 0 "
-        "unless its job says otherwise"
+        "unless its job has `initial`"
     )
 
 
-def import_notes(case: Case, folder: Path) -> tuple[str, ...]:
-    from lstmsim.formats.weights import import_weights
-
+def import_notes(folder: Path) -> tuple[str, ...]:
     return import_weights(folder / "a.onnx")[0].notes
 
 
@@ -289,7 +303,10 @@ def in_unequal_branches(case: Case, name: str) -> str:
         (computed, "model a starts from node Tanh 'node_h0' and node Tanh 'node_c0'"),
         (of_an_input, "model a starts from node Tanh 'node_h0' and node Tanh 'node_c0'"),
         (half_given, "model a starts from input 'h0_in', constants and input 'c0_in'"),
-        (in_unequal_branches, "initial_h is made of constants in a way that cannot be read: it comes from a node If"),
+        (
+            in_unequal_branches,
+            "initial_h is made of constants in a way that cannot be read (a node If): export it with",
+        ),
     ],
 )
 def test_states_that_no_file_holds_are_refused(make: Any, sentence: str, tmp_path: Path) -> None:
@@ -299,8 +316,6 @@ def test_states_that_no_file_holds_are_refused(make: Any, sentence: str, tmp_pat
 
 
 def test_the_decoder_says_what_it_starts_from(tmp_path: Path) -> None:
-    from lstmsim.formats.onnx_file import read_onnx
-
     graph = Numbers()
     graph.layer("LSTM", graph.input("x", "n", 1, WIDTH), WIDTH, HIDDEN, name="encoder")
     graph.nodes[-1].output.append("encoder_Yc")
@@ -311,6 +326,21 @@ def test_the_decoder_says_what_it_starts_from(tmp_path: Path) -> None:
     assert encoder.model.states_from == ""
     assert decoder.model.states_from == "the last states of LSTM 'encoder'"
     assert decoder.notes[-1].startswith("begins with the last states of LSTM 'encoder': numbers that no file holds")
+
+
+def test_what_a_loop_carries_comes_at_run_time(tmp_path: Path) -> None:
+    graph, body = Numbers(), Numbers()
+    body.inputs = [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("go", 9, [])]
+    body.input("carried", 1, 1, HIDDEN)
+    body.layer("GRU", graph.input("x", 1, 1, WIDTH), WIDTH, HIDDEN, inputs={5: "carried"})
+    first = graph.weight("first", 1, 1, HIDDEN)
+    loop = helper.make_node(
+        "Loop", ["", "", first], ["y", "ys"], name="rounds", body=body.proto("go", "rnn_Yh", "rnn_Y")
+    )
+    graph.nodes.append(loop)
+    (tmp_path / "a.onnx").write_bytes(graph.model("ys").SerializeToString())
+    (found,) = read_onnx(tmp_path / "a.onnx").models
+    assert found.model.states_from == "'carried' in body of Loop 'rounds'"
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
@@ -355,12 +385,20 @@ def test_constant_lengths(steps: int | str, lengths: list[int], outcome: str, di
     assert outcome in case.outcome(tmp_path)
 
 
+def test_lengths_are_noted_where_only_shapes_are_read(tmp_path: Path) -> None:
+    case = Case(steps=STEPS)
+    case.places[4] = case.store("lengths", np.array([3], np.int32))
+    assert "read shapes only (--no-weights)" in case.outcome(tmp_path)
+    (found,) = read_onnx(tmp_path / "a.onnx").models
+    assert found.notes == ("LSTM 'rnn' has a sequence_lens of 3 for 5 frames, where a run here takes every frame",)
+
+
 def test_lengths_that_are_an_input(tmp_path: Path) -> None:
     case = Case("GRU", "bidirectional")
     case.inputs.append(helper.make_tensor_value_info("lengths", TensorProto.INT32, ["batch"]))
     case.places[4] = "lengths"
     assert case.outcome(tmp_path, lengths=np.array([STEPS], np.int32)) == "equal"
-    assert import_notes(case, tmp_path) == (
+    assert import_notes(tmp_path) == (
         "sequence_lens depends on input 'lengths': every sequence is taken at its full length",
     )
 
