@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     )
     from lstmsim.devices.summary import fit_summary
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
+    from lstmsim.formats.imported import ImportedModel
+    from lstmsim.formats.model_writer import save_model
+    from lstmsim.formats.weights import import_weights
+    from lstmsim.formats.weights.from_keras import from_keras
+    from lstmsim.formats.weights.from_torch import from_torch
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
     from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
@@ -48,6 +53,7 @@ __all__ = [
     "ColumnCore",
     "ColumnNpu",
     "DeadlockError",
+    "ImportedModel",
     "InputError",
     "Job",
     "Latency",
@@ -67,6 +73,9 @@ __all__ = [
     "energy",
     "fit",
     "fit_summary",
+    "from_keras",
+    "from_torch",
+    "import_weights",
     "load_latency",
     "load_scenario",
     "load_trace",
@@ -76,6 +85,7 @@ __all__ = [
     "plot_comparison",
     "run",
     "saturate",
+    "save_model",
     "save_outputs",
     "save_report",
     "save_trace",
@@ -113,6 +123,11 @@ _HOMES = {
     "lstmsim.traffic.load_latency": ("load_latency",),
     "lstmsim.traffic.saturate": ("saturate",),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
+    "lstmsim.formats.imported": ("ImportedModel",),
+    "lstmsim.formats.model_writer": ("save_model",),
+    "lstmsim.formats.weights": ("import_weights",),
+    "lstmsim.formats.weights.from_keras": ("from_keras",),
+    "lstmsim.formats.weights.from_torch": ("from_torch",),
     "lstmsim.metrics.report": ("Report",),
     "lstmsim.traffic.stream": ("serve",),
     "lstmsim.metrics.timeline": ("Timeline",),

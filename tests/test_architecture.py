@@ -49,7 +49,7 @@ BELOW: dict[str, set[str]] = {
     "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "traffic", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
-    "": GROUND | {"workload", "targets", "metrics", "devices", "api", "traffic"},
+    "": GROUND | {"workload", "targets", "metrics", "devices", "formats", "api", "traffic"},
 }
 
 #: The only places that may import a third-party package (prefixes of module names).

@@ -26,17 +26,26 @@ __all__ = ["command"]
 @click.option("--licence", metavar="TEXT", help="Licence of the network, kept in the model file.")
 @click.option("--no-weights", is_flag=True, help="Read and write shapes only.")
 @click.option("--heads", is_flag=True, help="Make dense layers of plain products behind the last layer (ONNX).")
+@click.option("--cell", type=click.Choice(["rnn", "rnn-relu"]), help="What an RNN is if FILE does not say: tanh, relu.")
 @click.option("--force", is_flag=True, help="Replace model files and weights that are there already.")
 def command(
-    file: str, out: str | None, name: str | None, licence: str | None, no_weights: bool, heads: bool, force: bool
+    file: str,
+    out: str | None,
+    name: str | None,
+    licence: str | None,
+    no_weights: bool,
+    heads: bool,
+    cell: str | None,
+    force: bool,
 ) -> None:
     """Turn the recurrent layers of a real network into a model file that scenarios can name.
 
-    FILE is .onnx, .safetensors with PyTorch's names, .keras (Keras 3) or .pt/.pth (PyTorch). The weights go
-    beside the model file, as .safetensors. Nothing in FILE is ever executed; of other files only the data files of
-    an ONNX network are opened (speech.onnx.data), in its own folder. A network with several separate recurrent
-    parts gives a file each, numbered. A table says what becomes of every operator, and how much of the work is
-    left out. ONNX needs the extra: pip install 'lstmsim[onnx]', Keras 'lstmsim[keras]'.
+    FILE is .onnx, .safetensors with PyTorch's names, .keras or .h5 (Keras, also weights only), or .pt, .pth, .ckpt,
+    .bin (PyTorch: state dictionaries, checkpoints, whole modules, TorchScript). The weights go beside the model
+    file, as .safetensors. Nothing in FILE is ever executed; of other files only the data files of an ONNX network
+    are opened (speech.onnx.data), in its own folder. A network with several separate recurrent parts gives a file
+    each, numbered. A table says what becomes of every operator of an ONNX network, and how much of the work is left
+    out. ONNX needs the extra: pip install 'lstmsim[onnx]', Keras 'lstmsim[keras]'.
 
     \b
     lstmsim import speech.onnx --out speech.yaml
@@ -50,7 +59,7 @@ def command(
     if name is not None and not (name.strip() and name.isprintable()):
         raise InputError(Mistake("--name", f"expected printable letters, got {name!r}"))
     with status(f"reading {file}"):
-        models = import_weights(file, weights=not no_weights, heads=heads)
+        models = import_weights(file, weights=not no_weights, heads=heads, cell=cell)
     targets = _numbered(target, len(models))
     weights = [weights_path(path) if each.network else None for each, path in zip(models, targets, strict=True)]
     read = [file, *dict.fromkeys(path for each in models for path in each.files)]

@@ -32,8 +32,10 @@ LFS_POINTER = b"version https://git-lfs"
 
 @dataclass(frozen=True, eq=False)
 class ImportedModel:
-    """One stack of recurrent layers found in a file: `nodes` are their names there, `notes` what to know about it.
+    """One stack of recurrent layers found in a file or in memory.
 
+    model: its shapes. nodes: the names of its layers where they were found. source: where that was, in words.
+    notes: what to know about it: what is left out, taken for granted or different here.
     network: the model with its weights, None where only shapes were asked for or could be read.
     files: what else the file names as its own, such as the data files of an ONNX network; no output may replace them.
     operators: what became of all operators of the file, not of this model alone; None where it lists none.

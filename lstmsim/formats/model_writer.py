@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.cell_data import cell_data
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.yaml_text import scalar_text, yaml_text
@@ -16,9 +17,10 @@ from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
 
 if TYPE_CHECKING:
+    from lstmsim.formats.imported import ImportedModel
     from lstmsim.numerics.weights import Network
 
-__all__ = ["model_text", "weights_path", "write_model_file"]
+__all__ = ["model_text", "save_model", "weights_path", "write_model_file"]
 
 _WIDTH = 118
 
@@ -96,6 +98,35 @@ def write_model_file(
                 os.unlink(beside)
         raise
     return text
+
+
+def save_model(
+    found: ImportedModel, path: str | os.PathLike[str], *, licence: str | None = None, force: bool = False
+) -> str:
+    """Writes an imported model as a model file, its weights beside it as .safetensors, and returns the file's path.
+
+    found: what `import_weights`, `from_torch` or `from_keras` gave. path: the file, `.yaml` or `.yml`.
+    licence: of the network, kept in the file. force: replace what is there.
+    `InputError`: a file is there already (without `force`), or cannot be written; then nothing is written.
+
+    >>> import lstmsim, pathlib, tempfile
+    >>> from lstmsim.workload.cells import cell
+    >>> found = lstmsim.ImportedModel(Model("speech", (Layer(cell("gru"), 8, 4),)), ("gru",), "an example")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_model(found, pathlib.Path(folder, "speech.yaml"))
+    ...     report = lstmsim.simulate({"chip": "column-npu-64k", "jobs": [{"model": path, "steps": 20}]})
+    >>> report.jobs[0].name
+    'speech'
+    """
+    name = os.fspath(path)
+    if not name.lower().endswith((".yaml", ".yml")):
+        raise InputError(Mistake(name, "expected a file name that ends in .yaml or .yml"))
+    wanted = [name, *([weights_path(name)] if found.network else [])]
+    there = [each for each in wanted if os.path.lexists(each)]
+    if there and not force:
+        raise InputError([Mistake(each, "exists already; force=True replaces it") for each in there])
+    write_model_file(found.model, name, source=found.source, licence=licence, notes=found.notes, network=found.network)
+    return name
 
 
 def weights_path(path: str | os.PathLike[str]) -> str:
