@@ -125,7 +125,15 @@ def save_model(
     there = [each for each in wanted if os.path.lexists(each)]
     if there and not force:
         raise InputError([Mistake(each, "exists already; force=True replaces it") for each in there])
-    write_model_file(found.model, name, source=found.source, licence=licence, notes=found.notes, network=found.network)
+    write_model_file(
+        found.model,
+        name,
+        source=found.source,
+        licence=licence,
+        notes=found.comments(),
+        network=found.network,
+        steps=found.steps,
+    )
     return name
 
 
