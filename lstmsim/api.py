@@ -282,6 +282,8 @@ def save_report(
     if device is not None:
         (found,) = fit(result.scenario, [device])
         fitting = f"{fit_text(found, published_on(found.device))}\n\n{fitting}"
+    said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
+    sections = (*said, *sections)
     page = report_page(
         result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command
     )

@@ -40,7 +40,7 @@ BELOW: dict[str, set[str]] = {
     "search": GROUND | SIMULATION | {"formats"},
     "sweep": GROUND | SIMULATION | {"devices", "formats", ""},
     "comparison": GROUND | SIMULATION | {"devices", "formats", "serving"},
-    "validation": GROUND | SIMULATION | {"formats", "search"},
+    "validation": GROUND | SIMULATION | {"devices", "formats", "search"},
     "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "serving", "sweep"},
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading", "traffic"},

@@ -44,7 +44,7 @@ ENGINES = ("fast", "reference")
     "trace_path",
     metavar="FILE",
     help="Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or .vcd "
-    "(and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
+    "(both: and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
 )
 @click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace and the timeline.")
 @click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
@@ -126,9 +126,12 @@ def command(
         written.append(outputs_path)
     if json_path != "-":
         _show(result, checks, reasons, with_serving=with_serving)
-    # one job of each model and place: of ten thousand, most are alike
-    jobs = {(id(job.model), job.cores): job for job in reversed(result.scenario.jobs)}
-    for text in dict.fromkeys(text for job in reversed(jobs.values()) for text in result.scenario.chip.remarks(job)):
+    _remark(result, written, views)
+
+
+def _remark(result: Run, written: Iterable[str], views: Mapping[str, bool]) -> None:
+    """What is to be said of the chip and the files, on standard error."""
+    for text in result.report.remarks:
         remark(text)
     for path in written:
         remark(f"wrote {path}")

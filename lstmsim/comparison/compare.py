@@ -77,13 +77,12 @@ def compare(
     entries = _entries(scenario, rows, chips, run, progress)
     _refuse_what_no_chip_runs(rows, chips, entries)
     names = _unique([chip.name for chip in chips])
-    machines = [_machine(name, chip) for name, chip in zip(names, chips, strict=True)]
     designs, columns = _published(rows, published)
     return Comparison(
         scenario=scenario.name,
         engine=engine,
         each=each,
-        machines=(*machines, *designs),
+        machines=(*map(_machine, names, chips), *designs),
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*found, *beside) for found, beside in zip(entries, columns, strict=True)),
         way=way,

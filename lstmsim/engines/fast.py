@@ -26,6 +26,9 @@ __all__ = ["BUDGET", "FastRun", "run", "totals"]
 
 #: Events before a run is worth the compiler: about 1.5 s uncompiled; loading numba and the compiled loop takes as long.
 BUDGET = 400_000
+#: Cores times tasks from which on the loop is compiled from the start: every admission looks at all cores that a task
+#: may use, which is not a look at a unit. Uncompiled, so many take some seconds.
+_CROWD = 1_000_000
 #: Rows of a trace that there is room for at first.
 _ROOM = 1024
 
@@ -54,7 +57,8 @@ class FastRun:
         self.switches: Any = [0] * (self.room * len(SWITCH_COLUMNS))
         self.drive: Callable[..., int] = loop.drive
         self.account: Callable[..., None] = naming.account
-        if compiled.loaded() and budget < layout.NEVER:
+        crowded = len(program.cores) * len(program.tasks) > _CROWD and compiled.available()
+        if (crowded or compiled.loaded()) and budget < layout.NEVER:
             self.state: Any = np.zeros(len(state) + zeros, np.int64)
             self.state[: len(state)] = state
             self.compile()

@@ -149,14 +149,15 @@ def accuracy_json(report: AccuracyReport) -> dict[str, Any]:
 
 
 def _study_json(study: Study, steps: bool) -> dict[str, Any]:
+    judged = judged_frames(job.case for job in study.jobs)
     return {
         "precision": asdict(study.precision),
-        "jobs": [_job_json(job, steps) for job in study.jobs],
+        "jobs": [_job_json(job, each, steps) for job, each in zip(study.jobs, judged, strict=True)],
         "words": None if study.words is None else _words_json(study.words),
     }
 
 
-def _job_json(job: JobAccuracy, steps: bool) -> dict[str, Any]:
+def _job_json(job: JobAccuracy, judged: int, steps: bool) -> dict[str, Any]:
     own = job.accuracy
     found: dict[str, Any] = {
         "jobs": list(job.case.jobs),
@@ -165,7 +166,7 @@ def _job_json(job: JobAccuracy, steps: bool) -> dict[str, Any]:
         "inputs": job.case.inputs,
         "begins_with": job.case.begins or "0",
         "calibrated_on": job.case.calibrated_on or None,
-        "calibrated_on_judged_frames": judged_frames(job.case),
+        "calibrated_on_judged_frames": judged,
         "max_error": own.max_error,
         "worst_step": int(np.argmax(own.step_max)),
         "rms_error": own.rms_error,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -10,9 +10,12 @@ from pydantic import BaseModel, ValidationError
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.wording import listed, nearest, show
 
-__all__ = ["check"]
+__all__ = ["WrongPaths", "check"]
 
 Entry = TypeVar("Entry", bound=BaseModel)
+
+#: Mistakes of one file that are explained; more than that are counted, and their places named.
+_EXPLAINED = 200
 
 _SENTENCES = {
     "int_type": "must be a whole number",
@@ -35,6 +38,27 @@ _SENTENCES = {
 }
 
 
+class WrongPaths(list[DataPath]):
+    """Paths of mistakes; `below(path)`: keys of the mapping there that hold one, found without going through all."""
+
+    def __init__(self, paths: Iterable[DataPath] = ()) -> None:
+        super().__init__(paths)
+        self._below: dict[DataPath, set[str | int]] = {}
+        self._counted = 0
+
+    def below(self, path: DataPath) -> set[str | int]:
+        """Keys of the mapping at `path` that hold a mistake.
+
+        >>> WrongPaths([("jobs", 0, "steps"), ("jobs", 1, "core")]).below(("jobs", 0))
+        {'steps'}
+        """
+        for each in self[self._counted :]:
+            for depth, key in enumerate(each):
+                self._below.setdefault(each[:depth], set()).add(key)
+        self._counted = len(self)
+        return set(self._below.get(path, ()))
+
+
 def check(
     model: type[Entry], document: Document, known: Collection[DataPath] = ()
 ) -> tuple[Entry | None, list[DataPath]]:
@@ -45,13 +69,16 @@ def check(
     try:
         return model.model_validate(document.data), []
     except ValidationError as error:
-        wrong = []
-        for each in error.errors(include_url=False):
+        wrong = WrongPaths()
+        for number, each in enumerate(error.errors(include_url=False)):
             path = _data_path(document.data, each["loc"], missing=each["type"] == "missing")
             wrong.append(path)
             if path in known:
                 continue
-            _blame(document, model, path, dict(each))
+            if number < _EXPLAINED:
+                _blame(document, model, path, dict(each))
+            else:
+                document.blame(path, "is wrong too", key=each["type"] == "extra_forbidden")
         return None, wrong
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from lstmsim.formats.checks import WrongPaths
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.overrides import LABEL
 from lstmsim.formats.schema_chips import ChipFile, CoreEntry, RowChipFile, RowCoreEntry
@@ -49,8 +50,7 @@ def wrong_keys(path: DataPath, wrong: Iterable[DataPath]) -> set[str | int]:
     >>> wrong_keys(("jobs", 0), [("jobs", 0, "steps"), ("jobs", 1, "core")])
     {'steps'}
     """
-    depth = len(path)
-    return {each[depth] for each in wrong if len(each) > depth and each[:depth] == path}
+    return (wrong if isinstance(wrong, WrongPaths) else WrongPaths(wrong)).below(path)
 
 
 def usable(
@@ -81,6 +81,8 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
         return Cores((), known=False, kind="")
     found: list[AnyCore | None] = []
     known = True
+    # entries that are the same make the same core; only one without mistakes is made once
+    made: dict[str, AnyCore] = {}
     for index, data in enumerate(entries):
         place = (*path, "cores", index)
         keys = wrong_keys(place, wrong)
@@ -90,7 +92,12 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
         if entry is None or keys & _TOGETHER:
             found.append(None)
         else:
-            core = _core(document, place, entry) if isinstance(entry, CoreEntry) else _row_core(document, place, entry)
+            text = entry.model_dump_json()
+            core = made.get(text) or (
+                _core(document, place, entry) if isinstance(entry, CoreEntry) else _row_core(document, place, entry)
+            )
+            if core is not None:
+                made[text] = core
             found.extend([core] * min(entry.count, MAX_CORES + 1))
         if len(found) > MAX_CORES:
             document.blame((*path, "cores"), f"must be at most {MAX_CORES} cores, counts included")
@@ -125,6 +132,8 @@ def _row_core(document: Document, place: DataPath, entry: RowCoreEntry) -> RowCo
             document.blame((*place, "by_cell", cell), text, key=True)
             return None
         own = {key: value for key, value in each.model_dump().items() if value is not None}
+        if each.fitted_hidden is not None:
+            own["fitted_hidden"] = (each.fitted_hidden[0], each.fitted_hidden[1])
         general = {key: values[key] for key in ("dispatch_cycles", "start_cycles")}
         by_cell.append(Dispatch(cell, **{**general, **own}))
     core = RowCore(**values, by_cell=tuple(by_cell), latency=RowLatency(**entry.latency.model_dump()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -75,7 +75,9 @@ def check_jobs(
         total_jobs += count
         if total_jobs - count <= MAX_JOBS < total_jobs:
             document.blame((*path, "count" if "count" in data else "arrival"), f"more than {MAX_JOBS} jobs in all")
-        most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs)
+        # what serves keeps tables for each entry
+        alike = None if single else (id(model), named_cores(entry), entry.split, entry.batch)
+        most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs, alike)
         runnable = [] if model is None else able.cores(path, entry, model)
         if model is None or not runnable:
             continue
@@ -141,13 +143,19 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
 
 
 def _check_steps(
-    document: Document, index: int, entry: JobEntry, keys: set[str | int], steps: JobSteps, count: int
+    document: Document,
+    index: int,
+    entry: JobEntry,
+    keys: set[str | int],
+    steps: JobSteps,
+    count: int,
+    alike: Hashable,
 ) -> int:
     """The most steps that a job of the entry may have, 1 where there is no telling."""
     path: DataPath = ("jobs", index)
     model = document.at(path).get("model")
     own = model.get("steps") if isinstance(model, dict) else None
-    found = steps.check(index, entry, count, own if isinstance(own, int) else None)
+    found = steps.check(index, entry, count, own if isinstance(own, int) else None, alike)
     missing = entry.steps is None and found is None and own is None and "steps" not in keys
     if missing and isinstance(model, dict) and not steps.arrivals.traces.unread(index, entry):
         document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
@@ -244,8 +252,14 @@ def tenant_offers(
     """At which rate the jobs of each entry come in the long run, under its own name and those of its tenants; `jobs`:
     the templates, one for each entry; `counts`: how many come of it (0: as many as are asked for)."""
     found: dict[str, Offer] = {}
+    initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
     for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
-        lengths = steps.shares(index)
-        offer = replace(arrivals.offer(index, entry), entry=job.tenant, lengths=lengths, requests=counts[index])
+        lengths, comes = steps.shares(index), index
+        while (before := initials.follows(comes)) is not None:
+            # as often as the jobs that it follows
+            comes = before
+        offer = replace(
+            arrivals.offer(comes, order.jobs[comes]), entry=job.tenant, lengths=lengths, requests=counts[index]
+        )
         found |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
     return found

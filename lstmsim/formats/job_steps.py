@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 
 from lstmsim.errors import InputError, Mistake
@@ -28,11 +28,13 @@ class JobSteps:
     def __init__(self, document: Document, arrivals: JobArrivals) -> None:
         self.document, self.arrivals = document, arrivals
         self.different = 0
+        self._numbers: dict[Hashable, set[int]] = {}
         self._known: dict[int, Lengths] = {}
         self._files: dict[tuple[str, Measure], Sequence[int] | InputError] = {}
 
-    def check(self, index: int, entry: JobEntry, count: int, own: int | None) -> Lengths | None:
-        """How the steps of entry number `index` are chosen, for `count` jobs; `own`: the steps that its model states.
+    def check(self, index: int, entry: JobEntry, count: int, own: int | None, alike: Hashable = None) -> Lengths | None:
+        """How the steps of entry number `index` are chosen, for `count` jobs; `own`: the steps that its model states;
+        `alike`: equal for entries whose jobs of equal steps are lowered once (None: like no other).
 
         None for steps that are missing or wrong, which is noted in the document.
         """
@@ -48,7 +50,7 @@ class JobSteps:
             return None
         if found is None:
             return None
-        before, self.different = self.different, self.different + len(possible(found))
+        before, self.different = self.different, self.different + self._new(possible(found), alike)
         if before <= MAX_LENGTHS < self.different:
             text = f"may be {self.different:,} different numbers, with those of the jobs before"
             hint = "; per_step makes fewer of a column" if isinstance(entry.steps, StepsEntry) else ""
@@ -56,6 +58,15 @@ class JobSteps:
             return None
         self._known[index] = found
         return found
+
+    def _new(self, numbers: Sequence[int], alike: Hashable) -> int:
+        """How many of these numbers no entry like it has had before."""
+        if alike is None or len(numbers) > MAX_LENGTHS:
+            return len(numbers)
+        seen = self._numbers.setdefault(alike, set())
+        before = len(seen)
+        seen.update(numbers)
+        return len(seen) - before
 
     def known(self, index: int) -> bool:
         """Whether entry number `index` has been checked and is right."""

@@ -10,6 +10,8 @@ from difflib import get_close_matches
 __all__ = ["dotted", "listed", "nearest", "show"]
 
 _LONGEST = 60
+#: Names among which the most alike is sought: of more, those of about its length.
+_MOST_COMPARED = 2000
 _PLAIN_KEY = re.compile(r"[\w-]+")
 
 
@@ -68,7 +70,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("stepz", ["steps", "count"]), nearest("qqq", ["steps"])
     ("; did you mean 'steps'?", '')
     """
-    known = list(known)
+    sought = word[:200].casefold()
     folded = {each.casefold(): each for each in known}
-    close = get_close_matches(word[:200].casefold(), folded, n=1, cutoff=0.6)
+    near: Iterable[str] = folded
+    if len(folded) > _MOST_COMPARED:
+        near = sorted(folded, key=lambda each: abs(len(each) - len(sought)))[:_MOST_COMPARED]
+    close = get_close_matches(sought, near, n=1, cutoff=0.6)
     return f"; did you mean {folded[close[0]]!r}?" if close else ""

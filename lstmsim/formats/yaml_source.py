@@ -10,6 +10,8 @@ import math
 import os
 import re
 import warnings
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,11 +22,14 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.document import DataPath, Document, Place
 from lstmsim.formats.files_kept import note_read
+from lstmsim.formats.json_source import json_document
 from lstmsim.formats.wording import nearest, show
 
 __all__ = ["MAX_BYTES", "parse_document", "read_document"]
 
 MAX_BYTES = 10_000_000
+#: Letters from which on a text is worth a short cut (and is kept for a second look).
+_LARGE = 20_000
 #: Values that aliases may add by standing for something written elsewhere; a scenario needs a handful.
 MAX_ALIASED = 10_000
 
@@ -40,7 +45,8 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     Duplicate keys are noted in the document's `mistakes` and reading goes on, so that the caller can add its own.
     """
     name = os.fspath(path)
-    document = parse_document(_read_text(Path(name), name), name)
+    text = _read_text(Path(name), name)
+    document = parse_document(text, name) if len(text) < _LARGE else _copied(_kept(text, name))
     document.folder = Path(name).parent
     if document.data is None:
         raise InputError(Mistake(name, "is empty, expected a mapping of keys to values"))
@@ -48,6 +54,25 @@ def read_document(path: str | os.PathLike[str]) -> Document:
         document.blame((), f"must be a mapping of keys to values, got {show(document.data, document.raw(()))}")
         raise InputError(document.mistakes)
     return document
+
+
+@lru_cache(maxsize=1)
+def _kept(text: str, name: str) -> Document:
+    """The document of a large text, kept until the next one: a command may look at its scenario more than once."""
+    return parse_document(text, name)
+
+
+def _copied(document: Document) -> Document:
+    """A document that may be changed, its places shared."""
+    own = replace(document, data=_copied_data(document.data), values=dict(document.values))
+    own.keys, own.mistakes = dict(document.keys), list(document.mistakes)
+    return own
+
+
+def _copied_data(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _copied_data(each) for key, each in data.items()}
+    return [_copied_data(each) for each in data] if isinstance(data, list) else data
 
 
 def _read_text(path: Path, name: str) -> str:
@@ -87,6 +112,9 @@ def parse_document(text: str, name: str) -> Document:
     >>> document.data, document.place(("steps",))
     ({'steps': 10}, 'a.yaml:1:8: steps')
     """
+    short_cut = json_document(text, name) if len(text) >= _LARGE else None
+    if short_cut is not None:
+        return short_cut
     document = Document(None, name, Path())
     _refuse_version(text, name)
     try:

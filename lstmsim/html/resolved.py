@@ -45,7 +45,8 @@ _SUFFIX = re.compile(r"(.+)-[a-z]+")
 def resolved_text(scenario: Scenario) -> str:
     """The scenario as a scenario file that loads again and gives the same cycles and numbers.
 
-    Nothing in it is left to a default but `precision`, without which outputs are in float64.
+    Nothing in it is left to a default but `precision`, without which outputs are in float64. Jobs that begin with the
+    last states of others, and those others, are entries of their own.
 
     Neighbouring jobs of one entry that differ in nothing but name, steps and arrival are one entry with a `count`.
 
@@ -58,7 +59,11 @@ def resolved_text(scenario: Scenario) -> str:
     first = scenario.jobs[0]
     data: dict[str, Any] = {"name": scenario.name, "chip": _chip(scenario.chip), "dispatch": first.dispatch}
     data |= {"preemption": first.preempts, "placement": "affinity" if first.affinity else "least-loaded"}
-    jobs = [_job_entry(name, group, own_cells=cells is None) for name, group in _groups(scenario.jobs)]
+    jobs = []
+    for name, group in _groups(scenario.jobs):
+        before = group[0].states_of
+        follows = "" if before is None else scenario.jobs[before].name
+        jobs.append(_job_entry(name, group, follows, own_cells=cells is None))
     data |= {"jobs": jobs} | ({"precision": _precision(scenario)} if scenario.precision_given else {})
     if cells:
         data["cells"] = {name: cell_data(each) for name, each in cells.items()}
@@ -66,9 +71,10 @@ def resolved_text(scenario: Scenario) -> str:
 
 
 def loads_again(scenario: Scenario) -> bool:
-    """Whether a file can say all of it: not jobs that come after others, not jobs that are ranked in unlike ways."""
+    """Whether a file can say all of it: not jobs that come after others (but to begin with their last states), not jobs
+    that are ranked in unlike ways."""
     ways = {(job.dispatch, job.preempts, job.affinity) for job in scenario.jobs}
-    return len(ways) == 1 and all(job.after is None for job in scenario.jobs)
+    return len(ways) == 1 and all(job.after == job.states_of for job in scenario.jobs)
 
 
 def _chip(chip: Chip) -> dict[str, Any]:
@@ -100,9 +106,11 @@ def _precision(scenario: Scenario) -> dict[str, Any]:
 def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
     """Jobs that one entry can describe, with the entry's name; every job on its own where names would not come back."""
     found: list[tuple[str, list[Job]]] = []
+    followed = {jobs[job.states_of].name for job in jobs if job.states_of is not None}
     for job in jobs:
         match = _SUFFIX.fullmatch(job.name)
-        name = match[1] if match else job.name
+        alone = job.states_of is not None or job.name in followed
+        name = match[1] if match and not alone else job.name
         if found and found[-1][0] == name and match and _alike(found[-1][1][-1], job):
             found[-1][1].append(job)
         else:
@@ -125,7 +133,7 @@ def _alike(one: Job, other: Job) -> bool:
     return same and all(getattr(one, key) == getattr(other, key) for key in keys)
 
 
-def _job_entry(name: str, group: list[Job], own_cells: bool) -> dict[str, Any]:
+def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> dict[str, Any]:
     job, arrivals = group[0], [job.arrival for job in group]
     arrival = arrivals[0] if len(set(arrivals)) == 1 else arrivals
     data = {"name": name, "count": len(group), "model": _model(job.model, own_cells), "arrival": arrival}
@@ -135,6 +143,8 @@ def _job_entry(name: str, group: list[Job], own_cells: bool) -> dict[str, Any]:
     data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
     data |= {"inputs": job.inputs} if job.inputs else {}
     data |= {"initial": job.initial} if job.initial else {}
+    if follows:
+        return data | {"initial": {"job": follows}}
     return data | ({"after": job.after} if job.after is not None else {})
 
 
@@ -143,6 +153,8 @@ def _model(model: Model, own_cells: bool) -> dict[str, Any]:
     data["layer_order"] = model.layer_order
     if model.weights:
         data["weights"] = model.weights
+    if model.states_from:
+        data["states_from"] = model.states_from
     cells = {layer.cell.name: layer.cell for layer in model.layers if layer.cell.name not in CELLS}
     if own_cells and cells:
         data["cells"] = {name: cell_data(each) for name, each in cells.items()}

@@ -130,12 +130,15 @@ def fixed_numbers(jobs: Mapping[int, HasNumbers], precision: Precision) -> dict[
     that its jobs run on. `InputError` if a width is not possible or a value of the floating-point run is not finite.
     """
     started = _float_stimuli(jobs)
-    networks = {id(each.network): each.network for each in jobs.values()}
+    jobs_of: dict[int, list[int]] = {}
+    for index, each in jobs.items():
+        jobs_of.setdefault(id(each.network), []).append(index)
     passes: dict[int, tuple[tuple[FixedArithmetic, ...], ...]] = {}
-    for key, network in networks.items():
-        own = {index: each for index, each in jobs.items() if id(each.network) == key}
-        frames = {id(each.calibration): each.calibration for each in own.values()}
+    for key, own in jobs_of.items():
+        network = jobs[own[0]].network
+        frames = {id(jobs[index].calibration): jobs[index].calibration for index in own}
         sets = [network.stimulus(x) for x in frames.values() if x is not None]
+        # jobs that are alike share their stimulus
         stimuli = sets or list({id(started[index]): started[index] for index in own}.values())
         try:
             passes[key] = fixed_passes(network, calibrate(network, stimuli), precision)
@@ -173,12 +176,28 @@ def _float_stimuli(jobs: Mapping[int, HasNumbers]) -> dict[int, Stimulus]:
     return found
 
 
-def judged_frames(job: HasNumbers) -> int:
-    """How many of the job's frames its formats were calibrated on; any at all make what is said of it optimistic."""
-    if job.calibration is None:
-        return len(job.stimulus.x)
-    known = {row.tobytes() for row in np.asarray(job.calibration, np.float64)}
-    return sum(row.tobytes() in known for row in np.asarray(job.stimulus.x, np.float64))
+def judged_frames(jobs: Iterable[HasNumbers]) -> list[int]:
+    """Of each job how many of its frames its formats were calibrated on; any at all make what is said of it optimistic.
+
+    Each set of frames is looked through once.
+    """
+    known: dict[int, set[bytes]] = {}
+    counts: dict[tuple[int, int], int] = {}
+    found = []
+    for job in jobs:
+        key = (id(job.stimulus), id(job.calibration))
+        if key not in counts:
+            frames = _rows(job.stimulus.x)
+            if job.calibration is not None and key[1] not in known:
+                known[key[1]] = set(_rows(job.calibration))
+            there = known.get(key[1])
+            counts[key] = len(frames) if there is None else sum(row in there for row in frames)
+        found.append(counts[key])
+    return found
+
+
+def _rows(frames: Floats) -> list[bytes]:
+    return [row.tobytes() for row in np.asarray(frames, np.float64)]
 
 
 def calibration_lines(jobs: Iterable[HasNumbers]) -> list[str]:
@@ -208,7 +227,7 @@ def _how(file: str, frames: int | None, jobs: Sequence[HasNumbers]) -> str:
     if frames is None:
         return "on the frames that are judged: optimistic; give precision.calibration"
     every = {id(each.stimulus): each for each in jobs}.values()
-    judged, total = sum(map(judged_frames, every)), sum(len(each.stimulus.x) for each in every)
+    judged, total = sum(judged_frames(every)), sum(len(each.stimulus.x) for each in every)
     text = f"on {file} ({frames:,} frame{'s' * (frames > 1)})"
     return text + (f", which has {judged:,} of the {total:,} judged frames: optimistic" if judged else "")
 

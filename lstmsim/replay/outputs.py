@@ -18,7 +18,7 @@ from lstmsim.workload.scenario import Scenario
 
 __all__ = ["MOST_BYTES", "Outputs", "check_size", "outputs", "outputs_of"]
 
-#: Most bytes of all outputs together; the replay holds those of every layer meanwhile.
+#: Most bytes of the outputs of all layers together, which the replay holds until its end.
 MOST_BYTES = 10**9
 
 
@@ -40,14 +40,16 @@ class Outputs:
 
 
 def check_size(scenario: Scenario) -> None:
-    """`InputError` if the chip has no structural model, or if all outputs would be larger than `MOST_BYTES`."""
+    """`InputError` if the chip has no structural model, or if all layers' outputs would be larger than `MOST_BYTES`."""
     if scenario.chip.kind not in REPLAYS:
         text = f"a chip of kind {scenario.chip.kind!r} has no structural model that could compute them"
         raise InputError(Mistake("outputs", text))
-    numbers = sum(job.steps * job.model.layers[-1].output for job in scenario.jobs)
+    numbers = sum(job.steps * sum(layer.output for layer in job.model.layers) for job in scenario.jobs)
     if 8 * numbers > MOST_BYTES:
         size = f"{8 * numbers / 1e9:,.1f} GB"
-        text = f"would be {size}, at most {MOST_BYTES / 1e9:g} GB are kept: take fewer steps or jobs"
+        text = (
+            f"those of all layers would be {size}, at most {MOST_BYTES / 1e9:g} GB are kept: take fewer steps or jobs"
+        )
         raise InputError(Mistake("outputs", text))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -39,29 +39,52 @@ class _Earlier:
         return Dependence(own.operation, delay, own.cause, phase=self.phase, mirrored=last)
 
 
-Earlier = dict[str, list[_Earlier]]
+@dataclass(frozen=True)
+class _Writers:
+    """Those who wrote a name in earlier phases, as far as anybody can wait for them: the last one, and the first one of
+    each kind of block (a block without its items). A batch has thousands of blocks of few kinds."""
+
+    last: _Earlier
+    first: Mapping[Block, _Earlier]
+
+    def passed(self, slots: int) -> _Writers:
+        """With so many more empty slots since then."""
+        first = {kind: replace(each, gap=each.gap + slots) for kind, each in self.first.items()}
+        return _Writers(replace(self.last, gap=self.last.gap + slots), first)
+
+    def and_then(self, each: _Earlier) -> _Writers:
+        """With one more."""
+        return _Writers(each, {_kind(each.block): each} | dict(self.first))
+
+
+Earlier = dict[str, _Writers]
+
+
+def _kind(block: Block) -> Block:
+    return replace(block, items=())
 
 
 def _needs(wait: Wait, block: Block, timer: BlockTimer, earlier: Earlier) -> list[Dependence]:
     """What an operation waits for whose writer is not before it in its block."""
-    own, before = timer.written.get(wait.name), earlier.get(wait.name, [])
+    own, before = timer.written.get(wait.name), earlier.get(wait.name)
     unit = UNITS.index(wait.name) if wait.name in UNITS else None
     found = []
     if own is not None and block.repeat > 1:
         gap = 0 if unit is None else timer.trailing[unit]
         found.append(Dependence(own.operation, own.cycles - 1 + wait.delay + gap, own.cause, lag=1))
-    if wait.name in block.matched:
-        same = [each for each in before if replace(each.block, items=()) == replace(block, items=())]
+    same = before.first.get(_kind(block)) if before is not None and wait.name in block.matched else None
+    if same is not None:
+        found.append(same.need(wait.delay, last=False))
+    elif before is not None:
         # of the other direction all steps have been done when the last has
-        found.append(same[0].need(wait.delay, last=False) if same else before[-1].need(wait.delay, last=True))
-    elif before:
-        found.append(before[-1].need(wait.delay, last=True))
+        found.append(before.last.need(wait.delay, last=True))
     # operations of a unit follow each other anyway
     return [need for need in found if unit is None or need.delay > _length(need, own, before)]
 
 
-def _length(need: Dependence, own: Written | None, before: list[_Earlier]) -> int:
-    return own.cycles if need.phase is None and own is not None else before[-1].written.cycles
+def _length(need: Dependence, own: Written | None, before: _Writers | None) -> int:
+    one = own if need.phase is None or before is None else before.last.written
+    return 0 if one is None else one.cycles
 
 
 def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tuple[bool, bool]) -> Phase:
@@ -76,10 +99,11 @@ def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tup
     for unit, name in enumerate(UNITS):
         if name not in timer.written and name in earlier:
             passed = timer.trailing[unit] * block.repeat
-            earlier[name] = [replace(each, gap=each.gap + passed) for each in earlier[name]]
+            earlier[name] = earlier[name].passed(passed) if passed else earlier[name]
     for name, written in timer.written.items():
         gap = timer.trailing[UNITS.index(name)] if name in UNITS else 0
-        earlier.setdefault(name, []).append(_Earlier(number, block, written, gap))
+        one = _Earlier(number, block, written, gap)
+        earlier[name] = earlier[name].and_then(one) if name in earlier else _Writers(one, {_kind(block): one})
     return Phase(Body(tuple(operations)), block.repeat, block.mirrored, block.first_step)
 
 

@@ -134,8 +134,9 @@ def test_what_cannot_be_written_is_said_before_anything_is_simulated(
     path, out = scenario(tmp_path), str(tmp_path / "h.safetensors")
     assert "expected a file name that ends in .safetensors" in refused(path, "--outputs", str(tmp_path / "h.npy"))
     monkeypatch.setattr("lstmsim.replay.outputs.MOST_BYTES", 300)
-    assert "outputs: would be 0.0 GB, at most 3e-07 GB are kept: take fewer steps or jobs" in refused(
-        path, "--outputs", out
+    assert (
+        "outputs: those of all layers would be 0.0 GB, at most 3e-07 GB are kept: take fewer steps or jobs"
+        in refused(path, "--outputs", out)
     )
     monkeypatch.setattr("lstmsim.replay.outputs.MOST_BYTES", 10**9)
     assert "has a name that no tensor" in refused(scenario(tmp_path, {"name": "__metadata__"}), "--outputs", out)

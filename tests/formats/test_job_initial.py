@@ -192,3 +192,17 @@ def test_mistakes_in_the_job_that_is_named() -> None:
 def test_a_stream_of_requests_knows_no_such_jobs() -> None:
     with pytest.raises(InputError, match="begins after 'enc', which a stream of requests does not know"):
         load_requests(chain())
+
+
+def test_jobs_that_follow_others_are_offered_as_often_as_those() -> None:
+    data = chain(count=40, model=model(hidden=6))
+    data["jobs"][0] |= {"count": 40, "arrival": {"kind": "poisson", "rate_per_second": 5000}}
+    found = api.serving(api.run(data))
+    assert found.load is not None
+    assert found.load.rate_per_second == 10_000
+    assert not found.load.not_counted
+
+
+def test_a_search_finds_the_jobs_of_each_model_by_themselves() -> None:
+    data = chain(model=model("lstm", name="other"))
+    assert api.search(data, npe=64).mix is not None

@@ -174,8 +174,9 @@ def test_mistakes_are_sentences(steps: Any, sentence: str) -> None:
 
 def test_different_numbers_count_over_all_entries() -> None:
     wide = {"kind": "uniform", "low": 1, "high": MAX_LENGTHS // 2}
-    assert len(steps_of(entry(wide), entry(wide))) == 12
+    other = {"kind": "uniform", "low": MAX_LENGTHS // 2 + 1, "high": MAX_LENGTHS}
+    assert len(steps_of(entry(wide), entry(other), entry(wide), entry(MAX_LENGTHS))) > 12
     with pytest.raises(
         InputError, match=r"^jobs\.2\.steps: may be 4,097 different numbers, with those of the jobs bef"
     ):
-        steps_of(entry(wide), entry(wide), entry(3))
+        steps_of(entry(wide), entry(other), entry(MAX_LENGTHS + 1))

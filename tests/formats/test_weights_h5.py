@@ -15,7 +15,7 @@ from lstmsim.errors import InputError
 from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.weights import import_weights
 from tests.formats.test_weights_keras import external, keras_pass, output, soft, virtual
-from tests.formats.weight_files import cell_at, h5, keras_both, keras_layer, keras_model, keras_variables
+from tests.formats.weight_files import cell_at, h5, keras_both, keras_file, keras_layer, keras_model, keras_variables
 
 NAMES = ("kernel:0", "recurrent_kernel:0", "bias:0")
 
@@ -95,6 +95,19 @@ def test_shapes_alone_tell_most(tmp_path: Path) -> None:
     assert [each.model.layers[0].cell.name for each in found] == ["lstm", "gru", "gru-lbr0", "lstm"]
     assert [each.nodes for each in found] == [("a",), ("b",), ("c",), ("forward_d",)]
     assert not found[3].model.layers[0].bidirectional
+
+
+def test_cells_of_layers_of_a_users_own_are_named(tmp_path: Path) -> None:
+    """A layer of another class may hold recurrent layers: its configuration does not say which."""
+    mine = {"class_name": "Encoder", "registered_name": "my>Encoder", "config": {"name": "enc"}}
+    config = keras_model([keras_layer("LSTM", "own", 3), mine])
+    sentence = "variables of cells that its configuration does not describe, they are left out: "
+    (found,) = read(tmp_path, whole(config, legacy("own/lstm_cell", LSTM) | legacy("enc/lstm/lstm_cell", LSTM)))
+    assert found.notes == (f"the file has {sentence}'model_weights/enc/lstm/lstm_cell'",)
+    path = tmp_path / "net.keras"
+    path.write_bytes(keras_file(config, cell_at("layers/lstm", LSTM) | cell_at("layers/encoder/rnn", LSTM)))
+    (found,) = import_weights(path)
+    assert found.notes == (f"the file has {sentence}'layers/encoder/rnn/cell/vars'",)
 
 
 def test_what_shapes_do_not_tell_is_asked(tmp_path: Path) -> None:

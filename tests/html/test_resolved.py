@@ -70,6 +70,20 @@ def test_every_key_of_a_preset_is_written_out(preset: str) -> None:
     assert data["chip"]["sources"]
 
 
+def test_jobs_that_begin_where_others_end_come_back() -> None:
+    entry = {"model": "lstm-256", "steps": 3, "count": 3}
+    jobs = [
+        {**entry, "name": "enc"},
+        {"model": "lstm-512", "steps": 2, "count": 2},
+        {**entry, "name": "dec", "initial": "enc"},
+    ]
+    scenario = load_scenario({"chip": "column-npu-16k", "jobs": jobs})
+    assert loads_again(scenario)
+    again = loaded(resolved_text(scenario))
+    assert_same(again, scenario)
+    assert [job.states_of for job in again.jobs] == [None] * 5 + [0, 1, 2]
+
+
 def test_where_numbers_are_from_comes_back(tmp_path: Path) -> None:
     job = {"model": "lstm-256", "steps": 2, "initial": "zero"}
     given = {"chip": "column-npu-16k", "jobs": [job], "precision": {"calibration": str(tmp_path / "c.npy")}}

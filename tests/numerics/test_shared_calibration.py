@@ -59,9 +59,9 @@ def test_a_calibration_set_decides_alone() -> None:
 
 
 def test_judged_frames_are_counted() -> None:
-    (job,) = data(QUIET, calibration=np.concatenate([LOUD.x, QUIET.x[:4]])).values()
-    assert judged_frames(job) == 4
-    assert judged_frames(data(QUIET)[0]) == 9
+    frames = np.concatenate([LOUD.x, QUIET.x[:4]])
+    assert judged_frames(data(QUIET, LOUD, QUIET, calibration=frames).values()) == [4, 9, 4]
+    assert judged_frames(data(QUIET).values()) == [9]
 
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}

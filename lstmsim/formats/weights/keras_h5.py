@@ -8,7 +8,7 @@ keras/src/legacy/saving/legacy_h5_format.py and keras/src/saving/saving_lib.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,9 @@ from lstmsim.formats.weights.hdf5 import datasets_below, is_there, open_hdf5, st
 from lstmsim.formats.weights.keras_config import KerasLayer, keras_kinds, keras_layers, parsed_config
 from lstmsim.formats.weights.keras_stacks import keras_models, parts_of
 from lstmsim.formats.weights.tensors import Stored, shape_text
-from lstmsim.formats.wording import show
+from lstmsim.formats.wording import listed, show
 
-__all__ = ["from_hdf5"]
+__all__ = ["from_hdf5", "left_out", "recurrent_groups"]
 
 MAX_CONFIG = 16 * 2**20
 MAX_LAYERS = 1000
@@ -51,13 +51,14 @@ def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> lis
     with open_hdf5(content, "") as file:
         text = text_attribute(file, "model_config", MAX_CONFIG)
         top = "model_weights" if is_there(file, "model_weights") else ""
-        found = _recurrent(datasets_below(file, top))
+        found = recurrent_groups(datasets_below(file, top))
         size = len(content)
         if text is not None:
             config = parsed_config(text, "model_config")
             layers = keras_layers(config)
             parts = parts_of(layers, lambda layer, side: _variables(file, found, layer, side, size))
-            return keras_models(parts, name, weights, kinds=keras_kinds(config))
+            used = {each for part in parts for each in part.variables}
+            return keras_models(parts, name, weights, left_out(found, used), keras_kinds(config))
         version = text_attribute(file, "keras_version", 100)
         alone = _alone(file, found, size, cell, version)
         names = {layer.path: sides for layer, sides in alone}
@@ -68,7 +69,16 @@ def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> lis
         return keras_models(parts, name, weights, [_ALONE])
 
 
-def _recurrent(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
+def left_out(found: Sequence[_Group], used: Collection[str]) -> list[str]:
+    """A note on recurrent cells of the file that no described layer has: those inside layers of a user's own class."""
+    more = [show(each.path) for each in found if not set(each.names) & set(used)]
+    if not more:
+        return []
+    some = listed(more[:3], "and") + (f" and {len(more) - 3} more" if len(more) > 3 else "")
+    return [f"the file has variables of cells that its configuration does not describe, they are left out: {some}"]
+
+
+def recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
     """The groups that hold the variables of a recurrent cell, by the names of the variables."""
     found = []
     for path, names in groups.items():

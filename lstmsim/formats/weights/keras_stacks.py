@@ -35,11 +35,12 @@ Variables = Callable[[KerasLayer, str], dict[str, Stored]]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A layer as Keras describes it, as a layer here, and its numbers in each direction."""
+    """A layer as Keras describes it, as a layer here, its numbers in each direction and their names in the file."""
 
     described: KerasLayer
     layer: Layer
     passes: tuple[PassWeights, ...]
+    variables: tuple[str, ...]
 
 
 def parts_of(layers: Sequence[KerasLayer], variables: Variables) -> list[Part]:
@@ -71,7 +72,7 @@ def _part(layer: KerasLayer, variables: Variables) -> Part:
         expected |= dict(zip(side, [(width, rows), (layer.hidden, rows), bias], strict=False))
     arrays = floats(stored, expected)
     own = Layer(cell(layer.cell), layer.hidden, width or 1, bool(layer.merge), reverse=layer.reverse)
-    return Part(layer, own, tuple(_pass(layer, [arrays[name] for name in side]) for side in sides))
+    return Part(layer, own, tuple(_pass(layer, [arrays[name] for name in side]) for side in sides), tuple(stored))
 
 
 def _pass(layer: KerasLayer, arrays: list[Floats]) -> PassWeights:
