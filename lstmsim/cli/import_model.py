@@ -73,13 +73,12 @@ def command(
         model = found.model
         if name is not None:
             model = replace(model, name=name if len(models) == 1 else f"{name}-{number}")
-        notes = (*([operators.summary()] if operators else []), *found.notes)
         write_model_file(
             model,
             path,
             source=found.source,
             licence=licence,
-            notes=notes,
+            notes=found.comments(),
             network=found.network,
             steps=found.steps,
         )

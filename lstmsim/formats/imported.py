@@ -51,6 +51,10 @@ class ImportedModel:
     operators: OperatorTable | None = None
     steps: int | None = None
 
+    def comments(self) -> tuple[str, ...]:
+        """What a model file says about it: what became of all operators, and the notes."""
+        return (*([self.operators.summary()] if self.operators else []), *self.notes)
+
 
 @contextmanager
 def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[BufferedReader, int]]:

@@ -130,7 +130,7 @@ def save_model(
         name,
         source=found.source,
         licence=licence,
-        notes=found.notes,
+        notes=found.comments(),
         network=found.network,
         steps=found.steps,
     )

@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors.numpy
 from click.testing import Result
@@ -156,6 +157,33 @@ def test_every_format_gives_a_model_and_its_weights(name: str) -> None:
     assert call(name, "--out", "n.yaml", "--no-weights").exit_code == 0
     assert written("n.yaml") == model
     assert not Path("n.safetensors").exists()
+
+
+def test_tensors_that_are_left_out_are_counted() -> None:
+    tensors = torch_tensors("lstm", 4, 3)
+    own = sum(each.size for each in tensors.values())
+    Path("net.pt").write_bytes(torch_zip(tensors | {"head.weight": np.zeros((5, 4), np.float32)}))
+    result = call("net.pt")
+    assert result.exit_code == 0, result.output
+    share = f"{100 * 20 / (20 + own):.1f} %"
+    words = f"belongs to no recurrent layer and is left out: 'head.weight', {share} of the numbers in the file"
+    assert words in result.stderr
+    assert "head.weight" in Path("net.yaml").read_text()
+
+
+def test_layers_of_keras_that_are_left_out_are_named() -> None:
+    dense = {"class_name": "Dense", "config": {"name": "head", "units": 5}}
+    content = keras_file(
+        keras_model([keras_layer("LSTM", "own", 4), dense]), cell_at("layers/lstm", keras_variables("LSTM", 4, 3))
+    )
+    Path("net.keras").write_bytes(content)
+    result = call("net.keras")
+    assert result.exit_code == 0, result.output
+    assert [line.split() for line in result.stdout.splitlines()[2:4]] == [
+        ["LSTM", "1", "simulated", "112"],
+        ["Dense", "1", "left", "out", "cannot", "tell"],
+    ]
+    assert "a Keras file does not say how often Dense runs" in result.stderr
 
 
 def test_a_file_is_not_replaced_by_its_own_weights() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import ImportedModel, placed
-from lstmsim.formats.weights.keras_config import KerasLayer, keras_layers
+from lstmsim.formats.weights.keras_config import KerasLayer, keras_kinds, keras_layers
 from lstmsim.formats.weights.keras_stacks import keras_models, parts_of
 from lstmsim.formats.weights.tensors import Stored, single_or_double
 
@@ -44,8 +44,11 @@ def from_keras(model: Any, *, name: str | None = None) -> list[ImportedModel]:
         config = _plain(given())
         if not isinstance(config, dict) or not isinstance(config.get("layers"), list):
             raise InputError("does not say which layers it has: only Sequential and functional models do")
-        layers = keras_layers({"class_name": _kind(model), "config": config})
-        return keras_models(parts_of(layers, lambda layer, side: _variables(model, layer, side)), title, True)
+        whole = {"class_name": _kind(model), "config": config}
+        layers = keras_layers(whole)
+        return keras_models(
+            parts_of(layers, lambda layer, side: _variables(model, layer, side)), title, True, kinds=keras_kinds(whole)
+        )
     except InputError as error:
         raise placed(error, title) from None
 

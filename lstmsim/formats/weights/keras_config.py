@@ -17,7 +17,7 @@ from lstmsim.formats.weights.keras_graph import Placed, is_layer, placed_layers
 from lstmsim.formats.weights.keras_states import Beginning, beginning_of
 from lstmsim.formats.wording import listed, show
 
-__all__ = ["KerasLayer", "keras_layers", "parsed_config"]
+__all__ = ["KerasLayer", "keras_kinds", "keras_layers", "parsed_config"]
 
 #: The activations of each class that a cell here has: those of its configuration, and the cell.
 _CELLS: Mapping[str, Mapping[tuple[str, ...], str]] = {
@@ -93,6 +93,16 @@ def keras_layers(config: Mapping[str, Any]) -> list[KerasLayer]:
         some = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
         raise InputError(f"holds no layer LSTM, GRU or SimpleRNN; it has {some or 'no layers'}")
     return found
+
+
+def keras_kinds(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Class and path of every layer of a model's configuration, in order.
+
+    >>> dense = {"class_name": "Dense", "config": {"name": "a", "units": 3}}
+    >>> keras_kinds({"class_name": "Sequential", "config": {"layers": [dense]}})[0][0]
+    'Dense'
+    """
+    return [(str(placed.entry["class_name"]), placed.path) for placed in placed_layers(config)]
 
 
 def _layer(placed: Placed) -> KerasLayer | str:

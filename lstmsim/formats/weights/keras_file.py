@@ -8,7 +8,7 @@ from typing import Any
 from lstmsim.errors import InputError
 from lstmsim.formats.imported import ImportedModel, bounded_file, placed
 from lstmsim.formats.weights.hdf5 import datasets_below, is_there, open_hdf5, stored_at
-from lstmsim.formats.weights.keras_config import KerasLayer, keras_layers, parsed_config
+from lstmsim.formats.weights.keras_config import KerasLayer, keras_kinds, keras_layers, parsed_config
 from lstmsim.formats.weights.keras_h5 import from_hdf5, left_out, recurrent_groups
 from lstmsim.formats.weights.keras_stacks import keras_models, parts_of
 from lstmsim.formats.weights.tensors import Stored
@@ -52,7 +52,7 @@ def import_keras(path: str | os.PathLike[str], *, weights: bool = True, cell: st
                 parts = parts_of(layers, lambda layer, side: _variables(inner, layer, side, len(content)))
                 used = {each for part in parts for each in part.variables}
                 notes = left_out(recurrent_groups(datasets_below(inner)), used)
-            return keras_models(parts, name, weights, notes)
+            return keras_models(parts, name, weights, notes, keras_kinds(config))
         except InputError as error:
             raise placed(error, name) from None
 

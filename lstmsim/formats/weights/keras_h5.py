@@ -16,7 +16,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.schema_types import MAX_SIZE
 from lstmsim.formats.weights.hdf5 import datasets_below, is_there, open_hdf5, stored_at, text_attribute
-from lstmsim.formats.weights.keras_config import KerasLayer, keras_layers, parsed_config
+from lstmsim.formats.weights.keras_config import KerasLayer, keras_kinds, keras_layers, parsed_config
 from lstmsim.formats.weights.keras_stacks import keras_models, parts_of
 from lstmsim.formats.weights.tensors import Stored, shape_text
 from lstmsim.formats.wording import listed, show
@@ -54,10 +54,11 @@ def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> lis
         found = recurrent_groups(datasets_below(file, top))
         size = len(content)
         if text is not None:
-            layers = keras_layers(parsed_config(text, "model_config"))
+            config = parsed_config(text, "model_config")
+            layers = keras_layers(config)
             parts = parts_of(layers, lambda layer, side: _variables(file, found, layer, side, size))
             used = {each for part in parts for each in part.variables}
-            return keras_models(parts, name, weights, left_out(found, used))
+            return keras_models(parts, name, weights, left_out(found, used), keras_kinds(config))
         version = text_attribute(file, "keras_version", 100)
         alone = _alone(file, found, size, cell, version)
         names = {layer.path: sides for layer, sides in alone}

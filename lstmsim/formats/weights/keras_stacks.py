@@ -7,7 +7,7 @@ z r h (keras.io: LSTM, GRU).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import numpy as np
@@ -17,6 +17,7 @@ from lstmsim.formats.imported import ImportedModel, model_names, model_stem
 from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.keras_config import KerasLayer
 from lstmsim.formats.weights.tensors import Stored, floats
+from lstmsim.formats.weights.unread import keras_table
 from lstmsim.numerics.weights import Floats, Network, PassWeights
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -82,8 +83,17 @@ def _pass(layer: KerasLayer, arrays: list[Floats]) -> PassWeights:
     return unstacked(cell(layer.cell), ORDERS[layer.cell], parts)
 
 
-def keras_models(parts: list[Part], file: str, weights: bool, notes: Sequence[str] = ()) -> list[ImportedModel]:
-    """Layers that feed each other directly with whole sequences as one model, the others one each."""
+def keras_models(
+    parts: list[Part],
+    file: str,
+    weights: bool,
+    notes: Sequence[str] = (),
+    kinds: Sequence[tuple[str, str]] = (),
+) -> list[ImportedModel]:
+    """Layers that feed each other directly with whole sequences as one model, the others one each.
+
+    kinds: class and path of every layer of the model, where its configuration is there.
+    """
     stacks: list[list[Part]] = []
     by_path: dict[str, list[Part]] = {}
     for part in parts:
@@ -96,7 +106,11 @@ def keras_models(parts: list[Part], file: str, weights: bool, notes: Sequence[st
         by_path[part.described.path] = stack
     names = model_names(model_stem(file), [stack[0].described.name for stack in stacks])
     title = PurePath(file).name
-    return [_model(name, stack, title, weights, notes) for name, stack in zip(names, stacks, strict=True)]
+    found = [_model(name, stack, title, weights, notes) for name, stack in zip(names, stacks, strict=True)]
+    if not kinds:
+        return found
+    table = keras_table(kinds, {part.described.path: part.layer for part in parts})
+    return [replace(each, operators=table) for each in found]
 
 
 def _chains(lower: Part, upper: Part) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
 from pathlib import PurePath
 
 from lstmsim.errors import InputError, Mistake
@@ -17,7 +19,8 @@ from lstmsim.formats.weights.pytorch_names import (
     network_of,
 )
 from lstmsim.formats.weights.pytorch_norms import in_parts, whole_weights
-from lstmsim.formats.weights.tensors import Stored
+from lstmsim.formats.weights.tensors import FLOAT_BYTES, Stored
+from lstmsim.formats.weights.unread import unread_note
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Model
 
@@ -72,6 +75,10 @@ def import_groups(
         )
     if mistakes:
         raise InputError(mistakes)
+    used = {name for group in found for name in group.names.values()} | (set(tensors) - set(whole))
+    rest = unread_note({key: prod(each.shape) for key, each in tensors.items() if each.kind in FLOAT_BYTES}, used)
+    if rest:
+        models = [replace(each, notes=(*each.notes, rest)) for each in models]
     if cell is not None and not untold:
         raise InputError(f"--cell {cell} says what an RNN is of which the file does not say it, but it holds none")
     return models
