@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from lstmsim.explain.explanation import Explanation
     from lstmsim.replay.check import Checked
+    from lstmsim.replay.outputs import Outputs
     from lstmsim.serving.result import Serving
 
 __all__ = [
@@ -42,10 +43,12 @@ __all__ = [
     "fit",
     "load_scenario",
     "load_trace",
+    "outputs",
     "plot",
     "plot_accuracy",
     "plot_comparison",
     "run",
+    "save_outputs",
     "save_report",
     "save_trace",
     "search",
@@ -149,6 +152,43 @@ def check_numerics(
     return check(result.scenario, result.program, result.trace, data, progress)
 
 
+def outputs(
+    result: Run,
+    *,
+    random_weights: int | None = None,
+    checks: Sequence[Checked] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Outputs:
+    """The numbers that the simulated machine computed: a tensor [steps, outputs] for each job under its name.
+
+    The trace of the run is executed, and every value compared with the golden model. float64 where the scenario has no
+    `precision`, else the real values of the fixed-point numbers. `checks`: what `check_numerics` gave for the same run,
+    so that it is not executed again. Errors, `random_weights` and `progress` as there; jobs that were turned away have
+    no tensor (`Outputs.turned_away`).
+
+    >>> job = {"model": "silero-vad-16k", "steps": 3, "inputs": "silero-speech.safetensors"}
+    >>> found = outputs(run({"chip": "column-npu-64k", "jobs": [job]}))
+    >>> found.tensors["silero-vad-16k"].shape, found.fixed
+    ((3, 128), False)
+    """
+    from lstmsim.formats.numbers import job_data
+    from lstmsim.replay import outputs as making
+
+    making.check_size(result.scenario)
+    data = job_data(result.scenario, random_weights)
+    if checks is not None:
+        return making.outputs_of(result.scenario, data, checks)
+    return making.outputs(result.scenario, result.program, result.trace, data, progress)
+
+
+def save_outputs(found: Outputs, path: Path) -> None:
+    """Write outputs as `.safetensors`: a tensor in F64 for each job, and how they came about; whole or not at all."""
+    from lstmsim import __version__
+    from lstmsim.formats import outputs_file
+
+    outputs_file.save_outputs(found, path, __version__)
+
+
 def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Serving:
     """What serving the jobs of a run came to: rates, latencies with intervals, queues, misses and slowdowns by tenant.
 
@@ -224,23 +264,26 @@ def save_report(
     """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
     resolved input; whole or not at all.
 
-    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that the chip
-    might fit, `serving`: what serving came to, `sections`: further titles and texts.
+    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that is shown in
+    full (which of the known ones the chip fits is always said), `serving`: what serving came to, `sections`: further
+    titles and texts.
     """
     import os
 
+    from lstmsim.devices.summary import fit_summary
+    from lstmsim.devices.text import fit_text
+    from lstmsim.formats.devices_file import published_on
     from lstmsim.formats.files import whole_file
     from lstmsim.html.page import report_page
 
     folder = os.path.dirname(os.path.abspath(path))
     trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
-    fitting = None
+    fitting = fit_summary(fit(result.scenario)).text
     if device is not None:
-        from lstmsim.devices.text import fit_text
-        from lstmsim.formats.devices_file import published_on
-
         (found,) = fit(result.scenario, [device])
-        fitting = fit_text(found, published_on(found.device))
+        fitting = f"{fit_text(found, published_on(found.device))}\n\n{fitting}"
+    said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
+    sections = (*said, *sections)
     page = report_page(
         result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command
     )

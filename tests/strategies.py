@@ -249,9 +249,10 @@ def models(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Model:
     for _ in range(draw(st.integers(1, 3))):
         size = layers[-1].output if layers else draw(st.integers(1, 24))
         own = cell(draw(st.sampled_from(cells)))
-        both = order == "layer" and own.recurrent and draw(st.booleans())
+        ways = ("forward", "both", "reverse") if order == "layer" and own.recurrent else ("forward",)
+        way = draw(st.sampled_from(ways))
         projection = draw(st.integers(1, 12)) if own.projected else None
-        layers.append(Layer(own, draw(st.integers(1, 24)), size, both, projection))
+        layers.append(Layer(own, draw(st.integers(1, 24)), size, way == "both", projection, way == "reverse"))
     return Model("m", tuple(layers), order)
 
 

@@ -35,21 +35,21 @@ BELOW: dict[str, set[str]] = {
     "serving": GROUND | {"workload", "program", "metrics"},
     "explain": GROUND | {"workload", "program", "engines", "targets", "metrics"},
     "html": GROUND | {"workload", "metrics", "targets", "formats", "serving", ""},
-    "devices": GROUND | {"workload", "targets", "metrics"},
+    "devices": GROUND | {"workload", "numerics", "targets", "metrics"},
     "formats": GROUND | SIMULATION | {"applications", "devices", "serving"},
     "search": GROUND | SIMULATION | {"formats"},
-    "sweep": GROUND | SIMULATION | {"formats", ""},
-    "comparison": GROUND | SIMULATION | {"formats", "serving"},
-    "validation": GROUND | SIMULATION | {"formats", "search"},
+    "sweep": GROUND | SIMULATION | {"devices", "formats", ""},
+    "comparison": GROUND | SIMULATION | {"devices", "formats", "serving"},
+    "validation": GROUND | SIMULATION | {"devices", "formats", "search"},
     "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "serving", "sweep"},
     "loading": {"workload", "formats"},
     "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading", "traffic"},
-    "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies", "traffic"},
+    "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies", "traffic", ""},
     "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving", "sweep", ""},
     "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "traffic", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
-    "": GROUND | {"workload", "targets", "metrics", "api", "traffic"},
+    "": GROUND | {"workload", "targets", "metrics", "devices", "formats", "api", "traffic"},
 }
 
 #: The only places that may import a third-party package (prefixes of module names).

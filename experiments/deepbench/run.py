@@ -4,7 +4,8 @@ The 11 recurrent tasks of DeepBench in Zhao et al. 2019 (arXiv:1909.13654), Tabl
 column-npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.formats.published`) of Brainwave, V100 and
 Plasticine stand beside them, as printed. First one inference at a time, each machine at its own size and clock; then as
 many at a time as a batch of the Intel NPU holds; then both at equal peak, the column-wise NPU built with the
-multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers.
+multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers. None of these
+has room on the FPGA of the other machine: the answer is given by the largest one that has (`room.py`).
 
 Run `python experiments/run.py deepbench`; `--write` refreshes expected.md beside it. Pictures go to out/deepbench.
 """
@@ -17,11 +18,15 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from experiments.deepbench.room import Placed, largest, placed
+from experiments.deepbench.room_text import room_answer, room_section
 from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, engines, load_scenario
 from lstmsim.comparison.compare import compare
 from lstmsim.comparison.defeats import defeats, lost_shares
 from lstmsim.comparison.markdown import comparison_markdown, machines_markdown
 from lstmsim.comparison.result import Comparison, Entry, Machine, geometric_mean
+from lstmsim.comparison.rooms import room_on
+from lstmsim.formats.devices_file import device, device_of
 from lstmsim.formats.published import deepbench, hardware
 from lstmsim.formats.scenario_file import load_chip, load_model
 from lstmsim.plots.comparison import plot
@@ -29,6 +34,7 @@ from lstmsim.search.candidates import limits_of, widest_vp
 from lstmsim.search.search import search
 from lstmsim.targets.row_npu import RowNpu
 from lstmsim.targets.row_shape import shape_of
+from lstmsim.workload.precision import Precision
 
 COLUMN, BRAINWAVE, INTEL = "column-npu-64k", "brainwave-s10", "intel-npu-rtl"
 #: The published machine that the preset `BRAINWAVE` stands for, and all published ones.
@@ -41,6 +47,8 @@ MEMORY_WORDS, MEMORY_SOURCE = 1024, "intel/fpga-npu, commit 6fead512"
 #: What the names of the models have beside those of the tasks.
 PREFIX = "deepbench-"
 SMALL = ("lstm-256-150", "lstm-2048-25", "gru-2816-750")
+#: Of these the ones that are quick where weights have to be streamed.
+SMALL_ROOM = ("lstm-256-150", "lstm-2048-25")
 
 
 @dataclass(frozen=True)
@@ -60,11 +68,14 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Results:
-    """The same tasks: one inference each, a batch of the Intel NPU each, and both at equal peak."""
+    """The same tasks: one inference each, a batch of the Intel NPU each, both at equal peak, and on the largest chip
+    that has room on Brainwave's FPGA."""
 
     single: Comparison
     batched: Comparison
     scaled: tuple[Scaled, ...]
+    roomy: Comparison
+    places: tuple[Placed, ...]
 
 
 def tasks(small: bool = False) -> tuple[str, ...]:
@@ -180,7 +191,45 @@ def results(small: bool = False) -> Results:
     named = tuple(replace(each, name=name) for each, name in zip(single.workloads, names, strict=True))
     single = with_peak(replace(single, workloads=named))
     several = batched(names)
-    return Results(single, several, (at_peak_of(single, names, 1, 1), at_peak_of(several, names, 1, batch)))
+    scaled = at_peak_of(single, names, 1, 1), at_peak_of(several, names, 1, batch)
+    return Results(single, several, scaled, *with_room(single, SMALL_ROOM if small else names))
+
+
+def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple[Placed, ...]]:
+    """The largest column-wise chip that has room on Brainwave's FPGA, at its clock, beside the preset that stands for
+    it and what is published; its size is that for all tasks, also where only some of them are run."""
+    rival, on = base.machines[1], device(device_of(BW_S10) or "")
+
+    def make(npe: int, ep: int) -> ColumnNpu:
+        return column_chip(replace(rival, pes=npe), ep, npe // ep, threads=1)
+
+    models = [scenario((each,)).jobs[0].model for each in tasks()]
+    npe = largest(models, make, on)
+    places = tuple(placed(each, scenario((each,)), npe, make, on) for each in names)
+    rows = [task_names(base).index(each) for each in names]
+    beside = [at for at, each in enumerate(base.machines) if each.name in (BRAINWAVE, BW_S10)]
+    own = replace(rival, name=make(npe, 64).name, pes=npe, peak_tops=2 * npe * (rival.frequency_mhz or 0) / 1e6)
+    found = replace(
+        base,
+        machines=(own, *(base.machines[at] for at in beside)),
+        workloads=tuple(base.workloads[row] for row in rows),
+        entries=tuple(
+            (each.entry, *(base.entries[row][at] for at in beside)) for each, row in zip(places, rows, strict=True)
+        ),
+        rooms=tuple(each.room for each in places),
+    )
+    return found, places
+
+
+def room_columns(found: Comparison, chips: Sequence[ColumnNpu]) -> dict[str, list[str]]:
+    """For each device of the other machines a column: has the chip of each row room there, with the task's weights?"""
+    homes = dict.fromkeys(device_of(each.name) for each in found.machines[1:])
+    pairs = [(chip, scenario((name,)).jobs[0].model) for chip, name in zip(chips, task_names(found), strict=True)]
+    return {
+        f"room on {home}": [room_on(chip, [model], Precision(), device(home)).short for chip, model in pairs]
+        for home in homes
+        if home is not None
+    }
 
 
 def too_large(names: Sequence[str]) -> dict[str, int]:
@@ -222,6 +271,7 @@ def losses(found: Results) -> list[str]:
     lines = ["## Where the column-wise design loses", ""]
     settings = [("one inference, as published", found.single), ("a batch, as built", found.batched)]
     settings += [(f"at the peak of {each.found.machines[1].name}", each.found) for each in found.scaled]
+    settings.append(("with room on the FPGA of Brainwave", found.roomy))
     for title, each in settings:
         lines += [f"{each.machines[0].name}, {title}:", ""]
         lines += [line for column in range(1, len(each.machines)) for line in rivalry(each, column)]
@@ -255,12 +305,16 @@ def peak_section(scaled: Scaled, starred: Sequence[tuple[str, str]]) -> list[str
         f"{1 / (scaled.found.mean_speedup(1) or 1):.2f} times.",
     ]
     title = f"## At equal peak: the multipliers and the clock of {rival.name}"
-    return [title, "", *paragraphs(texts), *comparison_markdown(scaled.found, starred)]
+    chips = [column_chip(own, ep, vp, scaled.threads) for ep, vp in scaled.shapes]
+    columns = room_columns(scaled.found, chips)
+    return [title, "", *paragraphs(texts), *comparison_markdown(scaled.found, starred, columns)]
 
 
 def summary(found: Results) -> str:
     """The tables and what follows from them, as Markdown."""
     names, batch = task_names(found.single), intel_npu().cores[0].batch
+    preset = scenario(SMALL).chip
+    assert isinstance(preset, ColumnNpu)
     unfit = too_large(names)
     starred = [(name, INTEL) for name in unfit]
     sources = sorted({each.source for each in found.single.machines if each.published})
@@ -273,14 +327,16 @@ def summary(found: Results) -> str:
         f"({MEMORY_SOURCE}). Simulated as if they did: {large}.",
     ]
     lines = ["# DeepBench on a column-wise NPU and on others", ""]
+    lines += paragraphs(room_answer(found.roomy, found.places, found.single, preset))
     lines += [*machines_markdown(found.single), *paragraphs(texts)]
+    lines += room_section(found.roomy, found.places)
     lines += [
         "## One inference: each machine at its own size and clock",
         "",
-        *comparison_markdown(found.single, starred),
+        *comparison_markdown(found.single, starred, room_columns(found.single, [preset] * len(names))),
     ]
     lines += [f"## {batch} inferences: a batch on the Intel NPU, jobs of their own on {COLUMN}", ""]
-    lines += comparison_markdown(found.batched, starred)
+    lines += comparison_markdown(found.batched, starred, room_columns(found.batched, [preset] * len(names)))
     lines += [line for each in found.scaled for line in peak_section(each, starred)]
     return "\n".join([*lines, *losses(found)])
 

@@ -1,6 +1,7 @@
 """What fixed point does to networks' outputs and to the words that g2p-en spells, at one precision and over many.
 
-The reference is the golden model in float64. Formats are calibrated on the same runs that are then measured.
+The reference is the golden model in float64. Formats are calibrated on frames of their own where a case has some,
+else on the runs that are then measured, which is optimistic.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 from lstmsim.applications.g2p import G2p, Phonemes, arithmetic_runner, golden_runner, spell
 from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.accuracy import Accuracy, accuracy
-from lstmsim.numerics.fixed import FixedArithmetic, Range, calibrate, fixed_arithmetic
-from lstmsim.numerics.fixed_point import VectorFormat
-from lstmsim.numerics.golden import float_arithmetic, run_network
+from lstmsim.numerics.arithmetic import Arithmetic
+from lstmsim.numerics.fixed import FixedArithmetic, Range, calibrate, fixed_passes
+from lstmsim.numerics.jobs import fixed_numbers, float_numbers, run_jobs
 from lstmsim.numerics.weights import Floats, Network, Stimulus
 from lstmsim.workload.precision import Precision
 
@@ -30,14 +31,18 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A network on an input: `jobs` are the names of the scenario's jobs that are this case; `weights` and `inputs`
-    say where the numbers are from."""
+    """A network on an input: `jobs` are the names of the scenario's jobs that are this case; further fields as in
+    `lstmsim.numerics.jobs.JobData`, but `follows` is a place among the cases."""
 
     jobs: tuple[str, ...]
     network: Network
     stimulus: Stimulus
     weights: str
     inputs: str
+    follows: int | None = None
+    begins: str = ""
+    calibration: Floats | None = None
+    calibrated_on: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,23 +135,20 @@ def studies(
     >>> fine.jobs[0].accuracy.sqnr_db > coarse.jobs[0].accuracy.sqnr_db + 20
     True
     """
-    different = list(dict.fromkeys(precisions))
+    different, numbered = list(dict.fromkeys(precisions)), dict(enumerate(cases))
     steps = sum(len(case.stimulus.x) for case in cases)
     letters = 0 if words is None else sum(len(word) for word in words[1])
     note = _counter((1 + len(different)) * (steps + letters), progress)
-    outputs = []
-    for case in cases:
-        outputs.append(run_network(float_arithmetic(case.network), case.stimulus).output())
-        note(len(case.stimulus.x))
+    exact = run_jobs(float_numbers(numbered))
+    outputs = {index: own.output() for index, own in exact.items()}
+    note(steps)
     spelled = None if words is None else spelling(*words, note)
     found = {}
     for precision in different:
-        jobs = []
-        for case, output in zip(cases, outputs, strict=True):
-            jobs.append(_job_accuracy(case, output, precision))
-            note(len(case.stimulus.x))
+        jobs = _jobs_accuracy(numbered, outputs, precision)
+        note(steps)
         own = None if spelled is None else words_accuracy(spelled, precision, note)
-        found[precision] = Study(precision, tuple(jobs), own)
+        found[precision] = Study(precision, jobs, own)
     return tuple(found[precision] for precision in precisions)
 
 
@@ -162,17 +164,23 @@ def _counter(total: int, progress: Progress | None) -> Callable[[int], None]:
     return note
 
 
-def _job_accuracy(case: Case, reference: NDArray[np.float64], precision: Precision) -> JobAccuracy:
-    arithmetic = fixed_arithmetic(case.network, case.stimulus, precision)
-    found = accuracy(run_network(arithmetic, case.stimulus).output(), reference)
-    return JobAccuracy(case, found, *_lost(arithmetic))
+def _jobs_accuracy(
+    cases: Mapping[int, Case], references: Mapping[int, NDArray[np.float64]], precision: Precision
+) -> tuple[JobAccuracy, ...]:
+    numbers = fixed_numbers(cases, precision)
+    runs = run_jobs(numbers)
+    return tuple(
+        JobAccuracy(case, accuracy(runs[index].output(), references[index]), *_lost(numbers[index].arithmetic))
+        for index, case in cases.items()
+    )
 
 
-def _lost(arithmetic: Sequence[Sequence[FixedArithmetic]]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+def _lost(arithmetic: Sequence[Sequence[Arithmetic]]) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Saturated and overflowed, with layer and direction in the name where there are several."""
     saturated, overflowed = Counter[str](), Counter[str]()
     for number, both in enumerate(arithmetic):
         for direction, own in enumerate(both):
+            assert isinstance(own, FixedArithmetic)
             where = f"layer {number} " if len(arithmetic) > 1 else ""
             where += "backward " if direction else ""
             for counts, found in ((own.saturated, saturated), (own.overflowed, overflowed)):
@@ -215,7 +223,9 @@ def words_accuracy(spelled: Spelling, precision: Precision, note: Callable[[int]
     1.0
     """
     networks = {"encoder": spelled.g2p.encoder, "decoder": spelled.g2p.decoder}
-    own = {which: _calibrated(network, spelled.ranges[which], precision) for which, network in networks.items()}
+    own = {
+        which: fixed_passes(network, [[spelled.ranges[which]]], precision)[0][0] for which, network in networks.items()
+    }
     runner = arithmetic_runner(own["encoder"], own["decoder"])
     changed = []
     for word, expected in spelled.phonemes.items():
@@ -229,10 +239,3 @@ def words_accuracy(spelled: Spelling, precision: Precision, note: Callable[[int]
         saturated.update({f"{which} {name}": count for name, count in each.saturated.items()})
         overflowed.update({f"{which} {name}": count for name, count in each.overflowed.items()})
     return WordsAccuracy(len(spelled.phonemes), tuple(changed), saturated, overflowed)
-
-
-def _calibrated(network: Network, ranges: Mapping[str, Range], precision: Precision) -> FixedArithmetic:
-    """As `fixed_arithmetic` for a network of one pass whose ranges are known."""
-    low, high = ranges["x"]
-    x = VectorFormat.of(max(-low, high), precision.vector_bits, precision.tail_bits)
-    return FixedArithmetic(network.model.layers[0], network.passes[0][0], precision, ranges, x)

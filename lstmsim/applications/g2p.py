@@ -71,8 +71,8 @@ class G2p:
         mistakes = []
         for network in (self.encoder, self.decoder):
             layers = network.model.layers
-            if len(layers) != 1 or layers[0].bidirectional:
-                mistakes.append(Mistake(f"model {network.model.name}", "must have one layer in one direction"))
+            if len(layers) != 1 or layers[0].bidirectional or layers[0].reverse:
+                mistakes.append(Mistake(f"model {network.model.name}", "must have one layer that runs forward"))
         reads, hidden = self.encoder.model.layers[0].input, self.encoder.model.layers[0].width("h")
         given, wanted = self.decoder.model.layers[0].width("h"), self.decoder.model.layers[0].input
         if given != hidden:

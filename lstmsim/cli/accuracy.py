@@ -56,7 +56,8 @@ def command(
 ) -> None:
     """Compare fixed point, as the `precision` of the file SCENARIO says, with float64, for each of its jobs.
 
-    Formats are calibrated on the same runs. Of a scenario with a network of g2p-en also the share of words is shown
+    Formats are calibrated on the frames of `precision.calibration`; without that on the very frames that are judged,
+    which is optimistic and said. Of a scenario with a network of g2p-en also the share of words is shown
     whose phonemes do not change. Nothing is simulated for this: `lstmsim simulate --check-numerics` shows that what is
     simulated computes the same fixed-point numbers, bit for bit.
 

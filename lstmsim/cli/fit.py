@@ -27,8 +27,10 @@ def command(
 ) -> None:
     """Say what the chip of the file SCENARIO needs of an FPGA, with the weights of its models on the chip.
 
-    DSP blocks with the packing named, block RAM by capacity, bandwidth and ports, and logic as an estimate with its
-    band; which of them binds. Every number of a device has its source in its file.
+    DSP blocks with the packing named and the multipliers behind the array, block RAM by capacity, bandwidth and
+    ports, and logic as an estimate with its band; which of them binds. The last lines say on which devices the chip
+    fits, on which it does not and why, and of which nobody can tell. Every number of a device has its source in its
+    file.
 
     \b
     lstmsim fit scenario.yaml --device stratix-10-gx-2800
@@ -37,6 +39,7 @@ def command(
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides, devices))
     from lstmsim.api import energy, fit, load_scenario
     from lstmsim.devices import text as texts
+    from lstmsim.devices.summary import fit_summary
     from lstmsim.formats.devices_file import published_on
 
     loaded = load_scenario(scenario, overrides)
@@ -46,10 +49,12 @@ def command(
     content: dict[str, Any] = {
         "schema": "lstmsim/fits/1",
         "fits": [texts.fit_json(each, published) for each, published in zip(found, rows, strict=True)],
+        "summary": fit_summary(found).json,
         "energy": [texts.energy_json(each) for each in spent],
     }
     parts = [texts.fit_text(each, published) for each, published in zip(found, rows, strict=True)]
     parts += [texts.energy_text(each) for each in spent]
+    parts.append(fit_summary(found).text)
     _write(content, parts, json_path)
 
 

@@ -13,6 +13,7 @@ from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     from lstmsim.formats.imported import ImportedModel
+    from lstmsim.formats.operators import OperatorTable
     from lstmsim.workload.model import Layer
 
 __all__ = ["command"]
@@ -24,14 +25,27 @@ __all__ = ["command"]
 @click.option("--name", metavar="NAME", help="Name of the model; default: FILE's name.")
 @click.option("--licence", metavar="TEXT", help="Licence of the network, kept in the model file.")
 @click.option("--no-weights", is_flag=True, help="Read and write shapes only.")
+@click.option("--heads", is_flag=True, help="Make dense layers of plain products behind the last layer (ONNX).")
+@click.option("--cell", type=click.Choice(["rnn", "rnn-relu"]), help="What an RNN is if FILE does not say: tanh, relu.")
 @click.option("--force", is_flag=True, help="Replace model files and weights that are there already.")
-def command(file: str, out: str | None, name: str | None, licence: str | None, no_weights: bool, force: bool) -> None:
+def command(
+    file: str,
+    out: str | None,
+    name: str | None,
+    licence: str | None,
+    no_weights: bool,
+    heads: bool,
+    cell: str | None,
+    force: bool,
+) -> None:
     """Turn the recurrent layers of a real network into a model file that scenarios can name.
 
-    FILE is .onnx, .safetensors with PyTorch's names, .keras (Keras 3) or .pt/.pth (PyTorch). The weights go
-    beside the model file, as .safetensors. Nothing in FILE is ever executed, no other file is opened. A network
-    with several separate recurrent parts gives a file each, numbered. ONNX needs the extra: pip install
-    'lstmsim[onnx]', Keras 'lstmsim[keras]'.
+    FILE is .onnx, .safetensors with PyTorch's names, .keras or .h5 (Keras, also weights only), or .pt, .pth, .ckpt,
+    .bin (PyTorch: state dictionaries, checkpoints, whole modules, TorchScript). The weights go beside the model
+    file, as .safetensors. Nothing in FILE is ever executed; of other files only the data files of an ONNX network
+    are opened (speech.onnx.data), in its own folder. A network with several separate recurrent parts gives a file
+    each, numbered. A table says what becomes of every operator of an ONNX network, and how much of the work is left
+    out. ONNX needs the extra: pip install 'lstmsim[onnx]', Keras 'lstmsim[keras]'.
 
     \b
     lstmsim import speech.onnx --out speech.yaml
@@ -45,16 +59,30 @@ def command(file: str, out: str | None, name: str | None, licence: str | None, n
     if name is not None and not (name.strip() and name.isprintable()):
         raise InputError(Mistake("--name", f"expected printable letters, got {name!r}"))
     with status(f"reading {file}"):
-        models = import_weights(file, weights=not no_weights)
+        models = import_weights(file, weights=not no_weights, heads=heads, cell=cell)
     targets = _numbered(target, len(models))
     weights = [weights_path(path) if each.network else None for each, path in zip(models, targets, strict=True)]
-    _check(file, list(zip(targets, weights, strict=True)), force)
-    for number, (found, path) in enumerate(zip(models, targets, strict=True), start=1):
+    read = [file, *dict.fromkeys(path for each in models for path in each.files)]
+    _check(read, list(zip(targets, weights, strict=True)), force)
+    for found in models:
         _describe(found)
+    operators = models[0].operators
+    if operators is not None:
+        _show(operators)
+    for number, (found, path) in enumerate(zip(models, targets, strict=True), start=1):
         model = found.model
         if name is not None:
             model = replace(model, name=name if len(models) == 1 else f"{name}-{number}")
-        write_model_file(model, path, source=found.source, licence=licence, notes=found.notes, network=found.network)
+        notes = (*([operators.summary()] if operators else []), *found.notes)
+        write_model_file(
+            model,
+            path,
+            source=found.source,
+            licence=licence,
+            notes=notes,
+            network=found.network,
+            steps=found.steps,
+        )
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if found.network else ''}")
 
 
@@ -67,10 +95,10 @@ def _default_target(file: str) -> str:
     return f"{stem}-model.yaml" if taken else f"{stem}.yaml"
 
 
-def _check(file: str, pairs: list[tuple[str, str | None]], force: bool) -> None:
-    """`InputError` unless every model file and the weights beside it can be written."""
+def _check(read: list[str], pairs: list[tuple[str, str | None]], force: bool) -> None:
+    """`InputError` unless every model file and the weights beside it can be written and replace nothing of `read`."""
     for path, beside in pairs:
-        check_outputs({"--out": path, "weights": beside}, inputs=[file])
+        check_outputs({"--out": path, "weights": beside}, inputs=read)
     wanted = [each for pair in pairs for each in pair if each is not None]
     there = [each for each in wanted if os.path.lexists(each)]
     if there and not force:
@@ -90,6 +118,15 @@ def _describe(found: ImportedModel) -> None:
         remark(f"note: {note}")
 
 
+def _show(operators: OperatorTable) -> None:
+    """The table of operators, and a warning where much of the work is left out."""
+    for line in operators.lines():
+        click.echo(f"  {line}")
+    warning = operators.warning()
+    if warning:
+        remark(warning)
+
+
 def _layer(layer: Layer, node: str) -> str:
-    both = "bidirectional " if layer.bidirectional else ""
+    both = "bidirectional " if layer.bidirectional else "reverse " if layer.reverse else ""
     return f"{both}{layer.cell.name} of {layer.hidden} units over {layer.input} inputs ({node})"

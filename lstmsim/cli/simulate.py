@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lstmsim.explain.explanation import Explanation
     from lstmsim.metrics.timeline import Timeline
     from lstmsim.replay.check import Checked
+    from lstmsim.replay.outputs import Outputs
 
 __all__ = ["ENGINES", "command"]
 
@@ -43,7 +44,7 @@ ENGINES = ("fast", "reference")
     "trace_path",
     metavar="FILE",
     help="Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or .vcd "
-    "(and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
+    "(both: and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
 )
 @click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace and the timeline.")
 @click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
@@ -59,10 +60,17 @@ ENGINES = ("fast", "reference")
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
 @click.option("--check-numerics", is_flag=True, help="Execute what was simulated on the models' weights and compare.")
 @click.option(
+    "--outputs",
+    "outputs_path",
+    metavar="FILE",
+    help="Execute what was simulated and write what each job computed: .safetensors, a tensor [steps, outputs] under "
+    "its name; float64 unless the scenario has a precision.",
+)
+@click.option(
     "--random-weights",
     metavar="SEED",
     type=click.IntRange(0, 2**32 - 1),
-    help="With --check-numerics: draw weights for models that have none.",
+    help="With --check-numerics and --outputs: draw weights for models that have none.",
 )
 def command(
     scenario: str,
@@ -77,6 +85,7 @@ def command(
     explain: bool,
     timeline_path: str | None,
     check_numerics: bool,
+    outputs_path: str | None,
     random_weights: int | None,
 ) -> None:
     """Simulate the file SCENARIO and show how busy the chip was, why not busier, and when each job finished.
@@ -85,43 +94,83 @@ def command(
     lstmsim simulate scenario.yaml --timeline timeline.png
     lstmsim simulate scenario.yaml --set chip.cores.0.ep=16 --set jobs.0.steps=50
     lstmsim simulate scenario.yaml --check-numerics --random-weights 0
+    lstmsim simulate scenario.yaml --outputs h.safetensors
     """
-    check_suffix("--report", report_path, (".html",))
-    views = _check(inputs_of(scenario, overrides, [device]), json_path, trace_path, timeline_path, report_path)
+    others = {"--report": report_path, "--outputs": outputs_path}
+    views = _check(inputs_of(scenario, overrides, [device]), json_path, trace_path, timeline_path, others)
     if trace_window is not None and trace_path is None and timeline_path is None:
         raise InputError(Mistake("--trace-window", "only with --trace or --timeline: nothing else shows single cycles"))
     if device is not None:
         _check_device(device, report_path)
     cut = _window(trace_window)
-    if random_weights is not None and not check_numerics:
-        raise InputError(Mistake("--random-weights", "only with --check-numerics: no other number depends on weights"))
+    if random_weights is not None and not check_numerics and outputs_path is None:
+        text = "only with --check-numerics or --outputs: no other number depends on weights"
+        raise InputError(Mistake("--random-weights", text))
     with status(f"simulating {os.path.basename(scenario)}"):
         from lstmsim.api import run
 
         result = run(scenario, engine=engine, overrides=overrides)
+        if outputs_path is not None:
+            _check_outputs(result)
         _ = result.report  # it takes the time of the simulation
-    checks = None
-    if check_numerics:
-        with progress("executing the trace") as show:
-            from lstmsim.api import check_numerics as check
-
-            checks = check(result, random_weights=random_weights, progress=show)
+    checks = _checked(result, random_weights) if check_numerics else None
+    found = None if outputs_path is None else _outputs(result, random_weights, checks)
     reasons = _explanation(result) if explain else None
     written = _write(result, checks, reasons, with_serving, json_path, trace_path, timeline_path, cut)
     if report_path is not None:
         with status(f"writing {report_path}"):
             _page(result, reasons, report_path, trace_path, device, with_serving=with_serving)
         written.append(report_path)
+    if found is not None and outputs_path is not None:
+        _save_outputs(found, outputs_path)
+        written.append(outputs_path)
     if json_path != "-":
         _show(result, checks, reasons, with_serving=with_serving)
-    # one job of each model and place: of ten thousand, most are alike
-    jobs = {(id(job.model), job.cores): job for job in reversed(result.scenario.jobs)}
-    for text in dict.fromkeys(text for job in reversed(jobs.values()) for text in result.scenario.chip.remarks(job)):
+    _remark(result, written, views)
+
+
+def _remark(result: Run, written: Iterable[str], views: Mapping[str, bool]) -> None:
+    """What is to be said of the chip and the files, on standard error."""
+    for text in result.report.remarks:
         remark(text)
     for path in written:
         remark(f"wrote {path}")
     for path, kept in views.items():
         remark(f"{'kept' if kept else 'wrote'} {path}")
+
+
+def _checked(result: Run, random_weights: int | None) -> tuple[Checked, ...]:
+    with progress("executing the trace") as show:
+        from lstmsim.api import check_numerics
+
+        return check_numerics(result, random_weights=random_weights, progress=show)
+
+
+def _check_outputs(result: Run) -> None:
+    """What no file of outputs could hold is told before anything is executed."""
+    from lstmsim.formats.outputs_file import check_names
+    from lstmsim.replay.outputs import check_size
+
+    check_size(result.scenario)
+    check_names(result.scenario)
+
+
+def _outputs(result: Run, random_weights: int | None, checks: tuple[Checked, ...] | None) -> Outputs:
+    with progress("executing the trace") as show:
+        from lstmsim.api import outputs
+
+        return outputs(result, random_weights=random_weights, checks=checks, progress=show)
+
+
+def _save_outputs(found: Outputs, path: str) -> None:
+    """Write the outputs, and say which jobs have none."""
+    from lstmsim.api import save_outputs
+    from lstmsim.numerics.jobs import some_of
+
+    with status(f"writing {path}"):
+        save_outputs(found, path)
+    if found.turned_away:
+        remark(f"turned away, without a tensor in {path}: {some_of(found.turned_away)}")
 
 
 def _check_device(name: str, report_path: str | None) -> None:
@@ -190,10 +239,12 @@ def _check(
     json_path: str | None,
     trace_path: str | None,
     timeline_path: str | None,
-    report_path: str | None,
+    others: Mapping[str, str | None],
 ) -> Mapping[str, bool]:
     """Refuse outputs that cannot be written before any time is spent; the views beside them, and whether they stay."""
     view = None
+    check_suffix("--report", others["--report"], (".html",))
+    check_suffix("--outputs", others["--outputs"], (".safetensors",))
     if trace_path is not None:
         from lstmsim.formats import traces
 
@@ -204,7 +255,7 @@ def _check(
 
         check_suffix("--timeline", timeline_path, SUFFIXES)
     outputs = {"--json": json_path, "--trace": trace_path, "--timeline": timeline_path, "--trace's view": view}
-    outputs["--report"] = report_path
+    outputs |= others
     views = {} if view is None else {view: os.path.isfile(view)}
     check_outputs(outputs, inputs=inputs, kept=[path for path, kept in views.items() if kept])
     return views

@@ -6,9 +6,9 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lstmsim.sweep.run import Progress
 
 __all__ = ["command"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _BAR_CELLS = 24
 _MOST_REASONS = 5
@@ -35,6 +37,31 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int
     return index, count
 
 
+def _pair(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
+    """`dsp,latency_ms_p99` as two names."""
+    return () if text is None else tuple(each.strip() for each in text.split(","))
+
+
+def plot_options(function: F) -> F:
+    """The options of a command that draws a sweep: `plot_path`, `plot_kind` and `plot_objectives`."""
+    options = (
+        click.option(
+            "--plot", "plot_path", metavar="FILE", help="Draw the results: .png, .svg or .pdf; numbers beside it, .csv."
+        ),
+        click.option(
+            "--plot-kind",
+            type=click.Choice(["heatmap", "utilization", "pareto"]),
+            help="Cycles over EP and VP, utilization over NPE, or two objectives; default: what the sweep varies.",
+        ),
+        click.option(
+            "--plot-objectives", metavar="X,Y", callback=_pair, help="The two objectives drawn; default: the first two."
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 @click.command(name="sweep", short_help="Simulate a whole design space: in parallel, and resumed where it stopped.")
 @click.argument("spec", type=click.Path())
 @click.option("--out", "folder", metavar="DIR", required=True, help="Folder for the results; made if it is not there.")
@@ -43,18 +70,27 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int
 @click.option("--shard", metavar="I/N", callback=_shard, help="Only every N-th point, from the I-th; then merge.")
 @click.option("--retry-failed", is_flag=True, help="Compute points again that have failed.")
 @click.option("--no-resume", is_flag=True, help="Forget the results in DIR and begin anew.")
-@click.option(
-    "--plot", "plot_path", metavar="FILE", help="Draw the results: .png, .svg or .pdf; numbers beside it, .csv."
-)
+@plot_options
 @click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
 )
-def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **options: Any) -> None:
+def command(
+    spec: str,
+    folder: str,
+    plot_path: str | None,
+    plot_kind: str | None,
+    plot_objectives: tuple[str, ...],
+    no_resume: bool,
+    **options: Any,
+) -> None:
     """Simulate every point of the design space that the file SPEC describes, and write DIR/sweep.csv.
 
     SPEC names a scenario, axes (a path in the scenario and its values), and constraints. Points that break a constraint
     or cannot be built are kept with their reason. Everything is kept in DIR/sweep.sqlite: whatever stops a sweep, the
     same command goes on where it was. The table does not depend on the number of processes.
+
+    Its column `pareto` marks the points that no other beats in all `objectives` of SPEC, for example {minimise:
+    [latency_ms_p99, dsp]}: any columns, of a `device` also what the chip takes of it. Default: latency_ms_mean and npe.
 
     \b
     lstmsim sweep spec.yaml --out results --plot results/map.png
@@ -65,7 +101,9 @@ def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **op
 
     if options["dask"] is not None and options["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
-    outputs = plot_outputs(plot_path)
+    outputs = plot_outputs(plot_path, plot_kind, plot_objectives)
+    if plot_kind or plot_objectives:
+        _check_picture(spec, plot_kind, plot_objectives)
     make_folder(folder)
     stem = table_stem(folder, options["shard"])
     stores = store_outputs("--out", f"{stem}.sqlite")
@@ -87,21 +125,39 @@ def command(spec: str, folder: str, plot_path: str | None, no_resume: bool, **op
     for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
     explain(result.path, spec, whole=options["shard"] is None)
-    for path in draw(result.path, plot_path):
+    for path in draw(result.path, plot_path, plot_kind, plot_objectives):
         remark(f"wrote {path}")
 
 
+def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> None:
+    """`InputError` for a picture that the sweep cannot have, before anything is simulated."""
+    from lstmsim.plots.sweep import check_kind
+    from lstmsim.sweep.objectives import drawn_pair
+    from lstmsim.sweep.spec_file import load_sweep
+
+    found = load_sweep(spec)
+    drawn_pair(found.objectives, objectives)
+    check_kind(found.sweep.axes, kind)
+
+
 def explain(store_path: str, place: str, *, whole: bool) -> None:
-    """Say on standard error why points are infeasible.
+    """Say how many points are on the front of which objectives, and on standard error why points are infeasible.
 
     If nothing was simulated in a `whole` sweep (of a shard's few points that may be so), it is an `InputError` at
     `place`, or a `LstmsimError` where all has failed: then something in it is misspelt, or lstmsim is at fault.
     """
+    from lstmsim.sweep.export import judge
     from lstmsim.sweep.store import Store
 
     with Store(store_path, create=False) as store:
         infeasible, failed = (_counted(store.reasons(each)) for each in ("infeasible", "failed"))
         nothing = next(store.rows(["point"], "WHERE status = 'done' LIMIT 1"), None) is None
+        judged = None if nothing else judge(store)
+    if judged is not None:
+        front, *notes = judged.lines()
+        click.echo(front)
+        for line in notes:
+            remark(f"front: {line}")
     if not (whole and nothing):
         for line in infeasible:
             remark(f"infeasible: {line}")
@@ -125,10 +181,18 @@ def _points(count: int) -> str:
     return "1 point" if count == 1 else f"{count:,} points"
 
 
-def plot_outputs(plot_path: str | None) -> dict[str, str | None]:
-    """The files that `--plot` writes, by what they are; `InputError` for another suffix than a picture's."""
+def plot_outputs(
+    plot_path: str | None, kind: str | None = None, objectives: Sequence[str] = ()
+) -> dict[str, str | None]:
+    """The files that `--plot` writes, by what they are; `InputError` for another suffix than a picture's, or if there
+    is nothing that a kind or objectives could be of."""
     if plot_path is None:
+        for option, given in (("--plot-kind", kind), ("--plot-objectives", objectives)):
+            if given:
+                raise InputError(Mistake(option, "belongs to --plot, which is not given"))
         return {}
+    if kind not in (None, "pareto") and objectives:
+        raise InputError(Mistake("--plot-objectives", f"belongs to --plot-kind pareto, not to {kind}"))
     from lstmsim.plots.figures import SUFFIXES
 
     check_suffix("--plot", plot_path, SUFFIXES)
@@ -155,7 +219,7 @@ def _there(outputs: Mapping[str, str | None]) -> list[str]:
     return [path for path in outputs.values() if path is not None and os.path.isfile(path)]
 
 
-def draw(store_path: str, plot_path: str | None) -> list[str]:
+def draw(store_path: str, plot_path: str | None, kind: str | None, objectives: Sequence[str]) -> list[str]:
     """Draw what is in the SQLite file, if a picture is asked for; the names of the files written."""
     if plot_path is None:
         return []
@@ -163,7 +227,7 @@ def draw(store_path: str, plot_path: str | None) -> list[str]:
     from lstmsim.sweep.store import Store
 
     with status(f"drawing {os.path.basename(plot_path)}"), Store(store_path, create=False) as store:
-        plot(store, plot_path)
+        plot(store, plot_path, kind=kind, objectives=objectives)
     return [str(each) for each in plot_outputs(plot_path).values()]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 
 from lstmsim import engines, targets
 from lstmsim.comparison.latencies import Latencies, latencies, sooner
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
+from lstmsim.comparison.rooms import Room, rooms
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.published import Measurement
 from lstmsim.metrics.accounts import totals_of
@@ -71,31 +73,51 @@ def compare(
     if way == "at once" and not each:
         _refuse_queues_that_end(scenario.jobs)
     rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
-    done, total, entries = 0, len(rows) * len(chips), []
-    for _, jobs in rows:
-        found: list[Entry] = []
-        base: Report | None = None
-        for chip in chips:
-            entry, report = _entry_on(chip, replace(scenario, jobs=jobs), None if each else at_clock, engine, served)
-            base = report if not found else base
-            found.append(_beside(entry, report, base) if len(found) else entry)
-            done += 1
-            if progress is not None:
-                progress(done, total)
-        entries.append(found)
+    run = partial(_entry_on, at_clock=None if each else at_clock, engine=engine, served=served)
+    entries = _entries(scenario, rows, chips, run, progress)
     _refuse_what_no_chip_runs(rows, chips, entries)
     names = _unique([chip.name for chip in chips])
-    machines = [_machine(name, chip) for name, chip in zip(names, chips, strict=True)]
     designs, columns = _published(rows, published)
     return Comparison(
         scenario=scenario.name,
         engine=engine,
         each=each,
-        machines=(*machines, *designs),
+        machines=(*map(_machine, names, chips), *designs),
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*found, *beside) for found, beside in zip(entries, columns, strict=True)),
         way=way,
+        rooms=_rooms(rows, names, chips, designs, scenario),
     )
+
+
+def _entries(
+    scenario: Scenario,
+    rows: Sequence[Row],
+    chips: Sequence[Chip],
+    run: Callable[[Chip, Scenario], tuple[Entry, Report | None]],
+    progress: Progress | None,
+) -> list[list[Entry]]:
+    """Each row on each chip; reports of the others are judged beside that of the first chip."""
+    done, entries = 0, []
+    for _, jobs in rows:
+        row: list[Entry] = []
+        base: Report | None = None
+        for chip in chips:
+            entry, report = run(chip, replace(scenario, jobs=jobs))
+            base = report if not row else base
+            row.append(_beside(entry, report, base) if row else entry)
+            done += 1
+            if progress is not None:
+                progress(done, len(rows) * len(chips))
+        entries.append(row)
+    return entries
+
+
+def _rooms(
+    rows: Sequence[Row], names: Sequence[str], chips: Sequence[Chip], designs: Sequence[Machine], scenario: Scenario
+) -> tuple[Room, ...]:
+    models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
+    return rooms(names, chips, [each.name for each in designs], models, scenario.precision)
 
 
 def _beside(entry: Entry, report: Report | None, base: Report | None) -> Entry:

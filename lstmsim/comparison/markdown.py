@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lstmsim.comparison.result import Comparison, Machine
 
@@ -27,10 +27,13 @@ def machines_markdown(found: Comparison) -> list[str]:
     return _table(["machine", "PEs", "MHz", "peak TOPS"], rows)
 
 
-def comparison_markdown(found: Comparison, starred: Collection[tuple[str, str]] = ()) -> list[str]:
+def comparison_markdown(
+    found: Comparison, starred: Collection[tuple[str, str]] = (), beside: Mapping[str, Sequence[str]] | None = None
+) -> list[str]:
     """The lines of three tables: milliseconds, TOPS with utilization, and how many times as fast the base is as each
     other machine (1 / speed-up) with geometric means. Published figures have the digits that were printed. `starred`:
-    pairs of workload and machine whose milliseconds get a star.
+    pairs of workload and machine whose milliseconds get a star. `beside`: further columns of the last table by their
+    titles, a text for each workload.
 
     >>> from lstmsim.comparison.result import Entry, Workload
     >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", True, None, None)
@@ -56,7 +59,10 @@ def comparison_markdown(found: Comparison, starred: Collection[tuple[str, str]] 
     lines = ["Milliseconds:", "", *_table(titles, ms)]
     lines += ["TOPS (in brackets: utilization in %):", "", *_table(titles, tops)]
     lines += [f"{machines[0].name} is so many times as fast:", ""]
-    return [*lines, *_table(["task", *titles[2:]], [*faster, ["geometric mean", *means]])]
+    extra = beside or {}
+    last = [[*row, *(texts[number] for texts in extra.values())] for number, row in enumerate(faster)]
+    last.append(["geometric mean", *means, *("" for _ in extra)])
+    return [*lines, *_table(["task", *titles[2:], *extra], last)]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

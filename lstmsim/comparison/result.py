@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import exp, fsum, log
 
 from lstmsim.comparison.latencies import Latencies, not_comparable
+from lstmsim.comparison.rooms import Room
 from lstmsim.workload.arriving import ARRIVING
 
 __all__ = ["Comparison", "Entry", "Machine", "Workload", "geometric_mean"]
@@ -94,7 +95,8 @@ class Comparison:
     """Workloads (rows) on machines (columns); the first machine is the base of every speed-up.
 
     `each`: a row is one model alone, else the one row is the scenario as a whole. `entries[row][column]`. `way`: how
-    the jobs come, a key of `lstmsim.workload.arriving.ARRIVING`.
+    the jobs come, a key of `lstmsim.workload.arriving.ARRIVING`. `rooms`: whether the simulated chips have room on the
+    devices of the machines that they are compared with.
 
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
     >>> found = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
@@ -109,6 +111,7 @@ class Comparison:
     workloads: tuple[Workload, ...]
     entries: tuple[tuple[Entry, ...], ...]
     way: str = next(iter(ARRIVING))
+    rooms: tuple[Room, ...] = ()
 
     @property
     def by_latency(self) -> bool:

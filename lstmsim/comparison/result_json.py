@@ -7,6 +7,7 @@ from typing import Any
 
 from lstmsim.comparison.latency_text import LATENCY_COLUMNS, latency_json, latency_row
 from lstmsim.comparison.result import Comparison
+from lstmsim.comparison.rooms import rooms_json
 
 __all__ = ["COLUMNS", "SCHEMA", "comparison_json", "comparison_rows"]
 
@@ -53,6 +54,7 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         "base": found.machines[0].name,
         "machines": machines,
         "workloads": workloads,
+        "rooms": rooms_json(found.rooms),
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lstmsim.comparison.defeats import defeats
 from lstmsim.comparison.latency_text import latency_figures, latency_notes, latency_verdicts
 from lstmsim.comparison.result import Comparison
+from lstmsim.comparison.rooms import rooms_text
 from lstmsim.metrics.tables import table
 
 __all__ = ["comparison_text"]
@@ -33,6 +34,8 @@ def comparison_text(found: Comparison) -> str:
     parts = [_each(found, notes) if found.each else _whole(found, notes)]
     if len(found.machines) > 1:
         parts.append(_defeats(found))
+    if found.rooms:
+        parts.append(rooms_text(found.rooms))
     return "\n\n".join([_title(found), *_about_latencies(found), *parts, *notes.lines(), *_remarks(found)])
 
 

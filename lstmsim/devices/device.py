@@ -45,6 +45,32 @@ class Packing:
         common = {"none": self.group, "weight": weight, "vector": vector, "either": max(weight, vector)}
         return common[self.shares] >= self.group
 
+    @property
+    def independent(self) -> bool:
+        """Whether each product has operands and a result of its own, as the tail of a machine needs them.
+
+        >>> Packing("sum of two", 2, (18, 19), summed=2).independent
+        False
+        """
+        return self.shares == "none" and self.group == 1 and self.summed == 1
+
+    def pieces(self, first_bits: int, second_bits: int) -> int:
+        """How many products of this packing one product of wider signed operands is put together of.
+
+        The upper part of an operand is signed and takes the whole width, the lower ones are not and take a bit less.
+
+        >>> two = Packing("two 18x19", 2, (18, 19))
+        >>> two.pieces(16, 16), two.pieces(32, 17), two.pieces(35, 37)
+        (1, 2, 4)
+        """
+        low, high = self.widths
+
+        def parts(bits: int, width: int) -> int:
+            return 1 if bits <= width else 1 + -(-(bits - width) // (width - 1))
+
+        ways = ((first_bits, second_bits), (second_bits, first_bits))
+        return min(parts(one, low) * parts(other, high) for one, other in ways)
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -74,7 +100,8 @@ class Logic:
 
 @dataclass(frozen=True)
 class Device:
-    """An FPGA. `multipliers` blocks of kind `multiplier` (DSP, tensor block); `published`: designs of others on it.
+    """An FPGA. `multipliers` blocks of kind `multiplier` (DSP, tensor block); `published`: designs of others on it;
+    `chips`: chip presets of machines that were built on it.
 
     `sources` has a sentence for every number, and for every number that is missing.
 
@@ -93,6 +120,7 @@ class Device:
     logic: Logic
     published: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    chips: tuple[str, ...] = ()
 
     def packing(self, first_bits: int, second_bits: int, weight: int = 1, vector: int = 1) -> Packing | None:
         """The packing with most products a block for operands of those widths, and with as many common operands;

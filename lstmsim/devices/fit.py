@@ -1,7 +1,8 @@
 """Does a chip fit a device, and what stops it: multiplier blocks, memories, logic.
 
 Multipliers and memories are counted; logic is an estimate. A number that the device's table lacks makes a resource
-unknown, never zero.
+unknown, never zero, and the verdict names it. Not counted: what `NOT_COUNTED` of `lstmsim.devices.tail` and the
+docstring of `lstmsim.devices.logic` name.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Literal
 from lstmsim.devices.demands import Chip, Core, Demand, demands
 from lstmsim.devices.device import Device, Memory, Packing
 from lstmsim.devices.logic import BAND, logic_elements
+from lstmsim.devices.tail import NOT_COUNTED, TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.workload.model import Model
@@ -50,7 +52,11 @@ class Resource:
     """One kind of resource. `share`: need / available, above 1 it is that many times over; None if it is not known.
 
     `need` is None, too, where memories of several kinds share the work. `band`: 0 for a count, 0.5 for an estimate of
-    +-50 %. `how` says how the need came about, or what is missing.
+    +-50 %. `how` says how the need came about, or what is missing; `missing`: the same in a few words where it keeps a
+    verdict from being told. `at_least`: there is a part of the need that is not known, so that it can only be too much.
+
+    >>> Resource("DSP", 3, 2, 1.5, "").words, Resource("ALM", 90, 100, 0.9, "", band=0.5).words
+    ('DSP 1.50 times over', 'ALM estimated at 45 to 135 % of what there is')
     """
 
     name: str
@@ -59,6 +65,8 @@ class Resource:
     share: float | None
     how: str
     band: float = 0.0
+    missing: str = ""
+    at_least: bool = False
 
     @property
     def fits(self) -> bool | None:
@@ -66,15 +74,29 @@ class Resource:
         if self.share is None:
             return None
         if self.share * (1 + self.band) <= 1:
-            return True
+            return None if self.at_least else True
         return False if self.share * (1 - self.band) > 1 else None
+
+    @property
+    def words(self) -> str:
+        """How much of what there is it takes, or what is missing to tell."""
+        if self.share is None or (self.fits is None and self.missing):
+            return self.missing or f"{self.name}: not known"
+        if self.fits is None:
+            low, high = (100 * self.share * (1 + sign * self.band) for sign in (-1, 1))
+            return f"{self.name} estimated at {low:.0f} to {high:.0f} % of what there is"
+        about = "about " if self.band else ""
+        if self.share > 1:
+            return f"{self.name} {about}{self.share:.2f} times over"
+        return f"{self.name} {about}{100 * self.share:.0f} % used"
 
 
 @dataclass(frozen=True)
 class Fit:
     """A chip on a device. `array_blocks`: multiplier blocks of the array alone; `tail_blocks`: those of the tail.
 
-    `packings`: the packing of each core's array, None where no packing takes the widths.
+    `packings`: the packing of each core's array, None where no packing takes the widths. `tail`: the multipliers behind
+    the array, by kind and width.
     """
 
     chip: str
@@ -88,6 +110,7 @@ class Fit:
     memory: Resource
     memories: tuple[MemoryNeed, ...]
     logic: Resource
+    tail: tuple[TailNeed, ...] = ()
 
     @property
     def resources(self) -> tuple[Resource, ...]:
@@ -106,6 +129,15 @@ class Fit:
         verdicts = [each.fits for each in self.resources]
         return False if False in verdicts else None if None in verdicts else True
 
+    @property
+    def verdict(self) -> str:
+        """Whether it fits, and why not, or what is missing to tell: a few words without the device's name."""
+        if self.fits:
+            return f"fits: {self.binds.words if self.binds else ''}"
+        if self.fits is False:
+            return f"does not fit: {', '.join(each.words for each in self.resources if each.fits is False)}"
+        return f"cannot tell: {'; '.join(each.words for each in self.resources if each.fits is None)}"
+
 
 def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> Fit:
     """What a chip with all those models resident takes of a device; `InputError` if it cannot run one of them.
@@ -115,11 +147,13 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> pair, ram = Packing("2 of 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
-    >>> device = Device("small", "DSP", 1000, (pair,), (ram,), Logic("ALM", 50_000, 2, 4))
+    >>> device = Device("small", "DSP", 1200, (pair,), (ram,), Logic("ALM", 50_000, 2, 4))
     >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
     >>> found = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
     >>> found.array_blocks, found.memories[0].bound, found.binds.name, round(found.binds.share, 2), found.fits
     (512, 'bandwidth', 'M20K', 4.4, False)
+    >>> found.verdict
+    'does not fit: M20K 4.40 times over'
     """
     if not models:
         raise InputError(Mistake("models", "at least one model is expected, got none"))
@@ -130,14 +164,17 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
                 raise InputError(Mistake(f"chip {chip.name}: model {model.name}", reason))
     packings = tuple(_packing(core, precision, device) for core in chip.cores)
     array = _array_blocks(chip, packings)
-    tail = _tail_blocks(chip, models, precision, device)
+    behind = tail_needs(chip, models, precision, device)
+    known = [each.blocks for each in behind if each.blocks is not None]
+    tail = sum(known) if len(known) == len(behind) else None
     wanted = [each for core in chip.cores for each in demands(core, models, precision)]
     needs = tuple(_memory_need(kind, wanted) for kind in device.memories)
     return Fit(
         *(chip.name, device, tuple(model.name for model in models), precision, packings, array, tail),
-        _multipliers(device, packings, array, tail, precision),
+        _multipliers(device, packings, array, behind, precision),
         *(_memory(needs, _rate(wanted, chip)), needs),
         _logic(chip, packings, precision, device),
+        behind,
     )
 
 
@@ -158,41 +195,39 @@ def _array_blocks(chip: Chip, packings: Sequence[Packing | None]) -> int | None:
     return blocks
 
 
-def _tail_blocks(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> int | None:
-    """Multipliers behind the array: for each unit of a tail's width one for each multiplication of the cell; on a
-    row-wise core one a lane in both multi-function units."""
-    packing = device.packing(precision.tail_bits, max(precision.tail_bits, precision.state_bits))
-    if packing is None:
-        return None
-    cells = {layer.cell for model in models for layer in model.layers}
-    most = max(sum(node.operation == "multiply" for node in cell.nodes) for cell in cells)
-    products = [
-        most * core.tail_width if isinstance(core, ColumnCore) else 2 * core.vector_lanes * core.replicas
-        for core in chip.cores
-    ]
-    return sum(-(-each // packing.products) for each in products)
-
-
 def _share(need: int, available: int | None) -> float | None:
     return need / available if available else None
 
 
 def _multipliers(
-    device: Device, packings: Sequence[Packing | None], array: int | None, tail: int | None, precision: Precision
+    device: Device,
+    packings: Sequence[Packing | None],
+    array: int | None,
+    behind: Sequence[TailNeed],
+    precision: Precision,
 ) -> Resource:
     names = ", ".join(dict.fromkeys(each.name for each in packings if each is not None))
     widths = f"{precision.weight_bits} x {precision.vector_bits} bits"
+    name, there = device.multiplier, device.multipliers
     if array is None:
-        how = f"no source for a packing of {widths} in a {device.multiplier}"
-        return Resource(device.multiplier, None, device.multipliers, None, how)
-    behind = f"{tail:,} of the tail" if tail is not None else "those of the tail unknown, no source for their packing"
-    need = array + (tail or 0)
-    how = f"{array:,} of the array ({widths}: {names}), {behind}"
-    if device.multipliers is None:
+        how = f"no source for a packing of {widths} in a {name}"
+        return Resource(name, None, there, None, how, missing=how)
+    unpacked = any(each.blocks is None for each in behind)
+    tail = sum(each.blocks or 0 for each in behind)
+    lanes = ", ".join(each.sentence for each in behind)
+    how = f"{array:,} of the array ({widths}: {names}), "
+    how += "those of the tail not known" if unpacked else f"{tail:,} of the tail"
+    how += f" (on each lane {lanes}); not counted: {NOT_COUNTED}"
+    missing = f"no source for independent products in a {name}, which the tail needs" if unpacked else ""
+    need = array + tail
+    if there is None:
+        missing = f"no source for the number of {name}"
         how += "; no source for how many there are"
-    elif need > device.multipliers:
+    elif need > there:
         how += "; multipliers built of logic instead are not in the estimate of the logic"
-    return Resource(device.multiplier, need, device.multipliers, _share(need, device.multipliers), how)
+    elif unpacked:
+        how += f"; {missing}"
+    return Resource(name, need, there, _share(need, there), how, missing=missing, at_least=unpacked)
 
 
 def _memory_need(kind: Memory, wanted: Sequence[Demand]) -> MemoryNeed:
@@ -217,8 +252,9 @@ def _memory(needs: Sequence[MemoryNeed], rate: str) -> Resource:
     name = " + ".join(each.kind for each in needs)
     if any(each.available is None for each in needs):
         missing = ", ".join(each.kind for each in needs if each.available is None)
-        how = f"bound by {needs[0].bound} ({rate}); no source for the number of {missing} blocks"
-        return Resource(name, needs[0].total if len(needs) == 1 else None, None, None, how)
+        missing = f"no source for the number of {missing} blocks"
+        how = f"bound by {needs[0].bound} ({rate}); {missing}"
+        return Resource(name, needs[0].total if len(needs) == 1 else None, None, None, how, missing=missing)
     if len(needs) == 1:
         only = needs[0]
         return Resource(
@@ -235,13 +271,15 @@ def _joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
 
 def _logic(chip: Chip, packings: Sequence[Packing | None], precision: Precision, device: Device) -> Resource:
     logic = device.logic
-    unknown = Resource(logic.name, None, logic.elements, None, "no estimate without a packing", BAND)
+    why = "no estimate without a packing"
+    unknown = Resource(logic.name, None, logic.elements, None, why, BAND, missing=f"{logic.name}: {why}")
     need = 0
     cores: tuple[Core, ...] = chip.cores
     for core, packing in zip(cores, packings, strict=True):
         if packing is None:
             return unknown
         need += logic_elements(core, packing, precision, logic)
-    how = f"estimate, +-{100 * BAND:.0f} %: adder trees, accumulators and their banks, no control"
+    how = f"estimate, +-{100 * BAND:.0f} %: adder trees, accumulators and their banks, no control, no tail"
     found = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
-    return found if logic.elements else replace(found, how=f"{how}; no source for how many there are")
+    missing = f"no source for the number of {logic.name}"
+    return found if logic.elements else replace(found, how=f"{how}; {missing}", missing=missing)

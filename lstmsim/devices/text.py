@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from lstmsim.devices.energy import Energy
-from lstmsim.devices.fit import Fit, Resource
+from lstmsim.devices.fit import Fit
+from lstmsim.devices.tail import TailNeed
 from lstmsim.metrics.tables import table
 
 __all__ = ["ENERGY_SCHEMA", "FIT_SCHEMA", "Published", "energy_json", "energy_text", "fit_json", "fit_text"]
@@ -54,10 +55,10 @@ def fit_text(found: Fit, published: Sequence[Published] = ()) -> str:
     >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
     >>> made = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device("stratix-10-gx-2800"))
     >>> print(fit_text(made).splitlines()[0])
-    FIT of c on stratix-10-gx-2800: fits
+    FIT of c on stratix-10-gx-2800: fits: DSP 14 % used
     """
     device = found.device
-    lines = [f"FIT of {found.chip} on {device.name}: {_verdict(found)}"]
+    lines = textwrap.wrap(f"FIT of {found.chip} on {device.name}: {found.verdict}", _WIDTH, subsequent_indent="  ")
     lines += textwrap.wrap(f"models: {', '.join(found.models)}", _WIDTH, subsequent_indent="  ")
     rows = [["", "needed", "there are", "share"]]
     rows += [
@@ -76,23 +77,14 @@ def fit_text(found: Fit, published: Sequence[Published] = ()) -> str:
     return "\n".join([*lines, *_published_lines(published)])
 
 
-def _verdict(found: Fit) -> str:
-    return {True: "fits", False: "does not fit", None: "cannot be said"}[found.fits]
-
-
 def _binding(found: Fit) -> str:
     binds = found.binds
     if binds is None or binds.share is None:
         return "what binds is not known"
     missing = [each.name for each in found.resources if each.share is None]
     rest = f" ({', '.join(missing)} not known)" if missing else ""
-    return f"binding: {binds.name}, {_times(binds)}{rest}"
-
-
-def _times(binds: Resource) -> str:
-    share = binds.share or 0.0
-    about = "about " if binds.band else ""
-    return f"{about}{share:.2f} times over" if share > 1 else f"{about}{100 * share:.0f} % used"
+    # A resource of which nobody can tell whether it suffices is shown with its share, not with what is missing.
+    return f"binding: {replace(binds, missing='').words}{rest}"
 
 
 def _number(value: int | None, estimated: bool = False) -> str:
@@ -133,14 +125,27 @@ def fit_json(found: Fit, published: Sequence[Published] = ()) -> dict[str, Any]:
         "models": list(found.models),
         "precision": asdict(found.precision),
         "fits": found.fits,
+        "verdict": found.verdict,
         "binds": None if found.binds is None else found.binds.name,
         "packings": [None if each is None else each.name for each in found.packings],
         "array_blocks": found.array_blocks,
         "tail_blocks": found.tail_blocks,
+        "tail": [_tail_json(each) for each in found.tail],
         "resources": [asdict(each) | {"fits": each.fits} for each in found.resources],
         "memories": [asdict(each) | {"bound": each.bound} for each in found.memories],
         "published": [{key: getattr(each, key) for key in keys} for each in published],
         "sources": dict(found.device.sources),
+    }
+
+
+def _tail_json(need: TailNeed) -> dict[str, Any]:
+    return {
+        "kind": need.multiplier.kind,
+        "widths": list(need.multiplier.widths),
+        "lane": need.lane,
+        "count": need.count,
+        "packing": None if need.packing is None else need.packing.name,
+        "blocks": need.blocks,
     }
 
 

@@ -30,18 +30,23 @@ def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tup
     >>> [case.jobs for case in accuracy_cases(load_scenario({"chip": "column-npu-16k", "jobs": [job]}))]
     [('silero-vad-16k-a', 'silero-vad-16k-b', 'silero-vad-16k-c')]
     """
-    groups: dict[tuple[Model, str, str, int], list[int]] = {}
+    groups: dict[tuple[Model, str, str, int, str, int | None], list[int]] = {}
     data: Mapping[int, JobData] = job_data(scenario, random_weights)
+    case_of: dict[int, int] = {}
     for index, job in enumerate(scenario.jobs):
         # Without a file every job has random frames of its own.
         inputs = job.inputs or data[index].inputs
-        groups.setdefault((job.model, job.model.weights, inputs, job.steps), []).append(index)
-    found = []
-    for indices in groups.values():
-        first = data[indices[0]]
-        names = tuple(scenario.jobs[index].name for index in indices)
-        found.append(Case(names, first.network, first.stimulus, first.weights, first.inputs))
-    return tuple(found)
+        before = None if job.states_of is None else case_of[job.states_of]
+        group = groups.setdefault((job.model, job.model.weights, inputs, job.steps, job.initial, before), [])
+        group.append(index)
+        case_of[index] = len(groups) - 1 if len(group) == 1 else case_of[group[0]]
+    return tuple(
+        Case(
+            jobs=tuple(scenario.jobs[index].name for index in indices),
+            **{**vars(data[indices[0]]), "follows": key[-1]},
+        )
+        for key, indices in groups.items()
+    )
 
 
 def words_of(scenario: Scenario) -> tuple[G2p, tuple[str, ...]] | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from lstmsim.applications.accuracy_study import AccuracyReport, JobAccuracy, Study, WordsAccuracy
 from lstmsim.metrics.tables import table
+from lstmsim.numerics.jobs import beginning_lines, calibration_lines, judged_frames
 from lstmsim.workload.precision import Precision
 
 __all__ = ["SCHEMA", "accuracy_json", "accuracy_text", "job_title"]
@@ -31,7 +32,8 @@ def accuracy_text(report: AccuracyReport, steps: bool = False) -> str:
         lines.append(f"... and {len(study.jobs) - _JOB_LIMIT} more jobs; --json has all")
     drawn = {job.case.weights for job in study.jobs if job.case.weights.startswith("random")}
     lines += [f"weights of some jobs are {each}" for each in sorted(drawn)]
-    lines += ["formats are calibrated on these very runs, in float64"]
+    lines += beginning_lines([(each, job.case.begins) for job in study.jobs for each in job.case.jobs[:1]])
+    lines += calibration_lines([job.case for job in study.jobs])
     if study.words is not None:
         lines += ["", *_words_lines(study.words)]
     if steps:
@@ -92,6 +94,7 @@ def _words_lines(words: WordsAccuracy) -> list[str]:
     if len(words.changed) > _WORD_LIMIT:
         lines.append(f"... and {len(words.changed) - _WORD_LIMIT} more")
     lines.append(f"saturated: {_counts(words.saturated)}, overflowed: {_counts(words.overflowed)}")
+    lines.append("formats for the words are calibrated on these very words: optimistic")
     return lines
 
 
@@ -146,20 +149,24 @@ def accuracy_json(report: AccuracyReport) -> dict[str, Any]:
 
 
 def _study_json(study: Study, steps: bool) -> dict[str, Any]:
+    judged = judged_frames(job.case for job in study.jobs)
     return {
         "precision": asdict(study.precision),
-        "jobs": [_job_json(job, steps) for job in study.jobs],
+        "jobs": [_job_json(job, each, steps) for job, each in zip(study.jobs, judged, strict=True)],
         "words": None if study.words is None else _words_json(study.words),
     }
 
 
-def _job_json(job: JobAccuracy, steps: bool) -> dict[str, Any]:
+def _job_json(job: JobAccuracy, judged: int, steps: bool) -> dict[str, Any]:
     own = job.accuracy
     found: dict[str, Any] = {
         "jobs": list(job.case.jobs),
         "model": job.case.network.model.name,
         "weights": job.case.weights,
         "inputs": job.case.inputs,
+        "begins_with": job.case.begins or "0",
+        "calibrated_on": job.case.calibrated_on or None,
+        "calibrated_on_judged_frames": judged,
         "max_error": own.max_error,
         "worst_step": int(np.argmax(own.step_max)),
         "rms_error": own.rms_error,

@@ -132,6 +132,8 @@ def _row_core(document: Document, place: DataPath, entry: RowCoreEntry) -> RowCo
             document.blame((*place, "by_cell", cell), text, key=True)
             return None
         own = {key: value for key, value in each.model_dump().items() if value is not None}
+        if each.fitted_hidden is not None:
+            own["fitted_hidden"] = (each.fitted_hidden[0], each.fitted_hidden[1])
         general = {key: values[key] for key in ("dispatch_cycles", "start_cycles")}
         by_cell.append(Dispatch(cell, **{**general, **own}))
     core = RowCore(**values, by_cell=tuple(by_cell), latency=RowLatency(**entry.latency.model_dump()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,7 +19,7 @@ from lstmsim.formats.schema_types import Entry, Name, Text
 from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml_source import read_document
 
-__all__ = ["device", "device_files", "published_on", "read_device"]
+__all__ = ["device", "device_files", "device_of", "published_on", "read_device"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _NUMBERS = ("multipliers", "packings", "memories", "logic")
@@ -68,6 +69,7 @@ class DeviceFile(Entry):
     memories: Annotated[list[MemoryEntry], Field(min_length=1, max_length=100, description="kinds of memory blocks")]
     logic: Annotated[LogicEntry, Field(description="its elements of logic")]
     published: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
+    chips: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
     sources: Annotated[dict[str, Text], Field(max_length=100, description="where each number comes from")]
 
 
@@ -110,7 +112,7 @@ def read_device(path: str | os.PathLike[str]) -> Device:
         *(entry.name, entry.multiplier, entry.multipliers, packings),
         tuple(Memory(**each.model_dump()) for each in entry.memories),
         Logic(**entry.logic.model_dump()),
-        *(tuple(entry.published), dict(entry.sources)),
+        *(tuple(entry.published), dict(entry.sources), tuple(entry.chips)),
     )
 
 
@@ -129,6 +131,23 @@ def _check_sources(document: Document, entry: DeviceFile) -> None:
     for key in entry.sources:
         if key not in DeviceFile.model_fields:
             document.blame(("sources", key), f"unknown key{nearest(key, DeviceFile.model_fields)}", key=True)
+
+
+@cache
+def _homes() -> Mapping[str, str]:
+    """The devices of the published designs and of the chip presets that were built, by their names."""
+    every = [read_device(path) for path in device_files().values()]
+    return {name: each.name for each in every for name in (*each.published, *each.chips)}
+
+
+def device_of(machine: str) -> str | None:
+    """The device on which a machine was built: a design of `published/hardware.csv` or a chip preset; None if the
+    tables know none.
+
+    >>> device_of("Brainwave BW_S10"), device_of("brainwave-s10"), device_of("Tesla V100")
+    ('stratix-10-gx-2800', 'stratix-10-gx-2800', None)
+    """
+    return _homes().get(machine)
 
 
 def published_on(found: Device) -> tuple[Hardware, ...]:

@@ -23,8 +23,9 @@ __all__ = ["FRAME_SUFFIXES", "read_frames"]
 FRAME_SUFFIXES = (".safetensors", ".npy", ".csv")
 
 
-def read_frames(path: str | os.PathLike[str], steps: int, width: int) -> Floats:
-    """The first `steps` frames of `width` numbers in a file; `InputError` if there are fewer, wider, or odd ones.
+def read_frames(path: str | os.PathLike[str], steps: int | None, width: int) -> Floats:
+    """The first `steps` frames of `width` numbers in a file (None: all that there are, but at least one); `InputError`
+    if there are fewer, wider, or odd ones.
 
     >>> read_frames("no-such-file.csv", steps=1, width=1)
     Traceback (most recent call last):
@@ -47,13 +48,14 @@ def read_frames(path: str | os.PathLike[str], steps: int, width: int) -> Floats:
     return x
 
 
-def _check_shape(name: str, shape: tuple[int, ...], steps: int, width: int) -> None:
-    if len(shape) != 2 or shape[1] != width or shape[0] < steps:
-        expected = f"[{steps} or more steps, {width} inputs]"
+def _check_shape(name: str, shape: tuple[int, ...], steps: int | None, width: int) -> None:
+    least = 1 if steps is None else steps
+    if len(shape) != 2 or shape[1] != width or shape[0] < least:
+        expected = f"[{least} or more steps, {width} inputs]"
         raise InputError(Mistake(name, f"has frames of shape {shape_text(shape)}, expected {expected}"))
 
 
-def _from_safetensors(name: str, steps: int, width: int) -> Floats:
+def _from_safetensors(name: str, steps: int | None, width: int) -> Floats:
     tensors = read_safetensors(name).tensors
     if "x" not in tensors:
         there = ", ".join(show(each) for each in islice(tensors, 5)) or "nothing"
@@ -65,7 +67,7 @@ def _from_safetensors(name: str, steps: int, width: int) -> Floats:
         raise placed(error, name) from None
 
 
-def _from_npy(name: str, steps: int, width: int) -> Floats:
+def _from_npy(name: str, steps: int | None, width: int) -> Floats:
     """The header is looked at first: a shape that the file has no numbers for must not become memory."""
     with bounded_file(name, "an .npy file") as (file, size):
         try:
@@ -85,7 +87,7 @@ def _from_npy(name: str, steps: int, width: int) -> Floats:
     return flat.reshape(shape, order="F" if fortran else "C")[:steps]
 
 
-def _from_csv(name: str, steps: int, width: int) -> Floats:
+def _from_csv(name: str, steps: int | None, width: int) -> Floats:
     """One frame a line; a first line of words is taken for a header."""
     with bounded_file(name, "a CSV file") as (file, _), io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
         rows: list[list[float]] = []
@@ -103,8 +105,9 @@ def _from_csv(name: str, steps: int, width: int) -> Floats:
                     break
         except (UnicodeDecodeError, csv.Error) as error:
             raise InputError(Mistake(name, f"is no CSV text: {error}")) from None
-    if len(rows) < steps:
-        raise InputError(Mistake(name, f"has {len(rows)} frames, expected {steps} or more, one per step"))
+    least = 1 if steps is None else steps
+    if len(rows) < least:
+        raise InputError(Mistake(name, f"has {len(rows)} frames, expected {least} or more, one per step"))
     return np.array(rows)
 
 

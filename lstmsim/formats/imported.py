@@ -14,25 +14,32 @@ from typing import TYPE_CHECKING
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import readable_file
+from lstmsim.formats.operators import OperatorTable
 from lstmsim.workload.model import Model
 
 if TYPE_CHECKING:
     from lstmsim.numerics.weights import Network
 
-__all__ = ["MAX_BYTES", "ImportedModel", "bounded_file", "capped", "model_names", "model_stem", "placed"]
+__all__ = ["LFS_POINTER", "MAX_BYTES", "ImportedModel", "bounded_file", "capped", "model_names", "model_stem", "placed"]
 
 #: What protobuf itself can hold; the other formats have the same bound here.
 MAX_BYTES = 2**31 - 1
 MAX_MISTAKES = 20
 _LONGEST_NAME = 150
-_LFS_POINTER = b"version https://git-lfs"
+#: How the stand-in for a file begins that Git LFS has not fetched.
+LFS_POINTER = b"version https://git-lfs"
 
 
 @dataclass(frozen=True, eq=False)
 class ImportedModel:
-    """One stack of recurrent layers found in a file: `nodes` are their names there, `notes` what to know about it.
+    """One stack of recurrent layers found in a file or in memory.
 
-    `network` is the model with its weights, None where only shapes were asked for or could be read.
+    model: its shapes. nodes: the names of its layers where they were found. source: where that was, in words.
+    notes: what to know about it: what is left out, taken for granted or different here.
+    network: the model with its weights, None where only shapes were asked for or could be read.
+    files: what else the file names as its own, such as the data files of an ONNX network; no output may replace them.
+    operators: what became of all operators of the file, not of this model alone; None where it lists none.
+    steps: how many steps the file itself runs it for, None where it does not say.
     """
 
     model: Model
@@ -40,6 +47,9 @@ class ImportedModel:
     source: str
     notes: tuple[str, ...] = ()
     network: Network | None = None
+    files: tuple[str, ...] = ()
+    operators: OperatorTable | None = None
+    steps: int | None = None
 
 
 @contextmanager
@@ -65,7 +75,7 @@ def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[Buff
         if not size:
             raise InputError(Mistake(name, f"is empty, expected {what}"))
         try:
-            if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+            if file.read(len(LFS_POINTER)) == LFS_POINTER:
                 text = f"is a Git LFS pointer, not {what} itself: fetch it with git lfs pull"
                 raise InputError(Mistake(name, text))
             file.seek(0)

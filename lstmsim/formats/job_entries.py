@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -10,14 +9,14 @@ from itertools import islice
 from typing import Any
 
 from lstmsim import targets
-from lstmsim.formats.catalog import input_files
 from lstmsim.formats.chip_entries import AnyCore, Cores, usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.job_arrivals import Coming, JobArrivals
 from lstmsim.formats.job_cores import Runnable, check_cores, named_cores
+from lstmsim.formats.job_initial import Initials, initial_file
 from lstmsim.formats.job_names import tenant_names, unique_names
 from lstmsim.formats.job_steps import JobSteps
-from lstmsim.formats.model_entries import STAND_IN, file_path, read_model
+from lstmsim.formats.model_entries import STAND_IN, frames_path, read_model
 from lstmsim.formats.schema import JobEntry, ScenarioFile
 from lstmsim.formats.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
@@ -51,22 +50,27 @@ def check_jobs(
     """
     jobs = document.data.get("jobs")
     jobs = jobs if isinstance(jobs, list) else []
-    # equal models are one object, by which everything below tells them apart
-    one: dict[Model, Model] = {}
+    # Equal models are one object, by which everything below tells them apart. A model's own equality leaves out
+    # where its numbers come from.
+    one: dict[tuple[Model, str, str], Model] = {}
     read = [_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)]
-    models = [None if each is None else one.setdefault(each, each) for each in read]
+    models = [None if each is None else one.setdefault((each, each.weights, each.states_from), each) for each in read]
     wrong_of = [wrong_keys(("jobs", index), wrong) for index in range(len(jobs))]
     entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
     names = [_name(*each) for each in zip(entries, models, strict=True)]
     arrivals.prepare([None if model is None else entry for entry, model in zip(entries, models, strict=True)], names)
     able = Runnable(document, cores)
+    initials = Initials(document, entries, names, models)
+    counts = [0] * len(entries)
     total_jobs = total = 0
     for index, (data, entry, model, key) in enumerate(zip(jobs, entries, models, entry_keys(names), strict=True)):
         path: DataPath = ("jobs", index)
         if entry is None:
             continue
         _check_entry(document, path, entry, cores, wrong_of[index])
-        all_jobs = arrivals.check(index, entry)
+        all_jobs = counts[index] = arrivals.check(index, entry)
+        from_file = arrivals.traces.comes_from(index, entry) is not None
+        initials.check(index, counts, comes_from_file=from_file, single=single)
         count = 1 if single else all_jobs
         total_jobs += count
         if total_jobs - count <= MAX_JOBS < total_jobs:
@@ -181,16 +185,22 @@ def build_jobs(
     templates = job_templates(document, order, models)
     names = [each.name for each in templates]
     keys = entry_keys(names)
+    initials = Initials(document, order.jobs, names, models)
     coming: list[list[Coming]] = []
-    first = 0
+    firsts = [0]
     for index, (entry, key) in enumerate(zip(order.jobs, keys, strict=True)):
-        coming.append(arrivals.coming(index, entry, *key, first))
-        first += len(coming[-1])
+        each_of = arrivals.coming(index, entry, *key, firsts[-1])
+        before = initials.follows(index)
+        if before is not None:
+            each_of = [(cycle, firsts[before] + place, due) for place, (cycle, _, due) in enumerate(each_of)]
+        coming.append(each_of)
+        firsts.append(firsts[-1] + len(each_of))
     unique = iter(unique_names([name for name, each_of in zip(names, coming, strict=True) for _ in each_of]))
     jobs: list[Job] = []
     for index, (entry, template, each_of) in enumerate(zip(order.jobs, templates, coming, strict=True)):
         numbers = islice(steps.of_jobs(index, entry, keys[index]), len(each_of))
         tenants = arrivals.tenants(index, entry, template.tenant) or [template.tenant] * len(each_of)
+        follows = initials.follows(index) is not None
         jobs += [
             replace(
                 template,
@@ -198,6 +208,7 @@ def build_jobs(
                 steps=number,
                 arrival=arrival,
                 after=after,
+                states_of=after if follows else None,
                 deadline=due if template.deadline is None else template.deadline,
                 tenant=tenant,
             )
@@ -210,13 +221,8 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
     """One job for each entry of a file without mistakes, as it would come at cycle 0, of a single step; names may be
     equal."""
     jobs: list[Job] = []
-    came_with_us = input_files()
     tenants = tenant_names([entry.name or model.name for entry, model in zip(order.jobs, models, strict=True)])
     for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
-        inputs = file_path(document, ("jobs", index, "inputs"), entry.inputs)
-        came_along = came_with_us.get(entry.inputs or "")
-        if came_along is not None and not os.path.lexists(inputs):
-            inputs = str(came_along)
         job = Job(
             entry.name or model.name,
             model,
@@ -225,7 +231,8 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
             cores=named_cores(entry),
             split=entry.split or "",
             batch=entry.batch,
-            inputs=inputs,
+            inputs=frames_path(document, ("jobs", index, "inputs"), entry.inputs),
+            initial=initial_file(document, index, entry),
             priority=entry.priority,
             deadline=entry.deadline,
             dispatch=order.dispatch,
@@ -245,8 +252,14 @@ def tenant_offers(
     """At which rate the jobs of each entry come in the long run, under its own name and those of its tenants; `jobs`:
     the templates, one for each entry; `counts`: how many come of it (0: as many as are asked for)."""
     found: dict[str, Offer] = {}
+    initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
     for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
-        lengths = steps.shares(index)
-        offer = replace(arrivals.offer(index, entry), entry=job.tenant, lengths=lengths, requests=counts[index])
+        lengths, comes = steps.shares(index), index
+        while (before := initials.follows(comes)) is not None:
+            # as often as the jobs that it follows
+            comes = before
+        offer = replace(
+            arrivals.offer(comes, order.jobs[comes]), entry=job.tenant, lengths=lengths, requests=counts[index]
+        )
         found |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
     return found

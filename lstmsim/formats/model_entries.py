@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lstmsim.errors import InputError
+from lstmsim.formats.catalog import input_files
 from lstmsim.formats.cell_entries import read_cells
 from lstmsim.formats.chip_entries import usable, wrong_keys
 from lstmsim.formats.document import DataPath, Document
@@ -16,7 +18,7 @@ from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
 
-__all__ = ["STAND_IN", "file_path", "read_model"]
+__all__ = ["STAND_IN", "file_path", "frames_path", "read_model"]
 
 #: Layers in place of wrong ones, where only the rest of a model is looked at.
 STAND_IN = {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}
@@ -62,7 +64,7 @@ def _layer(entry: LayerEntry, cells: Mapping[str, Cell | None]) -> Layer:
     """The layer; with a stand-in for an unknown cell, so that the rest of the stack can still be checked."""
     instead = CELLS["rnn" if entry.projection is None else "lstm-projection"]
     cell = cells.get(entry.cell) or instead
-    return Layer(cell, entry.hidden, entry.input, entry.bidirectional, entry.projection)
+    return Layer(cell, entry.hidden, entry.input, entry.bidirectional, entry.projection, entry.reverse)
 
 
 def _known_cell(document: Document, place: DataPath, layer: Any, cells: Mapping[str, Cell | None]) -> bool:
@@ -89,3 +91,10 @@ def file_path(document: Document, path: DataPath, name: str | None) -> str:
             folder = Path(place.file).parent if place.line else document.folder
             break
     return str(folder / name)
+
+
+def frames_path(document: Document, path: DataPath, name: str | None) -> str:
+    """As `file_path`, of a file of frames: one that comes with lstmsim is meant where there is no such file."""
+    found = file_path(document, path, name)
+    came_along = input_files().get(name) if name else None
+    return str(came_along) if came_along is not None and not os.path.lexists(found) else found

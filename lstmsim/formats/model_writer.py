@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import os
-import re
 import textwrap
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.cell_data import cell_data
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.yaml_text import scalar_text, yaml_text
+from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
 
 if TYPE_CHECKING:
+    from lstmsim.formats.imported import ImportedModel
     from lstmsim.numerics.weights import Network
 
-__all__ = ["model_text", "weights_path", "write_model_file"]
+__all__ = ["model_text", "save_model", "weights_path", "write_model_file"]
 
 _WIDTH = 118
-#: Words that YAML reads as text without quotes; rare ones get quotes without need.
-_PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+ -]*[A-Za-z0-9_./()+-])?")
-_NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
-def model_text(model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = ()) -> str:
-    """A model file's text: a comment on what it is, one per note, then the model.
+def model_text(
+    model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = (), steps: int | None = None
+) -> str:
+    """A model file's text: a comment on what it is, one per note, then the model; `steps` of a job that states none.
 
     >>> from lstmsim.workload.cells import cell
     >>> print(model_text(Model("m", (Layer(cell("gru"), 8, 4),)), source="an example"), end="")
@@ -37,15 +40,18 @@ def model_text(model: Model, *, source: str, licence: str | None = None, notes: 
     layer_order: layer
     """
     lines = [line for text in (_summary(model), *notes) for line in _comment(text)]
-    lines += [f"name: {_scalar(model.name)}", f"source: {_scalar(source)}"]
+    lines += [f"name: {scalar_text(model.name)}", f"source: {scalar_text(source)}"]
     if licence is not None:
-        lines.append(f"licence: {_scalar(licence)}")
+        lines.append(f"licence: {scalar_text(licence)}")
     lines += ["layers:", *(f"  - {_entry(layer)}" for layer in model.layers), f"layer_order: {model.layer_order}"]
+    if steps is not None:
+        lines.append(f"steps: {steps}")
     if model.weights:
-        lines.append(f"weights: {_scalar(model.weights)}")
+        lines.append(f"weights: {scalar_text(model.weights)}")
     if model.states_from:
-        lines.append(f"states_from: {_scalar(model.states_from)}")
-    return "\n".join(lines) + "\n"
+        lines.append(f"states_from: {scalar_text(model.states_from)}")
+    cells = {layer.cell.name: cell_data(layer.cell) for layer in model.layers if layer.cell.name not in CELLS}
+    return "\n".join(lines) + "\n" + (yaml_text({"cells": cells}) if cells else "")
 
 
 def write_model_file(
@@ -56,6 +62,7 @@ def write_model_file(
     licence: str | None = None,
     notes: Iterable[str] = (),
     network: Network | None = None,
+    steps: int | None = None,
 ) -> str:
     """Writes the model's file, whole or not at all, and returns its text; `InputError` for a path it cannot write.
 
@@ -70,7 +77,7 @@ def write_model_file(
     True
     """
     if network is None:
-        text = model_text(model, source=source, licence=licence, notes=notes)
+        text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
         with whole_file(path, "w") as stream:
             stream.write(text)
         return text
@@ -79,7 +86,7 @@ def write_model_file(
     beside = weights_path(path)
     there = os.path.lexists(beside)
     model = replace(model, weights=os.path.basename(beside))
-    text = model_text(model, source=source, licence=licence, notes=notes)
+    text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
     about = {"source": _encodable(source)} | ({"licence": _encodable(licence)} if licence is not None else {})
     try:
         with whole_file(path, "w") as stream:
@@ -91,6 +98,43 @@ def write_model_file(
                 os.unlink(beside)
         raise
     return text
+
+
+def save_model(
+    found: ImportedModel, path: str | os.PathLike[str], *, licence: str | None = None, force: bool = False
+) -> str:
+    """Writes an imported model as a model file, its weights beside it as .safetensors, and returns the file's path.
+
+    found: what `import_weights`, `from_torch` or `from_keras` gave. path: the file, `.yaml` or `.yml`.
+    licence: of the network, kept in the file. force: replace what is there.
+    `InputError`: a file is there already (without `force`), or cannot be written; then nothing is written.
+
+    >>> import lstmsim, pathlib, tempfile
+    >>> from lstmsim.workload.cells import cell
+    >>> found = lstmsim.ImportedModel(Model("speech", (Layer(cell("gru"), 8, 4),)), ("gru",), "an example")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_model(found, pathlib.Path(folder, "speech.yaml"))
+    ...     report = lstmsim.simulate({"chip": "column-npu-64k", "jobs": [{"model": path, "steps": 20}]})
+    >>> report.jobs[0].name
+    'speech'
+    """
+    name = os.fspath(path)
+    if not name.lower().endswith((".yaml", ".yml")):
+        raise InputError(Mistake(name, "expected a file name that ends in .yaml or .yml"))
+    wanted = [name, *([weights_path(name)] if found.network else [])]
+    there = [each for each in wanted if os.path.lexists(each)]
+    if there and not force:
+        raise InputError([Mistake(each, "exists already; force=True replaces it") for each in there])
+    write_model_file(
+        found.model,
+        name,
+        source=found.source,
+        licence=licence,
+        notes=found.notes,
+        network=found.network,
+        steps=found.steps,
+    )
+    return name
 
 
 def weights_path(path: str | os.PathLike[str]) -> str:
@@ -109,7 +153,7 @@ def _encodable(text: str) -> str:
 def _summary(model: Model) -> str:
     layers = [
         f"{layer.cell.name} of {layer.hidden} units{' in each direction' if layer.bidirectional else ''} "
-        f"over {layer.input} inputs"
+        f"over {layer.input} inputs{', in reverse' if layer.reverse else ''}"
         for layer in model.layers[:4]
     ]
     count = len(model.layers)
@@ -120,29 +164,11 @@ def _summary(model: Model) -> str:
 def _entry(layer: Layer) -> str:
     more = "" if layer.projection is None else f", projection: {layer.projection}"
     more += ", bidirectional: true" if layer.bidirectional else ""
-    return f"{{cell: {_scalar(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{more}}}"
+    more += ", reverse: true" if layer.reverse else ""
+    return f"{{cell: {scalar_text(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{more}}}"
 
 
 def _comment(text: str) -> list[str]:
     """Text as comment lines; what YAML does not allow in a file becomes a question mark."""
     words = "".join(letter if letter.isprintable() else " " if letter.isspace() else "?" for letter in text)
     return textwrap.wrap(words, _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False)
-
-
-def _scalar(text: str) -> str:
-    """Text as a YAML scalar on one line, in quotes where YAML could take it for something else."""
-    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT:
-        return text
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(letter: str) -> str:
-    if letter in '"\\':
-        return "\\" + letter
-    if letter.isprintable():
-        return letter
-    code = ord(letter)
-    if 0xD800 <= code < 0xE000:
-        # Half a letter, as in a file's name that is not UTF-8, has no place in a text.
-        return "\N{REPLACEMENT CHARACTER}"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

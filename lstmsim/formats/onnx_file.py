@@ -1,7 +1,8 @@
-"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes, and their weights where these are asked for.
+"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes and of cells that they write out step by step,
+and their weights where these are asked for.
 
-External data is not opened, nothing is executed. What cannot be simulated is refused with
-a sentence that names the node. Needs the package onnx (extra `onnx`).
+Data files beside the network are opened only where weights are asked for; nothing is executed. What cannot be simulated
+is refused with a sentence that names the node. Needs the package onnx (extra `onnx`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,25 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
-from lstmsim.formats.onnx_graph import Scope, label, open_scopes
+from lstmsim.formats.onnx_cells import cell_notes
+from lstmsim.formats.onnx_chains import find_unrolled
+from lstmsim.formats.onnx_constants import COPIES, Constants
+from lstmsim.formats.onnx_external import DataFiles, data_files_of
+from lstmsim.formats.onnx_graph import Scope, label, node_input, open_scopes
+from lstmsim.formats.onnx_heads import Chain, Head, find_heads
+from lstmsim.formats.onnx_layouts import Layouts
+from lstmsim.formats.onnx_lengths import length_notes
 from lstmsim.formats.onnx_nodes import foreign_recurrent, is_recurrent, read_layer
+from lstmsim.formats.onnx_operators import operator_table
+from lstmsim.formats.onnx_quantized import dequantise, rounding_notes
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_stacks import Key, Stack, find_stacks
+from lstmsim.formats.onnx_states import Begin, begin_of
 from lstmsim.formats.onnx_unrolled import explain_absence
-from lstmsim.formats.wording import show
+from lstmsim.formats.onnx_unrolled_models import unrolled_model, unrolled_part, written_out
+from lstmsim.formats.onnx_unrolled_stacks import UnrolledStack
+from lstmsim.formats.operators import OperatorTable
+from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer, Model
 
 __all__ = ["ImportedModel", "ImportedNetwork", "read_onnx"]
@@ -28,16 +42,18 @@ MAX_RECURRENT_NODES = 1000
 
 @dataclass(frozen=True)
 class ImportedNetwork:
-    """Every recurrent model of one ONNX file, at least one."""
+    """Every recurrent model of one ONNX file, at least one, and what became of all its operators."""
 
     models: tuple[ImportedModel, ...]
+    operators: OperatorTable
 
 
-def read_onnx(path: str | os.PathLike[str], *, weights: bool = False) -> ImportedNetwork:
+def read_onnx(path: str | os.PathLike[str], *, weights: bool = False, heads: bool = False) -> ImportedNetwork:
     """The recurrent models in an ONNX file; `InputError` if there is none or one cannot be simulated.
 
     Nodes that feed each other directly become one model, others one each. Models of equal shape in branches of one
-    `If`, of which only one runs, are given once; with `weights`, only if these are equal too.
+    `If`, of which only one runs, are given once; with `weights`, only if these are equal too. With `heads`, plain
+    products behind the last layer of a stack become its `dense` layers.
 
     >>> read_onnx("no-such-file.onnx")
     Traceback (most recent call last):
@@ -46,7 +62,7 @@ def read_onnx(path: str | os.PathLike[str], *, weights: bool = False) -> Importe
     name = os.fspath(path)
     network = _parse(_content(name), name)
     try:
-        return _models(network, name, weights)
+        return _models(network, name, weights, heads)
     except UnicodeDecodeError:
         raise InputError(Mistake(name, "is damaged: a name in it is not UTF-8")) from None
     except InputError as error:
@@ -75,54 +91,115 @@ def _parse(content: bytes, name: str) -> Any:
     return network
 
 
-def _models(network: Any, name: str, weights: bool) -> ImportedNetwork:
+def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetwork:
+    files = DataFiles(name) if weights else None
+    quantised = dequantise(network, files)
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
-    stacks = find_stacks(layers)
+    unrolled, left = _unrolled(scopes, shapes, network, files or DataFiles(name), bool(files))
+    if not layers and not unrolled:
+        raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
+    layouts = Layouts(shapes, layers)
+    begins = {key: begin_of(*key) for key in layers}
+    lengths = length_notes(layers, layouts, refuse=weights)
+    stacks = [_noted(stack, begins, lengths, quantised) for stack in find_stacks(layers, layouts)]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
+    numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
+    merged = _merged(stacks, layers, begins, numbers)
+    chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
+    operators = operator_table(network, scopes, layers, chains, heads, written_out(unrolled))
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    numbers = _Numbers(layers, shapes, network.ByteSize()) if weights else None
-    merged = _merged(stacks, layers, numbers)
-    names = model_names(model_stem(name), [_part(stack) for stack, _ in merged])
-    models = []
-    for own, (stack, twins) in zip(names, merged, strict=True):
-        model = Model(own, tuple(layers[key] for key in stack.keys))
-        nodes = tuple(label(*key) for key in stack.keys)
-        loops = dict.fromkeys(
-            f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops
-        )
-        notes = (*stack.notes, *loops, *(f"stands also for {twin}, of which only one runs" for twin in twins))
-        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes)
-        models.append(numbers.added(found, stack) if numbers else found)
-    return ImportedNetwork(tuple(models))
+    names = model_names(model_stem(name), [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)])
+    models, beside = [], data_files_of(scopes, name)
+    for own, (stack, twins) in zip(names, merged, strict=False):
+        chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
+        taken = chain.heads if heads else ()
+        parts = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
+        model = Model(own, parts, states_from=_computed(stack, begins))
+        nodes = tuple(label(*key) for key in (*stack.keys, *(head.product for head in taken)))
+        twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
+        cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
+        notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
+        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators)
+        models.append(numbers.added(found, stack, taken) if numbers else found)
+    for own, each in zip(names[len(merged) :], unrolled, strict=True):
+        found = unrolled_model(each, own, origin, weights)
+        models.append(replace(found, files=beside, operators=operators))
+    return ImportedNetwork(
+        tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models), operators
+    )
+
+
+def _unrolled(
+    scopes: list[Scope], shapes: Shapes, network: Any, files: DataFiles, needed: bool
+) -> tuple[list[UnrolledStack], list[str]]:
+    """The layers that are written out step by step, and sentences on those that cannot be simulated.
+
+    That steps belong together is proven by their weights, so these are read even where only shapes are wanted; what
+    then cannot be read is no mistake unless they are `needed`.
+    """
+    try:
+        return find_unrolled(scopes, shapes, Constants(shapes, COPIES * network.ByteSize() + 2**20, files))
+    except InputError as error:
+        if needed:
+            raise
+        return [], [str(error)]
+
+
+def _noted(
+    stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]], quantised: dict[str, str]
+) -> Stack:
+    """The stack with what to know about the states, lengths, loops and weights of its layers."""
+    notes = [note for key in stack.keys for note in lengths[key]]
+    notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
+    weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
+    notes += rounding_notes([quantised[each] for each in weights if each in quantised])
+    inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
+    if inputs:
+        text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
+        notes.append(f"{text}: a run begins at 0 unless its job has `initial`")
+    computed = _computed(stack, begins)
+    if computed:
+        notes.append(f"begins with {computed}: numbers that no file holds, so its job has to have `initial`")
+    return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
+
+
+def _computed(stack: Stack, begins: dict[Key, Begin]) -> str:
+    """What computes the states that a stack begins with, in words; empty if nothing does."""
+    words = dict.fromkeys(each for key in stack.keys for each in begins[key].states_from)
+    return listed(words, "and") if words else ""
 
 
 class _Numbers:
-    """The weights of all recurrent nodes of a network."""
+    """The weights of all recurrent nodes of a network, and the states that they begin with."""
 
-    def __init__(self, layers: dict[Key, Layer], shapes: Shapes, size: int) -> None:
-        from lstmsim.formats.onnx_constants import Constants
-        from lstmsim.formats.onnx_weights import fingerprint, node_weights, state_notes
+    def __init__(
+        self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
+    ) -> None:
+        from lstmsim.formats.onnx_weights import constant_states, fingerprint, node_weights
 
-        # A few rearrangements of each weight; names repeated endlessly would fill the memory.
-        constants = Constants(shapes, 16 * size + 2**20)
+        shapes, size, files = source
+        constants = Constants(shapes, COPIES * size + 2**20, files)
+        self._constants = constants
         self.passes = {key: node_weights(constants, *key, layer) for key, layer in layers.items()}
-        self.notes = {key: state_notes(constants, *key) for key in layers}
-        self.fingerprints = {key: fingerprint(passes) for key, passes in self.passes.items()}
+        self.states = {key: constant_states(constants, *key, layer, begins[key]) for key, layer in layers.items()}
+        self.fingerprints = {key: fingerprint(passes, self.states[key]) for key, passes in self.passes.items()}
 
-    def added(self, found: ImportedModel, stack: Stack) -> ImportedModel:
+    def added(self, found: ImportedModel, stack: Stack, heads: tuple[Head, ...]) -> ImportedModel:
         """The model with its weights, or with a note on why it has none."""
+        from lstmsim.formats.onnx_weights import head_weights
         from lstmsim.numerics.weights import Network
 
-        passes = [self.passes[key] for key in stack.keys]
+        passes = [*(self.passes[key] for key in stack.keys), *(head_weights(self._constants, head) for head in heads)]
         missing = tuple(each for each in passes if isinstance(each, str))
-        notes = (*found.notes, *missing, *(note for key in stack.keys for note in self.notes[key]))
+        notes = (*found.notes, *missing)
         if missing:
             return replace(found, notes=notes)
-        network = Network(found.model, tuple(each for each in passes if not isinstance(each, str)))
+        states = {(at, side): each for at, key in enumerate(stack.keys) for side, each in self.states[key].items()}
+        network = Network(found.model, tuple(each for each in passes if not isinstance(each, str)), states)
         return replace(found, notes=notes, network=network)
 
 
@@ -145,17 +222,17 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
                 raise InputError(f"holds more than {MAX_RECURRENT_NODES} recurrent nodes")
     if mistakes:
         raise InputError(mistakes)
-    if not layers:
-        raise InputError(explain_absence(scopes))
     return layers
 
 
-def _merged(stacks: list[Stack], layers: dict[Key, Layer], numbers: _Numbers | None) -> list[tuple[Stack, list[str]]]:
+def _merged(
+    stacks: list[Stack], layers: dict[Key, Layer], begins: dict[Key, Begin], numbers: _Numbers | None
+) -> list[tuple[Stack, list[str]]]:
     """The stacks without those that equal an earlier one in another branch of the same `If`, named beside it."""
     kept: list[tuple[Stack, list[str]]] = []
-    by_shape: dict[tuple[tuple[Layer, str], ...], list[int]] = {}
+    by_shape: dict[tuple[tuple[Layer, Begin, str], ...], list[int]] = {}
     for stack in stacks:
-        shape = tuple((layers[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
+        shape = tuple((layers[key], begins[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
         twin = next((at for at in by_shape.get(shape, []) if _alternatives(kept[at][0], stack)), None)
         if twin is None:
             by_shape.setdefault(shape, []).append(len(kept))

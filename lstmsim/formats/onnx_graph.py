@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from lstmsim.errors import InputError
@@ -17,10 +18,16 @@ __all__ = ["DEFAULT_DOMAINS", "Scope", "Value", "attributes", "label", "node_inp
 
 #: Names of the domain of ONNX's own operators.
 DEFAULT_DOMAINS = ("", "ai.onnx")
-#: Far above real networks (some 10,000 nodes); a small file of functions that call each other can ask for any number.
-MAX_NODES = 1_000_000
+#: What calls of functions may come to, far above real networks (some 10,000 nodes): a small file of functions that call
+#: each other can ask for any number. A file that itself holds more nodes may have them.
+MAX_NODES = 50_000
 MAX_DEPTH = 40
+_ENDLESS = (
+    f"calls of functions come to more than {MAX_NODES} nodes, or bodies are nested more than {MAX_DEPTH} deep: "
+    "too large to read"
+)
 
+_LARGEST = 10**12
 _GRAPH, _GRAPHS = 5, 10
 
 
@@ -126,18 +133,18 @@ def label(scope: Scope, index: int) -> str:
 
 
 def open_scopes(model: Any) -> list[Scope]:
-    """Every scope of a model, the main graph first; `InputError` if there is no end to them."""
+    """Every scope of a model, the main graph first; `InputError` if there is no end to them.
+
+    How many nodes the calls of functions come to is counted before any scope is made.
+    """
     functions = {(str(each.domain), str(each.name)): each for each in model.functions}
+    _check_calls(model.graph, functions)
     scopes: list[Scope] = []
     waiting = [(_graph_scope(model.graph), 0)]
-    total = 0
     while waiting:
         scope, depth = waiting.pop()
-        total += len(scope.nodes) + 1
-        if total > MAX_NODES or depth > MAX_DEPTH:
-            raise InputError(
-                f"more than {MAX_NODES} nodes, or bodies nested more than {MAX_DEPTH} deep: too large to read"
-            )
+        if depth > MAX_DEPTH:
+            raise InputError(_ENDLESS)
         scopes.append(scope)
         for index in range(len(scope.nodes)):
             children = list(_bodies(scope, index, functions))
@@ -147,25 +154,64 @@ def open_scopes(model: Any) -> list[Scope]:
     return scopes
 
 
+def _check_calls(graph: Any, functions: dict[tuple[str, str], Any]) -> None:
+    """`InputError` if calls of functions come to more nodes than real networks have: each body is counted once."""
+    sizes: dict[tuple[str, str], int] = {}
+    held = _count(graph.node, {}) + sum(_count(each.node, {}) for each in functions.values())
+    calls = {key: _called(each.node, functions) for key, each in functions.items()}
+    try:
+        order = list(TopologicalSorter(calls).static_order())
+    except CycleError:
+        raise InputError("has functions that call each other without end") from None
+    for key in order:
+        sizes[key] = min(_count(functions[key].node, sizes), _LARGEST)
+    if _count(graph.node, sizes) > max(held, MAX_NODES):
+        raise InputError(_ENDLESS)
+
+
+def _count(nodes: Any, sizes: dict[tuple[str, str], int]) -> int:
+    """Nodes in a list, in the bodies inside it, and in the functions of known size that it calls."""
+    return sum(1 + sizes.get((str(node.domain), str(node.op_type)), 0) for node in _nested(nodes))
+
+
+def _called(nodes: Any, functions: dict[tuple[str, str], Any]) -> set[tuple[str, str]]:
+    return {key for node in _nested(nodes) if (key := (str(node.domain), str(node.op_type))) in functions}
+
+
+def _nested(nodes: Any) -> Iterator[Any]:
+    """All nodes of a list and of the bodies inside it."""
+    waiting = [(nodes, 0)]
+    while waiting:
+        held, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise InputError(_ENDLESS)
+        for node in held:
+            yield node
+            waiting += [(graph.node, depth + 1) for _, graph in _graphs(node)]
+
+
+def _graphs(node: Any) -> Iterator[tuple[str, Any]]:
+    """The bodies that a node's attributes hold, then_branch before else_branch whatever their order in the file."""
+    for each in sorted(node.attribute, key=lambda each: str(each.name), reverse=True):
+        for graph in [each.g] if each.type == _GRAPH else each.graphs if each.type == _GRAPHS else []:
+            yield str(each.name), graph
+
+
 def _bodies(scope: Scope, index: int, functions: dict[tuple[str, str], Any]) -> Iterator[Scope]:
     node = scope.nodes[index]
     function = functions.get((str(node.domain), str(node.op_type)))
     if function is not None:
         yield _function_scope(function, scope, index)
         return
-    # then_branch before else_branch, whatever their order in the file.
-    for each in sorted(node.attribute, key=lambda each: str(each.name), reverse=True):
-        graphs = [each.g] if each.type == _GRAPH else list(each.graphs) if each.type == _GRAPHS else []
-        for graph in graphs:
-            inside = f" in {each.name} of {_short_label(node)}"
-            child = _graph_scope(graph)
-            child.inside, child.outer, child.loops = inside, scope, scope.loops
-            child.branches = scope.branches
-            if node.op_type == "If":
-                child.branches = (*scope.branches, ((id(scope), index), str(each.name)))
-            elif node.op_type in ("Loop", "Scan"):
-                child.loops = (*scope.loops, _short_label(node))
-            yield child
+    for name, graph in _graphs(node):
+        child = _graph_scope(graph)
+        child.inside, child.outer, child.loops = f" in {name} of {_short_label(node)}", scope, scope.loops
+        child.branches = scope.branches
+        if node.op_type == "If":
+            child.branches = (*scope.branches, ((id(scope), index), name))
+        elif node.op_type in ("Loop", "Scan"):
+            child.loops = (*scope.loops, _short_label(node))
+        yield child
 
 
 def _short_label(node: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lstmsim.formats.onnx_cells import cell_of
 from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Scope, attributes, node_input, resolve
 from lstmsim.formats.onnx_shapes import Shapes
 from lstmsim.formats.onnx_values import Shape, integer, text
@@ -20,7 +21,6 @@ __all__ = ["RECURRENT", "foreign_recurrent", "is_recurrent", "read_layer"]
 
 #: ONNX's recurrent operators and the cells they are.
 RECURRENT = {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn"}
-_ACTIVATIONS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
@@ -51,9 +51,11 @@ def read_layer(shapes: Shapes, scope: Scope, index: int) -> Layer | list[str]:
     node = scope.nodes[index]
     given = attributes(scope, node)
     kind = str(node.op_type)
-    refused = _unsupported(kind, node, given)
-    if refused:
-        return refused
+    direction = text(given, "direction", "forward")
+    refused = [] if direction in _DIRECTIONS else [f"has direction {show(direction)}, must be {listed(_DIRECTIONS)}"]
+    own = cell_of(kind, bool(node_input(node, 7)), given, 2 if direction == "bidirectional" else 1)
+    if refused or isinstance(own, list):
+        return refused + (own if isinstance(own, list) else [])
     sizes = _sizes(shapes, scope, node, given)
     if isinstance(sizes, str):
         return [sizes]
@@ -61,39 +63,7 @@ def read_layer(shapes: Shapes, scope: Scope, index: int) -> Layer | list[str]:
         if not 1 <= size <= MAX_SIZE:
             refused.append(f"{what} is {size}, must be between 1 and {MAX_SIZE}")
     refused = refused or _disagreements(shapes, scope, node, sizes)
-    return refused or Layer(cell(_cell_name(kind, node, given)), sizes.hidden, sizes.input, sizes.directions == 2)
-
-
-def _cell_name(kind: str, node: Any, given: dict[str, Any]) -> str:
-    if kind == "LSTM" and node_input(node, 7):
-        return "lstm-peephole"
-    before = kind == "GRU" and not integer(given, "linear_before_reset", 0)
-    return "gru-lbr0" if before else RECURRENT[kind]
-
-
-def _unsupported(kind: str, node: Any, given: dict[str, Any]) -> list[str]:
-    """Sentences on features that the simulated cells do not have."""
-    found = []
-    if "clip" in given:
-        found.append("has the attribute clip: the simulated cells do not clip")
-    if integer(given, "input_forget", 0):
-        found.append("has input_forget=1 (coupled gates): the simulated LSTM has four gates of its own")
-    direction = text(given, "direction", "forward")
-    if direction == "reverse":
-        found.append("runs in reverse only: frames arrive in forward order; forward and bidirectional can be simulated")
-    elif direction not in _DIRECTIONS:
-        found.append(f"has direction {show(direction)}, must be {listed(_DIRECTIONS)}")
-    names = (
-        [bytes(each).decode("utf-8", "replace").lower() for each in given["activations"].strings]
-        if "activations" in given
-        else []
-    )
-    usual = list(_ACTIVATIONS[kind])
-    if names and names not in (usual, usual * 2):
-        found.append(
-            f"has activations {listed(map(show, names), 'and')}: only the default {listed(usual, 'and')} is simulated"
-        )
-    return found
+    return refused or Layer(own, sizes.hidden, sizes.input, sizes.directions == 2, reverse=direction == "reverse")
 
 
 def _sizes(shapes: Shapes, scope: Scope, node: Any, given: dict[str, Any]) -> _Sizes | str:

@@ -6,8 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Scope, label, node_input, resolve
+from lstmsim.formats.onnx_axes import View
+from lstmsim.formats.onnx_axis_rules import RULES
+from lstmsim.formats.onnx_graph import DEFAULT_DOMAINS, Scope, attributes, label, node_input, resolve
+from lstmsim.formats.onnx_layouts import LAYER_ROLES, Layouts
 from lstmsim.formats.onnx_nodes import is_recurrent
+from lstmsim.formats.onnx_values import integer
 from lstmsim.workload.model import Layer
 
 __all__ = ["PASSING", "Key", "Stack", "find_stacks"]
@@ -23,9 +27,19 @@ PASSING = frozenset(
     )
 )
 _LAST_STATE = "the last state of"
-_PICKING = ("Slice", "Gather", "Split")
+#: What an operation does that is not followed, by its name; all others compute.
+_WHY = (
+    dict.fromkeys(("Slice", "Gather", "Split"), "which takes a part or another order")
+    | dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), "which folds or splits axes")
+    | dict.fromkeys(("QuantizeLinear", "DequantizeLinear", "Cast"), "which rounds")
+    | {"Concat": "which puts several values together", "Dropout": "which drops numbers at random"}
+)
 #: Exporters put a handful of operations between two layers.
 _MAX_VISITED = 2000
+#: What is only named in a note is looked for nearby.
+_MAX_UPSTREAM = 300
+_MAX_INPUTS = 64
+_MAX_HOPS = 100
 
 
 @dataclass(frozen=True)
@@ -45,13 +59,15 @@ class _Origin:
     passed: list[str] = field(default_factory=list)
 
 
-def find_stacks(layers: Mapping[Key, Layer]) -> list[Stack]:
+def find_stacks(layers: Mapping[Key, Layer], layouts: Layouts) -> list[Stack]:
     """All recurrent nodes as stacks, in the order of their lowest nodes.
+
+    Two nodes are joined only where nothing between them changes a number, a step or an order: `onnx_layouts`.
 
     A node above several that exclude each other, or below several in branches of one `If`, is part of each stack.
     """
     notes: dict[Key, list[str]] = defaultdict(list)
-    below = {key: link for key in layers if (link := _link(key, layers, notes[key])) is not None}
+    below = {key: link for key in layers if (link := _link(key, layouts, notes[key])) is not None}
     above = _above(below, notes)
     stacks = []
     for key in layers:
@@ -106,32 +122,86 @@ def _paths(start: Key, above: dict[Key, list[Key]]) -> list[tuple[Key, ...]]:
     return paths
 
 
-def _link(key: Key, layers: Mapping[Key, Layer], notes: list[str]) -> Key | None:
-    """The node whose output sequence this node reads, if it reads nothing else and the widths chain."""
+def _link(key: Key, layouts: Layouts, notes: list[str]) -> Key | None:
+    """The node whose output sequence this node reads as it is: every step of it, all units, in order."""
     scope, index = key
-    origin = _origin(scope, node_input(scope.nodes[index], 0))
+    name = node_input(scope.nodes[index], 0)
+    view = layouts.of(scope, name)
+    lower = _read_whole(key, view, layouts)
+    if lower is not None and lower[0].loops == scope.loops:
+        return lower
+    origin = _origin(scope, name)
+    changed = _changed_by(scope, name, layouts)
+    text = _said(changed) if changed else "operations that put its axes in another order"
     if not origin.below:
         states = [text for text in origin.others if text.startswith(_LAST_STATE)]
-        notes += [f"{label(*key)} reads {text}: a model of its own, not a stack" for text in states[:1]]
+        computed = [] if states else [label(*each) for each in _upstream(scope, name)]
+        found = states[:1] or [f"{each} through {text}" for each in computed[:1]]
+        if not found and changed:
+            notes.append(f"{label(*key)} reads what {label(*changed)} gives: a run takes that as its frames")
+    elif origin.others or len(origin.below) > 1:
+        through = f" through {', '.join(origin.passed)}" if origin.passed else ""
+        both = [*(label(*each) for each in origin.below[:3]), *origin.others[:1]]
+        found = [f"{' and '.join(both)}{through}"]
+    else:
+        found = [f"{label(*origin.below[0])} {'from outside its loop' if lower is not None else f'through {text}'}"]
+    notes += [f"{label(*key)} reads {each}: a model of its own, not a stack" for each in found]
+    return None
+
+
+def _read_whole(key: Key, view: View | None, layouts: Layouts) -> Key | None:
+    """The node whose whole output sequence has these axes, if the node `key` reads them as they are meant."""
+    part = next((part for axis in view or () for part in axis), None)
+    if view is None or part is None:
         return None
-    names = " and ".join(label(*lower) for lower in origin.below[:3])
-    through = f" through {', '.join(origin.passed)}" if origin.passed else ""
-    if origin.others or len(origin.below) > 1:
-        rest = [f"{origin.others[0]}"] if origin.others else []
-        notes.append(f"{label(*key)} reads {' and '.join([names, *rest])}{through}: a model of its own, not a stack")
+    lower = (part.scope, part.scope.producers.get(part.name, (-1, 0))[0])
+    if part.role not in LAYER_ROLES or lower == key:
         return None
-    lower = origin.below[0]
-    if lower not in layers:
-        return None
-    if layers[lower].output != layers[key].input:
-        widths = f"{layers[key].input} wide, where {names} gives {layers[lower].output}"
-        notes.append(f"{label(*key)} reads{through} {widths}: a model of its own, not a stack")
-        return None
-    picking = [name for name in origin.passed if name in _PICKING]
-    if picking:
-        text = f"{label(*key)} reads {names} through {', '.join(picking)}: taken as the layer above, reading every step"
-        notes.append(text)
-    return lower
+    scope, index = key
+    batch_first = bool(integer(attributes(scope, scope.nodes[index]), "layout", 0))
+    wanted = layouts.sequence(*lower, batch_first)
+    batch = 0 if batch_first else 1
+    # A batch that was squeezed away is one sequence.
+    single = tuple(() if at == batch else axis for at, axis in enumerate(wanted))
+    return lower if view in (wanted, single) else None
+
+
+def _changed_by(scope: Scope, name: str, layouts: Layouts) -> Key | None:
+    """The last operation before a node's frames that does more than rearrange; None if there is none."""
+    value = resolve(scope, name)
+    for _ in range(_MAX_HOPS):
+        if value is None or value.node is None or is_recurrent(value.node):
+            return None
+        bodies = value.scope.children.get(value.index)
+        below = None if bodies else layouts.of(value.scope, node_input(value.node, 0))
+        own = layouts.of(value.scope, value.name)
+        fresh = own is None or any((part.scope, part.name) == (value.scope, value.name) for x in own for part in x)
+        known = value.node.op_type in RULES and value.node.domain in DEFAULT_DOMAINS and not bodies
+        if not known or (fresh and below is not None):
+            return value.scope, value.index
+        value = resolve(value.scope, node_input(value.node, 0))
+    return None
+
+
+def _said(key: Key) -> str:
+    """An operation and what it does, in words."""
+    bodies, kind = key[0].children.get(key[1]), str(key[0].nodes[key[1]].op_type)
+    return f"{label(*key)}, {'whose parts differ' if bodies else _WHY.get(kind, 'which computes')}"
+
+
+def _upstream(scope: Scope, name: str) -> list[Key]:
+    """The nearest recurrent nodes that a value depends on, through whatever computes."""
+    found, seen, waiting = list[Key](), set[tuple[Scope, str]](), [(scope, name)]
+    while waiting and len(seen) < _MAX_UPSTREAM:
+        value = resolve(*waiting.pop())
+        if value is None or value.node is None or (value.scope, value.name) in seen:
+            continue
+        seen.add((value.scope, value.name))
+        if is_recurrent(value.node):
+            found.append((value.scope, value.index))
+        else:
+            waiting += reversed([(value.scope, str(each)) for each in value.node.input[:_MAX_INPUTS]])
+    return found
 
 
 def _origin(scope: Scope, name: str) -> _Origin:

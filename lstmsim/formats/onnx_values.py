@@ -9,7 +9,18 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["MAX_ELEMENTS", "Shape", "checked", "constant_shape", "elements", "integer", "integers", "product", "text"]
+__all__ = [
+    "MAX_ELEMENTS",
+    "Shape",
+    "checked",
+    "constant_shape",
+    "elements",
+    "integer",
+    "integers",
+    "kinds_named",
+    "product",
+    "text",
+]
 
 #: Sizes of a value's dimensions, None for a size that the file leaves open.
 Shape = tuple[int | None, ...]
@@ -76,3 +87,12 @@ def elements(tensor: Any) -> Shape | None:
 def text(given: dict[str, Any], name: str, default: str) -> str:
     """A text attribute in lower case, or `default`."""
     return bytes(given[name].s).decode("utf-8", "replace").lower() if name in given else default
+
+
+def kinds_named(names: str) -> frozenset[str]:
+    """A set of operator types from their names in one text.
+
+    >>> sorted(kinds_named("Relu Conv"))
+    ['Conv', 'Relu']
+    """
+    return frozenset(names.split())

@@ -90,7 +90,7 @@ def load_requests(
         raise InputError(Mistake(f"requests {requests:,}", text))
     count = total if requests is None else requests
     offers = tenant_offers(found.order, entries, found.arrivals, found.steps, ends)
-    scenario = Scenario(found.chip, tuple(jobs), found.order.name or name, found.precision, offers)
+    scenario = found.scenario(tuple(jobs), name, offers)
     in_order = merge(*streams, key=lambda each: each[:2])
     coming_in_order = (request for _, _, request in islice(in_order, count))
     return Requests(scenario, coming_in_order, count, tuple(tenants), tuple(origins))

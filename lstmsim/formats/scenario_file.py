@@ -18,21 +18,23 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.catalog import find_chip, find_model, is_path
 from lstmsim.formats.cell_entries import read_cells
 from lstmsim.formats.checks import check
-from lstmsim.formats.chip_entries import Cores, build_chip, read_cores, usable, wrong_keys
+from lstmsim.formats.chip_entries import Cores, build_chip, read_cores
 from lstmsim.formats.document import DataPath, Document, document_of
 from lstmsim.formats.job_arrivals import JobArrivals
 from lstmsim.formats.job_entries import build_jobs, check_jobs, job_templates, tenant_offers
 from lstmsim.formats.job_steps import JobSteps
 from lstmsim.formats.model_entries import read_model
 from lstmsim.formats.overrides import apply_overrides
-from lstmsim.formats.schema import ModelFile, PrecisionEntry, ScenarioFile, scenario_entry
+from lstmsim.formats.precision_entry import Numbers, read_precision
+from lstmsim.formats.schema import ModelFile, ScenarioFile, scenario_entry
 from lstmsim.formats.schema_chips import chip_entry
 from lstmsim.formats.yaml_source import read_document
 from lstmsim.targets.column_npu import ColumnNpu
 from lstmsim.targets.row_npu import RowNpu
 from lstmsim.workload.model import Model
+from lstmsim.workload.offer import Offer
 from lstmsim.workload.precision import Precision
-from lstmsim.workload.scenario import Scenario
+from lstmsim.workload.scenario import Job, Scenario
 
 __all__ = [
     "Checked",
@@ -144,7 +146,13 @@ class Checked(NamedTuple):
     models: list[Model]
     arrivals: JobArrivals
     steps: JobSteps
-    precision: Precision
+    numbers: Numbers
+
+    def scenario(self, jobs: tuple[Job, ...], name: str, offers: Mapping[str, Offer]) -> Scenario:
+        """The scenario with these jobs; `name`: what it is called if its file says nothing."""
+        own = self.numbers
+        called = self.order.name or name
+        return Scenario(self.chip, jobs, called, own.precision, offers, own.given, own.calibration)
 
 
 def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:
@@ -153,7 +161,7 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
     entries = job_templates(document, found.order, found.models)
     counts = [found.arrivals.check(index, entry) for index, entry in enumerate(found.order.jobs)]
     offers = tenant_offers(found.order, entries, found.arrivals, found.steps, counts)
-    return Scenario(found.chip, jobs, found.order.name or name, found.precision, offers)
+    return found.scenario(jobs, name, offers)
 
 
 def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
@@ -170,13 +178,14 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     steps = JobSteps(document, arrivals)
     models = check_jobs(document, wrong, cores, cells, arrivals, steps, single=single)
     _check_order(document)
+    given = "precision" in document.data
     _settle_width(document)
-    precision = _precision(document, wrong)
+    numbers = read_precision(document, wrong, models, given=given)
     if entry is None or document.mistakes:
         raise _error(document)
     all_models = [model for model in models if model is not None]
-    chip = _with_widths(build_chip(entry.chip, cores), precision)
-    return Checked(entry, chip, all_models, arrivals, steps, precision)
+    chip = _with_widths(build_chip(entry.chip, cores), numbers.precision)
+    return Checked(entry, chip, all_models, arrivals, steps, numbers)
 
 
 def _with_widths(chip: ColumnNpu | RowNpu, precision: Precision) -> ColumnNpu | RowNpu:
@@ -224,16 +233,6 @@ def _settle_width(document: Document) -> None:
                 document.blame(("chip", "cores", index, "weight_bits"), text)
     if isinstance(precision, dict) and bits is not None:
         document.data["precision"] = {**precision, "weight_bits": bits}
-
-
-def _precision(document: Document, wrong: list[DataPath]) -> Precision:
-    """The widths of a scenario; those out of range are noted in the document."""
-    keys = wrong_keys(("precision",), wrong)
-    entry = usable(PrecisionEntry, document.data.get("precision"), keys) or PrecisionEntry()
-    precision = Precision(**entry.model_dump())
-    for key, text in precision.mistakes():
-        document.blame(("precision", key), text)
-    return precision
 
 
 class References:

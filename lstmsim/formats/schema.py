@@ -72,13 +72,15 @@ Cells = Annotated[dict[str, CellEntry], Field(max_length=MAX_CELLS)]
 
 
 class LayerEntry(Entry):
-    """One layer: `hidden` units over `input` elements; `projection` units of h where the cell projects it."""
+    """One layer: `hidden` units over `input` elements; `projection` units of h where the cell projects it;
+    `reverse`: its only pass runs from the last step to the first."""
 
     cell: Annotated[str, Field(description="for example lstm")]
     hidden: Annotated[Size, Field(description="units of the layer")]
     input: Annotated[Size, Field(description="elements of its input")]
     bidirectional: bool = False
     projection: Size | None = Field(default=None, description="units of h where the cell projects it")
+    reverse: bool = False
 
 
 class ModelFile(Entry):
@@ -108,6 +110,23 @@ AnyArrival = Annotated[
 CoreNumber = Annotated[int, Field(ge=0, lt=MAX_CORES)]
 
 
+class InitialEntry(Entry):
+    """Where the states before the first step are from: a file of states, or the last states of an earlier job."""
+
+    job: Name | None = None
+    file: WeightsPath | None = None
+
+
+def _word_or_mapping(value: Any) -> str:
+    return "(mapping)" if isinstance(value, dict) else "(word)"
+
+
+AnyInitial = Annotated[
+    Annotated[Annotated[Word, Field(min_length=1)], Tag("(word)")] | Annotated[InitialEntry, Tag("(mapping)")],
+    Discriminator(_word_or_mapping),
+]
+
+
 class JobEntry(Entry):
     """`count` jobs, equal but for their arrivals and steps."""
 
@@ -126,10 +145,19 @@ class JobEntry(Entry):
     queue_limit: Annotated[int, Field(ge=0, le=MAX_JOBS)] | None = None
     patience: Cycles | None = None
     inputs: InputsPath | None = None
+    initial: AnyInitial | None = None
+
+
+AnyCalibration = Annotated[
+    Annotated[InputsPath, Tag("(word)")]
+    | Annotated[Annotated[dict[str, InputsPath], Field(min_length=1, max_length=MAX_JOBS)], Tag("(mapping)")],
+    Discriminator(_word_or_mapping),
+]
 
 
 class PrecisionEntry(Entry):
-    """Widths of numbers; meaning, defaults and ranges as in `lstmsim.workload.precision.Precision`."""
+    """Widths of numbers; meaning, defaults and ranges as in `lstmsim.workload.precision.Precision`. `calibration`: the
+    frames that formats are calibrated on, one file or a file for each model's name."""
 
     weight_bits: Width = 8
     vector_bits: Width = 8
@@ -141,6 +169,7 @@ class PrecisionEntry(Entry):
     activation: Literal["table", "linear"] = "linear"
     activation_entries: Width = 256
     activation_range: Width = 8
+    calibration: AnyCalibration | None = None
 
 
 class ScenarioFile(Entry):

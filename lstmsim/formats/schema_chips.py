@@ -123,10 +123,12 @@ class RowLatencyEntry(Entry):
 
 
 class DispatchEntry(Entry):
-    """How instructions come for layers of one cell; left out is as for all cells."""
+    """How instructions come for layers of one cell; left out is as for all cells. `fitted_hidden`: the sizes that they
+    were fitted to, smallest and largest."""
 
     dispatch_cycles: Depth | None = None
     start_cycles: DepthOrNone | None = None
+    fitted_hidden: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
 
 
 class RowCoreEntry(Entry):

@@ -8,11 +8,12 @@ from dataclasses import asdict, fields
 from itertools import groupby
 from typing import Any
 
+from lstmsim.formats.cell_data import cell_data
 from lstmsim.formats.job_names import unique_names
-from lstmsim.html.yaml_text import OnOneLine, yaml_text
+from lstmsim.formats.yaml_text import OnOneLine, yaml_text
 from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
 from lstmsim.targets.row_npu import RowCore, RowNpu
-from lstmsim.workload.cell import Cell, Stage
+from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
@@ -31,6 +32,7 @@ _NOT_PLAIN = (
     *("dispatch", "preempts", "affinity"),
     "cores",
     "split",
+    *("initial", "states_of"),
 )
 
 #: Keys of a chip that hold more than a plain value.
@@ -41,7 +43,10 @@ _SUFFIX = re.compile(r"(.+)-[a-z]+")
 
 
 def resolved_text(scenario: Scenario) -> str:
-    """The scenario as a scenario file that loads again and gives the same cycles; nothing in it is left to a default.
+    """The scenario as a scenario file that loads again and gives the same cycles and numbers.
+
+    Nothing in it is left to a default but `precision`, without which outputs are in float64. Jobs that begin with the
+    last states of others, and those others, are entries of their own.
 
     Neighbouring jobs of one entry that differ in nothing but name, steps and arrival are one entry with a `count`.
 
@@ -54,17 +59,22 @@ def resolved_text(scenario: Scenario) -> str:
     first = scenario.jobs[0]
     data: dict[str, Any] = {"name": scenario.name, "chip": _chip(scenario.chip), "dispatch": first.dispatch}
     data |= {"preemption": first.preempts, "placement": "affinity" if first.affinity else "least-loaded"}
-    jobs = [_job_entry(name, group, own_cells=cells is None) for name, group in _groups(scenario.jobs)]
-    data |= {"jobs": jobs, "precision": asdict(scenario.precision)}
+    jobs = []
+    for name, group in _groups(scenario.jobs):
+        before = group[0].states_of
+        follows = "" if before is None else scenario.jobs[before].name
+        jobs.append(_job_entry(name, group, follows, own_cells=cells is None))
+    data |= {"jobs": jobs} | ({"precision": _precision(scenario)} if scenario.precision_given else {})
     if cells:
-        data["cells"] = {name: _cell(each) for name, each in cells.items()}
+        data["cells"] = {name: cell_data(each) for name, each in cells.items()}
     return yaml_text(data)
 
 
 def loads_again(scenario: Scenario) -> bool:
-    """Whether a file can say all of it: not jobs that come after others, not jobs that are ranked in unlike ways."""
+    """Whether a file can say all of it: not jobs that come after others (but to begin with their last states), not jobs
+    that are ranked in unlike ways."""
     ways = {(job.dispatch, job.preempts, job.affinity) for job in scenario.jobs}
-    return len(ways) == 1 and all(job.after is None for job in scenario.jobs)
+    return len(ways) == 1 and all(job.after == job.states_of for job in scenario.jobs)
 
 
 def _chip(chip: Chip) -> dict[str, Any]:
@@ -88,12 +98,19 @@ def _core(core: ColumnCore | RowCore) -> dict[str, Any]:
     return data | {"latency": OnOneLine(data["latency"])}
 
 
+def _precision(scenario: Scenario) -> dict[str, Any]:
+    calibration = {"calibration": dict(scenario.calibration)} if scenario.calibration else {}
+    return asdict(scenario.precision) | calibration
+
+
 def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
     """Jobs that one entry can describe, with the entry's name; every job on its own where names would not come back."""
     found: list[tuple[str, list[Job]]] = []
+    followed = {jobs[job.states_of].name for job in jobs if job.states_of is not None}
     for job in jobs:
         match = _SUFFIX.fullmatch(job.name)
-        name = match[1] if match else job.name
+        alone = job.states_of is not None or job.name in followed
+        name = match[1] if match and not alone else job.name
         if found and found[-1][0] == name and match and _alike(found[-1][1][-1], job):
             found[-1][1].append(job)
         else:
@@ -116,7 +133,7 @@ def _alike(one: Job, other: Job) -> bool:
     return same and all(getattr(one, key) == getattr(other, key) for key in keys)
 
 
-def _job_entry(name: str, group: list[Job], own_cells: bool) -> dict[str, Any]:
+def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> dict[str, Any]:
     job, arrivals = group[0], [job.arrival for job in group]
     arrival = arrivals[0] if len(set(arrivals)) == 1 else arrivals
     data = {"name": name, "count": len(group), "model": _model(job.model, own_cells), "arrival": arrival}
@@ -125,6 +142,9 @@ def _job_entry(name: str, group: list[Job], own_cells: bool) -> dict[str, Any]:
     data |= {key: getattr(job, key) for key in _plain_keys(job, _NOT_PLAIN)}
     data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
     data |= {"inputs": job.inputs} if job.inputs else {}
+    data |= {"initial": job.initial} if job.initial else {}
+    if follows:
+        return data | {"initial": {"job": follows}}
     return data | ({"after": job.after} if job.after is not None else {})
 
 
@@ -133,9 +153,11 @@ def _model(model: Model, own_cells: bool) -> dict[str, Any]:
     data["layer_order"] = model.layer_order
     if model.weights:
         data["weights"] = model.weights
+    if model.states_from:
+        data["states_from"] = model.states_from
     cells = {layer.cell.name: layer.cell for layer in model.layers if layer.cell.name not in CELLS}
     if own_cells and cells:
-        data["cells"] = {name: _cell(each) for name, each in cells.items()}
+        data["cells"] = {name: cell_data(each) for name, each in cells.items()}
     return data
 
 
@@ -143,6 +165,8 @@ def _layer(layer: Layer) -> OnOneLine:
     data = OnOneLine(cell=layer.cell.name, hidden=layer.hidden, input=layer.input, bidirectional=layer.bidirectional)
     if layer.projection is not None:
         data["projection"] = layer.projection
+    if layer.reverse:
+        data["reverse"] = True
     return data
 
 
@@ -154,23 +178,3 @@ def _shared_cells(scenario: Scenario) -> dict[str, Cell] | None:
             if layer.cell.name not in CELLS and found.setdefault(layer.cell.name, layer.cell) != layer.cell:
                 return None
     return found
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    nodes = {node.name: " ".join([node.operation, *map(_word, node.inputs)]) for node in cell.nodes}
-    stages = [_stage(stage) for stage in cell.stages]
-    data = {"source": cell.source, "stages": stages, "nodes": nodes, "states": OnOneLine(cell.states)}
-    return data | {"parameters": list(cell.parameters)}
-
-
-def _word(value: str | float) -> str:
-    return value if isinstance(value, str) else repr(value)
-
-
-def _stage(stage: Stage) -> dict[str, Any]:
-    gates: dict[str, Any] = {}
-    for gate in stage.gates:
-        plain = len(gate.sums) == 1 and gate.sums[0].name == gate.name
-        sums = {each.name: list(each.vectors) for each in gate.sums}
-        gates[gate.name] = sums[gate.name] if plain else sums
-    return {"rows": stage.rows, "gates": gates}

@@ -94,7 +94,7 @@ def _models(scenario: Scenario) -> Markup:
 def _layers(model: Model) -> tuple[str, ...]:
     texts = []
     for layer in model.layers[:_LAYERS]:
-        more = " bidirectional" if layer.bidirectional else ""
+        more = " bidirectional" if layer.bidirectional else " in reverse" if layer.reverse else ""
         more += f" projected to {layer.projection}" if layer.projection is not None else ""
         texts.append(f"{layer.cell.name} {layer.hidden} over {layer.input}{more}")
     hidden = len(model.layers) - len(texts)

@@ -100,7 +100,8 @@ class Report:
     """What a simulation found. The same input gives the same report on every engine but for the engine's name.
 
     `jobs` are those that were served. `memory_busy_cycles`: how long the memory beside the chip was at work (None: all
-    weights stay on the chip).
+    weights stay on the chip). `remarks`: what was simulated although the machine could not do it, or although no source
+    says how long it takes.
     """
 
     chip: str
@@ -114,6 +115,7 @@ class Report:
     latency_ms: LatencyMs
     turned_away: tuple[TurnedAway, ...] = ()
     memory_busy_cycles: int | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def accounts(self) -> tuple[str, ...]:

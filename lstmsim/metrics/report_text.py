@@ -82,6 +82,8 @@ def _beside_json(report: Report) -> dict[str, Any]:
         found["turned_away"] = [{"name": job.name, "arrival": job.arrival, "at": job.at} for job in report.turned_away]
     if report.memory_busy_cycles is not None:
         found["memory"] = {"busy_cycles": report.memory_busy_cycles}
+    if report.remarks:
+        found["remarks"] = list(report.remarks)
     return found
 
 

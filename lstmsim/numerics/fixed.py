@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -34,7 +35,7 @@ from lstmsim.workload.cell import Node
 from lstmsim.workload.model import Layer
 from lstmsim.workload.precision import Precision
 
-__all__ = ["FixedArithmetic", "Range", "calibrate", "fixed_arithmetic"]
+__all__ = ["FixedArithmetic", "Range", "calibrate", "fixed_arithmetic", "fixed_passes"]
 
 #: Smallest and largest value seen, 0 included.
 Range = tuple[float, float]
@@ -70,6 +71,15 @@ class FixedArithmetic:
     x: VectorFormat
     saturated: Counter[str] = field(default_factory=Counter)
     overflowed: Counter[str] = field(default_factory=Counter)
+
+    def counting_anew(self) -> FixedArithmetic:
+        """The same numbers with counters of its own, which begin at 0; weights and tables are shared, not copied."""
+        # what is computed once is computed before, so that it is there for all
+        for name in ("formats", "_quantized", "_adapters", "_parameters", "_constants", "_tables"):
+            getattr(self, name)
+        other = copy(self)
+        other.__dict__.update(saturated=Counter(), overflowed=Counter())
+        return other
 
     @cached_property
     def formats(self) -> Mapping[str, QFormat | VectorFormat]:
@@ -262,7 +272,7 @@ def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapp
                     states = initial_states(own, stimulus, number, direction)
                     for name, values in states.items():
                         note(layer.cell.states[name], values)
-                    outputs.append(run_pass(own, x, states, direction == 1, note).h)
+                    outputs.append(run_pass(own, x, states, layer.backward(direction), note).h)
                 x = np.concatenate(outputs, axis=1)
     return tuple(tuple(both) for both in found)
 
@@ -274,9 +284,18 @@ def fixed_arithmetic(
 
     `InputError` if a width is not possible or a value of the floating-point run is not finite.
     """
+    return fixed_passes(
+        network, calibrate(network, [stimulus] if isinstance(stimulus, Stimulus) else stimulus), precision
+    )
+
+
+def fixed_passes(
+    network: Network, ranges: Sequence[Sequence[Mapping[str, Range]]], precision: Precision
+) -> tuple[tuple[FixedArithmetic, ...], ...]:
+    """Fixed point for every pass of a network whose ranges are known, `[layer][direction]`; `InputError` if a width is
+    not possible."""
     if found := precision.mistakes():
         raise InputError([Mistake(f"precision.{key}", text) for key, text in found])
-    ranges = calibrate(network, [stimulus] if isinstance(stimulus, Stimulus) else stimulus)
     low, high = ranges[0][0]["x"]
     x = VectorFormat.of(max(-low, high), precision.vector_bits, precision.tail_bits)
     layers = []

@@ -116,7 +116,9 @@ def run_network(
     passes = []
     for number, both in enumerate(arithmetic):
         runs = tuple(
-            run_pass(each, x, initial_states(each, stimulus, number, direction), direction == 1, observe)
+            run_pass(
+                each, x, initial_states(each, stimulus, number, direction), each.layer.backward(direction), observe
+            )
             for direction, each in enumerate(both)
         )
         passes.append(runs)

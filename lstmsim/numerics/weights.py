@@ -18,6 +18,7 @@ __all__ = [
     "Floats",
     "Network",
     "PassWeights",
+    "States",
     "Stimulus",
     "expected_shapes",
     "random_network",
@@ -25,6 +26,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.floating]
+#: (layer, direction) to the states before the first step, name to [units].
+States = Mapping[tuple[int, int], Mapping[str, Floats]]
 
 #: No network that works has weights above this; products of such numbers would overflow.
 LARGEST = 1e12
@@ -72,7 +75,7 @@ class Network:
 
     model: Model
     passes: tuple[tuple[PassWeights, ...], ...]
-    initial: Mapping[tuple[int, int], Mapping[str, Floats]] = field(default_factory=dict)
+    initial: States = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         mistakes = []
@@ -152,7 +155,7 @@ class Stimulus:
     """What a job is run on: `x` of shape [steps, input]; `initial`: (layer, direction) to states to [units], or 0."""
 
     x: Floats
-    initial: Mapping[tuple[int, int], Mapping[str, Floats]] = field(default_factory=dict)
+    initial: States = field(default_factory=dict)
 
 
 def _random(seed: int, *key: object) -> np.random.Generator:

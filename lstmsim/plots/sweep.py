@@ -1,9 +1,9 @@
-"""Pictures of a sweep: a heat map of EP and VP, utilization against the array's size, or cost against cycles."""
+"""Pictures of a sweep: a heat map of EP and VP, utilization against the array's size, or two objectives."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,60 +16,75 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
 from lstmsim.plots.figures import check_name, save, settings
-from lstmsim.plots.styles import job_style, short
-from lstmsim.sweep.export import columns, table
+from lstmsim.plots.fronts import draw_front
+from lstmsim.plots.points import MARKERS, Row, grouped, legend, named, titled
+from lstmsim.plots.styles import job_style
+from lstmsim.sweep.export import chip_names, columns, objectives_of, table, varied
+from lstmsim.sweep.objectives import default_objectives, drawn_pair
 from lstmsim.sweep.spec import Axis
 from lstmsim.sweep.store import Store
 
-__all__ = ["MAX_PANELS", "kind_of", "plot"]
+__all__ = ["KINDS", "MAX_PANELS", "check_kind", "kind_of", "plot"]
 
 #: More heat maps than this on one page cannot be read; the first ones are drawn.
 MAX_PANELS = 12
 
-Row = Mapping[str, Any]
+#: What can be drawn: cycles over EP and VP, utilization over the multipliers, the front of two objectives.
+KINDS = ("heatmap", "utilization", "pareto")
+
 _MOST_CELLS = 900
-_MARKERS = "osD^vP*X"
 _HATCHES = {"infeasible": "////", "failed": "xxxx"}
-_MOST_NAMED = 16
 
 
 def kind_of(axes: Sequence[Axis]) -> str:
-    """Which picture the axes of a sweep allow: `heat map`, `utilization` or `scatter`.
+    """The picture that says most of the axes of a sweep, one of `KINDS`.
 
     >>> kind_of([Axis("e", ("chip.cores.0.ep",), ()), Axis("v", ("chip.cores.0.vp",), ())])
-    'heat map'
+    'heatmap'
     """
     keys = {axis.key for axis in axes}
     if {"ep", "vp"} <= keys:
-        return "heat map"
-    return "utilization" if "npe" in keys else "scatter"
+        return "heatmap"
+    return "utilization" if "npe" in keys else "pareto"
 
 
-def plot(store: Store, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw the table of a sweep: a heat map for axes EP and VP, utilization for an axis NPE, else the Pareto front.
+def plot(
+    store: Store,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    kind: str | None = None,
+    objectives: Sequence[str] = (),
+) -> Figure:
+    """Draw the table of a sweep.
+
+    kind: one of `KINDS`. Without it: the front if the sweep has other objectives than the usual ones or some are given
+    here, else a heat map for axes EP and VP, utilization for an axis NPE, and the front for all others.
+    objectives: the two of the sweep's objectives that a front is drawn of, (x, y); without it the first two, the second
+    one on the x axis. Only points that none beats in these two are joined.
 
     A map has no place for points whose EP or VP is no number (`vp: null`, computed from the others); it says how many.
 
     With `path` the figure is saved as `.png`, `.svg` or `.pdf`, and its numbers as `.csv` beside it, each whole or not
-    at all. `InputError` for another suffix, or if no point was simulated.
+    at all. `InputError` for another suffix, if no point was simulated, or if the sweep has no axes for that kind.
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
         check_name(name, os.path.splitext(name)[0] + ".csv")
     derived = store.derived()
-    axes = [Axis(each, paths, ()) for each, paths in store.axes() if each not in derived]
+    axes = [axis for axis in varied(store) if axis.name not in derived]
+    pair = drawn_pair(objectives_of(store), objectives)
     names = columns(store)
     rows = [dict(zip(names, row, strict=True)) for row in table(store)]
     if not any(row["status"] == "done" for row in rows):
         raise InputError(Mistake(store.path, "nothing to draw: no point could be simulated"))
-    kind = kind_of(axes)
-    if kind == "heat map" and not any(row["status"] == "done" and _placed(row, axes) for row in rows):
-        kind = "scatter"
-    draw = {"heat map": _draw_heat_maps, "utilization": _draw_utilization, "scatter": _draw_scatter}[kind]
+    chosen = _kind(store, axes, rows, kind, front_wanted=bool(objectives))
     with settings():
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
-        numbers = draw(figure, axes, rows)
+        if chosen == "pareto":
+            numbers = draw_front(figure, store, rows, pair, objectives_of(store))
+        else:
+            numbers = (_draw_heat_maps if chosen == "heatmap" else _draw_utilization)(figure, axes, rows)
         if name is not None:
             save(figure, name)
     if name is not None:
@@ -78,33 +93,43 @@ def plot(store: Store, path: str | os.PathLike[str] | None = None) -> Figure:
     return figure
 
 
-def _named(axes: Sequence[Axis], key: str) -> str:
-    return next(axis.name for axis in axes if axis.key == key)
+def check_kind(axes: Sequence[Axis], kind: str | None) -> None:
+    """`InputError` if the axes of a sweep do not allow that kind of picture.
+
+    >>> check_kind([Axis("h", ("jobs.0.model.layers.0.hidden",), ())], "utilization")
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: --plot-kind utilization: needs an axis for npe; this sweep varies h
+    """
+    keys = {axis.key for axis in axes}
+    needed = {"heatmap": ({"ep", "vp"}, "axes for ep and for vp"), "utilization": ({"npe"}, "an axis for npe")}
+    if kind in needed and not needed[kind][0] <= keys:
+        varied_names = ", ".join(axis.name for axis in axes)
+        raise InputError(Mistake(f"--plot-kind {kind}", f"needs {needed[kind][1]}; this sweep varies {varied_names}"))
+
+
+def _kind(store: Store, axes: Sequence[Axis], rows: Sequence[Row], wanted: str | None, *, front_wanted: bool) -> str:
+    """What is drawn; `InputError` if the axes do not allow what is wanted."""
+    check_kind(axes, wanted)
+    usual = objectives_of(store) == default_objectives(chip_names(store))
+    chosen = wanted or ("pareto" if front_wanted or not usual else kind_of(axes))
+    if chosen == "heatmap" and not any(row["status"] == "done" and _placed(row, axes) for row in rows):
+        if wanted:
+            raise InputError(Mistake(f"--plot-kind {wanted}", "no simulated point has numbers for both ep and vp"))
+        return "pareto"
+    return chosen
 
 
 def _placed(row: Row, axes: Sequence[Axis]) -> bool:
     """Whether a map has a place for the row: nothing and text are no EP or VP that it could stand at."""
-    return all(isinstance(row[_named(axes, key)], int | float) for key in ("ep", "vp"))
-
-
-def _groups(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows by the values of some axes, in the order in which they come."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    return found
-
-
-def _title(names: Sequence[str], values: Sequence[Any]) -> str:
-    return short(", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True)), 60)
+    return all(isinstance(row[named(axes, key)], int | float) for key in ("ep", "vp"))
 
 
 def _draw_heat_maps(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
-    ep, vp = _named(axes, "ep"), _named(axes, "vp")
+    ep, vp = named(axes, "ep"), named(axes, "vp")
     others = [axis.name for axis in axes if axis.name not in (ep, vp)]
     left_out = sum(not _placed(row, axes) for row in rows)
     rows = [row for row in rows if _placed(row, axes)]
-    panels = _groups(rows, others)
+    panels = grouped(rows, others)
     drawn = list(panels.items())[:MAX_PANELS]
     across = min(len(drawn), 1 if len(drawn) == 1 else 2 if len(drawn) <= 4 else 3)
     down = -(-len(drawn) // across)
@@ -115,7 +140,7 @@ def _draw_heat_maps(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -
     grid = figure.subplots(down, across, squeeze=False).reshape(-1)
     for panel, (values, members) in zip(grid, drawn, strict=False):
         numbers += [[*values, *line] for line in _draw_heat_map(panel, members, ep, vp)]
-        panel.set_title(_title(others, values), fontsize=8, parse_math=False)
+        panel.set_title(titled(others, values), fontsize=8, parse_math=False)
     for panel in grid[len(drawn) :]:
         panel.set_visible(False)
     more = f"; {len(panels) - len(drawn)} more maps are not drawn" if len(panels) > len(drawn) else ""
@@ -174,12 +199,12 @@ def _draw_heat_map(panel: Axes, rows: Sequence[Row], ep: str, vp: str) -> list[l
 
 
 def _draw_utilization(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
-    npe = _named(axes, "npe")
+    npe = named(axes, "npe")
     others = [axis.name for axis in axes if axis.name != npe]
     figure.set_size_inches(7, 4)
     panel = figure.subplots()
     numbers: list[list[Any]] = [[*others, "npe", "utilization"]]
-    curves = _groups([row for row in rows if row["status"] == "done" and row[npe] is not None], others)
+    curves = grouped([row for row in rows if row["status"] == "done" and row[npe] is not None], others)
     for number, (values, members) in enumerate(curves.items()):
         members = sorted(members, key=lambda row: row[npe])
         numbers += [[*values, row[npe], row["utilization"]] for row in members]
@@ -187,7 +212,7 @@ def _draw_utilization(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row])
             [row[npe] for row in members],
             [100 * row["utilization"] for row in members],
             color=job_style(number).fill,
-            marker=_MARKERS[number % len(_MARKERS)],
+            marker=MARKERS[number % len(MARKERS)],
             markersize=4,
             linewidth=1.2,
         )
@@ -195,54 +220,5 @@ def _draw_utilization(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row])
     panel.set_ylim(0, 104)
     panel.set_xlabel("multipliers (NPE)")
     panel.set_ylabel("utilization (%)")
-    _legend(figure, panel, [_title(others, values) for values in curves if others])
+    legend(figure, panel, [titled(others, values) for values in curves if others])
     return numbers
-
-
-def _draw_scatter(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
-    work = [axis.name for axis in axes if axis.of_workload]
-    figure.set_size_inches(7, 4.4)
-    panel = figure.subplots()
-    numbers: list[list[Any]] = [["point", *work, "pes_used", "makespan_cycles", "pareto", "knee"]]
-    groups = _groups([row for row in rows if row["status"] == "done"], work)
-    for number, members in enumerate(groups.values()):
-        numbers += [[row["point"], *(row[each] for each in work), *_spot(row)] for row in members]
-        colour, marker = job_style(number).fill, _MARKERS[number % len(_MARKERS)]
-        front = sorted(
-            (row for row in members if row["pareto"]), key=lambda row: (row["pes_used"], -row["makespan_cycles"])
-        )
-        panel.plot(*_places(members), color=colour, marker=marker, linestyle="", markersize=3.5, alpha=0.35)
-        panel.plot(*_places(front), color=colour, marker=marker, linestyle="-", linewidth=0.8, markersize=5)
-        for row in members:
-            if row["knee"]:
-                panel.plot(*_places([row]), marker="o", markersize=12, fillstyle="none", color="#D55E00", linestyle="")
-    panel.set_xscale("log", base=2)
-    panel.set_yscale("log")
-    panel.set_xlabel("PEs used (EP x VP, all cores)")
-    panel.set_ylabel("cycles")
-    panel.set_title("Pareto front joined, knee circled", fontsize=9)
-    handles = [_title(work, values) for values in groups if work]
-    _legend(figure, panel, handles, every=2)
-    return numbers
-
-
-def _spot(row: Row) -> list[Any]:
-    return [row["pes_used"], row["makespan_cycles"], row["pareto"], row["knee"]]
-
-
-def _places(rows: Sequence[Row]) -> tuple[list[int], list[int]]:
-    return [row["pes_used"] for row in rows], [max(1, row["makespan_cycles"]) for row in rows]
-
-
-def _legend(figure: Figure, panel: Axes, names: Sequence[str], every: int = 1) -> None:
-    """Names of the first curves; `every`: lines that belong to a curve."""
-    panel.grid(color="#DDDDDD", linewidth=0.5)
-    panel.set_axisbelow(True)
-    lines = [line for line in panel.get_lines() if line.get_fillstyle() != "none"]
-    handles = lines[every - 1 :: every][: min(len(names), _MOST_NAMED)]
-    if not handles:
-        return
-    legend = figure.legend(handles, ["-"] * len(handles), loc="outside right upper", frameon=False)
-    for text, name in zip(legend.get_texts(), names, strict=False):
-        text.set_parse_math(False)
-        text.set_text(name)

@@ -7,9 +7,9 @@ from importlib import import_module
 
 from lstmsim.errors import InputError
 from lstmsim.numerics.golden import NetworkRun
+from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.replay.numbers import JobNumbers
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["REPLAYS", "JobNumbers", "replay"]

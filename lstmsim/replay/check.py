@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake, ReplayError
 from lstmsim.numerics.accuracy import Accuracy, accuracy
-from lstmsim.numerics.fixed import FixedArithmetic, fixed_arithmetic
+from lstmsim.numerics.fixed import FixedArithmetic
 from lstmsim.numerics.golden import NetworkRun, float_arithmetic, run_network
+from lstmsim.numerics.jobs import JobData, JobNumbers, fixed_numbers, float_numbers, run_jobs
 from lstmsim.numerics.weights import Floats, Network, Stimulus
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.replay import replay
-from lstmsim.replay.numbers import JobNumbers
 from lstmsim.workload.scenario import Scenario
 
-__all__ = ["FLOAT_TOLERANCE", "Checked", "JobData", "check_numerics"]
+__all__ = ["FLOAT_TOLERANCE", "Checked", "Executed", "JobData", "check_numerics", "execute"]
 
 #: Largest difference of two float64 runs that differ in the order of additions only, as a part of the largest value.
 #: Rounding adds up to about (columns + steps) * 1e-16; a wrong or missing addend is far above it. A recurrence that
@@ -27,15 +28,19 @@ __all__ = ["FLOAT_TOLERANCE", "Checked", "JobData", "check_numerics"]
 FLOAT_TOLERANCE = 1e-9
 _MARGIN = 1000
 
+Progress = Callable[[int, int], None]
+
 
 @dataclass(frozen=True, eq=False)
-class JobData:
-    """The numbers of a job, and in words where its weights and its input are from."""
+class Executed:
+    """What a job computed, and what the golden model computed: equal bit for bit in fixed point, in float64 up to
+    `error`, a part of the largest value. `saturated` and `overflowed` count values that did not fit."""
 
-    network: Network
-    stimulus: Stimulus
-    weights: str
-    inputs: str
+    run: NetworkRun
+    golden: NetworkRun
+    error: float = 0.0
+    saturated: int = 0
+    overflowed: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +49,19 @@ class Checked:
     `float_error` (part of the largest value) in float64.
 
     `saturated` and `overflowed` count values of the fixed-point run that did not fit; `accuracy` is against float64.
+    `data`: its numbers, and where they are from. `fixed`, `float64`: what the machine computed in fixed and in
+    floating point, [steps, outputs], as real numbers.
     """
 
     job: str
-    weights: str
-    inputs: str
+    data: JobData
     values: int
     float_error: float
     saturated: int
     overflowed: int
     accuracy: Accuracy
+    fixed: NDArray[np.float64]
+    float64: NDArray[np.float64]
 
 
 def check_numerics(
@@ -61,52 +69,81 @@ def check_numerics(
     program: Program,
     trace: Trace,
     data: Mapping[int, JobData],
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Checked, ...]:
     """Replay the jobs in `data` (by index) and compare; `ReplayError` if one value differs or is used too early.
 
     Jobs that were turned away have computed nothing and are left out.
     """
-    ran = trace.task("core") >= 0
-    data = {index: each for index, each in data.items() if ran[index]}
-    fixed = {index: _fixed(scenario, index, each) for index, each in data.items()}
-    golden = {index: run_network(each.arithmetic, each.stimulus) for index, each in fixed.items()}
-    lost = {index: _lost(each) for index, each in fixed.items()}
     half = _halves(progress)
-    done = replay(scenario, program, trace, fixed, half(0))
-    for index, own in fixed.items():
-        name = scenario.jobs[index].name
-        _compare(name, done[index], golden[index])
-        if _lost(own) != tuple(2 * each for each in lost[index]):
-            raise ReplayError(f"job {name}: the replay does not saturate where the golden model does")
-    floats = {index: JobNumbers(float_arithmetic(each.network), each.stimulus) for index, each in data.items()}
-    done = replay(scenario, program, trace, floats, half(1))
+    fixed = execute(scenario, program, trace, data, fixed=True, progress=half(0))
+    floats = execute(scenario, program, trace, data, fixed=False, progress=half(1))
     found = []
-    for index, each in data.items():
-        exact = run_network(floats[index].arithmetic, each.stimulus)
-        moved = run_network(float_arithmetic(_last_bits_changed(each.network)), each.stimulus)
-        allowed = max(FLOAT_TOLERANCE, _MARGIN * _difference(moved, exact))
-        error = _difference(done[index], exact)
-        if not error <= allowed:
-            text = f"in float64 the schedule differs from the golden model by {error:.3g} of the largest value"
-            raise ReplayError(f"job {scenario.jobs[index].name}: {text}, more than the {allowed:.3g} of rounding")
-        values = sum(one.h.size for both in golden[index].passes for one in both)
-        quality = accuracy(golden[index].output(), exact.output())
-        found.append(
-            Checked(scenario.jobs[index].name, each.weights, each.inputs, values, error, *lost[index], quality)
-        )
+    for index, own in fixed.items():
+        values = sum(one.h.size for both in own.golden.passes for one in both)
+        output, exact = own.run.output(), floats[index].run.output()
+        quality = accuracy(output, floats[index].golden.output())
+        lost = own.saturated, own.overflowed
+        name = scenario.jobs[index].name
+        found.append(Checked(name, data[index], values, floats[index].error, *lost, quality, output, exact))
     return tuple(found)
 
 
-def _fixed(scenario: Scenario, index: int, data: JobData) -> JobNumbers:
-    try:
-        return JobNumbers(fixed_arithmetic(data.network, data.stimulus, scenario.precision), data.stimulus)
-    except InputError as error:
+def execute(
+    scenario: Scenario,
+    program: Program,
+    trace: Trace,
+    data: Mapping[int, JobData],
+    *,
+    fixed: bool,
+    progress: Progress | None = None,
+) -> Mapping[int, Executed]:
+    """Replay the jobs in `data` that were not turned away, in fixed or in floating point, and compare each with the
+    golden model; `ReplayError` as for `check_numerics`. Formats are those of all jobs in `data`, whoever ran."""
+    ran = trace.task("core") >= 0
+    every = fixed_numbers(data, scenario.precision) if fixed else float_numbers(data)
+    numbers = {index: each for index, each in every.items() if ran[index]}
+    _refuse_what_has_no_beginning(scenario, numbers)
+    golden = run_jobs(numbers)
+    lost = {index: _lost(each) for index, each in numbers.items()}
+    done = replay(scenario, program, trace, numbers, progress)
+    found = {}
+    for index, own in numbers.items():
         name = scenario.jobs[index].name
-        mistakes = [
-            Mistake(f"job {name}" + (f": {each.place}" if each.place else ""), each.sentence) for each in error.mistakes
-        ]
-        raise InputError(mistakes) from None
+        if fixed:
+            _compare(name, done[index], golden[index])
+            if _lost(own) != tuple(2 * each for each in lost[index]):
+                raise ReplayError(f"job {name}: the replay does not saturate where the golden model does")
+            found[index] = Executed(done[index], golden[index], 0.0, *lost[index])
+        else:
+            before = None if own.follows is None else golden[own.follows]
+            found[index] = _close(name, data[index].network, own.after(before), done[index], golden[index])
+    return found
+
+
+def _refuse_what_has_no_beginning(scenario: Scenario, numbers: Mapping[int, JobNumbers]) -> None:
+    """A job whose first states were to come from a job that was turned away has none."""
+    mistakes = [
+        Mistake(
+            f"job {scenario.jobs[index].name}",
+            f"begins with the last states of {scenario.jobs[each.follows].name}, which was turned away and has none",
+        )
+        for index, each in numbers.items()
+        if each.follows is not None and each.follows not in numbers
+    ]
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _close(name: str, network: Network, stimulus: Stimulus, done: NetworkRun, golden: NetworkRun) -> Executed:
+    """A float64 run beside the golden one; `ReplayError` if they differ by more than the order of additions does."""
+    moved = run_network(float_arithmetic(_last_bits_changed(network)), _last_bit_of_states(stimulus))
+    allowed = max(FLOAT_TOLERANCE, _MARGIN * _difference(moved, golden))
+    error = _difference(done, golden)
+    if not error <= allowed:
+        text = f"in float64 the schedule differs from the golden model by {error:.3g} of the largest value"
+        raise ReplayError(f"job {name}: {text}, more than the {allowed:.3g} of rounding")
+    return Executed(done, golden, error)
 
 
 def _halves(progress: Callable[[int, int], None] | None) -> Callable[[int], Callable[[int, int], None] | None]:
@@ -153,14 +190,20 @@ def _difference(found: NetworkRun, golden: NetworkRun) -> float:
 
 def _last_bits_changed(network: Network) -> Network:
     """The network with every weight moved by about half a unit in its last place, up and down in turn."""
-
-    def moved(values: Floats) -> Floats:
-        signs = np.where(np.arange(values.size) % 2, 1.0, -1.0).reshape(values.shape)
-        changed: Floats = values.astype(np.float64) * (1 + signs * 2.0**-52)
-        return changed
-
     passes = tuple(
-        tuple(replace(each, matrices={key: moved(matrix) for key, matrix in each.matrices.items()}) for each in both)
+        tuple(replace(each, matrices={key: _moved(matrix) for key, matrix in each.matrices.items()}) for each in both)
         for both in network.passes
     )
     return Network(network.model, passes)
+
+
+def _last_bit_of_states(stimulus: Stimulus) -> Stimulus:
+    """The same frames; the states before the first step, which another job may have rounded, moved like weights."""
+    states = {key: {name: _moved(values) for name, values in each.items()} for key, each in stimulus.initial.items()}
+    return replace(stimulus, initial=states)
+
+
+def _moved(values: Floats) -> Floats:
+    signs = np.where(np.arange(values.size) % 2, 1.0, -1.0).reshape(values.shape)
+    changed: Floats = values.astype(np.float64) * (1 + signs * 2.0**-52)
+    return changed

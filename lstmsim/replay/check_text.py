@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from lstmsim.metrics.tables import table
+from lstmsim.numerics.jobs import beginning_lines, calibration_lines
 from lstmsim.replay.check import Checked
 from lstmsim.workload.precision import Precision
 
@@ -21,7 +22,7 @@ def checks_text(checks: Sequence[Checked], precision: Precision, turned_away: in
     """A table of the jobs that were executed, without a final newline; `turned_away`: how many others there were."""
     rows = [["job", "weights", "inputs", "outputs", "fixed point", "float64", "SQNR", "saturated", "overflowed"]]
     for each in checks[:_LIMIT]:
-        names = [each.job, each.weights, each.inputs, f"{each.values:,}"]
+        names = [each.job, each.data.weights, each.data.inputs, f"{each.values:,}"]
         sqnr = f"{each.accuracy.sqnr_db:.1f} dB" if isfinite(each.accuracy.sqnr_db) else "-"
         error = f"{each.float_error:.0e}" if each.float_error else "0"
         rows.append([*names, "equal", error, sqnr, f"{each.saturated:,}", f"{each.overflowed:,}"])
@@ -33,8 +34,10 @@ def checks_text(checks: Sequence[Checked], precision: Precision, turned_away: in
         lines.append(f"below {_WEAK_DB} dB the widths are too small for the answer: {', '.join(weak[:5])}")
     if len(checks) > _LIMIT:
         lines.append(f"... and {len(checks) - _LIMIT} more jobs, all equal")
+    lines += beginning_lines([(each.job, each.data.begins) for each in checks])
     if turned_away:
         lines.append(f"{turned_away:,} job{'s' * (turned_away > 1)} turned away, with nothing to compute")
+    lines += calibration_lines([each.data for each in checks])
     lines += [
         f"fixed point ({widths}) is equal bit for bit; float64",
         "differs by that part of the largest output, from the order of additions; SQNR compares fixed point",
@@ -48,8 +51,10 @@ def checks_json(checks: Sequence[Checked]) -> list[dict[str, Any]]:
     return [
         {
             "job": each.job,
-            "weights": each.weights,
-            "inputs": each.inputs,
+            "weights": each.data.weights,
+            "inputs": each.data.inputs,
+            "begins_with": each.data.begins or "0",
+            "calibrated_on": each.data.calibrated_on or None,
             "outputs": each.values,
             "fixed_point_equal": True,
             "float_error": each.float_error,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.golden import NetworkRun
+from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
 from lstmsim.replay.array import PeArray
@@ -14,7 +15,6 @@ from lstmsim.replay.contents import check_lasting, warm_tasks
 from lstmsim.replay.cut import Cut
 from lstmsim.replay.job_work import JobWork
 from lstmsim.replay.job_work import start as start_job
-from lstmsim.replay.numbers import JobNumbers
 from lstmsim.replay.seats import Seats, seats_of
 from lstmsim.replay.streams import streamed_block, streams_of
 from lstmsim.replay.units import Units
@@ -41,6 +41,8 @@ def replay(
     seats = seats_of(scenario, program, trace)
     works = _works(scenario, program, trace, numbers, seats)
     pauses = {task: seats.pauses(task) for task in works}
+    ends = trace.task("finish").tolist()
+    waiting = {task for task in works if numbers[task].follows is not None}
     units = Units()
     issued: dict[tuple[int, int, int, int], int] = {}
     rows = zip(*(trace.issue(name).tolist() for name in _COLUMNS), strict=True)
@@ -59,6 +61,9 @@ def replay(
         if task not in works:
             units.take(core, unit, start, count * cycles)
             continue
+        if task in waiting:
+            waiting.remove(task)
+            _follow(task, works, numbers, ends)
         while pauses[task] and start >= pauses[task][0][1]:
             works[task].rest(pauses[task].pop(0)[0])
         before = issued.get((task, phase, iteration, index), 0)
@@ -68,8 +73,15 @@ def replay(
     for task, left in pauses.items():
         for paused, _ in left:
             works[task].rest(paused)
-    ends = trace.task("finish").tolist()
     return {index: work.result(ends[index]) for index, work in works.items()}
+
+
+def _follow(task: int, works: Mapping[int, JobWork], numbers: Mapping[int, JobNumbers], ends: Sequence[int]) -> None:
+    """A job that follows another begins: with the last states of that one, which are there from its finish on."""
+    before = numbers[task].follows
+    if before is None or before not in works:
+        raise ReplayError(f"job {works[task].job.name} follows a job that was turned away, which has no last states")
+    works[task].begin(numbers[task].after(works[before].result(ends[before])), ends[before])
 
 
 def _works(

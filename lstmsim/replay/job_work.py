@@ -10,11 +10,12 @@ import numpy as np
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.arithmetic import Array
 from lstmsim.numerics.golden import NetworkRun, PassRun, initial_states
+from lstmsim.numerics.jobs import JobNumbers
+from lstmsim.numerics.weights import Stimulus
 from lstmsim.replay.array import PeArray
 from lstmsim.replay.array_work import ArrayWork
 from lstmsim.replay.cut import Cut
 from lstmsim.replay.memory import NEVER, Memory
-from lstmsim.replay.numbers import JobNumbers
 from lstmsim.replay.streams import Streams
 from lstmsim.replay.tail_work import TailWork
 from lstmsim.replay.work import Place, Work
@@ -39,6 +40,19 @@ class JobWork:
     tiles: tuple[ArrayWork, ...]
     tails: tuple[TailWork, ...]
     weights: Streams | None = None
+
+    def begin(self, stimulus: Stimulus, cycle: int = 0) -> None:
+        """The states before the first step are those of `stimulus`, and are there from `cycle` on."""
+        for number, layer in enumerate(self.job.model.layers):
+            for direction in range(layer.directions):
+                # once for all: an arithmetic counts what saturates
+                states = initial_states(self.numbers.arithmetic[number][direction], stimulus, number, direction)
+                for name, values in states.items():
+                    key, every = (number, direction, -1, name), slice(0, len(values))
+                    for memory in (*self.views.values(), *(each.work.tail for each in self.tiles)):
+                        memory.write(key, every, values, np.full(len(values), cycle, np.int64), len(values))
+        for view in self.views.values():
+            view.latest = 0
 
     def tile(self, member: int, place: Place, group: int, cycle: int) -> None:
         """One tile on a member's array."""
@@ -114,7 +128,7 @@ class JobWork:
             both = []
             for direction in range(layer.directions):
                 h = [self._h((number, direction, step, "h"), finish) for step in range(self.job.steps)]
-                last = 0 if direction else self.job.steps - 1
+                last = 0 if layer.backward(direction) else self.job.steps - 1
                 states = {name: self._state((number, direction, last, name)) for name in layer.cell.states}
                 both.append(PassRun(np.stack(h), states))
             passes.append(tuple(both))
@@ -151,7 +165,8 @@ def start(
     arrived: int,
     weights: Streams | None = None,
 ) -> JobWork:
-    """A job that came at `arrived`, with its members on these cores: nothing is there but frames and initial states."""
+    """A job that came at `arrived`, with its members on these cores: nothing is there but its frames and, unless it
+    follows another job, the states that it begins with."""
     core, cut = chip.cores[cores[0]], Cut(job.model, job.split_over(len(cores)), tuple(cores))
     views = {each: Memory() for each in cores}
     works = [Work(job, core, numbers, cut, member, views[on]) for member, on in enumerate(cores)]
@@ -160,16 +175,9 @@ def start(
         since = np.full(len(frame), arrived + step * job.frame_interval)
         for view in views.values():
             view.write((0, 0, step, "x"), slice(0, len(frame)), frame, since, len(frame))
-    for number, layer in enumerate(job.model.layers):
-        for direction in range(layer.directions):
-            # once for all: an arithmetic counts what saturates
-            states = initial_states(numbers.arithmetic[number][direction], numbers.stimulus, number, direction)
-            for name, values in states.items():
-                key, every = (number, direction, -1, name), slice(0, len(values))
-                for memory in (*views.values(), *(work.tail for work in works)):
-                    memory.write(key, every, values, np.zeros(len(values), np.int64), len(values))
-    for view in views.values():
-        view.latest = 0
     tiles = tuple(ArrayWork(work, array) for work in works)
     tails = tuple(TailWork(each.work, each) for each in tiles)
-    return JobWork(job, core, numbers, cut, chip.exchange, views, tiles, tails, weights)
+    found = JobWork(job, core, numbers, cut, chip.exchange, views, tiles, tails, weights)
+    if numbers.follows is None:
+        found.begin(numbers.stimulus)
+    return found

@@ -7,9 +7,9 @@ from functools import cached_property
 
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.arithmetic import Arithmetic
+from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.replay.cut import Cut
 from lstmsim.replay.memory import Memory
-from lstmsim.replay.numbers import JobNumbers
 from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.targets.column_shape import StageShape, pass_shapes
 from lstmsim.workload.scenario import Job
@@ -72,7 +72,8 @@ class Work:
 
     def before(self, place: Place) -> int:
         """The step whose h and states the place's step reads; -1: the initial ones."""
-        step = place.step + 1 if place.direction else place.step - 1
+        backward = self.job.model.layers[place.layer].backward(place.direction)
+        step = place.step + 1 if backward else place.step - 1
         return step if 0 <= step < self.job.steps else -1
 
     def units(self, place: Place) -> slice:

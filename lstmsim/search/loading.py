@@ -37,7 +37,8 @@ def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], override
     except InputError as error:
         try:
             # the chip without its jobs, then the jobs on a chip that runs whatever any array runs
-            chip = load_scenario(source, [*overrides, f"jobs={json.dumps([_TRIVIAL])}"]).chip
+            trivial = [f"jobs={json.dumps([_TRIVIAL])}", "precision.calibration=null"]
+            chip = load_scenario(source, [*overrides, *trivial]).chip
             if not isinstance(chip, ColumnNpu):
                 raise error from None
             core = {"count": len(chip.cores), "npe": MAX_PES, "ep": _EP, "vp": MAX_PES // _EP}

@@ -139,10 +139,20 @@ def _cores(chip: ColumnNpu, core: int | None) -> tuple[int, ...]:
 
 
 def _alone(searched: Searched, model: Model) -> Searched:
-    """Only the jobs of one model, the first of which arrives at cycle 0."""
-    jobs = [job for job in searched.jobs if job.model == model]
-    first = min(job.arrival for job in jobs)
-    return replace(searched, jobs=tuple(replace(job, arrival=job.arrival - first) for job in jobs))
+    """Only the jobs of one model, the first of which arrives at cycle 0; those that come after others still do, where
+    these are among them."""
+    kept = [number for number, job in enumerate(searched.jobs) if job.model == model]
+    place = {number: position for position, number in enumerate(kept)}
+    jobs = [searched.jobs[number] for number in kept]
+    after = [None if job.after is None else place.get(job.after) for job in jobs]
+    first = min(job.arrival for job, before in zip(jobs, after, strict=True) if before is None)
+    return replace(
+        searched,
+        jobs=tuple(
+            replace(job, arrival=job.arrival - first if before is None else job.arrival, after=before)
+            for job, before in zip(jobs, after, strict=True)
+        ),
+    )
 
 
 def _bound(searched: Searched, how: _How) -> int:

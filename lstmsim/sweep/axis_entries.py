@@ -10,6 +10,7 @@ from typing import Any
 
 from lstmsim.formats.document import DataPath, Document
 from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.sweep.costs import CHIP, PREFIX
 from lstmsim.sweep.evaluate import NUMBERS
 from lstmsim.sweep.spec import Axis, Derived, Value
 
@@ -20,7 +21,8 @@ _AXIS_KEYS = ("path", "values", "from", "to", "step", "factor", "expression")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 #: Columns that every table has; an axis of such a name would hide one. In expressions, words are taken too.
-_TAKEN = {"point", "status", *NUMBERS, "pareto", "knee", "reason", "key"}
+_TAKEN = {"point", "status", *NUMBERS, "objectives", "pareto", "knee", "reason", "key"}
+_TAKEN |= {f"{PREFIX}{each}" for each in CHIP}
 _TAKEN |= {"and", "or", "not", "if", "else", "in", "is", "min", "max", "true", "false", "none", "lambda", "for"}
 
 

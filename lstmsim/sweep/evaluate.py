@@ -49,15 +49,17 @@ NUMBERS = (
 _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
-#: What a job is to the simulation, beside its model: not its names, and not the file with its numbers.
-_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in ("name", "model", "inputs", "tenant"))
+#: What a job is to the simulation, beside its model: not its names, and not where its numbers are from.
+_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of")
+_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in _NO_CYCLES)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of a point: its key, `done`, `infeasible` or `failed`, its `NUMBERS` if done, else the reason.
 
-    `seconds` is the wall time that it took, which is no part of the result.
+    `seconds` is the wall time that it took, which is no part of the result. `chip`: the values of the setup's columns
+    about the chip, none where there is no chip.
     """
 
     point: int
@@ -66,6 +68,7 @@ class Outcome:
     numbers: tuple[int | float, ...] | None
     reason: str | None
     seconds: float
+    chip: tuple[Value, ...] = ()
 
 
 def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
@@ -100,9 +103,11 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
     started = time.perf_counter()
     values = resolver.setup.sweep.values(point)
     key, status, numbers, reason = None, "infeasible", None, resolver.setup.sweep.broken(values)
+    chip: tuple[Value, ...] = ()
     try:
         if reason is None:
             scenario = resolver.scenario(values)
+            chip = resolver.setup.chip.values(scenario)
             numbers = numbers_of(scenario, _simulate(scenario))
             key, status = scenario_key(scenario), "done"
     except InputError as error:
@@ -113,7 +118,8 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
         status, reason = "failed", " ".join(f"internal error: {type(error).__name__}: {error}".split())
     # Reasons name jobs and paths, so they belong to the values of the point and not to what it simulates.
     key = key or value_key(resolver, values)
-    return Outcome(point, key, status, numbers, reason and _writable(reason)[:500], time.perf_counter() - started)
+    text = reason and _writable(reason)[:500]
+    return Outcome(point, key, status, numbers, text, time.perf_counter() - started, chip)
 
 
 def _sentence(mistake: Mistake, document: Document) -> str:
@@ -204,14 +210,18 @@ def digest(content: Any) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def point_key(resolver: Resolver, values: Mapping[str, Value]) -> str:
-    """The key of a point without simulating it: that of its scenario, or of its values where it has none."""
+def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tuple[Value, ...]]:
+    """The key of a point without simulating it, and the values of its columns about the chip.
+
+    The key is that of its scenario, or of its values where it has none; there is no chip then either.
+    """
     if resolver.setup.sweep.broken(values) is None:
         try:
-            return scenario_key(resolver.scenario(values))
+            scenario = resolver.scenario(values)
+            return scenario_key(scenario), resolver.setup.chip.values(scenario)
         except InputError:
             pass
-    return value_key(resolver, values)
+    return value_key(resolver, values), ()
 
 
 def scenario_key(scenario: Scenario) -> str:

@@ -3,61 +3,159 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
 from lstmsim.sweep.evaluate import NUMBERS
-from lstmsim.sweep.pareto import OBJECTIVES, marks
+from lstmsim.sweep.objectives import Objective, described, from_text, to_text
+from lstmsim.sweep.pareto import marks
 from lstmsim.sweep.spec import Axis
 from lstmsim.sweep.store import Store
 from lstmsim.sweep.stored import quoted
 
-__all__ = ["columns", "export", "table", "table_names"]
+__all__ = [
+    "Judgement",
+    "chip_names",
+    "columns",
+    "export",
+    "judge",
+    "keep_objectives",
+    "objectives_of",
+    "table",
+    "table_names",
+    "varied",
+    "work_of",
+]
 
 _BATCH_ROWS = 10_000
+#: Columns of the table that no point has by itself.
+_JUDGED = ("objectives", "pareto", "knee")
+_META = "objectives"
+
+
+def keep_objectives(store: Store, objectives: Sequence[Objective]) -> None:
+    """Write into the file what its points are judged by."""
+    with store.transaction():
+        store.sql.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [_META, to_text(objectives)])
+
+
+def objectives_of(store: Store) -> tuple[Objective, ...]:
+    """What the points of a file are judged by; `InputError` if it does not say, as files of earlier versions do not."""
+    text = store.meta(_META)
+    if text is None:
+        again = "run `lstmsim sweep` on it again (results that are there are taken over)"
+        raise InputError(Mistake(store.path, f"does not say what its points are judged by: {again}"))
+    try:
+        return from_text(text)
+    except ValueError as error:
+        raise store.damage(error) from None
+
+
+def varied(store: Store) -> list[Axis]:
+    """Axes and derived values of a file, without values; columns about the chip set no path and are left out."""
+    return [Axis(name, paths, ()) for name, paths in store.axes() if paths]
+
+
+def work_of(store: Store) -> list[str]:
+    """Axes that vary the work: points are rivals only where these are equal."""
+    return [axis.name for axis in varied(store) if axis.of_workload]
+
+
+def chip_names(store: Store) -> list[str]:
+    """The columns about the chip."""
+    return [name for name, paths in store.axes() if not paths]
 
 
 def columns(store: Store) -> list[str]:
-    """The columns of the table, in order."""
-    return ["point", *(name for name, _ in store.axes()), "status", *NUMBERS, "pareto", "knee", "reason", "key"]
+    """The columns of the table, in order: axes, numbers that were simulated, columns about the chip, the judgement."""
+    given = [axis.name for axis in varied(store)]
+    return ["point", *given, "status", *NUMBERS, *chip_names(store), *_JUDGED, "reason", "key"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Which points of a sweep nothing beats.
+
+    objectives: what they are judged by. front, knees: numbers of points. done: how many points were simulated.
+    lacking: per objective, how many of these have no number there; they are on no front.
+    turned_away: how many of these turned jobs away (their latencies are those of the jobs that were served).
+    """
+
+    objectives: tuple[Objective, ...]
+    front: frozenset[int]
+    knees: frozenset[int]
+    done: int
+    lacking: Mapping[str, int]
+    turned_away: int
+
+    def lines(self) -> list[str]:
+        """The front in a line, then a line for all that should be known about it."""
+        text = f"Pareto front ({described(self.objectives)}): {len(self.front):,} of {self.done:,} points"
+        notes = [f"{_points(count)} without {name}: on no front" for name, count in self.lacking.items()]
+        if self.turned_away and "turned_away" not in {each.column for each in self.objectives}:
+            notes.append(
+                f"{_points(self.turned_away)} turned jobs away, whose latencies nobody has; turned_away is no objective"
+            )
+        return [text, *notes]
+
+
+def _points(count: int) -> str:
+    return "1 point" if count == 1 else f"{count:,} points"
+
+
+def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgement:
+    """Judge the points of a file by its objectives, or by others over columns of its table.
+
+    Points are rivals only if they do the same work: fronts are taken for each combination of the values of axes below
+    `jobs` and `cells`.
+    """
+    by = tuple(objectives) if objectives is not None else objectives_of(store)
+    work = work_of(store)
+    points, costs, groups, lacking, away = [], [], [], Counter[str](), 0
+    try:
+        names = [*NUMBERS, *(each.column for each in by), *work]
+        for point, *given in store.rows(["point", *names], "WHERE status = 'done'"):
+            numbers, values = given[: len(NUMBERS)], given[len(NUMBERS) :]
+            if any(isinstance(each, str) for each in numbers):
+                raise store.damage(f"point {point} has text in the place of a number")
+            own = [each.cost(value) for each, value in zip(by, values, strict=False)]
+            lacking.update(each.column for each, cost in zip(by, own, strict=True) if cost != cost)
+            points.append(int(point))
+            costs.append(own)
+            groups.append(tuple(values[len(by) :]))
+            away += bool(numbers[NUMBERS.index("turned_away")])
+        on_front, knees = marks(costs, groups)
+    except (TypeError, ValueError) as error:
+        raise store.damage(error) from None
+    front, bends = (
+        frozenset(point for point, yes in zip(points, flags, strict=True) if yes) for flags in (on_front, knees)
+    )
+    return Judgement(by, front, bends, len(points), dict(lacking), away)
 
 
 def table(store: Store) -> Iterator[list[Any]]:
     """The rows of the table, in the order of the points; `pareto` and `knee` are 1 or 0, None where nothing was done.
 
-    Points are rivals only if they do the same work: fronts are taken for each combination of the values of axes below
-    `jobs` and `cells`. Truth values are `true` and `false`; nothing and empty text are both blank in CSV.
+    `objectives` says what `pareto` was judged by (see `judge`); `knee` is that of the front of the first two. Truth
+    values are `true` and `false`; nothing and empty text are both blank in CSV.
     """
-    on_front, knees = _marked(store)
+    judged = judge(store)
+    text = described(judged.objectives)
     names = columns(store)
-    stored = [name for name in names if name not in ("pareto", "knee")]
-    before = names.index("pareto")
+    stored = [name for name in names if name not in _JUDGED]
+    before = names.index(_JUDGED[0])
     status = stored.index("status")
     for row in store.rows(stored):
-        flags: list[int | None] = [None, None]
+        flags: list[Any] = [None, None, None]
         if row[status] == "done":
-            flags = [int(row[0] in on_front), int(row[0] in knees)]
+            flags = [text, int(row[0] in judged.front), int(row[0] in judged.knees)]
         yield [*row[:before], *flags, *row[before:]]
-
-
-def _marked(store: Store) -> tuple[set[int], set[int]]:
-    """Points on fronts, and knees."""
-    work = [name for name, paths in store.axes() if Axis(name, paths, ()).of_workload]
-    points, costs, groups = [], [], []
-    for row in store.rows(["point", *OBJECTIVES, *work], "WHERE status = 'done'"):
-        points.append(int(row[0]))
-        costs.append(row[1 : 1 + len(OBJECTIVES)])
-        groups.append(row[1 + len(OBJECTIVES) :])
-    try:
-        on_front, knees = marks(costs, groups)
-    except (TypeError, ValueError) as error:
-        raise store.damage(error) from None
-    return {p for p, yes in zip(points, on_front, strict=True) if yes}, {
-        p for p, yes in zip(points, knees, strict=True) if yes
-    }
 
 
 def table_names(stem: str) -> list[str]:
@@ -111,8 +209,8 @@ def _arrow_type(store: Store, name: str) -> Any:
     """Whole numbers, numbers or text: what the column holds; text if it is mixed or empty."""
     import pyarrow
 
-    if name in ("pareto", "knee"):
-        return pyarrow.int64()
+    if name in _JUDGED:
+        return pyarrow.string() if name == _JUDGED[0] else pyarrow.int64()
     found = {kind for (kind,) in store.read(f"SELECT DISTINCT typeof({quoted(name)}) FROM sweep")} - {"null"}
     if found == {"integer"}:
         return pyarrow.int64()

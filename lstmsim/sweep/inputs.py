@@ -27,4 +27,6 @@ def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
     values = {each for axis in found.sweep.axes for each in axis.values if isinstance(each, str) and "\0" not in each}
     named = [found.scenario.name, *sorted(str(folder / each) for each in values)]
     files = [each for each in named if os.path.isfile(each)]
+    if found.device_file is not None:
+        files.append(found.device_file)
     return [spec, *files, *files_read_by_document(found.scenario, overrides), *files_that_come_along()]

@@ -11,7 +11,7 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files_kept import identity_of
 from lstmsim.sweep.evaluate import NUMBERS
-from lstmsim.sweep.export import export, table_names
+from lstmsim.sweep.export import export, keep_objectives, objectives_of, table_names
 from lstmsim.sweep.store import STATUSES, Store
 from lstmsim.sweep.stored import beside, checksum, quoted
 
@@ -66,6 +66,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
     """Put the shards into the target, all or none; the points that are there then, and those of the whole sweep."""
     with Store(names[0], create=False) as first:
         identity, axes, total, derived = _identity(first), first.axes(), first.total(), first.derived()
+        objectives = objectives_of(first)
     for name in names[1:]:
         with Store(name, create=False) as other:
             if _identity(other) != identity:
@@ -76,6 +77,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
         with store.transaction():
             store.begin(identity, axes, total, derived)
             store.mend()
+            keep_objectives(store, objectives)
             for name in names:
                 with Store(name, create=False) as shard:
                     _take(store, shard, [name for name, _ in axes], total)

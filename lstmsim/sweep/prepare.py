@@ -15,6 +15,7 @@ from lstmsim.formats.document import Document
 from lstmsim.formats.imported import bounded_file
 from lstmsim.formats.overrides import LABEL, apply_overrides
 from lstmsim.formats.scenario_file import scenario_from_document
+from lstmsim.sweep.costs import COST_VERSION
 from lstmsim.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.sweep.resolve import Resolver, Setup
 from lstmsim.sweep.spec import Sweep
@@ -60,8 +61,10 @@ def prepare(
     groups = [[[list(axis.values) for axis in group.axes], group.combine] for group in sweep.groups]
     rules = [[each.text for each in sweep.derived], list(sweep.constraints)]
     files = {name: _content(document, name) for name in texts}
-    identity = digest([__version__, MODEL_VERSION, names, groups, rules, document.data, list(overrides), files])
-    setup = Setup(sweep, document, file.scenario_name, tuple(overrides), identity)
+    judged = [list(file.chip.names), repr(file.chip.device), [[each.column, each.maximise] for each in file.objectives]]
+    known = [__version__, MODEL_VERSION, COST_VERSION]
+    identity = digest([*known, names, groups, rules, document.data, list(overrides), files, judged])
+    setup = Setup(sweep, document, file.scenario_name, tuple(overrides), identity, file.chip, file.objectives)
     _refuse_hopeless(setup, file)
     return setup, [(name, sweep.paths[name]) for name in sweep.names]
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from lstmsim.errors import InputError
 from lstmsim.formats.document import Document
 from lstmsim.formats.scenario_file import scenario_from_document
+from lstmsim.sweep.costs import ChipColumns
+from lstmsim.sweep.objectives import Objective
 from lstmsim.sweep.quick import Assignments, Prepared, quick_path
 from lstmsim.sweep.spec import Sweep, Value
 from lstmsim.workload.scenario import Scenario
@@ -27,13 +29,18 @@ _MOST_PREPARED = 200
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """Everything that all points share; `identity` names it (equal setups, equal names)."""
+    """Everything that all points share; `identity` names it (equal setups, equal names).
+
+    `chip`: the columns about the chip of each point. `objectives`: what points are judged by.
+    """
 
     sweep: Sweep
     document: Document
     scenario_name: str
     overrides: tuple[str, ...]
     identity: str
+    chip: ChipColumns
+    objectives: tuple[Objective, ...]
 
 
 class Resolver:

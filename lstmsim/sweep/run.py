@@ -13,10 +13,10 @@ from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files_kept import refuse_if_read
 from lstmsim.sweep import pool
 from lstmsim.sweep.evaluate import Outcome, point_key
-from lstmsim.sweep.export import export, table_names
+from lstmsim.sweep.export import export, keep_objectives, table_names
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.resolve import Resolver, Setup
-from lstmsim.sweep.spec import shard_numbers
+from lstmsim.sweep.spec import Value, shard_numbers
 from lstmsim.sweep.store import SPELLING, Store
 from lstmsim.sweep.stored import beside
 
@@ -89,8 +89,11 @@ def run_sweep(
     with Store(f"{stem}.sqlite", create=True) as store:
         if not resume:
             store.forget()
-        store.begin(f"{setup.identity} {SPELLING}", axes, len(setup.sweep), [each.name for each in setup.sweep.derived])
+        columns = [*axes, *((name, ()) for name in setup.chip.names)]
+        derived = [each.name for each in setup.sweep.derived]
+        store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
         store.mend()
+        keep_objectives(store, setup.objectives)
         left, counts = _left(setup, store, wanted, retry_failed)
         if progress:
             progress(counts)
@@ -126,14 +129,19 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
         links = []
         for point in _numbers(left):
             values = sweep.values(point)
-            key = point_key(resolver, values)
+            key, chip = point_key(resolver, values)
             if store.has(key):
-                links.append((point, key, *values.values()))
+                links.append((point, key, *_row(setup, values, chip)))
                 left[point] = 0
         store.link(links)
         found["done"] += len(links)
     done = sum(found.values())
     return left, Progress(done, total, done, found["infeasible"], found["failed"])
+
+
+def _row(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> list[Value]:
+    """What the file keeps of a point beside its result: its values, then those of the columns about its chip."""
+    return [*values.values(), *(chip or [None] * len(setup.chip.names))]
 
 
 def _numbers(flags: bytearray) -> Iterator[int]:
@@ -164,7 +172,7 @@ def _compute(
     last = time.monotonic()
 
     def commit() -> None:
-        store.record((each, list(setup.sweep.values(each.point).values())) for each in waiting)
+        store.record((each, _row(setup, setup.sweep.values(each.point), each.chip)) for each in waiting)
         waiting.clear()
         if progress:
             progress(counts)

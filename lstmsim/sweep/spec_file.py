@@ -14,26 +14,36 @@ from lstmsim.formats.document import DataPath, Document, document_of
 from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml_source import read_document
 from lstmsim.sweep.axis_entries import AxisReader
+from lstmsim.sweep.costs import ChipColumns, chip_columns
 from lstmsim.sweep.expressions import ExpressionError, parse
+from lstmsim.sweep.objective_entries import device_file, read_device_key, read_objectives
+from lstmsim.sweep.objectives import Objective, default_objectives
 from lstmsim.sweep.spec import Derived, Group, Sweep
 
 __all__ = ["MAX_POINTS", "SweepFile", "load_sweep"]
 
 MAX_POINTS = 10_000_000
-_KEYS = ("name", "scenario", "axes", "combine", "constraints")
+_KEYS = ("name", "scenario", "axes", "combine", "constraints", "device", "objectives")
 _GROUP_KEYS = ("axes", "combine")
 _COMBINE = ("product", "zip")
 
 
 @dataclass(frozen=True, eq=False)
 class SweepFile:
-    """A sweep and the scenario that its points change, not yet checked: the axes may bring what it lacks."""
+    """A sweep and the scenario that its points change, not yet checked: the axes may bring what it lacks.
+
+    chip: columns about the chip of each point, on the file's `device` if it names one.
+    objectives: what points are judged by. device_file: the file of that device, None for a known one.
+    """
 
     sweep: Sweep
     scenario: Document
     scenario_name: str
     #: Where the paths of each axis stand, by its name.
     places: Mapping[str, str]
+    chip: ChipColumns
+    objectives: tuple[Objective, ...]
+    device_file: str | None = None
 
 
 def load_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
@@ -69,10 +79,14 @@ class _Reader(AxisReader):
         if groups and all(axis.values for axis in sweep.axes) and sweep.size > MAX_POINTS:
             document.blame(("axes",), f"make {sweep.size:,} points, at most {MAX_POINTS:,} are possible")
         scenario, scenario_name = self._scenario()
+        device = read_device_key(document)
+        chip = chip_columns(sweep.names, device)
+        objectives = read_objectives(document, sweep, chip.names, on_device="device" in document.data)
         if document.mistakes:
             raise InputError(sorted(dict.fromkeys(document.mistakes), key=_line))
         places = {str(path[-1]): document.place((*path, "path")) for path in self.names.values()}
-        return SweepFile(sweep, scenario, scenario_name, places)
+        judged_by = objectives or default_objectives(chip.names)
+        return SweepFile(sweep, scenario, scenario_name, places, chip, judged_by, device_file(document))
 
     def _groups(self) -> tuple[list[Group], list[tuple[Derived, DataPath]]]:
         document = self.document

@@ -34,14 +34,18 @@ def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[S
     """`layer_order: layer`: one phase a pass, forward before backward. `spreads`: one for each layer, or none."""
     phases: list[Phase] = []
     below: list[Source] = []
+    below_backward: list[bool] = []
     for number, (layer, spread) in enumerate(zip(model.layers, spreads or _alone(model), strict=True)):
         done = []
         for direction in range(layer.directions):
-            sources = [replace(source, mirrored=direction != other) for other, source in enumerate(below)]
+            backward = layer.backward(direction)
+            sources = [
+                replace(source, mirrored=backward != other) for source, other in zip(below, below_backward, strict=True)
+            ]
             operations, h = pass_operations(layer, core, (number, direction), sources, 0, x_last=False, spread=spread)
             done.append(replace(h, phase=len(phases)))
-            phases.append(Phase(Body(tuple(operations)), steps, mirrored=direction == 1))
-        below = done
+            phases.append(Phase(Body(tuple(operations)), steps, mirrored=backward))
+        below, below_backward = done, [layer.backward(direction) for direction in range(layer.directions)]
     return tuple(phases)
 
 

@@ -150,9 +150,10 @@ def spreads_over(model: Model, core: ColumnCore, cores: int) -> tuple[int, ...]:
 
 
 def _no_layers(model: Model, members: int) -> str | None:
-    both = [index for index, layer in enumerate(model.layers) if layer.bidirectional]
-    if both:
-        return f"layer {both[0]} is bidirectional: the layer above it cannot start before its last step"
+    for index, layer in enumerate(model.layers):
+        if layer.bidirectional or layer.reverse:
+            how = "is bidirectional" if layer.bidirectional else "runs in reverse"
+            return f"layer {index} {how}: the layer above it cannot start before its last step"
     count = len(model.layers)
     if members > count:
         text = f"there are {members} members for {count} layer{'s' * (count > 1)}; each needs a layer of its own"

@@ -65,11 +65,16 @@ class RowLatency:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """How instructions come for layers of one cell: cycles from one to the next, and before the first of a job."""
+    """How instructions come for layers of one cell: cycles from one to the next, and before the first of a job.
+
+    `fitted_hidden`: the smallest and the largest hidden size of the single layers whose published latencies these two
+    numbers were fitted to; None if they were not fitted.
+    """
 
     cell: str
     dispatch_cycles: int = 1
     start_cycles: int = 0
+    fitted_hidden: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,34 @@ class RowCore:
         own = {each.cell: each for each in self.by_cell}
         return own.get(cell) or Dispatch(cell, self.dispatch_cycles, self.start_cycles)
 
+    def beyond_fit(self, model: Model) -> str | None:
+        """What the model has that the core's fitted numbers say nothing about, in words; None if nothing, or if no
+        number was fitted.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> from lstmsim.workload.model import Layer
+        >>> core = RowCore(1, 4, 4, by_cell=(Dispatch("lstm", 9, 700, (8, 64)),))
+        >>> core.beyond_fit(Model("m", (Layer(cell("lstm"), 8, 8),)))
+        >>> core.beyond_fit(Model("m", (Layer(cell("lstm"), 128, 128),)))
+        'hidden 128, and lstm was fitted from 8 to 64'
+        >>> core.beyond_fit(Model("m", (Layer(cell("rnn"), 8, 8),)))
+        'cell rnn, and fitted are lstm only (its dispatch_cycles 1 and start_cycles 0 are assumptions)'
+        """
+        known = {each.cell: each.fitted_hidden for each in self.by_cell if each.fitted_hidden is not None}
+        if not known:
+            return None
+        if len(model.layers) > 1 or model.layers[0].bidirectional:
+            return "more than one layer or direction, and single ones were fitted"
+        (layer,) = model.layers
+        own, cell = self.dispatch(layer.cell.name), layer.cell.name
+        if cell not in known:
+            numbers = f"its dispatch_cycles {own.dispatch_cycles} and start_cycles {own.start_cycles} are assumptions"
+            return f"cell {cell}, and fitted are {' and '.join(known)} only ({numbers})"
+        low, high = known[cell]
+        if not low <= layer.hidden <= high:
+            return f"hidden {layer.hidden}, and {cell} was fitted from {low} to {high}"
+        return None if layer.input == layer.hidden else f"input {layer.input} unlike hidden, and equal ones were fitted"
+
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs."""
         found = []
@@ -151,6 +184,10 @@ class RowCore:
             if each.dispatch_cycles < 1 or each.start_cycles < 0:
                 text = "dispatch_cycles must be at least 1 and start_cycles at least 0"
                 found.append((f"by_cell.{each.cell}", f"{text}, got {each.dispatch_cycles} and {each.start_cycles}"))
+            low, high = each.fitted_hidden or (1, 1)
+            if not 1 <= low <= high:
+                text = f"must be two sizes of at least 1, the smaller first, got {low} and {high}"
+                found.append((f"by_cell.{each.cell}.fitted_hidden", text))
         return found
 
     def refusal(self, model: Model) -> str | None:

@@ -53,7 +53,13 @@ class RowNpu:
         return tuple(distinct[each] for each in self.cores)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
-        """What is simulated although the machine could not do it, in sentences."""
+        """What is simulated although the machine could not do it, or nobody knows how long it takes, in sentences."""
+        beyond = self.cores[job.allowed(1)[0]].beyond_fit(job.model)
+        if beyond is None:
+            return self._too_large(job)
+        return (*self._too_large(job), f"{job.model.name} has {beyond}: no published latency stands behind its cycles")
+
+    def _too_large(self, job: Job) -> tuple[str, ...]:
         shape = Shape(self.cores[job.allowed(1)[0]])
         limit = shape.core.matrix_words
         programs = [(layer, PROGRAMS[layer.cell.name](layer)) for layer in job.model.layers]

@@ -146,7 +146,7 @@ def _by_layer(model: Model, steps: int, number: int, size: int) -> Iterator[Bloc
         for direction in range(shape.directions):
             each = _pass(model, layer, direction, number, size)
             top = layer == len(model.layers) - 1
-            backward = direction == 1
+            backward = shape.backward(direction)
             if each.beginning:
                 yield Block(each.beginning, 1, steps - 1 if backward else 0, backward)
             # a dense layer on top gives a result at every step, a recurrent one its last h

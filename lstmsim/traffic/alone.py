@@ -28,7 +28,7 @@ _AMONG_OTHERS: dict[str, Any] = {
     "patience": None,
 }
 #: What else changes no cycle of it; the model is told from others by itself, for it is large.
-_NAMES = {"name", "tenant", "inputs", "model"}
+_NAMES = {"name", "tenant", "inputs", "initial", "states_of", "model"}
 _own = attrgetter(*(each.name for each in fields(Job) if each.name not in {*_AMONG_OTHERS, *_NAMES}))
 
 

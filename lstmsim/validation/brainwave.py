@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from lstmsim.formats.published import Measurement
 from lstmsim.validation.bench import Bench, layer
+from lstmsim.validation.null_model import Judgement, NullModel, fit_null, noise
 from lstmsim.validation.rows import Group, Row
 
 __all__ = ["BAND", "CHIP", "DESIGN", "FITTED", "FITTED_GROUP", "HELD_OUT_GROUP", "brainwave_group", "in_group"]
@@ -44,13 +45,34 @@ def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
 def brainwave_group(
     key: str, rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None
 ) -> Group:
-    """The latencies of one half; `tick` is called after each task."""
+    """The latencies of one half beside the null model that was fitted to the first; `tick` is called after each task.
+
+    Without enough rows of the first half to fit a null model there is none.
+    """
     found = []
+    null = _null(rows)
     for row in in_group(key, rows):
         report = bench.on_preset(CHIP, [layer(row.cell, row.hidden, row.input)], row.steps, batch=row.batch)
         assert row.latency_ms is not None
         # The notes of these rows are on their utilizations, which are not compared.
-        found.append(Row(key, row.task, "latency", "ms", row.latency_ms, report.latency_ms.max, BAND, row.source))
+        blind = null.latency_ms(row.cell, row.steps) if null and row.cell in null.start_ms else None
+        own = Row(key, row.task, "latency", "ms", row.latency_ms, report.latency_ms.max, BAND, row.source, null=blind)
+        found.append(own)
         tick()
     promised = len(FITTED) if key == FITTED_GROUP else _TASKS - len(FITTED)
-    return Group(key, _TITLES[key], CHIP, tuple(found), promised)
+    return Group(key, _TITLES[key], CHIP, tuple(found), promised, _judgement(key, found, rows))
+
+
+def _null(rows: Sequence[Measurement]) -> NullModel | None:
+    try:
+        return fit_null(in_group(FITTED_GROUP, rows))
+    except ValueError:
+        return None
+
+
+def _judgement(key: str, found: Sequence[Row], rows: Sequence[Measurement]) -> Judgement | None:
+    blind = [row.null_error for row in found if row.null_error is not None]
+    if not found or len(blind) < len(found):
+        return None
+    every = [row for row in rows if row.design == DESIGN and row.latency_ms is not None]
+    return Judgement(tuple(row.error for row in found), tuple(blind), key == FITTED_GROUP, *noise(every))

@@ -7,13 +7,19 @@ judged.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 
+from lstmsim.devices.fit import fit
+from lstmsim.formats.devices_file import device, device_of
 from lstmsim.formats.published import Claim, Measurement
+from lstmsim.formats.scenario_file import load_chip, load_model
 from lstmsim.metrics.report import Report
+from lstmsim.targets.column_npu import ColumnNpu
 from lstmsim.validation.bench import Bench, layer
 from lstmsim.validation.brainwave import BAND, CHIP, DESIGN
 from lstmsim.validation.rows import Finding, Verdict
+from lstmsim.workload.precision import Precision
 
 __all__ = [
     "geometric_mean",
@@ -32,6 +38,8 @@ _V100 = "Tesla V100"
 _COLUMN = "column-npu-64k"
 _QUAD = "column-npu-4x16k"
 _JOBS = 8
+#: The task whose weights take the least room.
+_SMALLEST = "deepbench-lstm-256-150"
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -108,7 +116,7 @@ def over_gpu(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Finding
         ratios.append(row.latency_ms / _alone(bench, _COLUMN, row).latency_ms.max)
     condition = (
         f"DeepBench LSTM tasks at batch 1, {_COLUMN} over the V100 latencies of Zhao et al. 2019 (TensorFlow, cuDNN); "
-        "the paper's own V100 latencies, tasks and batch are not public"
+        "the paper's own V100 latencies, tasks and batch are not public; no device known of the paper's chip"
     )
     return Finding(condition, _span(ratios, *_range(claim)), "not judged")
 
@@ -132,8 +140,18 @@ def plasticine_over_brainwave(claim: Claim, bench: Bench, rows: Sequence[Measure
 def _row_wise(what: str) -> str:
     return (
         f"DeepBench LSTM tasks, {_COLUMN} (65536 multipliers, 260 MHz) beside the {what} of Brainwave (96000, 250 MHz) "
-        "in Zhao et al. 2019; the paper's tasks, sizes and rivals are not in its abstract"
+        f"in Zhao et al. 2019; the paper's tasks, sizes and rivals are not in its abstract; {_room()}"
     )
+
+
+@cache
+def _room() -> str:
+    """Whether the column-wise chip has room on Brainwave's FPGA, with the weights of the smallest of the tasks."""
+    home, chip = device_of(DESIGN), load_chip(_COLUMN)
+    if home is None or not isinstance(chip, ColumnNpu):
+        return f"no device known of {DESIGN}"
+    found = fit(chip, [load_model(_SMALLEST)], Precision(), device(home))
+    return f"{_COLUMN} on its FPGA ({home}) {found.verdict}"
 
 
 def _range(claim: Claim) -> tuple[float, float]:

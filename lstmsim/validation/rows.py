@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lstmsim.validation.null_model import Judgement
+
 __all__ = ["ClaimRow", "Finding", "Group", "Row", "Validation", "Verdict"]
 
 #: `holds` and `fails` are judged. `not judged`: simulated, but the source does not state the conditions. `not
@@ -16,7 +18,9 @@ Verdict = Literal["holds", "fails", "not judged", "not simulated"]
 class Row:
     """A published figure (above 0) and the simulated one, both in `unit`; `band`: the relative error promised at most.
 
-    A band of 0 means equal. Where the source prints few digits, `simulated` is rounded to as many.
+    A band of 0 means equal. Where the source prints few digits, `simulated` is rounded to as many. `derived`: the same
+    fact as another row in another unit (TOPS of cycles): shown and held to its band, but not counted. `null`: what the
+    null model gives, where there is one.
 
     >>> row = Row("demo", "lstm-512", "latency", "ms", published=0.5, simulated=0.51, band=0.05, source="a paper")
     >>> round(row.error, 6), row.ok
@@ -32,6 +36,8 @@ class Row:
     band: float
     source: str
     note: str = ""
+    derived: bool = False
+    null: float | None = None
 
     @property
     def error(self) -> float:
@@ -44,6 +50,11 @@ class Row:
         return abs(self.error) <= self.band
 
     @property
+    def null_error(self) -> float | None:
+        """(null model - published) / published; None without one."""
+        return None if self.null is None else (self.null - self.published) / self.published
+
+    @property
     def exact(self) -> bool:
         """Whether both figures are equal."""
         return self.simulated == self.published
@@ -52,6 +63,9 @@ class Row:
 @dataclass(frozen=True)
 class Group:
     """Rows of one source for one chip preset; `promised` of them are known, so that a lost one is noticed.
+
+    A row is counted once for each fact: those that are `derived` are not in `promised`, `exact` and `within`.
+    `judgement`: these rows beside a null model, where there is one.
 
     >>> rows = [Row("g", f"task {n}", "latency", "ms", 1.0, n, 0.05, "a paper") for n in (1.0, 1.04, 1.1)]
     >>> group = Group("g", "Some chip", "some-chip", tuple(rows), promised=3)
@@ -64,16 +78,27 @@ class Group:
     chip: str
     rows: tuple[Row, ...]
     promised: int
+    judgement: Judgement | None = None
+
+    @property
+    def counted(self) -> tuple[Row, ...]:
+        """The rows without those that say the same in another unit."""
+        return tuple(row for row in self.rows if not row.derived)
 
     @property
     def exact(self) -> int:
-        """How many rows are equal."""
-        return sum(row.exact for row in self.rows)
+        """How many counted rows are equal."""
+        return sum(row.exact for row in self.counted)
 
     @property
     def within(self) -> int:
-        """How many rows are inside their band."""
-        return sum(row.ok for row in self.rows)
+        """How many counted rows are inside their band."""
+        return sum(row.ok for row in self.counted)
+
+    @property
+    def quantity(self) -> str:
+        """The unit that is counted."""
+        return next((row.unit for row in self.counted), "")
 
     @property
     def band(self) -> float:
@@ -95,8 +120,8 @@ class Group:
     def failures(self) -> tuple[str, ...]:
         """A sentence for every row outside its band, and one if rows are lost."""
         lost = []
-        if len(self.rows) < self.promised:
-            lost.append(f"{self.key}: {len(self.rows)} rows, expected {self.promised}: published rows are missing")
+        if len(self.counted) < self.promised:
+            lost.append(f"{self.key}: {len(self.counted)} rows, expected {self.promised}: published rows are missing")
         return (*(_row_failure(row) for row in self.rows if not row.ok), *lost)
 
 

@@ -34,11 +34,15 @@ def _group_text(group: Group) -> str:
         return f"{heading}\n{_result(group)}"
     names = dict.fromkeys(row.name for row in group.rows)
     units = dict.fromkeys(row.unit for row in group.rows)
-    cells = [["", *(cell for unit in units for cell in (unit, "simulated", "error"))]]
+    blind = any(row.null is not None for row in group.rows)
+    titles = ("null model", "error") if blind else ()
+    cells = [["", *(cell for unit in units for cell in (unit, "simulated", "error")), *titles]]
     for name in names:
         own = [row for row in group.rows if row.name == name]
-        cells.append([name, *(cell for row in own for cell in _figures(row))])
-    remarks = [f"source: {each}" for each in group.sources]
+        beside = [cell for row in own for cell in _null_figures(row)] if blind else []
+        cells.append([name, *(cell for row in own for cell in _figures(row)), *beside])
+    remarks = [group.judgement.sentence] if group.judgement else []
+    remarks += [f"source: {each}" for each in group.sources]
     for note in dict.fromkeys(row.note for row in group.rows if row.note):
         noted = dict.fromkeys(row.name for row in group.rows if row.note == note)
         remarks.append(f"note on {', '.join(noted)}: {note}")
@@ -48,6 +52,12 @@ def _group_text(group: Group) -> str:
 
 def _figures(row: Row) -> tuple[str, str, str]:
     return _figure(row.published, row.unit), _figure(row.simulated, row.unit), _error(row)
+
+
+def _null_figures(row: Row) -> tuple[str, str]:
+    if row.null is None or row.null_error is None:
+        return "", ""
+    return _figure(row.null, row.unit), f"{round(100 * row.null_error, 2) + 0.0:+.2f} %"
 
 
 def _figure(value: float, unit: str) -> str:
@@ -67,7 +77,8 @@ def _band(group: Group) -> str:
 def _result(group: Group) -> str:
     """How many rows keep what is promised, and the worst."""
     if group.band == 0:
-        text = f"{group.exact} of {group.promised} exact"
+        unit = f" in {group.quantity}" if group.quantity else ""
+        text = f"{group.exact} of {group.promised} exact{unit}"
     else:
         text = f"{group.within} of {group.promised} within {_band(group)}"
     return text if group.worst is None else f"{text}; worst {group.worst.name}, {100 * group.worst.error:+.2f} %"
@@ -99,9 +110,8 @@ def _last_line(found: Validation) -> str:
     """What was promised and what of it holds, in one line."""
     exact = [group for group in found.groups if group.band == 0]
     others = [group for group in found.groups if group.band > 0]
-    parts = []
-    if exact:
-        parts.append(f"{sum(group.exact for group in exact)} of {sum(group.promised for group in exact)} exact")
+    parts: list[str] = []
+    parts += [f"{group.key} {group.exact} of {group.promised} exact" for group in exact]
     for band in dict.fromkeys(map(_band, others)):
         own = [group for group in others if _band(group) == band]
         parts.append(f"{sum(each.within for each in own)} of {sum(each.promised for each in own)} within {band}")
@@ -125,10 +135,13 @@ def validation_markdown(found: Validation) -> str:
     lines = ["# Validation", "", f"Engine: {found.engine}. {_last_line(found)}."]
     for group in found.groups:
         lines += ["", f"## {group.title}", "", f"Chip `{group.chip}`. {_result(group)}.", ""]
-        lines += ["| row | quantity | unit | published | simulated | error | band | source |"]
-        lines += ["| --- | --- | --- | ---: | ---: | ---: | ---: | --- |"]
+        lines += [f"E{_cell(group.judgement.sentence[1:])}.", ""] if group.judgement else []
+        blind = any(row.null is not None for row in group.rows)
+        extra = (" null model | null error |", " ---: | ---: |") if blind else ("", "")
+        lines += [f"| row | quantity | unit | published | simulated | error |{extra[0]} band | source |"]
+        lines += [f"| --- | --- | --- | ---: | ---: | ---: |{extra[1]} ---: | --- |"]
         for row in group.rows:
-            figures = " | ".join(_figures(row))
+            figures = " | ".join((*_figures(row), *(_null_figures(row) if blind else ())))
             cells = f"{_cell(row.name)} | {row.quantity} | {row.unit} | {figures}"
             lines.append(f"| {cells} | {100 * row.band:g} % | {_cell(row.source)}{_note(row)} |")
     for topic, rows in _by_topic(found.claims):
@@ -153,7 +166,8 @@ def readme_table(found: Validation) -> str:
     lines = ["| published figures | rows | result | band | source |", "| --- | ---: | --- | ---: | --- |"]
     for group in found.groups:
         sources = "; ".join(map(_cell, group.sources))
-        lines.append(f"| {group.title} | {group.promised} | {_result(group)} | {_band(group)} | {sources} |")
+        result = f"{_result(group)}; {group.judgement.sentence}" if group.judgement else _result(group)
+        lines.append(f"| {group.title} | {group.promised} | {_cell(result)} | {_band(group)} | {sources} |")
     for topic, rows in _by_topic(found.claims):
         lines.append(f"| claims: {topic} | {len(rows)} | {_counts(rows)} | - | {_places(rows)} |")
     return "\n".join(lines)
@@ -174,7 +188,10 @@ def validation_json(found: Validation) -> dict[str, Any]:
             "promised": group.promised,
             "exact": group.exact,
             "within": group.within,
-            "rows": [asdict(row) | {"error": row.error, "ok": row.ok} for row in group.rows],
+            "null_model": _judgement_json(group),
+            "rows": [
+                asdict(row) | {"error": row.error, "ok": row.ok, "null_error": row.null_error} for row in group.rows
+            ],
         }
         for group in found.groups
     ]
@@ -185,4 +202,20 @@ def validation_json(found: Validation) -> dict[str, Any]:
         "failures": list(found.failures),
         "groups": groups,
         "claims": [asdict(row) for row in found.claims],
+    }
+
+
+def _judgement_json(group: Group) -> dict[str, Any] | None:
+    """The group beside its null model; None without one."""
+    own = group.judgement
+    if own is None:
+        return None
+    return {
+        "mean_error": own.mean(own.errors),
+        "null_mean_error": own.mean(own.null_errors),
+        "worst_error": max(map(abs, own.errors)),
+        "null_worst_error": max(map(abs, own.null_errors)),
+        "noise": own.noise,
+        "noise_from": own.why,
+        "evidence_of_size_dependence": own.evidence,
     }

@@ -66,12 +66,31 @@ GRU_LBR0 = _cell(
 
 RNN = _cell("rnn", (stage_of("a[x h]"),), "hf tanh a; h' quantize hf", "h=h'", "Elman 1990, tanh")
 
+RNN_RELU = _cell(
+    "rnn-relu",
+    (stage_of("a[x h]"),),
+    "hf relu a; h' quantize hf",
+    "h=h'",
+    "Le, Jaitly, Hinton 2015 (IRNN); PyTorch nonlinearity='relu'",
+)
+
 DENSE = _cell(
     "dense",
     (stage_of("y[x]"),),
     "h' quantize y",
     "h=h'",
     "one matrix-vector product without recurrence: GEMV, a layer of an MLP",
+)
+
+DENSE_RELU, DENSE_TANH, DENSE_SIGMOID = (
+    _cell(
+        f"dense-{name}",
+        (stage_of("y[x]"),),
+        f"hf {name} y; h' quantize hf",
+        "h=h'",
+        f"one matrix-vector product and {name}: a hidden layer of an MLP",
+    )
+    for name in ("relu", "tanh", "sigmoid")
 )
 
 PEEPHOLE = _cell(
@@ -146,10 +165,10 @@ MINGRU = _cell(
     "Feng et al. 2024 (Were RNNs All We Needed?), minGRU in its sequential form",
 )
 
+_BUILT_IN = (LSTM, GRU, RNN, RNN_RELU, DENSE, DENSE_RELU, DENSE_TANH, DENSE_SIGMOID, GRU_LBR0, PEEPHOLE, PROJECTION)
+
 #: Built-in cells by name.
-CELLS: Mapping[str, Cell] = {
-    each.name: each for each in (LSTM, GRU, RNN, DENSE, GRU_LBR0, PEEPHOLE, PROJECTION, LAYERNORM, SLSTM, MINGRU)
-}
+CELLS: Mapping[str, Cell] = {each.name: each for each in (*_BUILT_IN, LAYERNORM, SLSTM, MINGRU)}
 
 
 def cell(name: str) -> Cell:

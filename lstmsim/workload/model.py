@@ -20,7 +20,9 @@ LAYER_ORDERS = ("layer", "step")
 class Layer:
     """One recurrent layer: `hidden` (Lh) units over an input of `input` (Lx) elements.
 
-    `projection`: units of h where the cell projects it, else None.
+    bidirectional: a second pass runs backward over the sequence; the output is the h of both, forward first.
+    projection: units of h where the cell projects it, else None.
+    reverse: the only pass runs backward, from the last step to step 0; its h are in the order of time all the same.
 
     >>> from lstmsim.workload.cells import cell
     >>> Layer(cell("lstm"), hidden=512, input=256).macs_per_step
@@ -32,11 +34,22 @@ class Layer:
     input: int
     bidirectional: bool = False
     projection: int | None = None
+    reverse: bool = False
 
     @property
     def directions(self) -> int:
         """Passes over the sequence: 2 if bidirectional, else 1."""
         return 2 if self.bidirectional else 1
+
+    def backward(self, direction: int) -> bool:
+        """Whether pass number `direction` runs from the last step to step 0.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> both, alone = Layer(cell("gru"), 4, 4, bidirectional=True), Layer(cell("gru"), 4, 4, reverse=True)
+        >>> [both.backward(0), both.backward(1), alone.backward(0)]
+        [False, True, True]
+        """
+        return self.reverse or direction == 1
 
     def units(self, rows: str) -> int:
         """How many units (rows per gate) `hidden` or `projection` stands for."""
@@ -135,9 +148,17 @@ def _layer_mistakes(layer: Layer, layer_order: str) -> list[tuple[str, str]]:
         found.append(("projection", f"cell '{name}' has no projection; lstm-projection has"))
     elif layer.projection is not None and layer.projection < 1:
         found.append(("projection", f"must be at least 1, got {layer.projection}"))
-    if layer.bidirectional and layer_order == "step":
-        text = "a bidirectional layer needs layer_order 'layer': its backward pass starts at the last step"
-        found.append(("bidirectional", text))
-    if layer.bidirectional and not layer.cell.recurrent:
-        found.append(("bidirectional", f"cell '{name}' has no direction"))
+    return found + _direction_mistakes(layer, layer_order)
+
+
+def _direction_mistakes(layer: Layer, layer_order: str) -> list[tuple[str, str]]:
+    found = []
+    if layer.bidirectional and layer.reverse:
+        found.append(("reverse", "a bidirectional layer has both directions: leave out reverse or bidirectional"))
+    for key, what in (("bidirectional", "a bidirectional layer"), ("reverse", "a reverse layer")):
+        if getattr(layer, key) and layer_order == "step":
+            text = f"{what} needs layer_order 'layer': its backward pass starts at the last step"
+            found.append((key, text))
+        if getattr(layer, key) and not layer.cell.recurrent:
+            found.append((key, f"cell '{layer.cell.name}' has no direction"))
     return found

@@ -78,7 +78,9 @@ class Job:
     asks for them; if it `preempts`, a running job of a larger rank gives up its thread at the next step. `affinity`: it
     prefers a core that holds its weights. It is turned away if `queue_limit` jobs stand before it when it comes, or as
     soon as it has waited more than `patience` cycles. `tenant`: the entry of the scenario that it belongs to, by which
-    requests are counted; no cycle depends on it.
+    requests are counted; no cycle depends on it. `initial`: what its states begin with, a file or `zero`; empty: what
+    the network fixes, else 0. `states_of`: the position of an earlier job, the one that it comes `after`, with whose
+    last states it begins instead. No cycle depends on either.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -104,6 +106,8 @@ class Job:
     queue_limit: int | None = None
     patience: int | None = None
     tenant: str = field(default="", compare=False)
+    initial: str = field(default="", compare=False)
+    states_of: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         least = {"steps": 1, "arrival": 0, "frame_interval": 0, "batch": 1}
@@ -190,7 +194,10 @@ class Job:
 class Scenario:
     """A chip and the jobs it serves, in the user's order; `precision` is for its numbers only.
 
-    `offers`: by tenant, at which rates requests come in the long run, where the file says it; no cycle depends on it.
+    `precision_given`: whether the user asked for fixed point (None: if `precision` is not the usual one); outputs are
+    in float64 otherwise. `calibration`: the file of frames that the fixed-point formats of a model are calibrated on,
+    by the model's name; those of other models are calibrated on their jobs. `offers`: by tenant, at which rates
+    requests come in the long run, where the file says it; no cycle depends on it.
     """
 
     chip: Chip
@@ -198,7 +205,11 @@ class Scenario:
     name: str = "scenario"
     precision: Precision = field(default_factory=Precision)
     offers: Mapping[str, Offer] = field(default_factory=dict, compare=False, repr=False)
+    precision_given: bool | None = field(default=None, compare=False)
+    calibration: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
+        if self.precision_given is None:
+            object.__setattr__(self, "precision_given", self.precision != Precision())
         if not self.jobs:
             raise InputError(Mistake(f"scenario {self.name}: jobs", "must hold at least one job"))

@@ -201,7 +201,7 @@ def test_hostile_files(name: str) -> None:
     content, words = HOSTILE[name]
     Path(name).write_bytes(content)
     before = sorted(Path.cwd().iterdir())
-    result = call(name, "--out", "m.yaml")
+    result = call(name, "--out", "m.yaml", "--cell", "rnn")
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert name in result.stderr
@@ -212,7 +212,7 @@ def test_hostile_files(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["speech.txt"], ".onnx, .safetensors, .keras, .pt, .pth"),
+        (["speech.txt"], ".onnx, .safetensors, .keras, .h5, .hdf5, .pt, .pth, .ckpt, .bin, .pth.tar"),
         (["speech.pt"], "speech.pt: no such file"),
         (["missing.onnx"], "missing.onnx"),
         (["speech.onnx", "--out", "speech.txt"], ".yaml"),
@@ -229,3 +229,22 @@ def test_refused(arguments: list[str], words: str) -> None:
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     assert sorted(Path.cwd().iterdir()) == before
+
+
+def test_the_function_of_an_rnn_is_asked() -> None:
+    tensors = {"weight_ih": ("F32", [2, 2], 0), "weight_hh": ("F32", [2, 2], 16)}
+    header = {
+        name: {"dtype": kind, "shape": shape, "data_offsets": [start, start + 16]}
+        for name, (kind, shape, start) in tensors.items()
+    }
+    Path("net.safetensors").write_bytes(safe(header, bytes(32)))
+    result = call("net.safetensors", "--out", "m.yaml")
+    assert result.exit_code == 2
+    assert "say --cell rnn (tanh, PyTorch's default) or --cell rnn-relu" in result.stderr
+    result = call("net.safetensors", "--out", "m.yaml", "--cell", "rnn-relu")
+    assert result.exit_code == 0, result.output
+    assert "rnn-relu of 2 units over 2 inputs" in result.stdout
+    assert "{cell: rnn-relu, hidden: 2, input: 2}" in Path("m.yaml").read_text()
+    result = call("speech.onnx", "--out", "o.yaml", "--cell", "rnn")
+    assert result.exit_code == 2
+    assert "an ONNX file says what its RNNs are" in result.stderr

@@ -160,6 +160,12 @@ def test_the_view_beside_a_vcd_is_named_and_never_replaced(scenario: str) -> Non
     assert "the output of --json" in refused(scenario, "--trace", "t.vcd", "--json", "t.gtkw")
 
 
+def test_the_view_beside_an_fst_is_named(scenario: str) -> None:
+    pytest.importorskip("pylibfst")
+    assert call(scenario, "--trace", "t.fst").stderr.splitlines() == ["wrote t.fst", "wrote t.gtkw"]
+    assert '[dumpfile] "t.fst"' in Path("t.gtkw").read_text()
+
+
 def test_the_view_beside_a_vcd_cannot_be_the_scenario(scenario: str) -> None:
     Path("s.gtkw").write_text(SCENARIO)
     assert "--trace's view s.gtkw: is also the input" in refused("s.gtkw", "--trace", "s.vcd")

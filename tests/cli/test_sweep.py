@@ -38,13 +38,45 @@ def spec(tmp_path: Path) -> str:
 def test_a_sweep_writes_its_tables_and_its_picture(spec: str, tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     result = call("sweep", spec, "--out", str(out), "--jobs", "1", "--plot", str(out / "map.svg"))
-    assert (result.exit_code, result.stdout) == (0, "8 points: 7 simulated, 1 infeasible, 0 failed\n")
+    first, second = result.stdout.splitlines()
+    assert (result.exit_code, first) == (0, "8 points: 7 simulated, 1 infeasible, 0 failed")
+    assert second == "Pareto front (minimise latency_ms_mean, npe): 1 of 7 points"
     assert {"sweep.sqlite", "sweep.csv", "map.svg", "map.csv"} <= {each.name for each in out.iterdir()}
     with open(out / "sweep.csv", encoding="utf-8", newline="") as file:
         assert [(row["ep"], row["vp"], row["status"]) for row in csv.DictReader(file)][-1] == ("16", "32", "infeasible")
     again = call("sweep", spec, "--out", str(out), "--jobs", "1")
     assert "8 of them had a result already" in again.stderr
     assert "had a result" not in call("sweep", spec, "--out", str(out), "--jobs", "1", "--no-resume").stderr
+
+
+def test_the_front_is_that_of_the_files_objectives_and_its_picture_of_two(spec: str, tmp_path: Path) -> None:
+    text = (
+        SPEC + "device: stratix-10-gx-2800\nobjectives: {minimise: [latency_ms_p99, logic], maximise: [utilization]}\n"
+    )
+    Path(spec).write_text(text, encoding="utf-8")
+    picture = ["--plot", str(tmp_path / "front.svg")]
+    result = call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", *picture)
+    assert result.stdout.splitlines()[1].startswith(
+        "Pareto front (minimise latency_ms_p99, logic; maximise utilization): "
+    )
+    assert "logic (less is better)" in (tmp_path / "front.svg").read_text(encoding="utf-8")
+    again = ["--plot-objectives", "utilization,logic"]
+    assert call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", *picture, *again).exit_code == 0
+    assert "utilization (more is better)" in (tmp_path / "front.svg").read_text(encoding="utf-8")
+    assert call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", *picture, "--plot-kind", "heatmap").exit_code == 0
+    assert "best cell outlined" in (tmp_path / "front.svg").read_text(encoding="utf-8")
+
+
+def test_a_device_file_is_never_written_over(spec: str, tmp_path: Path) -> None:
+    from lstmsim.formats.devices_file import device_files
+
+    text = device_files()["stratix-10-gx-2800"].read_text(encoding="utf-8")
+    (tmp_path / "mine.svg").write_text(text, encoding="utf-8")
+    Path(spec).write_text(SPEC + "device: mine.svg\n", encoding="utf-8")
+    result = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1", "--plot", str(tmp_path / "mine.svg"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is also the input" in result.stderr
+    assert (tmp_path / "mine.svg").read_text(encoding="utf-8") == text
 
 
 def test_overrides_change_the_scenario(spec: str, tmp_path: Path) -> None:
@@ -62,6 +94,14 @@ def test_overrides_change_the_scenario(spec: str, tmp_path: Path) -> None:
         (["--jobs", "0"], "0 is not in the range"),
         (["--jobs", "2", "--dask", "tcp://x:1"], "--jobs: belongs to processes of this machine"),
         (["--plot", "map.gif"], "expected a file name that ends in .png"),
+        (["--plot-kind", "pareto"], "--plot-kind: belongs to --plot, which is not given"),
+        (["--plot-objectives", "ep,vp"], "--plot-objectives: belongs to --plot, which is not given"),
+        (["--plot", "a.png", "--plot-kind", "heatmap", "--plot-objectives", "ep,vp"], "belongs to --plot-kind pareto"),
+        (["--plot", "a.png", "--plot-objectives", "ep,vp"], "--plot-objectives: no objective called 'ep'"),
+        (
+            ["--plot", "a.png", "--plot-kind", "utilization"],
+            "--plot-kind utilization: needs an axis for npe; this sweep varies ep",
+        ),
         (["--set", "jobs.0.step=1"], "--set jobs.0.step=1: unknown key; did you mean 'steps'?"),
     ],
 )
@@ -70,6 +110,7 @@ def test_wrong_arguments_are_explained(spec: str, tmp_path: Path, arguments: lis
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
+    assert not (tmp_path / "out" / "sweep.csv").exists()
 
 
 def test_mistakes_have_their_places_and_outputs_are_looked_at_first(spec: str, tmp_path: Path) -> None:
@@ -87,7 +128,7 @@ def test_reasons_of_infeasible_points_are_told_the_most_frequent_first(spec: str
     text = SPEC.replace("from: 2, to: 16, factor: 2", "values: [2, 4, 8, 3.0, eight]") + "  - vp + 16 < 16 * ep\n"
     Path(spec).write_text(text.replace('constraints: ["ep * vp <= 256"]', "constraints:"), encoding="utf-8")
     result = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1")
-    assert (result.exit_code, result.stdout) == (0, "10 points: 4 simulated, 6 infeasible, 0 failed\n")
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "10 points: 4 simulated, 6 infeasible, 0 failed")
     told = [line for line in result.stderr.splitlines() if line.startswith("infeasible: ")]
     assert told == [
         "infeasible: 3 points: vp + 16 < 16 * ep is false",

@@ -43,7 +43,8 @@ def test_a_window_of_some_cores() -> None:
         (["trace.json.gz", "--from", "-1"], "-1"),
         (["trace.json.gz", "--out", "picture.bmp"], "--out picture.bmp"),
         (["trace.json.gz", "--out", "no/picture.png"], "no folder"),
-        (["trace.vcd"], "trace.vcd"),
+        (["trace.vcd"], "trace.vcd: cannot be read back: .json, .json.gz, .csv and .csv.gz can"),
+        (["trace.xls"], "expected it to end in .json, .json.gz, .csv, .csv.gz\n"),
         (["missing.json"], "missing.json"),
     ],
 )

@@ -37,7 +37,7 @@ def test_one_group(tmp_path: Path) -> None:
     json_path, markdown_path = tmp_path / "v.json", tmp_path / "v.md"
     done = call("validate", "intel-npu-rtl", "--json", str(json_path), "--markdown", str(markdown_path))
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines()[-1] == "38 of 38 exact"
+    assert done.stdout.splitlines()[-1] == "intel-npu-rtl 19 of 19 exact"
     assert done.stderr == f"wrote {json_path}\nwrote {markdown_path}\n"
     data = json.loads(json_path.read_text())
     assert data["ok"] is True
@@ -70,7 +70,7 @@ def test_an_edited_row_is_named_and_gives_exit_code_1(tables: Path, tmp_path: Pa
     assert done.exit_code == 1
     expected = "intel-npu-rtl: 14_lstm_512_8: latency published 4546 cycles, simulated 4545 (-0.022 %)"
     assert done.stderr.splitlines()[-1] == f"{expected}; expected the same figure"
-    assert done.stdout.splitlines()[-1] == "75 of 76 exact"
+    assert done.stdout.splitlines()[-1] == "intel-npu-rtl 18 of 19 exact; intel-npu-cpp 19 of 19 exact"
     assert json.loads((tmp_path / "v.json").read_text())["ok"] is False
 
 
@@ -88,7 +88,7 @@ def test_a_lost_row_gives_exit_code_1_and_a_damaged_table_2(tables: Path) -> Non
     path.write_text("".join(lines[:-1]), encoding="utf-8")
     done = call("validate", "intel-npu-cpp")
     assert done.exit_code == 1
-    assert done.stderr == "intel-npu-cpp: 36 rows, expected 38: published rows are missing\n"
+    assert done.stderr == "intel-npu-cpp: 18 rows, expected 19: published rows are missing\n"
     edit(tables, "intel_npu", ",3983,15.16,", ",x,15.16,")
     done = call("validate", "intel-npu-cpp")
     assert done.exit_code == 2

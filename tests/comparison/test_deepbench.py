@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from math import ceil, prod
@@ -10,9 +12,14 @@ from typing import Any
 
 import pytest
 
+from lstmsim.devices.fit import fit
+from lstmsim.formats.devices_file import device
 from lstmsim.formats.published import deepbench
+from lstmsim.workload.precision import Precision
 
 FOLDER = Path(__file__).parents[2] / "experiments"
+#: How titles of columns begin that hold words, behind those of the rivals.
+WORDS = "room on "
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
 
 
@@ -44,9 +51,11 @@ def advantages(text: str) -> list[tuple[list[str], dict[str, list[float]]]]:
     found = []
     parts = text.split("is so many times as fast:\n\n")
     for part in parts[1:]:
-        table = [line.strip("| ").split(" | ") for line in part.split("\n\n")[0].splitlines()]
-        numbers = {row[0]: [float(each.replace(",", "")) for each in row[1:]] for row in table[2:]}
-        found.append((table[0][1:], numbers))
+        table = [line.removeprefix("| ").split(" | ") for line in part.split("\n\n")[0].splitlines()]
+        titles = [each for each in (title.strip("| ") for title in table[0][1:]) if not each.startswith(WORDS)]
+        end = 1 + len(titles)
+        numbers = {row[0]: [float(each.strip("| ").replace(",", "")) for each in row[1:end]] for row in table[2:]}
+        found.append((titles, numbers))
     return found
 
 
@@ -105,7 +114,9 @@ def test_every_defeat_in_the_tables_is_told_and_no_other() -> None:
     tables = advantages(expected())
     section = expected().split("## Where the column-wise design loses")[1]
     blocks = section.split("Ahead or not")[0].split("\n\n")[2::2]
-    assert len(tables) == len(blocks) == 4
+    # the chip that has room stands first among the tables and last among the defeats
+    tables = [*tables[1:], tables[0]]
+    assert len(tables) == len(blocks) == 5
     for (rivals, numbers), block in zip(tables, blocks, strict=True):
         lines = block.splitlines()
         starts = [at for at, line in enumerate(lines) if line.startswith("* against ")]
@@ -113,7 +124,7 @@ def test_every_defeat_in_the_tables_is_told_and_no_other() -> None:
         for column, (start, end) in enumerate(pairwise([*starts, len(lines)])):
             told = {line.split(":")[0].removeprefix("  * ") for line in lines[start + 1 : end]}
             assert rivals[column].split(" (")[0] in lines[start]
-            assert told == {task for task, row in numbers.items() if row[column] < 1}
+            assert told == {task for task, row in numbers.items() if row[column] < 1} - {"geometric mean"}
 
 
 def test_geometric_means_follow_from_the_rows() -> None:
@@ -122,3 +133,56 @@ def test_geometric_means_follow_from_the_rows() -> None:
         for column in range(len(rivals)):
             values = [row[column] for row in numbers.values()]
             assert means[column] == pytest.approx(prod(values) ** (1 / len(values)), rel=0.005)
+
+
+def test_every_row_says_whether_the_chip_and_its_weights_have_room() -> None:
+    """On the FPGA of the machine that it is compared with; only the chip that was made for it has."""
+    verdicts = []
+    for part in expected().split("is so many times as fast:\n\n")[1:]:
+        head, _, *lines = part.split("\n\n")[0].splitlines()
+        room = [at for at, title in enumerate(head.split(" | ")) if "room on " in title]
+        assert room, head
+        cells = [line.removeprefix("| ").split(" | ") for line in lines if "geometric mean" not in line]
+        verdicts.append([row[at].strip("| ") for row in cells for at in room])
+        assert len(cells) == 11
+    assert all("; weights" in each for own in verdicts for each in own)
+    assert all(each.startswith("yes: ") for each in verdicts[0])
+    assert all(each.startswith("no: ") for own in verdicts[1:] for each in own)
+    assert any("weights do not fit" in each for each in verdicts[1])
+
+
+def test_the_headline_is_that_of_the_largest_chip_that_has_room() -> None:
+    rivals, numbers = advantages(expected())[0]
+    numbers.pop("geometric mean")
+    at = rivals.index("Brainwave BW_S10 (published)")
+    text = expected().split("## ")[0]
+    every = [row[at] for row in numbers.values()]
+    streamed = [
+        line.split(" | ")[0].removeprefix("| ") for line in expected().splitlines() if "% come from the memory" in line
+    ]
+    kept = [row[at] for task, row in numbers.items() if task not in streamed]
+    head = " ".join(text.split())
+    assert len(streamed) == 3
+    for values in (every, kept):
+        mean = prod(values) ** (1 / len(values))
+        printed = [float(each) for each in re.findall(r"([0-9.]+) times", head)]
+        assert any(each == pytest.approx(mean, rel=0.005) for each in printed)
+    assert f"faster on {sum(each > 1 for each in kept)}, slower on {sum(each < 1 for each in kept)})" in head
+    assert "**does not fit** that FPGA: DSP 2.94 times over" in head
+
+
+def test_no_larger_chip_has_room() -> None:
+    """The number of multipliers in the headline is the last that the device's blocks allow."""
+    (first, *_) = small().places
+    on = device("stratix-10-gx-2800")
+    models = [script().scenario((each,)).jobs[0].model for each in script().tasks()]
+
+    def with_npe(npe: int) -> Any:
+        rival = small().single.machines[1]
+        chip = script().column_chip(replace(rival, pes=npe), 16, npe // 16, threads=1)
+        return fit(chip, models, Precision(), on).multipliers
+
+    npe = first.chip.cores[0].npe
+    assert f"has {npe:,} multipliers" in " ".join(expected().split())
+    assert with_npe(npe).fits is True
+    assert with_npe(npe + 64).fits is False

@@ -38,10 +38,16 @@ def test_numbers_of_the_largest_device() -> None:
 
 
 def test_a_missing_number_is_none_and_its_source_says_so() -> None:
-    found = device("stratix-10-mx-2100")
+    found = device("stratix-10-nx-2100")
     assert (found.memories[0].blocks, found.logic.elements) == (None, None)
     assert "no source" in found.sources["memories"]
     assert "no source" in found.sources["logic"]
+
+
+def test_numbers_of_the_stratix_10_mx() -> None:
+    found = device("stratix-10-mx-2100")
+    assert (found.multipliers, found.memories[0].blocks, found.logic.elements) == (3960, 6847, 702720)
+    assert "no source" not in " ".join(found.sources.values())
 
 
 def test_the_users_own_file(tmp_path: Path) -> None:

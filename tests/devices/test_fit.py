@@ -11,6 +11,7 @@ from lstmsim.devices.demands import demands, weight_words
 from lstmsim.devices.device import Device, Logic, Memory, Packing
 from lstmsim.devices.fit import fit
 from lstmsim.devices.logic import tree_bits
+from lstmsim.devices.summary import fit_summary
 from lstmsim.devices.text import fit_json, fit_text
 from lstmsim.errors import InputError
 from lstmsim.formats.devices_file import device, device_files, published_on
@@ -101,10 +102,64 @@ def test_packing_needs_the_operand_that_the_array_shares() -> None:
 
 def test_multipliers_of_the_tail() -> None:
     found = fit(CHIP, [LSTM], INT8, PLENTY)
-    # Three multiplications a unit, 64 units, two in a block.
-    assert (found.array_blocks, found.tail_blocks, found.multipliers.need) == (32768, 96, 32864)
+    # On each of 64 lanes 13 multipliers: 4 adapters of 32 x 17 bits, each a block of two products of 18x19; 5
+    # interpolations, 3 products and 1 quantize, two in a block.
+    assert [each.lane for each in found.tail] == [4, 5, 3, 1]
+    assert [each.blocks for each in found.tail] == [64 * 4, 64 * 5 // 2, 64 * 3 // 2, 64 // 2]
+    assert (found.array_blocks, found.tail_blocks, found.multipliers.need) == (32768, 544, 33312)
     row = fit(RowNpu("r", 300, (RowCore(1, 4, 4, replicas=2),)), [LSTM], INT8, PLENTY)
-    assert row.tail_blocks == 2 * 40 * 2 // 2
+    # On each of 80 lanes an adapter, in both units an interpolation and a product, a quantize.
+    assert row.tail_blocks == 80 + 80 + 80 + 40
+
+
+def test_the_multipliers_of_the_tail_follow_the_cell_and_its_widths() -> None:
+    lanes = {name: Model(name, (Layer(cell(name), 256, 256),)) for name in ("lstm", "gru", "rnn", "dense")}
+    counts = {
+        name: [sum(each.lane for each in fit(CHIP, [model], precision, PLENTY).tail) for precision in precisions]
+        for precisions in [(INT8, Precision(activation="table"))]
+        for name, model in lanes.items()
+    }
+    assert counts == {"lstm": [13, 8], "gru": [10, 7], "rnn": [3, 2], "dense": [2, 2]}
+    # Cells share a lane: of each kind the most of both.
+    both = fit(CHIP, [lanes["gru"], lanes["lstm"]], INT8, PLENTY)
+    assert [each.lane for each in both.tail] == [4, 5, 3, 1]
+    narrow = fit(CHIP, [lanes["lstm"]], Precision(accumulator_bits=18), PLENTY)
+    assert narrow.tail_blocks == 64 * 13 // 2
+    normalised = fit(CHIP, [Model("n", (Layer(cell("lstm-layernorm"), 256, 256),))], INT8, PLENTY)
+    # what has one value for all units is there once: a mean's square for each of three statistics
+    assert [each.count - 64 * each.lane for each in normalised.tail] == [0, 0, 3, 0, 0]
+
+
+def test_a_tail_needs_independent_products() -> None:
+    only_sums = small(packings=(Packing("sum of two", 2, (18, 19), summed=2),))
+    found = fit(CHIP, [LSTM], INT8, only_sums)
+    assert (found.array_blocks, found.tail_blocks, found.multipliers.need) == (32768, None, 32768)
+    # Enough for the array is not known to be enough; too few for the array is too few.
+    assert (found.multipliers.fits, found.fits) == (None, None)
+    assert found.verdict == "cannot tell: no source for independent products in a DSP, which the tail needs"
+    assert fit(CHIP, [LSTM], INT8, replace(only_sums, multipliers=30000)).fits is False
+
+
+def test_a_verdict_names_what_is_too_much_or_missing() -> None:
+    found = fit(CHIP, [LSTM], INT8, device("stratix-10-gx-2800"))
+    assert found.verdict == "does not fit: DSP 2.94 times over, M20K 1.14 times over"
+    unknown = fit(load_chip("column-npu-16k"), [LSTM], INT8, device("stratix-10-nx-2100"))
+    assert unknown.fits is None
+    assert "no source for the number of ALM" in unknown.verdict
+    assert "no source for the number of M20K blocks" in unknown.verdict
+    wide = fit(CHIP, [LSTM], INT8, small(logic=Logic("ALM", 6 * 10**5, 2, 4)))
+    assert wide.verdict.startswith("cannot tell: ALM estimated at ")
+
+
+def test_a_summary_over_devices() -> None:
+    every = [fit(load_chip("column-npu-16k"), [LSTM], INT8, device(name)) for name in device_files()]
+    found = fit_summary(every)
+    assert "stratix-10-gx-2800" in dict(found.fits)
+    assert "DSP" in dict(found.does_not_fit)["arria-10-gx-1150"]
+    assert "ALM" in dict(found.cannot_tell)["stratix-10-nx-2100"]
+    assert len(found.fits) + len(found.does_not_fit) + len(found.cannot_tell) == len(device_files())
+    assert json.loads(json.dumps(found.json))["fits"].keys() == dict(found.fits).keys()
+    assert max(map(len, found.text.splitlines())) <= 100
 
 
 @pytest.mark.parametrize(
@@ -127,7 +182,7 @@ def test_what_binds_and_whether_it_fits(changes: dict[str, object], binds: str, 
 
 
 def test_an_exact_match_fits() -> None:
-    exact = small(multipliers=32864, memories=(Memory("M20K", 13346, 20480, 40),))
+    exact = small(multipliers=33312, memories=(Memory("M20K", 13346, 20480, 40),))
     assert fit(CHIP, [LSTM], INT8, exact).fits is True
 
 
@@ -149,7 +204,7 @@ def test_what_has_no_source_is_said() -> None:
     text = fit_text(found)
     assert "no source for a packing of 16 x 8 bits in a tensor block" in " ".join(text.split())
     assert "what binds is not known" in text
-    assert "cannot be said" in text
+    assert "cannot tell: " in text
 
 
 def test_adder_trees_by_hand() -> None:

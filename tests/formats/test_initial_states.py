@@ -66,3 +66,13 @@ def test_states_from_the_run_are_not_taken_for_0(tmp_path: Path) -> None:
 def test_wrong_states_are_refused(initial: dict[tuple[int, int], dict[str, np.ndarray]], text: str) -> None:
     with pytest.raises(InputError, match=text):
         Network(MODEL, random_network(MODEL, seed=1).passes, initial)
+
+
+def test_models_that_differ_in_their_numbers_only_keep_these_apart(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 2)):
+        (tmp_path / name).mkdir()
+        write_model_file(MODEL, tmp_path / name / "m.yaml", source="a test", network=random_network(MODEL, seed))
+    jobs = [{"model": str(tmp_path / name / "m.yaml"), "steps": 3} for name in "ab"]
+    one, other = load_scenario({"chip": "column-npu-16k", "jobs": jobs}).jobs
+    assert one.model == other.model
+    assert one.model.weights != other.model.weights

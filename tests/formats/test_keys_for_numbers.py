@@ -144,7 +144,8 @@ def test_precision_and_division_reach_the_scenario() -> None:
 
 @pytest.mark.parametrize(("entry", "described"), [(PrecisionEntry, Precision), (LatencyEntry, Latency)])
 def test_entries_have_the_fields_and_defaults_of_what_they_describe(entry: Any, described: Any) -> None:
-    assert entry().model_dump() == {each.name: each.default for each in fields(described)}
+    # where formats are calibrated is no width
+    assert entry().model_dump(exclude={"calibration"}) == {each.name: each.default for each in fields(described)}
 
 
 @pytest.mark.parametrize(("key", "known"), [("weight_scale", WEIGHT_SCALES), ("activation", ACTIVATIONS)])

@@ -37,6 +37,14 @@ def test_step_order_is_kept(tmp_path: Path) -> None:
     assert load_model_file(tmp_path / "m.yaml") == model
 
 
+def test_a_reverse_layer_is_read_back(tmp_path: Path) -> None:
+    model = Model("m", (Layer(cell("rnn-relu"), 8, 4, reverse=True),))
+    text = write_model_file(model, tmp_path / "m.yaml", source="s")
+    assert "{cell: rnn-relu, hidden: 8, input: 4, reverse: true}" in text
+    assert "rnn-relu of 8 units over 4 inputs, in reverse." in text
+    assert load_model_file(tmp_path / "m.yaml") == model
+
+
 TRICKY = [
     "no",
     "Null",

@@ -20,6 +20,11 @@ from tests.formats.onnx_graphs import Graph, branches, save
 LSTM, GRU, RNN = cell("lstm"), cell("gru"), cell("rnn")
 
 
+def squeezed(graph: Graph, output: str) -> str:
+    """An output sequence without its axis of directions, as a layer above reads it."""
+    return graph.node("Squeeze", [output, graph.node("Constant", [], f"{output}_one", value_ints=[1])], f"{output}_s")
+
+
 def stacks(network: ImportedNetwork) -> list[tuple[Layer, ...]]:
     return [each.model.layers for each in network.models]
 
@@ -81,14 +86,16 @@ def test_a_stack_through_what_exporters_put_between(tmp_path: Path) -> None:
     assert network.models[0].nodes == ("LSTM 'l0'", "GRU 'l1'", "RNN 'l2'")
 
 
-def test_two_directions_put_together_by_hand(tmp_path: Path) -> None:
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 0)])
+def test_two_directions_put_together_by_hand(order: tuple[int, int], tmp_path: Path) -> None:
     graph = Graph()
     first = graph.recurrent("LSTM", graph.input("x", 5, 1, 4), 4, 6, name="l0", directions=2)
-    sides = [graph.node("Gather", [first, graph.node("Constant", [], f"n{i}", value_int=i)], f"g{i}") for i in (0, 1)]
+    places = [graph.node("Constant", [], f"n{at}", value_int=side) for at, side in enumerate(order)]
+    sides = [graph.node("Gather", [first, place], f"g{at}", axis=1) for at, place in enumerate(places)]
     graph.recurrent("LSTM", graph.node("Concat", sides, "both", axis=-1), 12, 6, name="l1")
     network = read_onnx(save(graph, tmp_path / "a.onnx"))
-    assert [len(layers) for layers in stacks(network)] == [2]
-    assert "reads LSTM 'l0' through Gather: taken as the layer above" in network.models[0].notes[0]
+    # Only the forward half before the backward half is what a layer above reads.
+    assert [len(layers) for layers in stacks(network)] == ([2] if order == (0, 1) else [1, 1])
 
 
 def test_layers_with_compute_between_are_models_of_their_own(tmp_path: Path) -> None:
@@ -118,7 +125,11 @@ def last_state(graph: Graph, first: str) -> str:
     ("link", "width", "note"),
     [
         (skip_connection, 8, "reads LSTM 'l0' and input 'other' through Concat, Squeeze"),
-        (two_frames_in_one, 12, "reads through Reshape 12 wide, where LSTM 'l0' gives 6"),
+        (
+            two_frames_in_one,
+            12,
+            "reads LSTM 'l0' through Reshape 'node_c', which folds or splits axes: a model of its own",
+        ),
         (last_state, 6, "reads the last state of LSTM 'l0': a model of its own"),
     ],
 )
@@ -133,7 +144,7 @@ def test_links_that_are_no_stack_are_noted(link: Any, width: int, note: str, tmp
 
 def test_two_readers_of_one_layer(tmp_path: Path) -> None:
     graph = Graph()
-    flat = graph.node("Squeeze", [graph.recurrent("GRU", graph.input("x", 5, 1, 4), 4, 6, name="base")], "s")
+    flat = squeezed(graph, graph.recurrent("GRU", graph.input("x", 5, 1, 4), 4, 6, name="base"))
     for name in ("left", "right"):
         graph.recurrent("GRU", flat, 6, 6, name=name)
     network = read_onnx(save(graph, tmp_path / "a.onnx"))
@@ -169,7 +180,7 @@ def test_equal_layers_beside_each_other_are_two_models(tmp_path: Path) -> None:
 
 def test_branches_above_a_common_layer_are_two_stacks(tmp_path: Path) -> None:
     graph = Graph()
-    flat = graph.node("Squeeze", [graph.recurrent("LSTM", graph.input("x", 5, 1, 4), 4, 6, name="base")], "s")
+    flat = squeezed(graph, graph.recurrent("LSTM", graph.input("x", 5, 1, 4), 4, 6, name="base"))
     branches("GRU", (3, 2), graph, flat, 6)
     network = read_onnx(save(graph, tmp_path / "a.onnx"))
     assert stacks(network) == [(Layer(LSTM, 6, 4), Layer(GRU, size, 6)) for size in (3, 2)]
@@ -178,12 +189,10 @@ def test_branches_above_a_common_layer_are_two_stacks(tmp_path: Path) -> None:
 def test_a_layer_above_an_if_that_only_rearranges(tmp_path: Path) -> None:
     graph = Graph()
     first = graph.recurrent("LSTM", graph.input("x", 5, 1, 4), 4, 6, name="l0")
-    squeezed, same = Graph(), Graph()
-    squeezed.node("Squeeze", [first], "p")
-    same.node("Identity", [first], "q")
-    graph.nodes.append(
-        helper.make_node("If", ["b"], ["y"], then_branch=squeezed.proto("p"), else_branch=same.proto("q"))
-    )
+    one, other = Graph(), Graph()
+    one.node("Identity", [squeezed(one, first)], "p")
+    other.node("Reshape", [first, other.node("Constant", [], "kept", value_ints=[0, -1, 6])], "q")
+    graph.nodes.append(helper.make_node("If", ["b"], ["y"], then_branch=one.proto("p"), else_branch=other.proto("q")))
     graph.recurrent("LSTM", "y", 6, 6, name="l1")
     assert [len(layers) for layers in stacks(read_onnx(save(graph, tmp_path / "a.onnx")))] == [2]
 
@@ -210,7 +219,7 @@ def test_local_functions_are_followed(tmp_path: Path) -> None:
         weights = [graph.weight(f"{name}_W", 1, 24, width), graph.weight(f"{name}_R", 1, 24, 6)]
         call = helper.make_node("Layer", [frames, *weights], [name], name=f"call_{name}", domain="local", units=6)
         graph.nodes.append(call)
-        frames = graph.node("Squeeze", [name], f"{name}_s")
+        frames = squeezed(graph, name)
     network = read_onnx(save(graph, tmp_path / "a.onnx", [function]))
     assert stacks(network) == [(Layer(LSTM, 6, 4), Layer(LSTM, 6, 6))]
     assert network.models[0].nodes[1] == "LSTM 'inner' in function Layer 'call_l1'"

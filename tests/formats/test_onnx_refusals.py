@@ -13,7 +13,7 @@ import pytest
 from onnx import helper
 
 from lstmsim.errors import InputError
-from lstmsim.formats import onnx_file
+from lstmsim.formats import onnx_file, onnx_graph
 from lstmsim.formats.onnx_file import read_onnx
 from tests.formats.onnx_graphs import Graph, save
 
@@ -30,11 +30,31 @@ def refusal(path: Path) -> str:
     ("kind", "attributes", "inputs", "sentence"),
     [
         ("LSTM", {}, {7: "flat"}, "contradict hidden_size 6: P is [24], expected [1, 18]"),
-        ("LSTM", {"clip": 1.0}, {}, "has the attribute clip"),
-        ("LSTM", {"input_forget": 1}, {}, "has input_forget=1"),
-        ("LSTM", {"activations": ["Sigmoid", "Tanh", "Relu"]}, {}, "has activations 'sigmoid', 'tanh' and 'relu'"),
-        ("RNN", {"activations": ["Relu"]}, {}, "only the default tanh"),
-        ("LSTM", {"direction": "reverse"}, {}, "runs in reverse only"),
+        ("LSTM", {"clip": 0.0}, {}, "has clip 0, must be above 0"),
+        ("GRU", {"clip": -2.0}, {}, "has clip -2, must be above 0"),
+        ("RNN", {"clip": float("nan")}, {}, "has clip nan, must be above 0"),
+        ("LSTM", {"activations": ["Sigmoid", "Tanh"]}, {}, "has activations 'Sigmoid' and 'Tanh': 2, expected 3"),
+        ("RNN", {"activations": ["Rleu"]}, {}, "'Rleu' cannot be simulated; did you mean 'Relu'?"),
+        ("RNN", {"activations": ["ThresholdedRelu"]}, {}, "'ThresholdedRelu' cannot be simulated"),
+        ("RNN", {"activations": ["Affine"]}, {}, "has 0 numbers as activation_alpha, expected 1: one for each"),
+        (
+            "GRU",
+            {"activations": ["HardSigmoid", "Tanh"], "activation_alpha": [0.2, 0.3]},
+            {},
+            "has 2 numbers as activation_alpha, expected 1",
+        ),
+        (
+            "RNN",
+            {"activations": ["LeakyRelu"], "activation_alpha": [float("inf")]},
+            {},
+            "has a number in activation_alpha that is not finite",
+        ),
+        (
+            "RNN",
+            {"activations": ["Relu", "Tanh"], "direction": "bidirectional"},
+            {},
+            "the two directions of a layer must have the same",
+        ),
         ("LSTM", {"direction": "sideways"}, {}, "has direction 'sideways'"),
         ("LSTM", {"hidden_size": 7}, {}, "contradict hidden_size 7: W is [1, 24, 4], expected [1, 28, 4]; R is"),
         ("LSTM", {"direction": "bidirectional"}, {}, "W is [1, 24, 4], expected [2, 24, 4]"),
@@ -98,7 +118,7 @@ def test_every_node_is_named_in_one_go(tmp_path: Path) -> None:
     graph = Graph()
     frames = graph.input("x", 5, 1, 4)
     for number in range(30):
-        graph.recurrent("LSTM", frames, 4, 6, name=f"n{number}", clip=1.0)
+        graph.recurrent("LSTM", frames, 4, 6, name=f"n{number}", clip=-1.0)
     lines = refusal(save(graph, tmp_path / "a.onnx")).splitlines()
     assert [line.split(":")[1] for line in lines[:2]] == [" LSTM 'n0'", " LSTM 'n1'"]
     assert lines[-1] == "FILE: and 10 more like these"
@@ -151,8 +171,9 @@ def test_a_cell_written_out_is_suspected(tmp_path: Path) -> None:
 
 def test_nodes_in_a_circle(tmp_path: Path) -> None:
     graph = Graph()
-    graph.recurrent("LSTM", "b_Y", 6, 6, name="a")
-    graph.recurrent("LSTM", "a_Y", 6, 6, name="b")
+    one = graph.node("Constant", [], "one", value_ints=[1])
+    for name, other in (("a", "b"), ("b", "a")):
+        graph.recurrent("LSTM", graph.node("Squeeze", [f"{other}_Y", one], f"{other}_s"), 6, 6, name=name)
     assert "in a circle" in refusal(save(graph, tmp_path / "a.onnx"))
 
 
@@ -162,7 +183,47 @@ def test_functions_that_call_each_other_without_end(tmp_path: Path) -> None:
     function = helper.make_function("local", "F", ["x"], ["y0"], calls, imports)
     graph = Graph()
     graph.nodes.append(helper.make_node("F", ["x"], ["y"], domain="local"))
-    assert "too large to read" in refusal(save(graph, tmp_path / "a.onnx", [function]))
+    assert "functions that call each other without end" in refusal(save(graph, tmp_path / "a.onnx", [function]))
+
+
+def towers(height: int, width: int) -> tuple[Graph, list[Any]]:
+    """A call of a function that calls another several times, and so on: width ** height nodes."""
+    imports = [helper.make_opsetid("local", 1), helper.make_opsetid("", 18)]
+    functions = []
+    for level in range(height):
+        kind, domain = (f"F{level - 1}", "local") if level else ("Identity", "")
+        calls = [helper.make_node(kind, ["x"], [f"y{number}"], domain=domain) for number in range(width)]
+        functions.append(helper.make_function("local", f"F{level}", ["x"], ["y0"], calls, imports))
+    graph = Graph()
+    graph.recurrent("RNN", graph.input("x", 5, 1, 4), 4, 6)
+    graph.nodes.append(helper.make_node(f"F{height - 1}", ["x"], ["top"], domain="local"))
+    return graph, functions
+
+
+def test_a_small_file_cannot_ask_for_any_number_of_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    make = onnx_graph.Scope.__post_init__
+    monkeypatch.setattr(onnx_graph.Scope, "__post_init__", lambda scope: (made.append(scope), make(scope))[1])
+    graph, functions = towers(height=6, width=9)
+    path = save(graph, tmp_path / "a.onnx", functions)
+    assert path.stat().st_size < 4000
+    assert "calls of functions come to more than 50000 nodes" in refusal(path)
+    assert made == []
+    graph, functions = towers(height=4, width=9)
+    scopes = onnx_graph.open_scopes(onnx.load(save(graph, path, functions), load_external_data=False))
+    # the main graph, and one scope for each call
+    assert len(scopes) == len(made) == 1 + 1 + 9 + 81 + 729
+
+
+def test_a_large_file_without_functions_is_read(tmp_path: Path) -> None:
+    graph = Graph()
+    graph.recurrent("RNN", graph.input("x", 5, 1, 4), 4, 6)
+    name = "rnn_Y"
+    for number in range(onnx_graph.MAX_NODES // 10):
+        name = graph.node("Identity", [name], f"i{number}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnx_graph, "MAX_NODES", 100)
+        assert len(read_onnx(save(graph, tmp_path / "a.onnx")).models) == 1
 
 
 @pytest.mark.parametrize(

@@ -176,29 +176,10 @@ def test_weights_that_are_no_constants_leave_the_shapes(what: str, tmp_path: Pat
     assert found.notes[0].endswith(": shapes only")
 
 
-def test_fixed_states_are_noted_unless_they_are_zero(tmp_path: Path) -> None:
-    graph = Filled()
-    states = {5: graph.store("h", np.ones((1, 1, 4), np.float32)), 6: graph.store("c", np.zeros((1, 1, 4), np.float32))}
-    graph.recurrent("LSTM", graph.input("x", 5, 1, 3), 3, 4, inputs=states)
-    (found,) = import_weights(save(graph, tmp_path / "a.onnx"))
-    assert found.notes == ("initial_h of LSTM 'rnn' is a constant other than 0; it is not read",)
-    assert found.network is not None
-
-
 def refusal(path: Path) -> str:
     with pytest.raises(InputError) as caught:
         import_weights(path)
     return str(caught.value).replace(str(path), "FILE")
-
-
-def test_external_data_is_never_opened(tmp_path: Path) -> None:
-    graph = Graph()
-    graph.recurrent("LSTM", graph.input("x", 5, 1, 3), 3, 4)
-    (tmp_path / "missing.onnx.data").write_bytes(bytes(10_000))
-    text = refusal(save(graph, tmp_path / "a.onnx"))
-    assert text.startswith("FILE: its weights 'rnn_W' are in another file (external data), which is never opened")
-    assert "--no-weights" in text
-    assert import_weights(tmp_path / "a.onnx", weights=False)[0].network is None
 
 
 def test_values_that_are_no_weights(tmp_path: Path) -> None:

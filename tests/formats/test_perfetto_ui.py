@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lstmsim.formats.traces import save_trace
-from lstmsim.formats.traces.tracks import busy_counters, process_names, slice_names, track_name, wait_names
+from lstmsim.formats.traces.colours import colour_of, work_word
+from lstmsim.formats.traces.tracks import busy_counters, group_name, slice_names, track_names, wait_names
 from lstmsim.metrics.timeline import STATES, Timeline
 from tests.formats.perfetto_page import Page, browser, chromium, perfetto_ui, served
 from tests.timelines import BUSY, busy_machine
@@ -27,9 +28,17 @@ _QUERY = """(async () => {
 })()"""
 
 _SLICES = (
-    "select thread.tid, slice.ts, slice.dur, slice.category, slice.name from slice "
-    "join thread_track on slice.track_id = thread_track.id join thread using (utid) order by thread.tid, slice.ts"
+    "select ifnull(thread.name, track.name) as row, slice.ts, slice.dur, slice.category, slice.name from slice "
+    "join track on slice.track_id = track.id left join thread_track on track.id = thread_track.id "
+    "left join thread using (utid) where slice.name != 'facts' order by row, slice.ts"
 )
+
+#: What the page's own code makes of a colour's word.
+_HASH = """(text => {
+  let hash = 0x811c9dc5 & 0xfffffff;
+  for (let i = 0; i < text.length; i++) { hash ^= text.charCodeAt(i); hash = (hash * 16777619) & 0xffffffff; }
+  return Math.abs(hash) %% 360;
+})(%r)"""
 
 
 def query(page: Page, sql: str) -> list[tuple]:
@@ -37,13 +46,13 @@ def query(page: Page, sql: str) -> list[tuple]:
 
 
 def expected(timeline: Timeline) -> list[tuple]:
-    """The slices that the engine should hold: (track, start, length, category, name)."""
-    jobs, waits = slice_names(timeline.jobs), wait_names()
+    """The slices that the engine should hold: (track, start, length, category, name), in its order."""
+    jobs, waits, names = slice_names(timeline.jobs), wait_names(), track_names(timeline.rows)
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job)
-    return [
-        (1000 + row, start, end - start, STATES[state], jobs[job] if state == BUSY else waits[state])
+    return sorted(
+        (names[row], start, end - start, STATES[state], jobs[job] if state == BUSY else waits[state])
         for row, start, end, state, job in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    )
 
 
 @pytest.mark.parametrize("suffix", [".json", ".json.gz", ".pftrace"])
@@ -66,9 +75,13 @@ def test_the_real_ui_opens_the_trace_and_shows_every_slice(tmp_path, suffix):
         counters = busy_counters(timeline, 0, timeline.makespan_cycles)
         values = len(counters.edges) * len(counters.percent)
         assert query(page, "select count(*), max(value) from counter") == [(values, 100)]
-        page.run("app.commands.runCommand('dev.perfetto.ExpandAllGroups')")
-        used = {timeline.rows[row] for row in timeline.row.tolist()}
-        for shown in [*process_names(timeline).values(), *(track_name(row) for row in used), counters.name]:
+        # Everything is to be seen at once: the one group is open.
+        names = track_names(timeline.rows)
+        used = {names[row] for row in timeline.row.tolist()}
+        for shown in [group_name(timeline), *used, *(each.partition(" (")[0] for each in counters.percent)]:
             page.wait(f"document.body.innerText.includes({shown!r})", seconds=20)
+        assert page.run("app.trace.workspace.children.length") == 1
+        word = work_word(3)
+        assert page.run(_HASH % word) == colour_of(word)[0]
         (tmp_path / "page.png").write_bytes(page.picture())
         assert Path(tmp_path / "page.png").stat().st_size > 10_000

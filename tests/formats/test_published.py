@@ -158,8 +158,9 @@ def test_the_nineteenth_workload_has_two_published_results():
     row = intel_npu()[18]
     assert "7.26 TOPS (1073 cycles" in row.note
     assert "1067 cycles, 7.30 TOPS" in row.note
-    assert row.cpp_cycles == 1067
-    assert round(row.operations / (1073 / 300e6) / 1e12, 2) == 7.26
+    # The table has the one that the repository prints.
+    assert (row.cpp_cycles, row.cpp_tops) == (1073, 7.26)
+    assert round(row.operations / (1067 / 300e6) / 1e12, 2) == 7.3
 
 
 def test_peaks_are_two_operations_for_each_multiplier_and_cycle():

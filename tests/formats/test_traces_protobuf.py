@@ -17,8 +17,9 @@ from hypothesis import given, settings
 
 from lstmsim.errors import InputError
 from lstmsim.formats.traces import save_trace
+from lstmsim.formats.traces.colours import colour_of
 from lstmsim.formats.traces.columns import facts
-from lstmsim.formats.traces.tracks import busy_counters, slice_names, track_name, wait_names
+from lstmsim.formats.traces.tracks import busy_counters, group_name, slice_names, track_names, wait_names
 from lstmsim.formats.traces.window import window
 from lstmsim.metrics.timeline import STATES, Timeline
 from tests.timelines import BUSY, busy_machine, small, timelines
@@ -41,6 +42,7 @@ class Parsed:
         self.slices: dict[int, list[tuple]] = defaultdict(list)
         self.counters: dict[int, list[tuple[int, float]]] = defaultdict(list)
         self.facts: dict[str, str] = {}
+        self.colours: dict[str, str] = {}
         self._words: dict[int, dict[str, dict[int, str]]] = {}
         self._track: dict[int, int] = {}
         self._open: dict[int, tuple] = {}
@@ -54,6 +56,10 @@ class Parsed:
             self._words[sequence] = {
                 kind: {word.iid: word.name for word in getattr(packet.interned_data, kind)}
                 for kind in ("event_names", "event_categories", "debug_annotation_names")
+            }
+            self.colours |= {
+                self._words[sequence]["event_names"][word.iid]: word.str.decode()
+                for word in packet.interned_data.correlation_id_str
             }
             self._track[sequence] = packet.trace_packet_defaults.track_event_defaults.track_uuid
         elif packet.HasField("track_descriptor"):
@@ -77,6 +83,7 @@ class Parsed:
                 words["debug_annotation_names"][each.name_iid]: each.int_value for each in event.debug_annotations
             }
             name, (category,) = words["event_names"][event.name_iid], event.category_iids
+            assert event.correlation_id_str_iid == event.name_iid
             self._open[track] = (time, words["event_categories"][category], name, values)
         else:
             assert event.type == event.TYPE_SLICE_END
@@ -107,11 +114,14 @@ def expected(timeline: Timeline, number: int) -> list[tuple]:
 @settings(max_examples=40, deadline=None)
 def test_every_span_is_a_slice_of_its_rows_track(timeline):
     parsed = saved(timeline)
-    rows = {each.thread.tid: each for each in parsed.tracks.values() if each.HasField("thread")}
-    assert len(rows) == len(timeline.rows)
-    for number, row in enumerate(timeline.rows):
-        track = rows[1000 + number]
-        assert (track.thread.thread_name, track.thread.pid) == (track_name(row), row.core + 1)
+    (group,) = (each for each in parsed.tracks.values() if not each.parent_uuid)
+    below = sorted(
+        (each for each in parsed.tracks.values() if each.parent_uuid == group.uuid),
+        key=lambda each: each.sibling_order_rank,
+    )
+    assert len(below) == len(parsed.tracks) - 1
+    for number, (track, name) in enumerate(zip(below, track_names(timeline.rows), strict=False)):
+        assert track.name == name
         assert parsed.slices[track.uuid] == expected(timeline, number)
         assert all(one[1] <= other[0] for one, other in pairwise(parsed.slices[track.uuid]))
 
@@ -121,12 +131,10 @@ def test_counters_are_those_of_the_json(cores):
     timeline = busy_machine(cores, 2, 4, 50)
     counters = busy_counters(timeline, 0, timeline.makespan_cycles)
     parsed = saved(timeline)
-    pids = {uuid: track.process.pid for uuid, track in parsed.tracks.items() if track.HasField("process")}
-    found = {pids[parsed.tracks[uuid].parent_uuid]: values for uuid, values in parsed.counters.items()}
-    wanted = {pid: list(zip(counters.edges, values, strict=True)) for pid, values in counters.percent.items()}
+    found = {parsed.tracks[uuid].name: values for uuid, values in parsed.counters.items()}
+    wanted = {name: list(zip(counters.edges, values, strict=True)) for name, values in counters.percent.items()}
     assert found == wanted
     assert len(found) == (1 if cores == 1 else cores + 1)
-    assert all(parsed.tracks[uuid].name == counters.name for uuid in parsed.counters)
 
 
 def test_the_trace_states_its_facts_and_its_window():
@@ -138,6 +146,28 @@ def test_the_trace_states_its_facts_and_its_window():
     assert parsed.facts["time"] == "1 ns = 1 cycle"
     times = [time for spans in parsed.slices.values() for span in spans for time in span[:2]]
     assert (min(times), max(times)) == (30, 100)
+
+
+def test_all_tracks_are_in_one_group_and_none_is_empty():
+    # Viewers open a group if it is the only one.
+    for timeline in (busy_machine(1, 2, 4, 60), busy_machine(3, 2, 4, 60)):
+        parsed = saved(timeline)
+        (group,) = (uuid for uuid, each in parsed.tracks.items() if not each.parent_uuid)
+        assert (parsed.tracks[group].name, parsed.tracks[group].child_ordering) == (group_name(timeline), 3)
+        assert not any(each.HasField("process") or each.HasField("thread") for each in parsed.tracks.values())
+        shown = {uuid for uuid, each in parsed.tracks.items() if each.name != "facts"} - {group}
+        assert shown == set(parsed.slices) | set(parsed.counters)
+
+
+def test_waits_are_paler_than_work():
+    timeline = busy_machine(1, 2, 4, 60)
+    colours = saved(timeline).colours
+    waits = {name for name in colours if name in wait_names()}
+    assert waits
+    assert max(colour_of(word)[1] for name, word in colours.items() if name not in waits) + 15 < min(
+        colour_of(colours[name])[1] for name in waits
+    )
+    assert len(set(colours.values())) == len(colours)
 
 
 def test_many_blocks_hold_what_one_holds(monkeypatch):

@@ -17,7 +17,8 @@ from vcd.reader import TokenKind, tokenize
 
 from lstmsim.errors import InputError, LstmsimError
 from lstmsim.formats.traces import SUFFIXES, save_trace
-from lstmsim.formats.traces.tracks import slice_names
+from lstmsim.formats.traces.tracks import slice_names, track_names
+from lstmsim.formats.traces.window import window
 from lstmsim.metrics.timeline import Timeline
 from tests.timelines import BUSY, busy_machine, small, timelines
 
@@ -57,20 +58,25 @@ def test_slices_of_a_track_follow_each_other_and_add_up(timeline):
             tracks[track].append((start, start + length))
             busy[track] += int(length) * (event["cat"] == "busy")
         elif event["name"] == "thread_name":
-            names[track] = f"core {event['pid'] - 1} {event['args']['name']}"
+            names[track] = event["args"]["name"]
     for spans in tracks.values():
         assert all(one[1] <= other[0] for one, other in pairwise(spans))
-    assert {names[track]: busy[track] for track in names} == busy_cycles(timeline)
+    found = dict(zip(track_names(timeline.rows), busy_cycles(timeline).values(), strict=True))
+    assert {names[track]: busy[track] for track in names} == found
 
 
-def test_every_slice_is_on_a_named_track_and_core():
+def test_every_slice_is_on_a_named_track_of_the_one_process():
     timeline = busy_machine(3, 2, 4, 20)
     listed = events(timeline)
     named = {(event["pid"], event["tid"]) for event in listed if event["name"] == "thread_name"}
     assert {(event["pid"], event["tid"]) for event in listed if event["ph"] == "X"} <= named
     assert len(named) == len(timeline.rows)
     processes = {event["args"]["name"] for event in listed if event["name"] == "process_name"}
-    assert processes == {f"{name} (1 ns = 1 cycle)" for name in (timeline.chip, "core 0", "core 1", "core 2")}
+    # Viewers open a process if it is the only one.
+    assert processes == {f"{timeline.chip} (1 ns = 1 cycle)"}
+    assert {event["args"]["name"] for event in listed if event["name"] == "thread_name"} == {
+        row.name for row in timeline.rows
+    }
 
 
 @pytest.mark.parametrize("cores", [1, 3])
@@ -79,7 +85,7 @@ def test_counters_integrate_to_the_busy_cycles(cores):
     counters = defaultdict(list)
     for event in events(timeline):
         if event["ph"] == "C":
-            counters[event["pid"]].append((1000 * event["ts"], event["args"]["busy %"]))
+            counters[event["name"].partition(" busy")[0]].append((1000 * event["ts"], event["args"]["busy %"]))
     assert len(counters) == (1 if cores == 1 else cores + 1)
     totals = {}
     for process, values in counters.items():
@@ -87,7 +93,8 @@ def test_counters_integrate_to_the_busy_cycles(cores):
         totals[process] = float(sum(value / 100 * (then[0] - now) for (now, value), then in pairwise(values)))
     busy = busy_cycles(timeline)
     arrays = [busy[f"core {core} array"] for core in range(cores)]
-    expected = dict(enumerate(arrays, start=1)) | ({cores + 1: np.mean(arrays)} if cores > 1 else {})
+    expected = {f"core {core} array": cycles for core, cycles in enumerate(arrays)} | {"all arrays": np.mean(arrays)}
+    expected = expected if cores > 1 else {"array": arrays[0]}
     assert totals == pytest.approx(expected, abs=0.001 * timeline.makespan_cycles)
 
 
@@ -186,6 +193,28 @@ def test_a_save_file_that_is_there_stays(tmp_path):
     save_trace(small(), tmp_path / "run.vcd")
     assert (tmp_path / "run.gtkw").read_text() == "my view"
     assert (tmp_path / "run.vcd").read_bytes() == saved(small(), ".vcd")
+
+
+@pytest.mark.parametrize("suffix", [".vcd", ".fst"])
+@pytest.mark.parametrize("cycles", [(0, 140), (30, 100)])
+def test_the_save_file_opens_at_the_whole_trace(tmp_path, suffix, cycles):
+    if suffix in NEEDS:
+        pytest.importorskip(NEEDS[suffix])
+    save_trace(window(small(), *cycles), tmp_path / f"run{suffix}")
+    lines = (tmp_path / "run.gtkw").read_text().splitlines()
+    assert f'[dumpfile] "run{suffix}"' in lines
+    assert f"[timestart] {cycles[0]}" in lines
+    width, names, tree = (
+        int(next(line for line in lines if line.startswith(f"[{key}]")).split()[1])
+        for key in ("size", "signals_width", "sst_width")
+    )
+    doublings = -float(next(line for line in lines if line.startswith("*")).split()[0][1:])
+    # GTKWave draws 2 ** doublings cycles on 200 pixels; the waves have what the other columns leave, less their frames.
+    pixels = (cycles[1] - cycles[0]) / 2**doublings * 200
+    assert pixels <= width - names - tree - 80
+    assert pixels >= (width - names - tree) * 0.85
+    shown = {line.split()[-1] for line in lines if "lstmsim.core" in line}
+    assert len(shown) == 3 * len(small().rows)
 
 
 def test_a_folder_in_the_place_of_the_save_file_is_refused_before_anything_is_written(tmp_path):

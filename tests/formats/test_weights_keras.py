@@ -169,7 +169,21 @@ KERNEL = "layers/lstm/cell/vars/0"
         ),
         (keras_layer("GRU", "own", 3, recurrent_activation="hard_sigmoid"), "only sigmoid is simulated"),
         (keras_layer("GRU", "own", 3, activation={"class_name": "Lambda"}), "has activation a mapping"),
-        (keras_layer("LSTM", "own", 3, go_backwards=True), "has go_backwards"),
+        (
+            keras_both(keras_layer("LSTM", "own", 3, go_backwards=True), "b"),
+            "has a first direction that goes backward: only the second can be simulated so",
+        ),
+        (
+            keras_both(keras_layer("LSTM", "own", 3), "b", backward={"go_backwards": False}),
+            "has a first direction that goes backward",
+        ),
+        (
+            keras_both(keras_layer("LSTM", "own", 3), "b", backward={"use_bias": False}),
+            "has two directions that differ",
+        ),
+        (layer_of("TimeDistributed", layer=keras_layer("LSTM", "own", 3)), "is 'TimeDistributed' around 'LSTM'"),
+        (keras_layer("CuDNNLSTM", "own", 3), "is 'CuDNNLSTM'"),
+        (keras_layer("SimpleRNN", "own", 3, activation="elu"), "only tanh and relu are simulated"),
         (keras_layer("LSTM", "own", 0), "has units 0, must be between 1 and"),
         (keras_layer("LSTM", "own", True), "has units true"),  # type: ignore[arg-type]
         (keras_layer("LSTM", "own", 10**400), "has units a number of"),
@@ -191,8 +205,8 @@ def test_layers_that_cannot_be_simulated(entry: dict[str, Any], sentence: str, t
         (b"\xff", "its config.json is no JSON"),
         (b"[" * 100_000, "its config.json is no JSON"),
         (b"7", "describes no Keras model"),
-        (b'{"config": {}}', "does not list at most 10000 layers"),
-        (b'{"config": {"layers": [7]}}', "does not list at most 10000 layers"),
+        (b'{"config": {}}', "does not list at most 10000 layers of a model"),
+        (b'{"config": {"layers": [7]}}', "does not list at most 10000 layers of a model"),
         (b'{"config": {"layers": []}}', "it has no layers"),
     ],
 )
@@ -279,7 +293,7 @@ def test_zip_bombs_and_files_of_something_else(tmp_path: Path) -> None:
     wide = keras_file(b" " * (17 * 2**20) + b"{}", GOOD)
     assert "at most 16777216 are read" in refusal(saved(tmp_path, wide))
     assert "has no member 'config.json'" in refusal(saved(tmp_path, zipped({"../config.json": b"{}"})))
-    assert "no zip file; old .h5 files" in refusal(saved(tmp_path, h5(GOOD)))
+    assert "is no Keras file: neither a zip file (.keras) nor HDF5 (.h5)" in refusal(saved(tmp_path, b"GIF89a"))
     assert "is no HDF5 file" in refusal(
         saved(tmp_path, keras_file(keras_model([LSTM]), b"\x89HDF\r\n\x1a\n" + bytes(99)))
     )

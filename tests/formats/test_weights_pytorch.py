@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
 from lstmsim.formats.imported import ImportedModel
-from lstmsim.formats.weights import import_weights
+from lstmsim.formats.weights import import_weights, read_weights
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Stimulus
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer, Model
 from tests.formats.weight_files import sigmoid, torch_tensors
 
 
@@ -76,18 +78,19 @@ def test_the_numbers_are_those_of_pytorch(
     tensors = torch_tensors(kind, hidden, width, layers, both=both, bias=bias, projection=projection)
     path = tmp_path_factory.mktemp("w") / "a.safetensors"
     library.save_file({f"net.rnn.{name}": array for name, array in tensors.items()}, path)
-    (found,) = import_weights(path)
+    function = "rnn" if kind == "rnn" else None
+    (found,) = import_weights(path, cell=function)
     x = np.random.default_rng(5).normal(size=(4, width))
     wide = {name: array.astype(np.float64) for name, array in tensors.items()}
     np.testing.assert_allclose(output(found, x), torch_run(wide, kind, layers, both, x), rtol=0, atol=2e-6)
-    shapes = import_weights(path, weights=False)[0]
+    shapes = import_weights(path, weights=False, cell=function)[0]
     assert (shapes.network, shapes.model) == (None, found.model)
 
 
 def test_several_modules_and_cells(tmp_path: Path) -> None:
     path = tmp_path / "speech.safetensors"
-    cell = {name.removesuffix("_l0"): array for name, array in torch_tensors("lstm", 4, 3).items()}
-    tensors = {"fc.weight": np.ones((2, 2)), **{f"dec.cell.{name}": array for name, array in cell.items()}}
+    one = {name.removesuffix("_l0"): array for name, array in torch_tensors("lstm", 4, 3).items()}
+    tensors = {"fc.weight": np.ones((2, 2)), **{f"dec.cell.{name}": array for name, array in one.items()}}
     library.save_file(tensors | {f"enc.{name}": array for name, array in torch_tensors("gru", 2, 5).items()}, path)
     found = import_weights(path)
     assert [each.model.name for each in found] == ["speech-dec.cell", "speech-enc"]
@@ -96,9 +99,66 @@ def test_several_modules_and_cells(tmp_path: Path) -> None:
     assert found[1].source == "speech.safetensors: 'enc'"
 
 
-def test_an_rnn_says_that_tanh_is_taken(tmp_path: Path) -> None:
-    library.save_file(torch_tensors("rnn", 2, 5), tmp_path / "a.safetensors")
-    assert "tanh is taken" in import_weights(tmp_path / "a.safetensors")[0].notes[0]
+def test_the_function_of_an_rnn_is_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    library.save_file(torch_tensors("rnn", 2, 5), path)
+    with pytest.raises(InputError, match=r"an RNN, whose function is not in the file: say --cell rnn \(tanh"):
+        import_weights(path)
+    assert [import_weights(path, cell=name)[0].model.layers[0].cell.name for name in ("rnn", "rnn-relu")] == [
+        "rnn",
+        "rnn-relu",
+    ]
+    with pytest.raises(InputError, match="--cell: expected rnn or rnn-relu, got 'lstm'"):
+        import_weights(path, cell="lstm")
+
+
+def test_weights_with_pytorchs_names_are_read_for_the_models_own_cell(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    library.save_file(torch_tensors("rnn", 2, 5) | {"b.weight_ih": shape(9, 4), "b.weight_hh": shape(9, 3)}, path)
+    for name in ("rnn", "rnn-relu"):
+        model = Model("m", (Layer(cell(name), 2, 5),))
+        assert read_weights(path, model).model == model
+
+
+def test_other_tensors_of_a_module_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    tensors = {f"enc.{name}": array for name, array in torch_tensors("lstm", 2, 5).items()}
+    library.save_file(tensors | {"enc.norm.weight": shape(2), "fc.weight": shape(2)}, path)
+    (found,) = import_weights(path)
+    assert found.notes == (
+        "'enc' has other tensors too ('enc.norm.weight'): it may compute something else than torch.nn's layer",
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "wanted"),
+    [
+        ({"g": [[10.0], [0.5]], "v": [[3.0, 4.0], [0.0, 2.0]]}, [[6.0, 8.0], [0.0, 0.5]]),
+        ({"g": [[10.0, 1.0]], "v": [[3.0, 2.0], [4.0, 0.0]]}, [[6.0, 1.0], [8.0, 0.0]]),
+        ({"g": 10.0, "v": [[3.0, 0.0], [0.0, 4.0]]}, [[6.0, 0.0], [0.0, 8.0]]),
+        ({"orig": [[2.0, 0.0], [0.0, 4.0]], "u": [0.0, 1.0], "v": [0.0, 1.0]}, [[0.5, 0.0], [0.0, 1.0]]),
+        ({"orig": [[2.0, 3.0], [5.0, 4.0]], "mask": [[1.0, 0.0], [0.0, 1.0]]}, [[2.0, 0.0], [0.0, 4.0]]),
+        ({"raw": [[1.0, 2.0], [3.0, 4.0]]}, [[1.0, 2.0], [3.0, 4.0]]),
+    ],
+)
+def test_weights_in_parts(parts: dict[str, Any], wanted: Any, tmp_path: Path) -> None:
+    """An RNN whose input weights are kept in parts."""
+    stored = {f"weight_ih_l0_{name}": np.array(value, np.float32) for name, value in parts.items()}
+    tensors = stored | {"weight_hh_l0": shape(2, 2)}
+    library.save_file(tensors, tmp_path / "a.safetensors")
+    (found,) = import_weights(tmp_path / "a.safetensors", cell="rnn")
+    assert found.network is not None
+    np.testing.assert_allclose(found.network.passes[0][0].matrices["a", "x"], wanted, rtol=1e-6)
+
+
+def test_weights_in_parts_that_do_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    library.save_file({"weight_ih_l0_g": shape(3, 1), "weight_ih_l0_v": shape(2, 2), "weight_hh_l0": shape(2, 2)}, path)
+    with pytest.raises(InputError, match=r"made of tensors of shapes \[3, 1\] and \[2, 2\], which do not fit"):
+        import_weights(path, cell="rnn")
+    library.save_file({"weight_ih_l0_g": shape(2, 1), "weight_ih_l0": shape(2, 2), "weight_hh_l0": shape(2, 2)}, path)
+    with pytest.raises(InputError, match=r"weight_ih_l0.: is made of 'weight_ih_l0_g' in a way that is not known"):
+        import_weights(path, cell="rnn")
 
 
 def shape(*sizes: int) -> np.ndarray:

@@ -126,10 +126,12 @@ def keras_layer(kind: str, name: str, units: int, **config: Any) -> dict[str, An
     return {"module": "keras.layers", "class_name": kind, "config": defaults | functions | config}
 
 
-def keras_both(entry: dict[str, Any], name: str, merge: str = "concat") -> dict[str, Any]:
-    """A layer in both directions."""
-    backward = {**entry, "config": {**entry["config"], "go_backwards": True}}
-    config = {"name": name, "layer": entry, "backward_layer": backward, "merge_mode": merge}
+def keras_both(
+    entry: dict[str, Any], name: str, merge: str = "concat", backward: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A layer in both directions; `backward` changes the configuration of the second."""
+    other = {**entry, "config": {**entry["config"], "go_backwards": True, **(backward or {})}}
+    config = {"name": name, "layer": entry, "backward_layer": other, "merge_mode": merge}
     return {"module": "keras.layers", "class_name": "Bidirectional", "config": config}
 
 

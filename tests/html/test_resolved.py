@@ -13,8 +13,8 @@ from lstmsim import api
 from lstmsim.formats.document import document_of
 from lstmsim.formats.scenario_file import load_chip, load_scenario, scenario_from_document
 from lstmsim.formats.yaml_source import parse_document
+from lstmsim.formats.yaml_text import OnOneLine, yaml_text
 from lstmsim.html.resolved import loads_again, resolved_text
-from lstmsim.html.yaml_text import OnOneLine, yaml_text
 from lstmsim.targets.column_npu import ColumnNpu
 from lstmsim.targets.row_npu import RowNpu
 from lstmsim.workload.cell_flow import in_order
@@ -54,7 +54,7 @@ def test_a_shipped_scenario_comes_back_from_a_file_and_gives_the_same_cycles(pat
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_key_of_a_preset_is_written_out(preset: str) -> None:
     model = {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
-    scenario = load_scenario({"chip": preset, "jobs": [{"model": model, "steps": 2}]})
+    scenario = load_scenario({"chip": preset, "jobs": [{"model": model, "steps": 2}], "precision": {}})
     text = resolved_text(scenario)
     assert_same(loaded(text), scenario)
     data = parse_document(text, "resolved.yaml").data
@@ -62,10 +62,39 @@ def test_every_key_of_a_preset_is_written_out(preset: str) -> None:
     assert {each.name for each in fields(core)} <= set(data["chip"]["cores"][0])
     assert data["chip"]["cores"][0]["latency"] == asdict(core.latency)
     whole = {"dispatch", "preempts", "affinity"}
-    assert {each.name for each in fields(Job)} - {"inputs", "after", "tenant", *whole} <= set(data["jobs"][0])
+    assert {each.name for each in fields(Job)} - {"inputs", "after", "tenant", "initial", "states_of", *whole} <= set(
+        data["jobs"][0]
+    )
     assert {"dispatch", "preemption", "placement"} <= set(data)
     assert data["precision"] == asdict(scenario.precision)
     assert data["chip"]["sources"]
+
+
+def test_jobs_that_begin_where_others_end_come_back() -> None:
+    entry = {"model": "lstm-256", "steps": 3, "count": 3}
+    jobs = [
+        {**entry, "name": "enc"},
+        {"model": "lstm-512", "steps": 2, "count": 2},
+        {**entry, "name": "dec", "initial": "enc"},
+    ]
+    scenario = load_scenario({"chip": "column-npu-16k", "jobs": jobs})
+    assert loads_again(scenario)
+    again = loaded(resolved_text(scenario))
+    assert_same(again, scenario)
+    assert [job.states_of for job in again.jobs] == [None] * 5 + [0, 1, 2]
+
+
+def test_where_numbers_are_from_comes_back(tmp_path: Path) -> None:
+    job = {"model": "lstm-256", "steps": 2, "initial": "zero"}
+    given = {"chip": "column-npu-16k", "jobs": [job], "precision": {"calibration": str(tmp_path / "c.npy")}}
+    scenario = load_scenario(given)
+    again = loaded(resolved_text(scenario))
+    assert again.jobs[0].initial == "zero"
+    assert again.calibration == {"lstm-256": str(tmp_path / "c.npy")}
+    assert again.precision_given
+    # outputs are in float64 without the key, so it must not come of itself
+    plain = load_scenario({"chip": "column-npu-16k", "jobs": [job]})
+    assert "precision" not in resolved_text(plain)
 
 
 @settings(max_examples=50)

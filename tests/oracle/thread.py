@@ -90,7 +90,7 @@ class Thread:
     def operands_from(self, turn: Turn) -> int:
         earliest = 0
         for read in self.plan(turn.key).reads[turn.stage, turn.segment]:
-            key = before(turn.key) if read.state else turn.key
+            key = before(self.job, turn.key) if read.state else turn.key
             if not 0 <= key[2] < self.job.steps:
                 continue
             for position, unit in enumerate(turn.units):

@@ -47,16 +47,16 @@ def keys(job: Job) -> Iterator[Key]:
         return
     for number, layer in enumerate(job.model.layers):
         for step in range(job.steps):
-            yield number, 0, step
+            yield number, 0, job.steps - 1 - step if layer.reverse else step
         if layer.bidirectional:
             for step in range(job.steps):
                 yield number, 1, job.steps - 1 - step
 
 
-def before(key: Key) -> Key:
+def before(job: Job, key: Key) -> Key:
     """The step whose states this one reads."""
     layer, direction, step = key
-    return layer, direction, step - 1 if direction == 0 else step + 1
+    return layer, direction, step + 1 if direction or job.model.layers[layer].reverse else step - 1
 
 
 def row_blocks(layer: Layer, core: ColumnCore, stage: int) -> list[range]:
@@ -80,8 +80,8 @@ def vector(job: Job, key: Key, name: str, core: ColumnCore) -> list[tuple[str, K
     if name != "h":
         return [("made", key, name, unit) for unit in range(layer.units(plan.rows(name)))]
     output = layer.cell.states["h"]
-    kind = "made" if 0 <= before(key)[2] < job.steps else "start"
-    return [(kind, before(key), output, unit) for unit in range(layer.units(plan.rows(output)))]
+    kind = "made" if 0 <= before(job, key)[2] < job.steps else "start"
+    return [(kind, before(job, key), output, unit) for unit in range(layer.units(plan.rows(output)))]
 
 
 def tiles_of_stage(job: Job, core: ColumnCore, key: Key, stage: int) -> Iterator[Tile]:

@@ -84,14 +84,65 @@ def test_an_axis_of_array_sizes_gives_utilization_curves(tmp_path: Path) -> None
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["h 16", "h 32"]
 
 
-def test_anything_else_gives_the_front(tmp_path: Path) -> None:
+OBJECTIVES = {"minimise": ["makespan_cycles", "pes_used"], "maximise": ["utilization", "ep"]}
+
+
+def joined(figure: Figure) -> set[tuple[float, float]]:
+    lines = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "-" and len(line.get_xdata())]
+    return {(x, y) for line in lines for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
+
+
+def test_anything_else_gives_the_front_of_the_first_two_objectives(tmp_path: Path) -> None:
     # A VP that follows from EP spans no map.
     vp = {"path": "chip.cores.0.vp", "expression": "min(32, 256 // ep)"}
-    figure, numbers = drawn(tmp_path, {"ep": {**EP, "from": 1}, "h": {"path": HIDDEN, "values": [16, 32]}, "vp": vp})
-    fronts = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "-"]
-    joined = {(x, y) for line in fronts for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
-    on_front = {(int(row["pes_used"]), int(row["makespan_cycles"])) for row in numbers if row["pareto"] == "1"}
-    assert joined == on_front != set()
+    axes = {"ep": {**EP, "from": 1}, "h": {"path": HIDDEN, "values": [16, 32]}, "vp": vp}
+    figure, numbers = drawn(tmp_path, axes)
+    assert list(numbers[0]) == ["point", "h", "npe", "latency_ms_mean", "front", "knee", "pareto"]
+    figure, numbers = drawn(tmp_path, axes, objectives=OBJECTIVES)
+    points = [(row["h"], int(row["pes_used"]), int(row["makespan_cycles"])) for row in numbers]
+    best = {
+        (x, y)
+        for group, x, y in points
+        if not any((g, a <= x, b <= y) == (group, True, True) and (a, b) != (x, y) for g, a, b in points)
+    }
+    assert joined(figure) == best != {point[1:] for point in points}
+    assert {(int(row["pes_used"]), int(row["makespan_cycles"])) for row in numbers if row["front"] == "1"} == best
+    # With the third objective more points are on the front of the table than on that of the picture.
+    assert sum(row["pareto"] == "1" for row in numbers) > sum(row["front"] == "1" for row in numbers)
+    title = figure.axes[0].get_title()
+    assert title.splitlines()[0].startswith("minimise makespan_cycles, pes_used: points that none beats joined")
+    assert title.splitlines()[1] == "the front of these two alone; not drawn: maximise utilization, ep"
+
+
+def test_two_objectives_can_be_chosen_and_the_kind(tmp_path: Path) -> None:
+    axes = {"ep": EP, "vp": VP, "npe": {"path": "chip.cores.0.npe", "values": [512, 1024]}}
+    run_sweep(spec(axes=axes, constraints=[], objectives=OBJECTIVES), tmp_path, jobs=1)
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        figure = plot(store, objectives=["utilization", "pes_used"])
+        panel = figure.axes[0]
+        assert (panel.get_xlabel(), panel.get_ylabel()) == ("utilization (more is better)", "pes_used (less is better)")
+        assert "cycles (best cell outlined" in plot(store, kind="heatmap").get_suptitle()
+        assert plot(store, kind="utilization").axes[0].get_ylabel() == "utilization (%)"
+        assert plot(store).axes[0].get_xlabel() == "pes_used (less is better)"
+        for names, sentence in [
+            (["tops", "pes_used"], "--plot-objectives: no objective called 'tops'"),
+            (["utilisation", "pes_used"], "did you mean 'utilization'"),
+            (["pes_used"], "--plot-objectives: expected two objectives, got 1"),
+        ]:
+            with pytest.raises(InputError, match=sentence):
+                plot(store, objectives=names)
+    run_sweep(spec(axes={"h": {"path": HIDDEN, "values": [8]}}, constraints=[]), tmp_path / "h", jobs=1)
+    with Store(tmp_path / "h" / "sweep.sqlite", create=False) as store:
+        for kind in ("heatmap", "utilization"):
+            with pytest.raises(InputError, match=f"--plot-kind {kind}: needs .*; this sweep varies h"):
+                plot(store, kind=kind)
+
+
+def test_points_without_a_number_are_counted_on_the_picture_and_one_objective_is_enough(tmp_path: Path) -> None:
+    chips = {"chip": {"path": "chip", "values": ["column-npu-16k", "intel-npu-rtl"]}}
+    figure, numbers = drawn(tmp_path, chips, objectives={"minimise": ["banks"]})
+    assert "1 point without a number there is not drawn" in figure.axes[0].get_title()
+    assert [(row["point"], row["banks"], row["front"]) for row in numbers] == [("0", "4", "1")]
 
 
 def test_equal_tables_give_equal_pictures_and_nothing_to_draw_is_said(tmp_path: Path) -> None:

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.sweep.pareto import OBJECTIVES, front, knee, marks
+import lstmsim.sweep.pareto as module
+from lstmsim.sweep.pareto import front, knee, marks
 
-COSTS = st.lists(st.tuples(*[st.integers(0, 5)] * len(OBJECTIVES)), max_size=30)
+COSTS = st.integers(1, 5).flatmap(lambda width: st.lists(st.tuples(*[st.integers(0, 4)] * width), max_size=40))
 
 
 def beats(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(x <= y for x, y in zip(a, b, strict=True)) and a != b
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
-@given(COSTS)
-def test_the_front_is_what_nothing_beats(costs: list[tuple[int, ...]]) -> None:
-    assert front(costs).tolist() == [not any(beats(other, own) for other in costs) for own in costs]
+@settings(derandomize=True, max_examples=200, deadline=None)
+@given(COSTS, st.sampled_from([2, module._FEW_PAIRS]))
+def test_the_front_is_what_nothing_beats(costs: list[tuple[int, ...]], pairs: int) -> None:
+    # With few pairs also small tables are taken apart as large ones are.
+    before, module._FEW_PAIRS = module._FEW_PAIRS, pairs
+    try:
+        assert front(costs).tolist() == [not any(beats(other, own) for other in costs) for own in costs]
+    finally:
+        module._FEW_PAIRS = before
+
+
+def test_what_lacks_a_number_is_on_no_front_and_beats_nothing() -> None:
+    assert front([[1, np.nan], [2, 5], [np.nan, 0], [3, 6]]).tolist() == [False, True, False, False]
+    assert front([[np.nan]]).tolist() == [False]
+
+
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_many_points_that_are_all_on_the_front_take_no_time_for_each_pair(width: int) -> None:
+    table = np.random.default_rng(0).random((20_000, width))
+    table[:, -1] = -table[:, :-1].sum(axis=1)
+    begin = time.process_time()
+    assert front(table).all()
+    # All pairs one by one take more than a minute here.
+    assert time.process_time() - begin < 15
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)
@@ -26,6 +50,7 @@ def test_the_front_is_what_nothing_beats(costs: list[tuple[int, ...]]) -> None:
 def test_groups_do_not_know_each_other(costs: list[tuple[int, ...]], chance: object) -> None:
     groups = [chance.choice("ab") for _ in costs]  # type: ignore[attr-defined]
     on_front, knees = marks(costs, groups)
+    assert not (knees & ~on_front).any()
     for group in "ab":
         own = [number for number, each in enumerate(groups) if each == group]
         alone = front([costs[number] for number in own])

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import lstmsim
 from lstmsim import engines, targets
 from lstmsim.api import run, simulate
 from lstmsim.engines import ENGINES
@@ -20,6 +21,7 @@ from lstmsim.formats.catalog import list_models
 from lstmsim.formats.published import IntelWorkload, intel_npu
 from lstmsim.formats.scenario_file import load_chip, load_model, load_scenario
 from lstmsim.metrics.accounts import totals_of
+from lstmsim.metrics.report_text import report_json
 from lstmsim.targets.row_cells import PROGRAMS
 from lstmsim.targets.row_npu import RowCore, RowLatency, RowNpu
 from lstmsim.workload.cells import CELLS, cell
@@ -220,3 +222,49 @@ def test_many_steps_of_a_dense_layer_repeat(chip: str) -> None:
     result = run({"chip": chip, "jobs": [job]})
     assert sum(len(phase.body.operations) for phase in result.program.tasks[0].variants[0][1]) < 1000
     assert result.report.jobs[0].macs == result.totals.work.sum() == 3000 * 2 * 64 * 64
+
+
+def test_the_simulator_of_intel_counts_what_is_loaded_in_the_same_way_for_all_layers() -> None:
+    def cycles(layers: list[dict[str, object]], steps: int, batch: int, *overrides: str) -> int:
+        job = {"model": {"layers": layers}, "steps": steps, "batch": batch}
+        return simulate({"chip": "intel-npu-cpp", "jobs": [job]}, overrides=overrides).makespan_cycles
+
+    lstm = [{"cell": "lstm", "hidden": 256, "input": 256}]
+    product = [{"cell": "dense", "hidden": 1024, "input": 1024}]
+    assert cycles(lstm, 8, 6) == 3554
+    assert cycles(product, 1, 60) == 2872
+    # The last compiler of the repository, which does not count all of dense stacks.
+    last = "chip.cores.0.count_flushes=false"
+    assert (cycles(product, 1, 60, last), cycles(lstm, 8, 6, last)) == (1796, 3554)
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        ([("gru", 512, 512)], None),
+        ([("gru-lbr0", 512, 512)], "cell gru-lbr0, and fitted are lstm and gru only"),
+        ([("rnn", 512, 512)], "cell rnn"),
+        ([("lstm", 4096, 4096)], "hidden 4096, and lstm was fitted from 256 to 2048"),
+        ([("lstm", 512, 256)], "input 256 unlike hidden"),
+        ([("lstm", 512, 512), ("lstm", 512, 512)], "more than one layer"),
+    ],
+)
+def test_what_brainwave_was_not_fitted_to_is_said(layers: list[tuple[str, int, int]], words: str | None) -> None:
+    stack = [{"cell": cell, "hidden": hidden, "input": inputs} for cell, hidden, inputs in layers]
+    scenario = {"chip": "brainwave-s10", "jobs": [{"model": {"layers": stack}, "steps": 2, "count": 3}]}
+    report = lstmsim.simulate(scenario)
+    remarks = [text for text in report.remarks if "no published latency stands behind" in text]
+    assert len(remarks) == (words is not None)
+    assert words is None or words in remarks[0]
+    assert report_json(report).get("remarks", []) == list(report.remarks)
+    entry = lstmsim.compare(scenario, ["intel-npu-rtl"]).entries[0]
+    assert any("no published latency" in text for text in entry[0].remarks) == (words is not None)
+    assert not any("no published latency" in text for text in entry[1].remarks)
+
+
+def test_fitted_sizes_are_checked() -> None:
+    dispatch = {"lstm": {"dispatch_cycles": 5, "fitted_hidden": [64, 8]}}
+    core = {"tiles": 1, "engines": 4, "lanes": 4, "by_cell": dispatch}
+    chip = {"kind": "row-npu", "name": "r", "frequency_mhz": 250, "cores": [core]}
+    with pytest.raises(InputError, match="two sizes of at least 1, the smaller first, got 64 and 8"):
+        lstmsim.load_scenario({"chip": chip, "jobs": [{"model": "lstm-256", "steps": 1}]})

@@ -51,7 +51,7 @@ def test_random_splits_as_the_cycle_stepped_model_has_them(
 def test_one_member_does_what_an_unsplit_job_does(model: Model, core: ColumnCore, steps: int, split: str) -> None:
     assume(core.refusal(model) is None)
     if split == "layers":
-        assume(not any(layer.bidirectional for layer in model.layers))
+        assume(not any(layer.bidirectional or layer.reverse for layer in model.layers))
         model = Model("m", model.layers, "step")
     assert split_phases(model, core, steps, split, (0,), Exchange()) == model_phases(model, core, steps)
 

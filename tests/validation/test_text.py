@@ -11,12 +11,12 @@ from lstmsim.validation.text import readme_table, validation_json, validation_ma
 from tests.validation.whole import whole
 
 ROW = Row("chip-a", "task|1", "latency", "cycles", 1000, 1000, 0.0, "a paper, Table 1", "a note")
-TOPS = replace(ROW, quantity="throughput", unit="TOPS", published=2.5, simulated=2.5)
+TOPS = replace(ROW, quantity="throughput", unit="TOPS", published=2.5, simulated=2.5, derived=True)
 FAR = Row("chip-b", "task-2", "latency", "ms", 0.5, 0.52, 0.05, "another paper")
 CLAIM = ClaimRow("key", "throughput, threads, cores", "much: 2 x", "of a kind", "3 x", "not judged", "a paper")
 SMALL = Validation(
     "fast",
-    (Group("chip-a", "Chip A", "a", (ROW, TOPS), 2), Group("chip-b", "Chip B", "b", (FAR,), 1)),
+    (Group("chip-a", "Chip A", "a", (ROW, TOPS), 1), Group("chip-b", "Chip B", "b", (FAR,), 1)),
     (CLAIM, replace(CLAIM, key="other", topic="not simulated", verdict="not simulated", simulated="")),
 )
 
@@ -34,16 +34,16 @@ def test_the_terminal_text() -> None:
         ["cycles", "simulated", "error", "TOPS", "simulated", "error"],
         ["task|1", "1,000", "1,000", "0", "2.50", "2.50", "0"],
     ]
-    assert lines[5:8] == ["2 of 2 exact", "source: a paper, Table 1", "note on task|1: a note"]
+    assert lines[5:8] == ["1 of 1 exact in cycles", "source: a paper, Table 1", "note on task|1: a note"]
     assert "1 of 1 within 5 %; worst task-2, +4.00 %" in lines
-    assert lines[-1] == "2 of 2 exact; 1 of 1 within 5 %; claims: 1 not judged, 1 not simulated"
+    assert lines[-1] == "chip-a 1 of 1 exact; 1 of 1 within 5 %; claims: 1 not judged, 1 not simulated"
     assert "!" not in text
 
 
 def test_failures_are_marked_and_counted() -> None:
     text = validation_text(wrong())
     assert re.search(r"1,000 +1,001 +\+0\.10 % ! ", text)
-    assert text.splitlines()[-1] == "1 of 2 exact; 1 of 1 within 5 %; claims: 1 fails"
+    assert text.splitlines()[-1] == "chip-a 0 of 1 exact; 1 of 1 within 5 %; claims: 1 fails"
 
 
 def test_markdown_has_every_row_and_claim() -> None:
@@ -72,7 +72,7 @@ def test_json_is_plain_and_whole() -> None:
 
 def test_the_readme_table_is_short() -> None:
     lines = readme_table(SMALL).splitlines()
-    assert lines[2] == "| Chip A | 2 | 2 of 2 exact | 0 % | a paper, Table 1 |"
+    assert lines[2] == "| Chip A | 1 | 1 of 1 exact in cycles | 0 % | a paper, Table 1 |"
     assert lines[3] == "| Chip B | 1 | 1 of 1 within 5 %; worst task-2, +4.00 % | 5 % | another paper |"
     assert lines[4].startswith("| claims: throughput, threads, cores | 1 | 1 not judged | - |")
     assert len(lines) == 6
@@ -80,6 +80,21 @@ def test_the_readme_table_is_short() -> None:
 
 def test_the_real_one_ends_in_one_line_of_counts() -> None:
     assert validation_text(whole()).splitlines()[-1] == (
-        "76 of 76 exact; 11 of 11 within 5 %; claims: 7 hold, 7 not judged, 29 not simulated"
+        "intel-npu-rtl 19 of 19 exact; intel-npu-cpp 19 of 19 exact; 11 of 11 within 5 %; "
+        "claims: 7 hold, 7 not judged, 29 not simulated"
     )
     assert len(readme_table(whole()).splitlines()) == 2 + 4 + 4
+
+
+def test_every_form_says_that_sizes_are_not_shown() -> None:
+    found = replace(
+        whole(), groups=tuple(each for each in whole().groups if each.key == "brainwave-held-out"), claims=()
+    )
+    words = "not evidence of size dependence"
+    for text in (validation_text(found), validation_markdown(found), readme_table(found)):
+        assert words in " ".join(text.split())
+        assert "null model" in text
+    assert max(map(len, validation_text(found).splitlines())) <= 100
+    data = json.loads(json.dumps(validation_json(found), allow_nan=False))
+    assert data["groups"][0]["null_model"]["evidence_of_size_dependence"] is False
+    assert all(row["null_error"] is not None for row in data["groups"][0]["rows"])

@@ -6,9 +6,10 @@ import os
 from importlib import import_module
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.wording import listed
 from lstmsim.metrics.timeline import Timeline
 
-__all__ = ["LIMIT_BYTES", "SUFFIXES", "load_trace", "save_trace", "view_beside"]
+__all__ = ["LIMIT_BYTES", "READABLE", "SUFFIXES", "load_trace", "save_trace", "view_beside"]
 
 #: By suffix: the module that writes it, its writer, and its reader where the file holds all of a timeline.
 _FORMATS: dict[str, tuple[str, str, str | None]] = {
@@ -22,36 +23,44 @@ _FORMATS: dict[str, tuple[str, str, str | None]] = {
     ".kanata": ("kanata", "write_kanata", None),
 }
 
-#: What can be written; `.json`, `.json.gz`, `.csv` and `.csv.gz` can also be read back.
+#: What can be written.
 SUFFIXES = tuple(_FORMATS)
+
+#: What can be read back, too.
+READABLE = tuple(suffix for suffix, (_, _, reader) in _FORMATS.items() if reader is not None)
+
+#: For GTKWave: a view of the trace is written beside it.
+_WAVES = (".vcd", ".fst")
 
 #: Size above which a trace is not written unless the caller says so: 1 GB.
 LIMIT_BYTES = 10**9
 
 
-def _suffix(path: str) -> str:
+def _suffix(path: str, offered: tuple[str, ...] = SUFFIXES) -> str:
+    """The suffix of a trace's name; `InputError` with those that are `offered` if it has none."""
     lower = path.lower()
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if lower.endswith(suffix):
             return suffix
-    raise InputError(Mistake(path, f"not a trace's name: expected it to end in {', '.join(SUFFIXES)}"))
+    raise InputError(Mistake(path, f"not a trace's name: expected it to end in {', '.join(offered)}"))
 
 
 def view_beside(path: str) -> str | None:
-    """The GTKWave save file that belongs to the trace `path`; None if it is no `.vcd`.
+    """The GTKWave save file that belongs to the trace `path`; None if it is neither `.vcd` nor `.fst`.
 
-    >>> view_beside("run/a.vcd"), view_beside("a.csv")
-    ('run/a.gtkw', None)
+    >>> view_beside("run/a.vcd"), view_beside("run/a.fst"), view_beside("a.csv")
+    ('run/a.gtkw', 'run/a.gtkw', None)
     """
-    return os.path.splitext(path)[0] + ".gtkw" if _suffix(path) == ".vcd" else None
+    return os.path.splitext(path)[0] + ".gtkw" if _suffix(path) in _WAVES else None
 
 
 def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: int | None = LIMIT_BYTES) -> None:
     """Write a timeline, whole or not at all, in the format that the suffix names.
 
-    `.json`, `.json.gz` and `.pftrace` (needs the extra `trace`) are for Perfetto, `.vcd` (a `.gtkw` is written beside
-    it) and `.fst` (needs the extra `fst`) for GTKWave and Surfer, `.kanata` for Konata, `.csv` and `.csv.gz` for all
-    else. A `.gtkw` that is there already stays as it is: users save their own views under that name.
+    `.json`, `.json.gz` and `.pftrace` (needs the extra `trace`) are for Perfetto, `.vcd` and `.fst` (needs the extra
+    `fst`) for GTKWave and Surfer, `.kanata` for Konata, `.csv` and `.csv.gz` for all else. Beside `.vcd` and `.fst` a
+    `.gtkw` is written, which opens GTKWave with all rows at the whole run. One that is there already stays as it is:
+    users save their own views under that name.
 
     An unknown suffix, a missing extra, a path that cannot be written, or a trace that would take more than
     `limit_bytes` (estimated; None: no limit) is an `InputError`, a full disk an `LstmsimError`.
@@ -86,8 +95,8 @@ def load_trace(path: str | os.PathLike[str]) -> Timeline:
     lstmsim.errors.InputError: trace.vcd: cannot be read back: .json, .json.gz, .csv and .csv.gz can
     """
     name = os.fspath(path)
-    module, _, reader = _FORMATS[_suffix(name)]
+    module, _, reader = _FORMATS[_suffix(name, READABLE)]
     if reader is None:
-        raise InputError(Mistake(name, "cannot be read back: .json, .json.gz, .csv and .csv.gz can"))
+        raise InputError(Mistake(name, f"cannot be read back: {listed(READABLE, 'and')} can"))
     timeline: Timeline = getattr(import_module(f"{__name__}.{module}"), reader)(name)
     return timeline

@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import nullcontext
 from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files import readable_file, whole_file
 from lstmsim.formats.traces.columns import extent
-from lstmsim.formats.traces.vcd import NONE, changes, comment, scope
+from lstmsim.formats.traces.gtkw import save_file, scope
+from lstmsim.formats.traces.vcd import NONE, changes, comment
 from lstmsim.metrics.timeline import Row, Timeline
 
 __all__ = ["write_fst"]
@@ -31,8 +33,9 @@ def _library(path: str) -> Any:
     return pylibfst
 
 
-def write_fst(timeline: Timeline, path: str) -> None:
-    """Write the variables of `write_vcd` to `path`; equal timelines give equal bytes.
+def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
+    """Write the variables of `write_vcd` to `path`, and their save file to `view` if that is given; equal timelines
+    give equal bytes.
 
     Without the package `pylibfst` it is an `InputError`.
     """
@@ -42,8 +45,11 @@ def write_fst(timeline: Timeline, path: str) -> None:
         made = os.path.join(folder, "trace.fst")
         _write(library, timeline, made)
         _require_whole(library, made, path, extent(timeline)[1])
-        with readable_file(made, kept=False) as source, whole_file(path, "wb") as file:
-            shutil.copyfileobj(source, file, 2**20)
+        with nullcontext() if view is None else whole_file(view) as save, whole_file(path, "wb") as file:
+            if save is not None:
+                save.write(save_file(timeline, os.path.basename(path)))
+            with readable_file(made, kept=False) as source:
+                shutil.copyfileobj(source, file, 2**20)
 
 
 def _write(library: Any, timeline: Timeline, made: str) -> None:

@@ -1,7 +1,8 @@
 """Chrome trace events as JSON, for ui.perfetto.dev and chrome://tracing.
 
-One process a core, one track a row, so that slices of a track follow each other and never overlap. The format counts
-in microseconds and viewers keep whole nanoseconds: one cycle is written as one nanosecond, and says so.
+One process for the chip, which viewers open because it is the only one; one track a row, so that slices of a track
+follow each other and never overlap. The format counts in microseconds and viewers keep whole nanoseconds: one cycle is
+written as one nanosecond, and says so.
 Perfetto colours a slice by its name without the digits, hence words in names and numbers in `args`. `displayTimeUnit`
 is left out: old Perfetto versions scale all times by it.
 Source: the Trace Event Format (ph X, C, M) and Perfetto's JSON reader.
@@ -20,12 +21,12 @@ from lstmsim.formats.files import readable_file, whole_file
 from lstmsim.formats.traces.columns import Spans, as_json, extent, facts, timeline_of
 from lstmsim.formats.traces.tracks import (
     FIRST_TRACK,
+    PROCESS,
     Counters,
     busy_counters,
-    chip_process,
-    process_names,
+    group_name,
     slice_names,
-    track_name,
+    track_names,
     wait_names,
 )
 from lstmsim.metrics.timeline import STATES, Timeline
@@ -64,32 +65,29 @@ def _events(timeline: Timeline, counters: Counters) -> Iterator[str]:
     yield from _slices(timeline)
 
 
-def _meta(kind: str, process: int, track: int, key: str, value: object) -> str:
-    return f'{{"ph":"M","pid":{process},"tid":{track},"name":"{kind}","args":{{"{key}":{as_json(value)}}}}}'
+def _meta(kind: str, track: int, key: str, value: object) -> str:
+    return f'{{"ph":"M","pid":{PROCESS},"tid":{track},"name":"{kind}","args":{{"{key}":{as_json(value)}}}}}'
 
 
 def _names(timeline: Timeline) -> Iterator[str]:
-    """Names and order of processes and tracks."""
-    chip = chip_process(timeline)
-    for process, name in process_names(timeline).items():
-        yield _meta("process_name", process, 0, "name", name)
-        yield _meta("process_sort_index", process, 0, "sort_index", 0 if process == chip else process)
-    for number, row in enumerate(timeline.rows):
-        yield _meta("thread_name", row.core + 1, FIRST_TRACK + number, "name", track_name(row))
-        yield _meta("thread_sort_index", row.core + 1, FIRST_TRACK + number, "sort_index", number)
+    """Names of the process and its tracks, and the order of these."""
+    yield _meta("process_name", 0, "name", group_name(timeline))
+    for number, name in enumerate(track_names(timeline.rows)):
+        yield _meta("thread_name", FIRST_TRACK + number, "name", name)
+        yield _meta("thread_sort_index", FIRST_TRACK + number, "sort_index", number)
 
 
 def _counters(counters: Counters) -> Iterator[str]:
     """One value a window, and 0 where it all ends."""
-    for process, values in counters.percent.items():
+    for name, values in counters.percent.items():
         for cycle, value in zip(counters.edges, values, strict=True):
-            place = f'"ph":"C","ts":{_microseconds(cycle)},"pid":{process}'
-            yield f'{{{place},"name":"{counters.name}","args":{{"busy %":{value:.2f}}}}}'
+            place = f'"ph":"C","ts":{_microseconds(cycle)},"pid":{PROCESS}'
+            yield f'{{{place},"name":"{name}","args":{{"busy %":{value:.2f}}}}}'
 
 
 def _slices(timeline: Timeline) -> Iterator[str]:
     """One complete event a span."""
-    tracks = [f'"pid":{row.core + 1},"tid":{FIRST_TRACK + number}' for number, row in enumerate(timeline.rows)]
+    tracks = [f'"pid":{PROCESS},"tid":{FIRST_TRACK + number}' for number in range(len(timeline.rows))]
     jobs = [as_json(name) for name in [*slice_names(timeline.jobs), "work"]]
     waits = [as_json(name) for name in wait_names()]
     busy = STATES.index("busy")

@@ -1,10 +1,11 @@
 """Perfetto's own protobuf format, for traces too large to be read as JSON: `.pftrace` opens in ui.perfetto.dev.
 
-One process a core, one track a row, a slice a span, arguments and counters as in the JSON (`perfetto.py`); one cycle
-is one nanosecond. Slices are pairs of begin and end; since the spans of a row never overlap, neither do the slices of
-a track. Each row is a packet sequence of its own, which says its track and its names once (interning). Packets are
-compressed in blocks (`TracePacket.compressed_packets`), which Perfetto unpacks. What is not a span is in the arguments
-of the instant event `facts`.
+One group of tracks for the chip, which viewers open because it is the only one; a track a row, a slice a span,
+arguments and counters as in the JSON (`perfetto.py`); one cycle is one nanosecond. What is no work is paler than work,
+as far as a trace can say (`colours.py`). Slices are pairs of begin and end; since the spans of a row never overlap,
+neither do the slices of a track. Each row is a packet sequence of its own, which says its track and its names once
+(interning). Packets are compressed in blocks (`TracePacket.compressed_packets`), which Perfetto unpacks. What is not a
+span is in the arguments of the instant event `facts`.
 
 Messages are made by the package `perfetto` (extra `trace`).
 Source: protos/perfetto/trace of https://github.com/google/perfetto (TracePacket, TrackDescriptor, TrackEvent).
@@ -23,14 +24,13 @@ import numpy as np
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.traces.colours import state_word, work_word
 from lstmsim.formats.traces.columns import as_json, extent, facts
 from lstmsim.formats.traces.tracks import (
-    FIRST_TRACK,
     busy_counters,
-    chip_process,
-    process_names,
+    group_name,
     slice_names,
-    track_name,
+    track_names,
     wait_names,
 )
 from lstmsim.metrics.timeline import STATES, Timeline
@@ -41,8 +41,8 @@ __all__ = ["ARGUMENTS", "write_pftrace"]
 ARGUMENTS = ("job", "layer", "step")
 
 _BLOCK_BYTES = 2**20
-#: Each kind of track has numbers of its own: those of processes follow the first, and so on.
-_PROCESS_TRACKS, _COUNTER_TRACKS, _ROW_TRACKS = 2**40, 2**41, 2**42
+#: Each kind of track has numbers of its own: those of counters follow the third, those of rows the last.
+_GROUP, _FACTS_TRACK, _COUNTER_TRACKS, _ROW_TRACKS = 2**40, 2**40 + 1, 2**41, 2**42
 #: Packet sequences: the first describes, those of rows follow.
 _DESCRIPTION, _FIRST_ROW = 1, 2
 
@@ -102,25 +102,26 @@ def _ranges(timeline: Timeline) -> list[tuple[int, int]]:
 
 
 def _description(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
-    """Tracks of processes and rows, and the facts."""
-    chip = chip_process(timeline)
-    for process, name in process_names(timeline).items():
-        packet = _packet(packet_type, _DESCRIPTION)
-        track = packet.track_descriptor
-        track.uuid = _PROCESS_TRACKS + process
-        track.process.pid = process
-        track.process.process_name = _text(name)
-        track.process.legacy_sort_index = 0 if process == chip else process
-        yield packet
-    for number, row in enumerate(timeline.rows):
-        packet = _packet(packet_type, _DESCRIPTION)
-        track = packet.track_descriptor
-        track.uuid = _ROW_TRACKS + number
-        # As in the JSON: viewers put threads in the order of their numbers, other tracks in that of their names.
-        track.thread.pid, track.thread.tid = row.core + 1, FIRST_TRACK + number
-        track.thread.thread_name = track_name(row)
-        yield packet
+    """Tracks of the chip and its rows, and the facts.
+
+    They are plain tracks, not processes and threads: behind the names of those, viewers show their numbers.
+    """
+    packet = _packet(packet_type, _DESCRIPTION)
+    track = packet.track_descriptor
+    track.uuid, track.name, track.child_ordering = _GROUP, _text(group_name(timeline)), track.EXPLICIT
+    yield packet
+    for number, name in enumerate(track_names(timeline.rows)):
+        yield _child(packet_type, _ROW_TRACKS + number, name, number)
+    yield _child(packet_type, _FACTS_TRACK, "facts", 2**30)
     yield _facts(timeline, packet_type)
+
+
+def _child(packet_type: Any, number: int, name: str, rank: int) -> Any:
+    """The description of a track below the chip, at that place among its siblings."""
+    packet = _packet(packet_type, _DESCRIPTION)
+    track = packet.track_descriptor
+    track.uuid, track.parent_uuid, track.name, track.sibling_order_rank = number, _GROUP, name, rank
+    return packet
 
 
 def _facts(timeline: Timeline, packet_type: Any) -> Any:
@@ -128,7 +129,7 @@ def _facts(timeline: Timeline, packet_type: Any) -> Any:
     packet.timestamp = extent(timeline)[0]
     event = packet.track_event
     event.type, event.name = event.TYPE_INSTANT, "facts"
-    event.track_uuid = _PROCESS_TRACKS + chip_process(timeline)
+    event.track_uuid = _FACTS_TRACK
     for key, value in facts(timeline).items():
         event.debug_annotations.add(name=key, string_value=value if isinstance(value, str) else as_json(value))
     return packet
@@ -144,19 +145,18 @@ def _text(text: str) -> str:
 
 
 def _counters(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
-    """Busy percentages of the arrays, one track a process."""
+    """Busy percentages of the arrays, a track for each, below the rows."""
     counters = busy_counters(timeline, *extent(timeline))
-    for process, values in counters.percent.items():
-        packet = _packet(packet_type, _DESCRIPTION)
-        track = packet.track_descriptor
-        track.uuid, track.parent_uuid = _COUNTER_TRACKS + process, _PROCESS_TRACKS + process
-        track.name, track.counter.unit_name = counters.name, "%"
+    for number, (name, values) in enumerate(counters.percent.items()):
+        packet = _child(packet_type, _COUNTER_TRACKS + number, name, len(timeline.rows) + number)
+        packet.track_descriptor.counter.unit_name = "%"
         yield packet
         for cycle, value in zip(counters.edges, values, strict=True):
             packet = _packet(packet_type, _DESCRIPTION)
             packet.timestamp = cycle
             event = packet.track_event
-            event.type, event.track_uuid, event.double_counter_value = event.TYPE_COUNTER, track.uuid, value
+            event.type, event.track_uuid = event.TYPE_COUNTER, _COUNTER_TRACKS + number
+            event.double_counter_value = value
             yield packet
 
 
@@ -164,9 +164,10 @@ def _slices(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> 
     """Begin and end of every span of one row, on a sequence of its own."""
     busy, none = STATES.index("busy"), len(timeline.jobs)
     names = [*(_text(name) for name in slice_names(timeline.jobs)), "work", *wait_names()]
+    colours = [*(work_word(index) for index in range(none + 1)), *(state_word(each) for each in STATES)]
     state, job = timeline.state[spans], timeline.job[spans]
     name = np.where(state == busy, np.where(job >= 0, job, none), none + 1 + state)
-    yield _interned(number, names, np.unique(name).tolist(), packet_type)
+    yield _interned(number, names, colours, np.unique(name).tolist(), packet_type)
     kinds = [_begin(number, mask, packet_type) for mask in range(2 ** len(ARGUMENTS))]
     finish = _packet(packet_type, _FIRST_ROW + number)
     finish.sequence_flags = packet_type.SEQ_NEEDS_INCREMENTAL_STATE
@@ -183,7 +184,7 @@ def _slices(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> 
     for first, last, title, category, *values in zip(*(column.tolist() for column in columns), strict=True):
         begin, arguments = kinds[(values[0] >= 0) | (values[1] >= 0) << 1 | (values[2] >= 0) << 2]
         begin.timestamp = first
-        begin.track_event.name_iid = title + 1
+        begin.track_event.name_iid = begin.track_event.correlation_id_str_iid = title + 1
         begin.track_event.category_iids[0] = category + 1
         for index, argument in arguments:
             argument.int_value = values[index]
@@ -192,7 +193,7 @@ def _slices(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> 
         yield finish
 
 
-def _interned(number: int, names: list[str], used: list[int], packet_type: Any) -> Any:
+def _interned(number: int, names: list[str], colours: list[str], used: list[int], packet_type: Any) -> Any:
     """What the sequence of a row says once: its track and the words that its slices use."""
     packet = _packet(packet_type, _FIRST_ROW + number)
     packet.sequence_flags = packet_type.SEQ_INCREMENTAL_STATE_CLEARED | packet_type.SEQ_NEEDS_INCREMENTAL_STATE
@@ -200,6 +201,7 @@ def _interned(number: int, names: list[str], used: list[int], packet_type: Any) 
     words = packet.interned_data
     for index in used:
         words.event_names.add(iid=index + 1, name=names[index])
+        words.correlation_id_str.add(iid=index + 1, str=colours[index].encode())
     for index, state in enumerate(STATES):
         words.event_categories.add(iid=index + 1, name=state)
     for index, argument in enumerate(ARGUMENTS):

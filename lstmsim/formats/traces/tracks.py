@@ -1,8 +1,9 @@
-"""What Perfetto shows of a timeline, whatever the file's encoding: processes, tracks, names of slices, counters."""
+"""What Perfetto shows of a timeline, whatever the file's encoding: one group of tracks, names of slices, counters."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,53 +14,42 @@ from lstmsim.metrics.timeline import MEMORY, STATES, Row, Timeline
 
 __all__ = [
     "FIRST_TRACK",
+    "PROCESS",
     "Counters",
     "busy_counters",
-    "chip_process",
-    "process_names",
+    "group_name",
     "slice_names",
-    "track_name",
+    "track_names",
     "wait_names",
 ]
 
-#: Rows are threads to Perfetto; their numbers begin here, away from those of processes.
-FIRST_TRACK = 1000
+#: In JSON the chip is a process and rows are its threads, whose numbers begin here.
+PROCESS, FIRST_TRACK = 1, 1000
 
 _WINDOWS = 300
 _STALLS = ("hazard", "input", "backpressure", "dispatch", "reload", "weights")
 
 
-def chip_process(timeline: Timeline) -> int:
-    """The number of the process that stands for the chip: the one after those of the cores, which are core + 1.
+def group_name(timeline: Timeline) -> str:
+    """The name of the one group that all tracks are in. Viewers open a group if it is the only one.
 
     >>> none = np.zeros(0, dtype=np.int64)
     >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
-    >>> chip_process(Timeline("chip", 260.0, 1, (Row(0, "array"), Row(1, "array")), (), **table))
-    3
+    >>> group_name(Timeline("npu", 260.0, 1, (Row(0, "array"),), (), **table))
+    'npu (1 ns = 1 cycle)'
     """
-    return max((row.core for row in timeline.rows), default=0) + 2
+    return f"{timeline.chip} (1 ns = 1 cycle)"
 
 
-def process_names(timeline: Timeline) -> dict[int, str]:
-    """Name of each process by its number, the chip first.
+def track_names(rows: Sequence[Row]) -> list[str]:
+    """The name of each row; that of its core is in it if there are several.
 
-    >>> none = np.zeros(0, dtype=np.int64)
-    >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
-    >>> process_names(Timeline("npu", 260.0, 1, (Row(0, "array"),), (), **table))
-    {2: 'npu (1 ns = 1 cycle)', 1: 'core 0 (1 ns = 1 cycle)'}
+    >>> track_names([Row(0, "thread", 1), Row(0, "tail")]), track_names([Row(0, "array"), Row(1, "array")])
+    (['thread 1', 'tail'], ['core 0 array', 'core 1 array'])
     """
-    names = {chip_process(timeline): f"{timeline.chip} (1 ns = 1 cycle)"}
-    cores = {row.core: MEMORY if row.kind == MEMORY else f"core {row.core}" for row in timeline.rows}
-    return names | {core + 1: f"{name} (1 ns = 1 cycle)" for core, name in cores.items()}
-
-
-def track_name(row: Row) -> str:
-    """A row's name below its core.
-
-    >>> track_name(Row(0, "thread", 1)), track_name(Row(0, "tail"))
-    ('thread 1', 'tail')
-    """
-    return f"{row.kind} {row.index}" if row.kind == "thread" else row.kind
+    if len({row.core for row in rows if row.kind != MEMORY}) > 1:
+        return [row.name for row in rows]
+    return [f"{row.kind} {row.index}" if row.kind == "thread" else row.kind for row in rows]
 
 
 def wait_names() -> list[str]:
@@ -99,30 +89,30 @@ def _letters(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """Busy percentage of the arrays by process: `percent[process][i]` holds from `edges[i]` on, the last is 0."""
+    """Busy percentage of the arrays by a counter's name: `percent[name][i]` holds from `edges[i]` on, the last is 0."""
 
-    name: str
     window_cycles: int
     edges: list[int]
-    percent: dict[int, list[float]]
+    percent: dict[str, list[float]]
 
 
 def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
-    """Busy percentage of the arrays from `start` to `end`: by core, and of the chip if it has several cores.
+    """Busy percentage of the arrays from `start` to `end`: of the chip, and by core if it has several.
 
     >>> none = np.zeros(1, dtype=np.int64)
     >>> table = dict(row=none, start=none, end=none + 1, state=none, job=none, layer=none, step=none)
     >>> busy_counters(Timeline("chip", 260.0, 2, (Row(0, "array"),), ("a",), **table), 0, 2).percent
-    {1: [100.0, 0.0, 0.0]}
+    {'array busy % (windows of 1 cycle)': [100.0, 0.0, 0.0]}
     """
     edges: NDArray[np.int64] = window_edges(start, end, _WINDOWS)
     if len(edges) < 2:
-        return Counters("", 0, [], {})
+        return Counters(0, [], {})
     by_core = busy_windows(timeline, edges)
-    values = {core + 1: each for core, each in by_core.items()}
-    if len(by_core) > 1:
-        values[chip_process(timeline)] = np.mean(list(by_core.values()), axis=0)
     window = int(edges[1] - edges[0])
-    name = f"array busy % (windows of {window} cycle{'s' * (window > 1)})"
-    percent = {process: [*(100 * each).tolist(), 0.0] for process, each in values.items()}
-    return Counters(name, window, edges.tolist(), percent)
+    text = f"busy % (windows of {window} cycle{'s' * (window > 1)})"
+    if len(by_core) > 1:
+        shares = {f"all arrays {text}": np.mean(list(by_core.values()), axis=0)}
+        shares |= {f"core {core} array {text}": each for core, each in by_core.items()}
+    else:
+        shares = {f"array {text}": each for each in by_core.values()}
+    return Counters(window, edges.tolist(), {name: [*(100 * each).tolist(), 0.0] for name, each in shares.items()})

@@ -6,20 +6,19 @@ called 1 ns. Layers and steps are not in it.
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 
 import numpy as np
-from vcd.gtkw import GTKWSave
 from vcd.writer import VCDWriter
 
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.traces.columns import extent
-from lstmsim.metrics.timeline import STATES, Row, Timeline
+from lstmsim.formats.traces.gtkw import save_file, scope
+from lstmsim.metrics.timeline import STATES, Timeline
 
-__all__ = ["NONE", "changes", "comment", "scope", "write_vcd"]
+__all__ = ["NONE", "changes", "comment", "write_vcd"]
 
 #: The state and the job of a row where it has no span.
 NONE = "-"
@@ -34,16 +33,6 @@ def _plain(text: str) -> str:
     """
     word = "".join("_" if char.isspace() or char in "$\\" else char for char in text)
     return "".join(char if "!" <= char <= "~" else "?" for char in word) or NONE
-
-
-def scope(row: Row) -> str:
-    """Where a row's variables stand.
-
-    >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail"))
-    ('lstmsim.core0.thread1', 'lstmsim.core2.tail')
-    """
-    unit = f"thread{row.index}" if row.kind == "thread" else row.kind
-    return f"lstmsim.core{row.core}.{unit}"
 
 
 def comment(timeline: Timeline) -> str:
@@ -62,7 +51,7 @@ def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
     """Write `path` and the save file `view` that shows its rows in groups, one a core; without `view` only `path`."""
     with nullcontext() if view is None else whole_file(view) as save, whole_file(path) as file:
         if save is not None:
-            save.write(_save_file(timeline, os.path.basename(path)))
+            save.write(save_file(timeline, os.path.basename(path)))
         with VCDWriter(file, timescale="1 ns", date="", version="lstmsim", comment=comment(timeline)) as writer:
             _emit(timeline, writer)
 
@@ -88,6 +77,7 @@ def changes(timeline: Timeline) -> Iterator[tuple[int, int, str, str, int]]:
 
     Where a row has a gap, state and job are `NONE`. A value may be the one before.
 
+    >>> from lstmsim.metrics.timeline import Row
     >>> none = np.zeros(1, dtype=np.int64)
     >>> table = dict(row=none, start=none + 2, end=none + 5, state=none, job=none, layer=none, step=none)
     >>> list(changes(Timeline("chip", 260.0, 9, (Row(0, "tail"),), ("a b",), **table)))
@@ -108,21 +98,3 @@ def changes(timeline: Timeline) -> Iterator[tuple[int, int, str, str, int]]:
             yield cycle, number, STATES[states[span]], jobs[owners[span]], int(states[span] == _BUSY)
         else:
             yield cycle, number, NONE, NONE, 0
-
-
-def _save_file(timeline: Timeline, dump: str) -> str:
-    text = io.StringIO()
-    save = GTKWSave(text)
-    save.comment("lstmsim: 1 ns = 1 cycle")
-    if dump.isprintable() and '"' not in dump:
-        save.dumpfile(dump, abspath=False)
-    save.treeopen("lstmsim.")
-    for core in dict.fromkeys(row.core for row in timeline.rows):
-        with save.group(f"core {core}"):
-            for row in timeline.rows:
-                if row.core == core:
-                    label = row.name.removeprefix(f"core {core} ")
-                    save.trace(f"{scope(row)}.busy", alias=f"{label} busy", datafmt="bin")
-                    save.trace(f"{scope(row)}.state", alias=f"{label} state", datafmt="ascii")
-                    save.trace(f"{scope(row)}.job", alias=f"{label} job", datafmt="ascii")
-    return text.getvalue()

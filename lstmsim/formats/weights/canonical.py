@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.weights.tensors import Stored, floats, shape_text
 from lstmsim.formats.wording import nearest, show
-from lstmsim.numerics.weights import Floats, Network, PassWeights, expected_shapes
+from lstmsim.numerics.weights import Floats, Network, PassWeights, States, expected_shapes
 from lstmsim.workload.model import Layer, Model
 
-__all__ = ["canonical_network", "canonical_shapes", "canonical_tensors", "is_canonical"]
+__all__ = ["canonical_network", "canonical_shapes", "canonical_states", "canonical_tensors", "is_canonical"]
 
 _DIRECTIONS = ("forward", "backward")
 _NAME = re.compile(r"layers\.\d+\.(forward|backward)\.(matrix|bias|parameter|initial)\.")
@@ -108,6 +108,39 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
     }
     given = {side: states for side, states in initial.items() if states}
     return Network(model, tuple(tuple(_pass(parts[side]) for side in both) for both in sides), given)
+
+
+def canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
+    """The initial states in a file, which holds nothing else; `InputError` for every tensor that is wrong or unknown.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> canonical_states({}, Model("m", (Layer(cell("rnn"), 3, 2),)))
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: holds no initial state: expected names like layers.0.forward.initial.h
+    """
+    places = {name: place for name, place in _places(model).items() if place[0][2][0] == "initial"}
+    if not tensors:
+        raise InputError(f"holds no initial state: expected names like {next(iter(places))}")
+    unknown = [name for name in tensors if name not in places]
+    # looking for near misses among thousands of names takes long; a few show the pattern
+    mistakes = [
+        Mistake(show(name), f"is no initial state of model {show(model.name)}{nearest(name, places)}")
+        for name in unknown[:5]
+    ]
+    if len(unknown) > 5:
+        mistakes.append(Mistake("", f"{len(unknown) - 5} more tensors are no initial states of this model"))
+    arrays: dict[str, Floats] = {}
+    try:
+        arrays = floats(tensors, {name: shape for name, (_, shape) in places.items()})
+    except InputError as error:
+        mistakes = [*error.mistakes, *mistakes]
+    if mistakes:
+        raise InputError(mistakes)
+    found: dict[tuple[int, int], dict[str, Floats]] = {}
+    for name, array in arrays.items():
+        layer, direction, key = places[name][0]
+        found.setdefault((layer, direction), {})[key[1]] = array
+    return found
 
 
 def _pass(arrays: Mapping[tuple[str, ...], Floats]) -> PassWeights:

@@ -7,18 +7,28 @@ from collections.abc import Mapping
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import ImportedModel, placed
-from lstmsim.formats.weights.canonical import canonical_network, canonical_shapes, canonical_tensors, is_canonical
-from lstmsim.formats.weights.pytorch_names import Group, groups, import_groups, layers_of, network_of
+from lstmsim.formats.weights.canonical import (
+    canonical_network,
+    canonical_shapes,
+    canonical_states,
+    canonical_tensors,
+    is_canonical,
+)
+from lstmsim.formats.weights.pytorch_models import import_groups
+from lstmsim.formats.weights.pytorch_names import Group, groups, layers_of, network_of
+from lstmsim.formats.weights.pytorch_norms import whole_weights
 from lstmsim.formats.weights.safetensors import read_safetensors, write_safetensors
 from lstmsim.formats.weights.tensors import Stored
 from lstmsim.formats.wording import listed, show
-from lstmsim.numerics.weights import Network
+from lstmsim.numerics.weights import Network, States
 from lstmsim.workload.model import Model
 
-__all__ = ["SUFFIXES", "import_weights", "read_weights", "write_weights"]
+__all__ = ["RNN_CELLS", "SUFFIXES", "import_weights", "read_states", "read_weights", "write_weights"]
 
 #: Endings of the files that can be imported.
-SUFFIXES = (".onnx", ".safetensors", ".keras", ".pt", ".pth")
+SUFFIXES = (".onnx", ".safetensors", ".keras", ".h5", ".hdf5", ".pt", ".pth", ".ckpt", ".bin", ".pth.tar")
+#: The cells that an RNN can be whose function a file does not hold.
+RNN_CELLS = ("rnn", "rnn-relu")
 
 
 def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
@@ -48,6 +58,7 @@ def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
     try:
         if is_canonical(tensors):
             return canonical_network(tensors, model)
+        tensors = whole_weights(tensors)
         found = groups(tensors)
         if found:
             return network_of(tensors, _fitting(tensors, found, model), model)
@@ -60,14 +71,28 @@ def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
         raise placed(error, name) from None
 
 
+def read_states(path: str | os.PathLike[str], model: Model) -> States:
+    """The states before the first step in a safetensors file, tensors like `layers.0.forward.initial.h` [units].
+
+    `InputError` with every tensor that is unknown, of the wrong shape or not finite.
+    """
+    name = os.fspath(path)
+    tensors = read_safetensors(name).tensors
+    try:
+        return canonical_states(tensors, model)
+    except InputError as error:
+        raise placed(error, name) from None
+
+
 def _fitting(tensors: Mapping[str, Stored], found: list[Group], model: Model) -> Group:
     """The only module of a file, or the only one that is this model."""
     if len(found) == 1:
         return found[0]
     fitting, same = [], show(model.name)
+    function = next((layer.cell.name for layer in model.layers if layer.cell.name in RNN_CELLS), "rnn")
     for group in found:
         try:
-            fitting += [group] if layers_of(tensors, group) == model.layers else []
+            fitting += [group] if layers_of(tensors, group, function) == model.layers else []
         except InputError:
             continue
     if len(fitting) == 1:
@@ -77,33 +102,46 @@ def _fitting(tensors: Mapping[str, Stored], found: list[Group], model: Model) ->
     raise InputError(f"holds {len(found)} recurrent modules, {how}: {titles}; lstmsim import writes one file for each")
 
 
-def import_weights(path: str | os.PathLike[str], *, weights: bool = True) -> list[ImportedModel]:
+def import_weights(
+    path: str | os.PathLike[str], *, weights: bool = True, heads: bool = False, cell: str | None = None
+) -> list[ImportedModel]:
     """Every recurrent model in a file of another framework, by the file's suffix (one of `SUFFIXES`).
 
-    `weights=False` reads shapes only. `InputError` names what is wrong; nothing in a file is ever executed.
+    weights: False reads shapes only. heads: makes `dense` layers of plain products behind the last recurrent layer;
+    only ONNX says what these read. cell: `rnn` (tanh) or `rnn-relu`, what an RNN is whose function the file does not
+    hold. `InputError` names what is wrong; nothing in a file is ever executed.
 
     >>> import_weights("speech.txt")
     Traceback (most recent call last):
-    lstmsim.errors.InputError: speech.txt: expected a file name that ends in .onnx, .safetensors, .keras, .pt or .pth
+    lstmsim.errors.InputError: speech.txt: expected a file name that ends in .onnx, .safetensors, .keras, .h5, .hdf5, \
+.pt, .pth, .ckpt, .bin or .pth.tar
     """
     name = os.fspath(path)
-    suffix = os.path.splitext(name)[1].lower()
-    if suffix not in SUFFIXES:
+    if not name.lower().endswith(SUFFIXES):
         raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))
+    if cell is not None and cell not in RNN_CELLS:
+        raise InputError(Mistake("--cell", f"expected {listed(RNN_CELLS)}, got {show(cell)}"))
+    suffix = os.path.splitext(name)[1].lower()
     if suffix == ".onnx":
         from lstmsim.formats.onnx_file import read_onnx
 
-        return list(read_onnx(name, weights=weights).models)
+        if cell is not None:
+            raise InputError(Mistake(name, f"an ONNX file says what its RNNs are; leave out --cell {cell}"))
+        return list(read_onnx(name, weights=weights, heads=heads).models)
+    if heads:
+        raise InputError(
+            Mistake(name, f"heads can be taken from .onnx only: {suffix} does not say what a product reads")
+        )
     if suffix == ".safetensors":
         tensors = read_safetensors(name).tensors
         try:
-            return import_groups(tensors, name, weights=weights)
+            return import_groups(tensors, name, weights=weights, cell=cell)
         except InputError as error:
             raise placed(error, name) from None
-    if suffix == ".keras":
+    if suffix in (".keras", ".h5", ".hdf5"):
         from lstmsim.formats.weights.keras_file import import_keras
 
-        return import_keras(name, weights=weights)
+        return import_keras(name, weights=weights, cell=cell)
     from lstmsim.formats.weights.pytorch_file import import_pytorch
 
-    return import_pytorch(name, weights=weights)
+    return import_pytorch(name, weights=weights, cell=cell)

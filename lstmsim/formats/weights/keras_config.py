@@ -1,4 +1,4 @@
-"""The recurrent layers that a Keras 3 model's config.json describes: parsed as JSON, nothing in it is ever run.
+"""The recurrent layers that a Keras model's configuration describes: parsed as JSON, nothing in it is ever run.
 
 Sources: Keras's serialisation format and its layers LSTM, GRU, SimpleRNN, Bidirectional (keras.io).
 """
@@ -6,37 +6,39 @@ Sources: Keras's serialisation format and its layers LSTM, GRU, SimpleRNN, Bidir
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.schema_types import MAX_SIZE
-from lstmsim.formats.wording import show
+from lstmsim.formats.weights.keras_graph import Placed, is_layer, placed_layers
+from lstmsim.formats.weights.keras_states import Beginning, beginning_of
+from lstmsim.formats.wording import listed, show
 
-__all__ = ["KerasLayer", "keras_layers"]
+__all__ = ["KerasLayer", "keras_layers", "parsed_config"]
 
-MAX_LAYERS = 10_000
-MAX_DEPTH = 20
-_ACTIVATIONS = {
-    "LSTM": {"activation": "tanh", "recurrent_activation": "sigmoid"},
-    "GRU": {"activation": "tanh", "recurrent_activation": "sigmoid"},
-    "SimpleRNN": {"activation": "tanh"},
+#: The activations of each class that a cell here has: those of its configuration, and the cell.
+_CELLS: Mapping[str, Mapping[tuple[str, ...], str]] = {
+    "LSTM": {("tanh", "sigmoid"): "lstm"},
+    "GRU": {("tanh", "sigmoid"): "gru"},
+    "SimpleRNN": {("tanh",): "rnn", ("relu",): "rnn-relu"},
 }
-_CELLS = {"LSTM": "lstm", "GRU": "gru", "SimpleRNN": "rnn"}
-_OTHERS = ("RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells")
-_CONTAINERS = ("Sequential", "Functional", "Model")
-#: Layers that hand on the sequence as it is.
-_PASSING = ("InputLayer", "Dropout", "SpatialDropout1D", "Masking", "GaussianNoise", "GaussianDropout", "Identity")
+_KEYS = ("activation", "recurrent_activation")
+_DEFAULTS = {"activation": "tanh", "recurrent_activation": "sigmoid"}
+_OTHERS = ("RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells", "CuDNNLSTM", "CuDNNGRU")
 
 
 @dataclass(frozen=True)
 class KerasLayer:
-    """A recurrent layer: `path` of its weights in the HDF5 file, `below` the path of the layer whose output it reads,
-    if that is a recurrent one. `merge` is how a bidirectional layer joins its directions, empty for others."""
+    """A recurrent layer: `path` of its weights in a Keras 3 file, `names` of the models around it and its own, `below`
+    the path of the layer whose output it reads, if that is a recurrent one.
+
+    merge: how a bidirectional layer joins its directions, empty for others. sequences: whether it hands on every step.
+    reverse: whether it reads its frames backward. beginning: its states before the first step. notes: what else
+    to know.
+    """
 
     name: str
     path: str
@@ -46,143 +48,107 @@ class KerasLayer:
     sequences: bool
     merge: str = ""
     below: str = ""
+    names: tuple[str, ...] = ()
+    reverse: bool = False
+    beginning: Beginning = field(default_factory=Beginning)
+    notes: tuple[str, ...] = ()
 
 
-def keras_layers(text: bytes) -> list[KerasLayer]:
-    """The recurrent layers of a model's configuration, in order; `InputError` for those that no cell here is.
+def parsed_config(text: bytes, place: str) -> dict[str, Any]:
+    """A model's configuration from its JSON text; `place` is where the text stands, for messages.
 
-    >>> keras_layers(b"[]")
+    >>> parsed_config(b"[]", "config.json")
     Traceback (most recent call last):
     lstmsim.errors.InputError: its config.json describes no Keras model
     """
     try:
         config = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise InputError("its config.json is no JSON, or is damaged") from None
-    if not isinstance(config, dict) or not isinstance(config.get("config"), dict):
-        raise InputError("its config.json describes no Keras model")
+        raise InputError(f"its {place} is no JSON, or is damaged") from None
+    if not isinstance(config, dict) or not isinstance(config.get("config"), dict | list):
+        raise InputError(f"its {place} describes no Keras model")
+    return config
+
+
+def keras_layers(config: Mapping[str, Any]) -> list[KerasLayer]:
+    """The recurrent layers of a model's configuration, in order; `InputError` for those that no cell here is.
+
+    >>> lstm = {"class_name": "LSTM", "config": {"name": "a", "units": 3}}
+    >>> keras_layers({"class_name": "Sequential", "config": {"layers": [lstm]}})[0].hidden
+    3
+    """
     found: list[KerasLayer] = []
     mistakes: list[Mistake] = []
-    for entry, path, below in _walked(config, "", 0):
-        layer = _layer(entry, path, below)
+    kinds: Counter[str] = Counter()
+    for placed in placed_layers(config):
+        kinds[show(placed.entry["class_name"])] += 1
+        layer = _layer(placed)
         if isinstance(layer, KerasLayer):
             found.append(layer)
         elif layer:
-            mistakes.append(Mistake(f"layer {show(_name(entry))}", layer))
+            mistakes.append(Mistake(f"layer {show(placed.names[-1])}", layer))
     if mistakes:
         raise InputError(mistakes)
     if not found:
-        kinds = Counter(show(entry.get("class_name")) for entry, _, _ in _walked(config, "", 0))
         some = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
         raise InputError(f"holds no layer LSTM, GRU or SimpleRNN; it has {some or 'no layers'}")
     return found
 
 
-def _walked(model: Mapping[str, Any], path: str, depth: int) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """Every layer of a model and the models in it, with the path of its weights and that of the layer it reads."""
-    if depth > MAX_DEPTH:
-        raise InputError(f"its config.json nests models more than {MAX_DEPTH} deep")
-    entries = model["config"].get("layers")
-    if not isinstance(entries, list) or not all(_is_layer(each) for each in entries) or len(entries) > MAX_LAYERS:
-        raise InputError(f"its config.json does not list at most {MAX_LAYERS} layers of a model")
-    counts: Counter[str] = Counter()
-    paths: dict[str, str] = {}
-    for entry in entries:
-        # Keras calls the weights by the layer's class and a count, not by the layer's name.
-        slug = _snake(entry["class_name"])
-        paths.setdefault(_name(entry), f"{path}layers/{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
-        counts[slug] += 1
-    below = _read_layers(model, entries)
-    for entry in entries:
-        own = paths[_name(entry)]
-        if entry["class_name"] in _CONTAINERS and isinstance(entry["config"].get("layers"), list):
-            yield from _walked(entry, f"{own}/", depth + 1)
-        else:
-            yield entry, own, paths.get(below.get(_name(entry), ""), "")
-
-
-def _is_layer(entry: Any) -> bool:
-    known = isinstance(entry, dict) and isinstance(entry.get("class_name"), str)
-    return known and isinstance(entry.get("config"), dict)
-
-
-def _name(entry: Mapping[str, Any]) -> str:
-    return str(entry["config"].get("name", entry["class_name"]))[:200]
-
-
-def _snake(name: str) -> str:
-    """A class's name as Keras writes it in paths.
-
-    >>> _snake("SimpleRNN"), _snake("LSTM"), _snake("TimeDistributed")
-    ('simple_rnn', 'lstm', 'time_distributed')
-    """
-    name = re.sub(r"\W+", "", name[:200])
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
-
-
-def _read_layers(model: Mapping[str, Any], entries: list[dict[str, Any]]) -> dict[str, str]:
-    """Layer -> the layer whose output it reads, through layers that hand it on; only where nothing else reads it."""
-    if model.get("class_name") == "Sequential":
-        sources = {_name(entry): [_name(before)] for before, entry in pairwise(entries)}
-    else:
-        sources = {_name(entry): _inbound(entry) for entry in entries}
-    kinds = {_name(entry): entry["class_name"] for entry in entries}
-    readers = Counter(source for each in sources.values() for source in each)
-    found = {}
-    for name, each in sources.items():
-        source = each
-        for _ in range(10):
-            if len(source) != 1 or readers[source[0]] != 1 or kinds.get(source[0]) not in _PASSING:
-                break
-            source = sources.get(source[0], [])
-        if len(source) == 1 and readers[source[0]] == 1:
-            found[name] = source[0]
-    return found
-
-
-def _inbound(entry: Mapping[str, Any]) -> list[str]:
-    """Names of the layers whose outputs a layer is called with."""
-    found, waiting = [], [entry.get("inbound_nodes")]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            history = each.get("keras_history")
-            if isinstance(history, list) and history:
-                found.append(str(history[0])[:200])
-            else:
-                waiting += each.values()
-        elif isinstance(each, list):
-            waiting += each
-    return found
-
-
-def _layer(entry: Mapping[str, Any], path: str, below: str) -> KerasLayer | str:
+def _layer(placed: Placed) -> KerasLayer | str:
     """The layer that an entry describes, why it cannot be one, or nothing if it is not recurrent."""
-    kind, config = entry["class_name"], entry["config"]
+    entry = placed.entry
     inner, merge = entry, ""
-    if kind == "Bidirectional":
-        inner = config.get("layer")
-        if not _is_layer(inner):
+    if entry["class_name"] == "Bidirectional":
+        inner = entry["config"].get("layer")
+        if not is_layer(inner):
             return "is Bidirectional around something that is no layer"
-        backward = config.get("backward_layer")
-        merge = str(config.get("merge_mode"))
-        if _is_layer(backward) and _settings(backward) != _settings(inner):
-            return "has two directions that differ, expected the same layer in both"
-    if inner["class_name"] not in _CELLS:
-        return f"is {show(inner['class_name'])}: LSTM, GRU and SimpleRNN can be read" if _other(inner) else ""
-    if not str(inner.get("module", "keras")).startswith("keras"):
+        merge = str(entry["config"].get("merge_mode"))
+        wrong = _wrong_directions(entry["config"], inner)
+        if wrong:
+            return wrong
+    kind, own = inner["class_name"], inner["config"]
+    if kind not in _CELLS:
+        return _not_read(inner)
+    if not str(inner.get("module", "keras")).startswith(("keras", "tf_keras")):
         return f"belongs to {show(str(inner['module']))}, only Keras's own layers can be read"
-    own = inner["config"]
-    wrong = _wrong(inner["class_name"], own, bool(merge))
-    cell = _CELLS[inner["class_name"]]
-    if cell == "gru" and not own.get("reset_after", True):
-        cell = "gru-lbr0"
+    cell, wrong = _cell(kind, own)
+    units = own.get("units")
+    if type(units) is not int or not 1 <= units <= MAX_SIZE:
+        wrong = wrong or f"has units {show(units)}, must be between 1 and {MAX_SIZE}"
+    if wrong:
+        return wrong
+    beginning = beginning_of(placed, cell, units, 2 if merge else 1)
+    if isinstance(beginning, str):
+        return beginning
     bias, sequences = bool(own.get("use_bias", True)), bool(own.get("return_sequences"))
-    return wrong or KerasLayer(_name(entry), path, cell, own["units"], bias, sequences, merge, below)
+    reverse = bool(own.get("go_backwards")) and not merge
+    notes = tuple(_notes(placed, own, merge, reverse, sequences))
+    path, below, names = placed.path, placed.below, placed.names
+    return KerasLayer(
+        names[-1], path, cell, units, bias, sequences, merge, below, names, reverse, beginning, notes + beginning.notes
+    )
 
 
-def _other(entry: Mapping[str, Any]) -> bool:
-    return entry["class_name"] in _OTHERS
+def _not_read(entry: Mapping[str, Any]) -> str:
+    """Why an entry that is no layer of this list cannot be read, or nothing if nothing in it is recurrent."""
+    if entry["class_name"] in _OTHERS:
+        return f"is {show(entry['class_name'])}: LSTM, GRU and SimpleRNN can be read"
+    wrapped = entry["config"].get("layer")
+    if is_layer(wrapped) and wrapped["class_name"] in (*_CELLS, *_OTHERS, "Bidirectional"):
+        return f"is {show(entry['class_name'])} around {show(wrapped['class_name'])}: only Bidirectional can be read"
+    return ""
+
+
+def _wrong_directions(config: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
+    backward = config.get("backward_layer")
+    if not isinstance(backward, dict) or not is_layer(backward):
+        backward = {"class_name": inner["class_name"], "config": {**inner["config"], "go_backwards": True}}
+    if _settings(backward) != _settings(inner):
+        return "has two directions that differ, expected the same layer in both"
+    if inner["config"].get("go_backwards") or not backward["config"].get("go_backwards", True):
+        return "has a first direction that goes backward: only the second can be simulated so"
+    return ""
 
 
 def _settings(entry: Mapping[str, Any]) -> list[Any]:
@@ -191,13 +157,53 @@ def _settings(entry: Mapping[str, Any]) -> list[Any]:
     return [entry["class_name"], *(config.get(key) for key in keys)]
 
 
-def _wrong(kind: str, config: Mapping[str, Any], wrapped: bool) -> str:
-    for key, wanted in _ACTIVATIONS[kind].items():
-        if config.get(key, wanted) != wanted:
-            return f"has {key} {show(config[key])}: only {wanted} is simulated"
-    if config.get("go_backwards") and not wrapped:
-        return "has go_backwards: frames arrive in forward order; forward and Bidirectional can be simulated"
-    units = config.get("units")
-    if type(units) is not int or not 1 <= units <= MAX_SIZE:
-        return f"has units {show(units)}, must be between 1 and {MAX_SIZE}"
-    return ""
+def _cell(kind: str, config: Mapping[str, Any]) -> tuple[str, str]:
+    """The cell of a layer, and what is wrong where there is none."""
+    cells = _CELLS[kind]
+    keys = _KEYS[: len(next(iter(cells)))]
+    own = [config.get(key, _DEFAULTS[key]) for key in keys]
+    if not all(isinstance(each, str) for each in own) or tuple(own) not in cells:
+        for place, key in enumerate(keys):
+            wanted = [names[place] for names in cells]
+            if own[place] not in wanted:
+                return "", f"has {key} {show(own[place])}: only {listed(wanted, 'and')} {_are(wanted)} simulated"
+    cell = cells[tuple(own)]
+    if cell == "gru" and not config.get("reset_after", True):
+        cell = "gru-lbr0"
+    return cell, ""
+
+
+def _are(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _notes(placed: Placed, config: Mapping[str, Any], merge: str, reverse: bool, sequences: bool) -> list[str]:
+    """What differs from Keras or is left out, in sentences."""
+    own = f"layer {placed.names[-1]!r}"
+    found = []
+    if merge not in ("", "concat"):
+        found.append(f"{own} joins its directions by {merge!r}; here they stand side by side")
+    if merge and not sequences:
+        found.append(f"{own} hands on only the end of each direction: forward at the last step, backward at step 0")
+    if reverse and sequences:
+        found.append(f"{own} goes backward: its outputs are here in the order of time, in Keras the last step is first")
+    elif reverse:
+        found.append(f"{own} goes backward: what Keras hands on is here the output at step 0")
+    if config.get("stateful"):
+        found.append(f"{own} is stateful in Keras; here every run begins anew")
+    masks = [each for each in placed.masks if each != placed.names[-1]]
+    if masks or any(call.masked for call in placed.calls):
+        who = f"layer {masks[0]!r}" if masks else "the model"
+        found.append(f"{who} can mask steps; {own} computes every step here")
+    if len(placed.calls) > 1:
+        found.append(f"{own} is called {len(placed.calls)} times with the same weights; here it is one model")
+    kind = _dtype(config.get("dtype"))
+    if kind not in ("", "float32", "float64"):
+        found.append(f"{own} computes in {kind} in Keras")
+    return found
+
+
+def _dtype(value: Any) -> str:
+    inner = value.get("config") if isinstance(value, dict) else None
+    name = inner.get("name") if isinstance(inner, dict) else value
+    return name[:40] if isinstance(name, str) and name.isprintable() else ""

@@ -1,8 +1,9 @@
 """Plain data out of a pickle, by an interpreter of its own that cannot call anything.
 
 The standard library's `pickletools` only decodes the opcodes; what they mean is done here, for a short list of them.
-A global is a word in a table, never an imported object: whatever is not in the table is refused by name. The stream
-format is documented in CPython's `Lib/pickletools.py`.
+A global is a word in a table, never an imported object. What is not in the table is refused by name or, where objects
+are expected beside the data, kept as a `Thing`: a name with what it was made of, nothing more. The stream format is
+documented in CPython's `Lib/pickletools.py`.
 """
 
 from __future__ import annotations
@@ -15,21 +16,42 @@ from typing import IO, Any
 from lstmsim.errors import InputError
 from lstmsim.formats.wording import show
 
-__all__ = ["MAX_STEPS", "Global", "Loader", "load_data"]
+__all__ = ["MAX_STEPS", "Global", "Loader", "Thing", "load_data"]
 
 #: Opcodes of one pickle; a network of 1,000 tensors needs some 60,000.
 MAX_STEPS = 500_000
 #: Bits of a whole number: the longest in these files is the mark of PyTorch's old format with 80.
 MAX_BITS = 128
-_EMPTY: Mapping[str, Callable[[], Any]] = {"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple}
+_EMPTY: Mapping[str, Callable[[], Any]] = {
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "EMPTY_SET": list,
+}
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _NUMBERS = ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT")
 _TEXTS = ("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8")
+_BYTES = ("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8")
 _PUT = ("PUT", "BINPUT", "LONG_BINPUT")
 _GET = ("GET", "BINGET", "LONG_BINGET")
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-_CALLS = ("INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "EXT1", "EXT2", "EXT4")
+_CALLS = ("INST", "OBJ", "EXT1", "EXT2", "EXT4")
 _MARK = object()
+#: Nothing that a network's file needs is in these modules, or is one of these functions. Naming them harms nobody here,
+#: as nothing is called; but whoever opens such a file with another program should know what it is.
+# fmt: off
+_HOSTILE_MODULES = (
+    "os", "posix", "nt", "sys", "subprocess", "pty", "shutil", "socket", "importlib", "runpy", "ctypes",
+    "pickle", "_pickle", "marshal", "code", "codeop", "webbrowser", "multiprocessing", "platform", "commands",
+    "urllib", "http", "ftplib", "smtplib", "signal", "threading", "_thread",
+)
+# fmt: on
+# fmt: off
+_HOSTILE = (
+    "eval", "exec", "execfile", "compile", "open", "__import__", "input", "breakpoint", "exit", "quit",
+    "globals", "apply",
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -43,17 +65,30 @@ class Global:
         return show(f"{self.module}.{self.name}").strip("'\"")
 
 
+@dataclass(eq=False)
+class Thing:
+    """An object of a class that is not known here: its class, what it was made of, the states that it was given, and
+    what was put into it. None of it has been run."""
+
+    kind: Global
+    arguments: tuple[Any, ...] = ()
+    states: list[Any] = field(default_factory=list)
+    items: dict[Any, Any] = field(default_factory=dict)
+    elements: list[Any] = field(default_factory=list)
+
+
 #: What a global stands for when it is called with arguments; None for one that may be named, not called.
 Calls = Mapping[tuple[str, str], Callable[..., Any] | None]
 
 
 @dataclass
 class Loader:
-    """The state of one pickle's interpretation: `calls` is the whole table of globals, `persistent` resolves the
-    persistent ids with which a stream points out of itself."""
+    """The state of one pickle's interpretation: `calls` is the table of globals, `persistent` resolves the persistent
+    ids with which a stream points out of itself; with `objects`, whatever is not in the table is a `Thing`."""
 
     calls: Calls
     persistent: Callable[[Any], Any]
+    objects: bool = False
     stack: list[Any] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
     copied: int = 0
@@ -78,9 +113,12 @@ class Loader:
             self.stack.append(self.memo[int(argument)])
         elif name in _TUPLES:
             self.stack.append(self._last(_TUPLES[name]))
-        elif name in ("TUPLE", "LIST", "DICT"):
+        elif name in ("TUPLE", "LIST", "DICT", "FROZENSET"):
             items = self._marked()
-            self.stack.append(_filled({}, items) if name == "DICT" else list(items) if name == "LIST" else items)
+            made = _filled({}, items) if name == "DICT" else items if name == "TUPLE" else list(items)
+            self.stack.append(made)
+        elif name in _BYTES and self.objects:
+            self.stack.append(argument)
         elif name == "POP":
             self.stack.pop()
         elif name == "POP_MARK":
@@ -90,12 +128,14 @@ class Loader:
 
     def _build(self, name: str, argument: Any) -> None:
         """The opcodes that fill containers, name globals or call them."""
-        if name in ("APPEND", "APPENDS"):
+        if name in ("APPEND", "APPENDS", "ADDITEMS"):
             items = self._last(1) if name == "APPEND" else self._marked()
-            _as(list, self.stack[-1]).extend(items)
+            target = self.stack[-1]
+            _as(list, target.elements if isinstance(target, Thing) else target).extend(items)
         elif name in ("SETITEM", "SETITEMS"):
             items = self._last(2) if name == "SETITEM" else self._marked()
-            _filled(_as(dict, self.stack[-1]), items)
+            target = self.stack[-1]
+            _filled(_as(dict, target.items if isinstance(target, Thing) else target), items)
         elif name == "GLOBAL":
             self.stack.append(self._known(*str(argument).split(" ", 1)))
         elif name == "STACK_GLOBAL":
@@ -104,26 +144,37 @@ class Loader:
         elif name == "REDUCE":
             target, arguments = self._last(2)
             self.stack.append(self._called(_as(Global, target), _as(tuple, arguments)))
+        elif name in ("NEWOBJ", "NEWOBJ_EX") and self.objects:
+            target, arguments = self._last(3)[:2] if name == "NEWOBJ_EX" else self._last(2)
+            self.stack.append(self._called(_as(Global, target), _as(tuple, arguments)))
         elif name == "BINPERSID":
             self.stack.append(self.persistent(self.stack.pop()))
         elif name == "BUILD":
-            # PyTorch gives its ordered dictionaries an attribute _metadata: versions of modules, not needed here.
-            state, target = self.stack.pop(), self.stack[-1]
-            if type(target) is not dict or not isinstance(state, dict):
-                raise InputError("asks to set the state of an object (BUILD); nothing was executed")
-        elif name in _CALLS:
+            self._state(self.stack.pop(), self.stack[-1])
+        elif name in (*_CALLS, "NEWOBJ", "NEWOBJ_EX"):
             named = f" of {show(str(argument).replace(' ', '.'))}" if name == "INST" else ""
             raise InputError(f"asks to make an object{named} ({name}); nothing was executed")
         else:
             raise InputError(f"is no network: its pickle has the opcode {name}; nothing was executed")
 
+    def _state(self, state: Any, target: Any) -> None:
+        if isinstance(target, Thing):
+            target.states.append(state)
+        # PyTorch gives its ordered dictionaries an attribute _metadata: versions of modules, not needed here.
+        elif type(target) is not dict or not isinstance(state, dict):
+            raise InputError("asks to set the state of an object (BUILD); nothing was executed")
+
     def _known(self, module: str, name: str) -> Global:
-        if (module, name) not in self.calls:
+        hostile = module.split(".")[0] in _HOSTILE_MODULES or name == "_load_from_bytes"
+        hostile = hostile or (module in ("builtins", "__builtin__") and name in _HOSTILE)
+        if (module, name) not in self.calls and (hostile or not self.objects):
             what = f"its pickle names {Global(module, name)}, which no file of plain weights needs"
             raise InputError(f"{what}; nothing was executed; save only the module's state_dict(), best as safetensors")
         return Global(module, name)
 
     def _called(self, target: Global, arguments: tuple[Any, ...]) -> Any:
+        if (target.module, target.name) not in self.calls:
+            return Thing(_class_of(target, arguments), arguments)
         made = self.calls[target.module, target.name]
         # A long list named again and again would be copied as often.
         self.copied += sum(len(each) for each in arguments if isinstance(each, list | tuple | dict))
@@ -149,6 +200,12 @@ class Loader:
         return tuple(reversed(items))
 
 
+def _class_of(target: Global, arguments: tuple[Any, ...]) -> Global:
+    """The class that a call makes an object of: what is called, or the argument of the old protocols' helper."""
+    helper = target.name in ("_reconstructor", "__newobj__") and target.module in ("copyreg", "copy_reg")
+    return arguments[0] if helper and arguments and isinstance(arguments[0], Global) else target
+
+
 def _as(kind: type, value: Any) -> Any:
     if not isinstance(value, kind):
         raise TypeError
@@ -157,15 +214,18 @@ def _as(kind: type, value: Any) -> Any:
 
 def _filled(target: dict[Any, Any], items: tuple[Any, ...]) -> dict[Any, Any]:
     for key, value in zip(items[::2], items[1::2], strict=True):
-        # Hashing a tuple of tuples that share their parts can take for ever.
-        if not isinstance(key, str | int | float | None):
+        if isinstance(key, str | int | float | Global | Thing | bytes | None):
+            target[key] = value
+        # Hashing a tuple of tuples that share their parts can take for ever; no tensor is found under one.
+        elif not isinstance(key, tuple):
             raise TypeError
-        target[key] = value
     return target
 
 
-def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any]) -> Any:
+def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any], *, objects: bool = False) -> Any:
     """The value that the pickle at the stream's position describes; `InputError` for anything but plain data.
+
+    objects: keep objects of unknown classes as a `Thing` each, instead of refusing the file. Nothing is called.
 
     The stream must be in memory: a stated length is then never more than what is there.
 
@@ -176,7 +236,7 @@ def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any])
     Traceback (most recent call last):
     lstmsim.errors.InputError: its pickle names os.system, which no file of plain weights needs; nothing was executed...
     """
-    loader = Loader(calls, persistent)
+    loader = Loader(calls, persistent, objects)
     try:
         for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
             if count >= MAX_STEPS:

@@ -11,10 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePath
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.imported import ImportedModel, model_names, model_stem
 from lstmsim.formats.schema_types import MAX_SIZE
 from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.tensors import Stored, floats, shape_text
@@ -23,18 +21,45 @@ from lstmsim.numerics.weights import Floats, Network, PassWeights
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 
-__all__ = ["PYTORCH_NAMES", "Group", "groups", "import_groups", "is_recurrent_name", "layers_of", "network_of"]
+__all__ = [
+    "PYTORCH_NAMES",
+    "Fact",
+    "Group",
+    "function_of",
+    "groups",
+    "is_recurrent_name",
+    "layers_of",
+    "network_of",
+]
 
 #: What files are searched for, for messages.
 PYTORCH_NAMES = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 (or without _l0 for a cell)"
 MAX_LAYERS = MAX_MODULES = 1000
 _NAME = re.compile(r"(?s)(.*[./])?((?:weight_(?:ih|hh|hr)|bias_(?:ih|hh)))(?:_l(\d{1,6})(_reverse)?)?")
-_ORDERS = {"lstm": "ifgo", "lstm-projection": "ifgo", "gru": "rzn", "rnn": "a"}
+_ORDERS = {"lstm": "ifgo", "lstm-projection": "ifgo", "gru": "rzn", "rnn": "a", "rnn-relu": "a"}
 _BY_GATES = {4: "lstm", 3: "gru", 1: "rnn"}
-_RNN_NOTE = "the file does not say which function an RNN has: tanh is taken, PyTorch's default"
+#: What PyTorch calls the functions of an RNN: its `mode` and its `nonlinearity`.
+_FUNCTIONS = {"RNN_TANH": "rnn", "tanh": "rnn", "RNN_RELU": "rnn-relu", "relu": "rnn-relu"}
 
 #: A tensor's part (`weight_ih` ...), layer and direction.
 _Key = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What is known of a module besides its tensors: its class, and the cell that an RNN is (empty: not known)."""
+
+    kind: str
+    function: str = ""
+
+
+def function_of(word: object) -> str:
+    """The cell that a module's `mode` or `nonlinearity` means, empty if it means none.
+
+    >>> function_of("RNN_RELU"), function_of("LSTM")
+    ('rnn-relu', '')
+    """
+    return _FUNCTIONS.get(word, "") if isinstance(word, str) else ""
 
 
 @dataclass(frozen=True)
@@ -89,14 +114,17 @@ def groups(names: Iterable[str]) -> list[Group]:
     return [Group(prefix, own) for prefix, own in found.items()]
 
 
-def layers_of(tensors: Mapping[str, Stored], group: Group) -> tuple[Layer, ...]:
-    """The layers that the shapes of a group describe; `InputError` where they describe none."""
+def layers_of(tensors: Mapping[str, Stored], group: Group, function: str = "rnn") -> tuple[Layer, ...]:
+    """The layers that the shapes of a group describe; `InputError` where they describe none.
+
+    function: the cell that a layer of one gate is; its shapes do not tell.
+    """
     count = 1 + max(number for _, number, _ in group.names)
     if count > MAX_LAYERS:
         raise InputError(Mistake(show(group.prefix), f"states {count} layers, at most {MAX_LAYERS} are read"))
     layers, mistakes = [], []
     for number in range(count):
-        found = _layer(tensors, group, number)
+        found = _layer(tensors, group, number, function)
         if isinstance(found, Layer):
             layers.append(found)
         else:
@@ -106,7 +134,7 @@ def layers_of(tensors: Mapping[str, Stored], group: Group) -> tuple[Layer, ...]:
     return tuple(layers)
 
 
-def _layer(tensors: Mapping[str, Stored], group: Group, number: int) -> Layer | Mistake:
+def _layer(tensors: Mapping[str, Stored], group: Group, number: int, function: str) -> Layer | Mistake:
     bidirectional = any(key[1:] == (number, 1) for key in group.names)
     shapes = {}
     for part in ("weight_ih", "weight_hh", "weight_hr"):
@@ -130,6 +158,7 @@ def _layer(tensors: Mapping[str, Stored], group: Group, number: int) -> Layer | 
         text = f"has shape {shape_text(recurrent)}, expected {counts} times as many rows as hidden units: "
         return Mistake(place, f"{text}the layer has {rows} rows and {hidden} hidden units")
     kind = "lstm-projection" if projection is not None else _BY_GATES[int(gates)]
+    kind = function if kind == "rnn" else kind
     return Layer(cell(kind), hidden, width, bidirectional, projection)
 
 
@@ -189,34 +218,3 @@ def _pass(layer: Layer, arrays: Mapping[_Key, Floats], number: int, side: int) -
         {} if projection is None else {("p", "m"): projection},
     )
     return unstacked(layer.cell, _ORDERS[layer.cell.name], parts)
-
-
-def import_groups(tensors: Mapping[str, Stored], file: str, *, weights: bool = True) -> list[ImportedModel]:
-    """Every recurrent module among a file's tensors as a model; `InputError` if there is none or one is wrong.
-
-    `file` gives the models their names and sources; without `weights` only shapes are read.
-    """
-    found = groups(tensors)
-    if not found:
-        some = [show(name) for name in list(tensors)[:5]]
-        text = f"holds no recurrent layer by PyTorch's names: {PYTORCH_NAMES}; it has {listed(some, 'and')}"
-        raise InputError(text + (f" and {len(tensors) - 5} more" if len(tensors) > 5 else ""))
-    models: list[ImportedModel] = []
-    mistakes: list[Mistake] = []
-    stem = model_stem(file)
-    for name, group in zip(model_names(stem, [group.title for group in found]), found, strict=True):
-        try:
-            model = Model(name, layers_of(tensors, group))
-            network = network_of(tensors, group, model)
-        except InputError as error:
-            mistakes += error.mistakes
-            continue
-        nodes = tuple(group.names["weight_ih", number, 0] for number in range(len(model.layers)))
-        notes = (_RNN_NOTE,) if any(layer.cell.name == "rnn" for layer in model.layers) else ()
-        title = show(group.title) if group.title else "its recurrent layers"
-        models.append(
-            ImportedModel(model, nodes, f"{PurePath(file).name}: {title}", notes, network if weights else None)
-        )
-    if mistakes:
-        raise InputError(mistakes)
-    return models

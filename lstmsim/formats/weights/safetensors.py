@@ -22,12 +22,13 @@ from lstmsim.formats.weights.tensors import FLOAT_BYTES, Stored, decoded
 from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
 
-__all__ = ["MAX_HEADER", "Safetensors", "read_safetensors", "write_safetensors"]
+__all__ = ["MAX_HEADER", "METADATA", "Safetensors", "read_safetensors", "write_safetensors"]
 
 #: Bytes of the longest header: room for some 100,000 tensors.
 MAX_HEADER = 16 * 2**20
 MAX_RANK = 16
-_METADATA = "__metadata__"
+#: The key of a header that names no tensor.
+METADATA = "__metadata__"
 _BITS = {kind: 8 * size for kind, size in FLOAT_BYTES.items()} | {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2"), 8),
     **dict.fromkeys(("U16", "I16"), 16),
@@ -66,7 +67,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> Safetensors:
     if len(content) != size - start:
         raise InputError(Mistake(name, "changed while it was read"))
     tensors = {key: _stored(kind, shape, content[begin:end]) for key, (kind, shape, begin, end) in entries.items()}
-    return Safetensors(tensors, header.get(_METADATA) or {})
+    return Safetensors(tensors, header.get(METADATA) or {})
 
 
 def _stored(kind: str, shape: tuple[int, ...], content: memoryview) -> Stored:
@@ -90,9 +91,9 @@ def _header(start: bytes, file: Any, size: int) -> tuple[dict[str, Any], int]:
         raise InputError(f"its header holds the key {show(str(error))} twice") from None
     except (ValueError, RecursionError):
         raise InputError("is no safetensors file, or is damaged: its header is no JSON") from None
-    metadata = header.get(_METADATA, {})
+    metadata = header.get(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
-        raise InputError(Mistake(_METADATA, "expected a mapping of texts"))
+        raise InputError(Mistake(METADATA, "expected a mapping of texts"))
     return header, 8 + length
 
 
@@ -108,7 +109,7 @@ def _entries(header: dict[str, Any], size: int) -> dict[str, tuple[str, tuple[in
     """Kind, shape and offsets of every tensor; `InputError` unless they fill the `size` bytes without overlap."""
     found, mistakes = {}, []
     for key in sorted(header):
-        if key != _METADATA:
+        if key != METADATA:
             entry = _entry(header[key], size)
             if isinstance(entry, str):
                 mistakes.append(Mistake(show(key), entry))
@@ -163,7 +164,7 @@ def write_safetensors(
     ((2, 3), {'licence': 'MIT'})
     """
     arrays = {key: np.asarray(each, "<f8" if each.dtype == np.float64 else "<f4") for key, each in tensors.items()}
-    header: dict[str, Any] = {_METADATA: dict(sorted(metadata.items()))} if metadata else {}
+    header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))} if metadata else {}
     end = 0
     # The wider numbers first: then all of them are aligned.
     names = sorted(arrays, key=lambda key: (-arrays[key].itemsize, key))

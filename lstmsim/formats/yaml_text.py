@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["OnOneLine", "yaml_text"]
+__all__ = ["OnOneLine", "scalar_text", "yaml_text"]
 
 #: Words that YAML reads as text without quotes; rare ones get quotes without need.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+ -]*[A-Za-z0-9_./()+-])?")
@@ -36,9 +36,9 @@ def _mapping(data: Mapping[str, Any]) -> list[str]:
     for key, value in data.items():
         inner = _inline(value)
         if inner is not None:
-            lines.append(f"{_scalar(key)}: {inner}")
+            lines.append(f"{scalar_text(key)}: {inner}")
         else:
-            lines += [f"{_scalar(key)}:", *(f"  {line}" for line in _block(value))]
+            lines += [f"{scalar_text(key)}:", *(f"  {line}" for line in _block(value))]
     return lines
 
 
@@ -56,16 +56,21 @@ def _block(value: Any) -> list[str]:
 def _inline(value: Any) -> str | None:
     """A value on one line, or None where it needs lines of its own."""
     if isinstance(value, OnOneLine) or value == {}:
-        return "{" + ", ".join(f"{_scalar(key)}: {_inline(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{scalar_text(key)}: {_inline(each)}" for key, each in value.items()) + "}"
     if isinstance(value, Mapping):
         return None
     if isinstance(value, Sequence) and not isinstance(value, str):
-        plain = [_scalar(each) for each in value if not isinstance(each, Mapping | list | tuple)]
+        plain = [scalar_text(each) for each in value if not isinstance(each, Mapping | list | tuple)]
         return f"[{', '.join(plain)}]" if len(plain) == len(value) else None
-    return _scalar(value)
+    return scalar_text(value)
 
 
-def _scalar(value: Any) -> str:
+def scalar_text(value: Any) -> str:
+    """A plain value on one line, in quotes where YAML could take a text for something else.
+
+    >>> scalar_text("a: b"), scalar_text("no"), scalar_text(None)
+    ('"a: b"', '"no"', 'null')
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,0 +1,96 @@
+"""The answer, and the section about the largest chip that has room, in words."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from experiments.deepbench.room import BANDWIDTH, BANDWIDTH_SOURCE, Placed
+from lstmsim import ColumnNpu
+from lstmsim.comparison.markdown import comparison_markdown
+from lstmsim.comparison.result import Comparison, geometric_mean
+from lstmsim.comparison.rooms import room_on
+from lstmsim.formats.devices_file import device, device_of
+from lstmsim.formats.published import hardware
+from lstmsim.formats.scenario_file import load_model
+from lstmsim.workload.precision import Precision
+
+INTEL = "intel-npu-rtl"
+#: The task whose weights stand for all where only the size of the chip matters.
+ANY_TASK = "deepbench-lstm-512-25"
+
+
+def faster(found: Comparison, rows: Sequence[int], column: int) -> list[float]:
+    """How many times as fast the base is in some rows."""
+    return [1 / (found.speedup(row, column) or 1.0) for row in rows]
+
+
+def mean_of(values: Sequence[float]) -> str:
+    """The geometric mean, with three digits."""
+    return f"{geometric_mean(list(values)) or 0.0:#.3g}"
+
+
+def room_answer(found: Comparison, places: Sequence[Placed], unlimited: Comparison, preset: ColumnNpu) -> list[str]:
+    """What the experiment says, the chip that has room first; the last machine of `found` is the published one."""
+    last, own = len(found.machines) - 1, found.machines[0]
+    home = places[0].room.device
+    whole = [row for row, each in enumerate(places) if not each.streamed]
+    every = faster(found, range(len(places)), last)
+    kept = [every[row] for row in whole]
+    rival = found.machines[last].name
+    column = next(at for at, each in enumerate(unlimited.machines) if each.name == rival)
+    big = faster(unlimited, range(len(unlimited.workloads)), column)
+    model = load_model(ANY_TASK)
+    home_room = room_on(preset, [model], Precision(), device(home))
+    nx = device(device_of(INTEL) or "")
+    here, there = preset.cores[0].npe, room_on(preset, [model], Precision(), nx)
+    precision = next(row.precision for row in hardware() if row.design == rival)
+    mine = f"{own.pes:,} multipliers of int8 at {own.frequency_mhz:g} MHz"
+    homeless = ", ".join(each.name for each in unlimited.machines if each.published and device_of(each.name) is None)
+    return [
+        f"**On the FPGA of {rival} ({home}) the largest column-wise chip that fits has {mine}.** One inference at a "
+        f"time it is {mean_of(kept)} times as fast as published of {rival} on the {len(kept)} tasks whose weights its "
+        f"block RAM holds (geometric mean; faster on {sum(each > 1 for each in kept)}, slower on "
+        f"{sum(each < 1 for each in kept)}), and {mean_of(every)} times on all {len(every)}: it loses the "
+        f"{len(every) - len(kept)} whose weights it has to stream by a factor of {1 / max(set(every) - set(kept)):.0f} "
+        f"to {1 / min(every):.0f}."
+        if len(kept) < len(every)
+        else f"**On {home} the largest column-wise chip that fits has {mine}.** It is {mean_of(every)} times as fast.",
+        f"{preset.name}, without a limit ({here:,} multipliers), is {mean_of(big)} times as fast as published of "
+        f"{rival} (all {len(big)} tasks), and **does not fit** that FPGA: {home_room.reason.partition(': ')[2]} (with "
+        f"the weights of {ANY_TASK.removeprefix('deepbench-')}). The two chips at equal peak are larger still. What "
+        "these win is what the design would do with more multipliers than there are, not a victory on that FPGA.",
+        f"The precisions differ: {rival} computes in {precision}; the column-wise chips compute in int8. Narrower "
+        "weights take less block RAM and narrower multipliers less of the device, which is how it has 96,000 of them. "
+        "No column-wise chip of such a precision is compared here.",
+        f"On the FPGA of {INTEL} ({nx.name}) {preset.name} does not fit either: {there.reason.partition(': ')[2]}. "
+        "What the largest chip is that fits there cannot be told: the table has no source for multipliers of a tail in "
+        "its tensor blocks, nor for its numbers of M20K blocks and ALMs.",
+        f"{homeless}: no device known (a chip of its own, or no chip that anybody has built).",
+    ]
+
+
+def room_words(each: Placed) -> str:
+    """The verdict on one task; of one that streams also how much."""
+    if not each.streamed:
+        return each.room.short
+    used = each.room.short.partition(";")[0]
+    return f"{used}; weights do not fit: {100 * each.streamed:.0f} % come from the memory in every step"
+
+
+def room_section(found: Comparison, places: Sequence[Placed]) -> list[str]:
+    """The tables of the chip that has room."""
+    home = places[0].room.device
+    shapes = ", ".join(f"{each.task} ({each.chip.cores[0].ep}, {each.chip.cores[0].vp})" for each in places)
+    texts = [
+        f"As many multipliers as the DSP blocks of {home} give beside those of a tail that runs LSTM and GRU, with the "
+        "logic sufficient at the upper end of its estimate; the clock is Brainwave's, and that such a chip reaches it "
+        "with all blocks in use is an assumption. (EP, VP) of each task is the fastest on the walk of the patent's "
+        f"greedy search whose memories fit: {shapes}.",
+        "Weights that the block RAM does not hold come in every step from a memory beside the FPGA: "
+        f"{BANDWIDTH:g} GB/s ({BANDWIDTH_SOURCE}).",
+    ]
+    columns = {f"room on {home}": [room_words(each) for each in places]}
+    lines = [f"## One inference: the largest column-wise chip that has room on {home}", ""]
+    lines += [line for each in texts for line in (*textwrap.wrap(each, 120, break_on_hyphens=False), "")]
+    return [*lines, *comparison_markdown(found, (), columns)]

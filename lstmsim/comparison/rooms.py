@@ -1,0 +1,151 @@
+"""Has a chip room on the device of the machine that it is compared with? A chip that has not wins nothing there."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lstmsim.devices.device import Device
+from lstmsim.devices.fit import fit
+from lstmsim.errors import InputError
+from lstmsim.formats.devices_file import device, device_of
+from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.targets.row_npu import RowNpu
+from lstmsim.workload.model import Model
+from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Chip
+
+__all__ = ["NO_DEVICE", "Room", "room_on", "rooms", "rooms_json", "rooms_text"]
+
+NO_DEVICE = "no device known"
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Room:
+    """One chip with the weights of one workload on the device of other machines.
+
+    chip: the simulated machine. device: where the others were built, "" where none is known. rivals: their names.
+    workload: whose weights. fits: None where nobody can tell. reason: the verdict in words. weights: bits of the
+    weights and all else that is held / bits of the device's memories; None where that is not known.
+
+    >>> Room("a", "big", ("b",), "lstm", False, "does not fit: DSP 2.00 times over", 0.25).short
+    'no: DSP 2.00 times over; weights fit (25 %)'
+    """
+
+    chip: str
+    device: str
+    rivals: tuple[str, ...]
+    workload: str
+    fits: bool | None
+    reason: str
+    weights: float | None = None
+
+    @property
+    def short(self) -> str:
+        """The verdict and what the weights alone take, for a cell of a table."""
+        if not self.device:
+            return NO_DEVICE
+        _, _, why = self.reason.partition(": ")
+        word = {True: "yes", False: "no", None: "cannot tell"}[self.fits]
+        if self.weights is None:
+            return f"{word}: {why}; weights: cannot tell"
+        held = "fit" if self.weights <= 1 else "do not fit"
+        return f"{word}: {why}; weights {held} ({100 * self.weights:.0f} %)"
+
+
+def room_on(
+    chip: ColumnNpu | RowNpu,
+    models: Sequence[Model],
+    precision: Precision,
+    on: Device,
+    *,
+    rivals: Sequence[str] = (),
+    workload: str = "",
+) -> Room:
+    """Whether a chip with the weights of some models has room on a device.
+
+    chip, models, precision: as for `lstmsim.devices.fit.fit`, whose verdict it is. rivals, workload: kept as they are.
+    A chip that cannot run a model has no verdict, with the reason.
+
+    >>> from lstmsim.formats.scenario_file import load_chip, load_model
+    >>> chip, model = load_chip("column-npu-64k"), load_model("lstm-512")
+    >>> room_on(chip, [model], Precision(), device("stratix-10-gx-2800")).short
+    'no: DSP 2.94 times over, M20K 1.14 times over; weights fit (7 %)'
+    """
+    try:
+        found = fit(chip, models, precision, on)
+    except InputError as error:
+        reason = f"cannot tell: {'; '.join(each.sentence for each in error.mistakes)}"
+        return Room(chip.name, on.name, tuple(rivals), workload, None, reason)
+    blocks = [each.available for each in found.memories]
+    shares = [(each.available or 0) / each.capacity for each in found.memories]
+    weights = None if None in blocks or not sum(shares) else 1 / sum(shares)
+    return Room(chip.name, on.name, tuple(rivals), workload, found.fits, found.verdict, weights)
+
+
+def rooms(
+    names: Sequence[str],
+    chips: Sequence[Chip],
+    designs: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[Model]]],
+    precision: Precision,
+) -> tuple[Room, ...]:
+    """For every simulated chip and every other machine: the chip on the other's device, once for each workload.
+
+    names: of the chips, in their order. designs: published machines beside them. rows: workloads with their models. A
+    chip on its own device is left out: it was built there, with widths of its own. Machines without a device (GPUs,
+    chips that nobody has built) are one entry for each chip that is compared with a published one.
+    """
+    found = []
+    for name, chip in zip(names, chips, strict=True):
+        others = [*(each for each in names if each != name), *designs]
+        homes = {each: device_of(each) for each in others}
+        for home in dict.fromkeys(filter(None, homes.values())):
+            if home == device_of(name) or not isinstance(chip, ColumnNpu | RowNpu):
+                continue
+            rivals = tuple(each for each in others if homes[each] == home)
+            on = device(home)
+            found += [
+                room_on(chip, models, precision, on, rivals=rivals, workload=workload) for workload, models in rows
+            ]
+        homeless = tuple(each for each in designs if homes[each] is None)
+        if homeless and name == names[0]:
+            found.append(Room(name, "", homeless, "", None, NO_DEVICE))
+    return tuple(found)
+
+
+def rooms_text(found: Sequence[Room]) -> str:
+    """A paragraph: for each chip and device the verdict, once for all workloads that share it; "" of none."""
+    if not found:
+        return ""
+    lines = ["HAS IT ROOM on the device of the machine that it is compared with, with the workload's weights?"]
+    for chip, home, rivals in dict.fromkeys((each.chip, each.device, each.rivals) for each in found):
+        own = [each for each in found if (each.chip, each.device, each.rivals) == (chip, home, rivals)]
+        if not home:
+            lines += textwrap.wrap(f"{', '.join(rivals)}: {NO_DEVICE}", _WIDTH, subsequent_indent="  ")
+            continue
+        lines += textwrap.wrap(f"{chip} on {home} ({', '.join(rivals)}):", _WIDTH, subsequent_indent="  ")
+        for short in dict.fromkeys(each.short for each in own):
+            named = [each.workload for each in own if each.short == short]
+            text = short if len(named) == len(own) else f"{', '.join(named)}: {short}"
+            lines += textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def rooms_json(found: Sequence[Room]) -> list[dict[str, Any]]:
+    """Plain data, ready for `json.dumps`; `fits` is null where nobody can tell."""
+    return [
+        {
+            "chip": each.chip,
+            "device": each.device or None,
+            "rivals": list(each.rivals),
+            "workload": each.workload or None,
+            "fits": each.fits,
+            "verdict": each.reason,
+            "weights": each.weights,
+        }
+        for each in found
+    ]

@@ -1,0 +1,122 @@
+"""The multipliers behind the array: what a tail lane needs of them, and how many multiplier blocks they take.
+
+A lane is what works on one unit (column-wise) or one element (row-wise) in a cycle. Every operation of a lane has a
+multiplier of its own; cells that share a lane share its multipliers. One that is too wide for a block is put together
+of several products of a block, whose shifted sum is logic that nothing here counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lstmsim.devices.demands import Chip, Core
+from lstmsim.devices.device import Device, Packing
+from lstmsim.numerics.products import KINDS, Multiplier, once, per_unit
+from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.model import Model
+from lstmsim.workload.precision import Precision
+
+__all__ = ["NOT_COUNTED", "TailNeed", "tail_needs"]
+
+#: What stands beside these multipliers and has no count.
+NOT_COUNTED = "control, fifos, routing, dividers and square roots"
+
+#: Multi-function units of a row-wise core, one behind the other; each has an activation and a multiplication.
+_UNITS = 2
+
+
+@dataclass(frozen=True)
+class TailNeed:
+    """Multipliers of one kind and width, of all cores together.
+
+    multiplier: kind and widths. lane: how many each lane has (the most of all cores; 0: one for a core, not for a
+    lane). count: all of them. packing: how a block is used, None where no use of it gives independent products.
+    blocks: multiplier blocks, None without a packing.
+
+    >>> TailNeed(Multiplier("adapter", (32, 17)), 4, 256, Packing("two 18x19", 2, (18, 19)), 256).sentence
+    '4 adapters of 32 x 17 bits'
+    """
+
+    multiplier: Multiplier
+    lane: int
+    count: int
+    packing: Packing | None
+    blocks: int | None
+
+    @property
+    def sentence(self) -> str:
+        """What a lane has, in words."""
+        number = self.lane or self.count
+        plural = "s" if number != 1 and self.multiplier.kind != "quantize" else ""
+        first, second = self.multiplier.widths
+        text = f"{number} {self.multiplier.kind}{plural} of {first} x {second} bits"
+        return text if self.lane else f"{text} for a whole core"
+
+
+def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> tuple[TailNeed, ...]:
+    """The multipliers behind the arrays of all cores, one entry for each kind and width.
+
+    chip, models: what runs where; every core can run every model. precision: all widths. device: its packings.
+
+    >>> from lstmsim.devices.device import Logic, Memory
+    >>> from lstmsim.targets.column_npu import ColumnNpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> pair, ram = Packing("two 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
+    >>> device = Device("small", "DSP", 1000, (pair,), (ram,), Logic("ALM", 50_000, 2, 4))
+    >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64, tail_width=2),))
+    >>> found = tail_needs(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
+    >>> [(each.multiplier.kind, each.lane, each.count, each.blocks) for each in found]
+    [('adapter', 4, 8, 8), ('interpolation', 5, 10, 5), ('product', 3, 6, 3), ('quantize', 1, 2, 1)]
+    """
+    cells = list(dict.fromkeys(layer.cell for model in models for layer in model.layers))
+    cores: tuple[Core, ...] = chip.cores
+    lanes: Counter[Multiplier] = Counter()
+    counts: Counter[Multiplier] = Counter()
+    blocks: Counter[Multiplier] = Counter()
+    for core in cores:
+        width, lane, single = _lane(core, cells, precision)
+        lanes |= lane
+        for each in lane | single:
+            own = width * lane[each] + single[each]
+            counts[each] += own
+            blocks[each] += _blocks(each, own, device)[1] or 0
+    ordered = sorted(counts, key=lambda each: (KINDS.index(each.kind), each.widths))
+    packings = {each: _blocks(each, 1, device)[0] for each in ordered}
+    return tuple(
+        TailNeed(each, lanes[each], counts[each], packings[each], blocks[each] if packings[each] else None)
+        for each in ordered
+    )
+
+
+def _lane(
+    core: Core, cells: Sequence[Cell], precision: Precision
+) -> tuple[int, Counter[Multiplier], Counter[Multiplier]]:
+    """How many lanes a core has, what each of them has, and what it has once."""
+    lane: Counter[Multiplier] = Counter()
+    single: Counter[Multiplier] = Counter()
+    if isinstance(core, ColumnCore):
+        for cell in cells:
+            lane |= per_unit(cell, precision)
+            single |= once(cell, precision)
+        return core.tail_width, lane, single
+    # A row-wise core has the same units for every cell: its sums are scaled as they come, its results as they leave.
+    widest = max(precision.tail_bits, precision.state_bits)
+    factor = precision.multiplier_bits + 1
+    lane[Multiplier("adapter", (precision.accumulator_bits, factor))] = 1
+    if precision.activation == "linear":
+        lane[Multiplier("interpolation", (widest + 1, widest))] = _UNITS
+    lane[Multiplier("product", (widest, widest))] = _UNITS
+    lane[Multiplier("quantize", (widest, factor))] = 1
+    return core.vector_lanes * core.replicas, lane, single
+
+
+def _blocks(multiplier: Multiplier, count: int, device: Device) -> tuple[Packing | None, int | None]:
+    """The use of a block that takes the fewest of them for so many independent multipliers, and how many it takes."""
+    able = [each for each in device.packings if each.independent]
+    needs = {each: -(-count * each.pieces(*multiplier.widths) // each.products) for each in able}
+    best = min(needs, key=lambda each: needs[each], default=None)
+    return (None, None) if best is None else (best, needs[best])

@@ -1,0 +1,71 @@
+"""GTKWave save files: the rows of a trace in groups, one a core, with the whole run in the window.
+
+Written for wave files that hold the variables `busy`, `state` and `job` of each row (`vcd.py`, `fst.py`).
+"""
+
+from __future__ import annotations
+
+import io
+import math
+
+from vcd.gtkw import GTKWSave
+
+from lstmsim.formats.traces.columns import extent
+from lstmsim.metrics.timeline import Row, Timeline
+
+__all__ = ["save_file", "scope", "zoom"]
+
+#: GTKWave's window and the columns left of the waves, in pixels; what is left for the waves is taken by the zoom.
+_WINDOW = (1600, 900)
+_TREE_PIXELS, _NAMES_PIXELS = 220, 220
+#: Frames, the names' own margin, and the scroll bar.
+_BESIDE_PIXELS = 120
+#: At zoom 0 GTKWave draws a cycle on that many pixels, at -1 two, and so on.
+_FRAME_PIXELS = 200
+
+
+def scope(row: Row) -> str:
+    """Where a row's variables stand.
+
+    >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail"))
+    ('lstmsim.core0.thread1', 'lstmsim.core2.tail')
+    """
+    unit = f"thread{row.index}" if row.kind == "thread" else row.kind
+    return f"lstmsim.core{row.core}.{unit}"
+
+
+def zoom(cycles: int) -> float:
+    """GTKWave's zoom at which that many cycles fill the width of the waves: minus the doublings of 1 cycle a frame.
+
+    Source: calczoom and service_zoom_fit of GTKWave 3.3 (src/analyzer.c, src/zoombuttons.c).
+
+    >>> zoom(1040 * 2), zoom(1)
+    (-8.643856189774725, 0.0)
+    """
+    pixels = _WINDOW[0] - _TREE_PIXELS - _NAMES_PIXELS - _BESIDE_PIXELS
+    return min(0.0, -math.log2(max(cycles, 1) * _FRAME_PIXELS / pixels))
+
+
+def save_file(timeline: Timeline, dump: str) -> str:
+    """The text of the save file for the wave file called `dump`, which is in the same folder."""
+    start, end = extent(timeline)
+    text = io.StringIO()
+    save = GTKWSave(text)
+    save.comment("lstmsim: 1 ns = 1 cycle")
+    if dump.isprintable() and '"' not in dump:
+        save.dumpfile(dump, abspath=False)
+    save.timestart(start)
+    save.size(*_WINDOW)
+    save.zoom_markers(zoom(end - start))
+    text.write(f"[sst_width] {_TREE_PIXELS}\n")
+    save.signals_width(_NAMES_PIXELS)
+    save.treeopen("lstmsim.")
+    for core in dict.fromkeys(row.core for row in timeline.rows):
+        with save.group(f"core {core}"):
+            for row in timeline.rows:
+                if row.core == core:
+                    label = row.name.removeprefix(f"core {core} ")
+                    save.trace(f"{scope(row)}.busy", alias=f"{label} busy", datafmt="bin")
+                    save.trace(f"{scope(row)}.state", alias=f"{label} state", datafmt="ascii")
+                    save.trace(f"{scope(row)}.job", alias=f"{label} job", datafmt="ascii")
+    return text.getvalue()

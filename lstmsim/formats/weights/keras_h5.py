@@ -1,0 +1,187 @@
+"""Keras's HDF5 files (`.h5`): whole models of Keras 2 and 3, and weights alone, of which only shapes tell the cells.
+
+A whole model has its configuration as the attribute `model_config` and its weights in `model_weights/LAYER/...`,
+called `kernel`, `recurrent_kernel` and `bias` (Keras 2: with `:0`). Weights alone lie in the same way at the top
+(Keras 2), or as `layers/CLASS/cell/vars/0` to `2` (Keras 3, `.weights.h5`). Source:
+keras/src/legacy/saving/legacy_h5_format.py and keras/src/saving/saving_lib.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.imported import ImportedModel
+from lstmsim.formats.schema_types import MAX_SIZE
+from lstmsim.formats.weights.hdf5 import datasets_below, is_there, open_hdf5, stored_at, text_attribute
+from lstmsim.formats.weights.keras_config import KerasLayer, keras_layers, parsed_config
+from lstmsim.formats.weights.keras_stacks import keras_models, parts_of
+from lstmsim.formats.weights.tensors import Stored, shape_text
+from lstmsim.formats.wording import listed, show
+
+__all__ = ["from_hdf5", "left_out", "recurrent_groups"]
+
+MAX_CONFIG = 16 * 2**20
+MAX_LAYERS = 1000
+_NAMED = ("kernel", "recurrent_kernel", "bias")
+_NUMBERED = ("0", "1", "2")
+_BY_GATES = {4: "lstm", 3: "gru", 1: "rnn"}
+_ALONE = (
+    "the file holds weights only: activations tanh and sigmoid are taken, Keras's defaults since version 2.3; how its "
+    "layers are connected is not in it, so that each stands alone"
+)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A group with the variables of one recurrent cell: their names in the file, kernel first."""
+
+    path: str
+    names: tuple[str, ...]
+
+    @property
+    def parts(self) -> list[str]:
+        return self.path.split("/")
+
+
+def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> list[ImportedModel]:
+    """The recurrent layers in an HDF5 file of Keras."""
+    with open_hdf5(content, "") as file:
+        text = text_attribute(file, "model_config", MAX_CONFIG)
+        top = "model_weights" if is_there(file, "model_weights") else ""
+        found = recurrent_groups(datasets_below(file, top))
+        size = len(content)
+        if text is not None:
+            layers = keras_layers(parsed_config(text, "model_config"))
+            parts = parts_of(layers, lambda layer, side: _variables(file, found, layer, side, size))
+            used = {each for part in parts for each in part.variables}
+            return keras_models(parts, name, weights, left_out(found, used))
+        version = text_attribute(file, "keras_version", 100)
+        alone = _alone(file, found, size, cell, version)
+        names = {layer.path: sides for layer, sides in alone}
+        parts = parts_of(
+            [layer for layer, _ in alone],
+            lambda layer, side: _stored(file, names[layer.path]["backward" if side == "backward" else "forward"], size),
+        )
+        return keras_models(parts, name, weights, [_ALONE])
+
+
+def left_out(found: Sequence[_Group], used: Collection[str]) -> list[str]:
+    """A note on recurrent cells of the file that no described layer has: those inside layers of a user's own class."""
+    more = [show(each.path) for each in found if not set(each.names) & set(used)]
+    if not more:
+        return []
+    some = listed(more[:3], "and") + (f" and {len(more) - 3} more" if len(more) > 3 else "")
+    return [f"the file has variables of cells that its configuration does not describe, they are left out: {some}"]
+
+
+def recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
+    """The groups that hold the variables of a recurrent cell, by the names of the variables."""
+    found = []
+    for path, names in groups.items():
+        plain = {name.removesuffix(":0"): name for name in names}
+        if "recurrent_kernel" in plain and "kernel" in plain:
+            found.append(_Group(path, tuple(f"{path}/{plain[name]}" for name in _NAMED if name in plain)))
+        elif path.endswith("cell/vars") and {"0", "1"} <= set(names):
+            found.append(_Group(path, tuple(f"{path}/{name}" for name in _NUMBERED if name in names)))
+    return found
+
+
+def _variables(file: Any, found: Sequence[_Group], layer: KerasLayer, side: str, size: int) -> dict[str, Stored]:
+    """The variables of a layer that the configuration describes, found by the names around it."""
+    top = layer.names[0]
+    own = [each for each in found if each.path.startswith((f"model_weights/{top}/", f"{top}/"))]
+    if len(layer.names) > 1:
+        own = [each for each in own if layer.name in each.parts[1:]]
+    if side:
+        own = [each for each in own if any(part.startswith(f"{side}_") for part in each.parts)]
+    if len(own) != 1:
+        some = "no" if not own else f"{len(own)}"
+        raise InputError(Mistake(side, f"has {some} groups of variables kernel and recurrent_kernel in the file"))
+    stored = _stored(file, own[0], size)
+    wanted = 3 if layer.use_bias else 2
+    if len(stored) != wanted:
+        raise InputError(Mistake(own[0].path, f"has {len(stored)} variables, its configuration needs {wanted}"))
+    return stored
+
+
+def _stored(file: Any, group: _Group, size: int) -> dict[str, Stored]:
+    return {name: stored_at(file, name, size) for name in group.names}
+
+
+def _alone(
+    file: Any, found: Sequence[_Group], size: int, cell: str | None, version: bytes | None
+) -> list[tuple[KerasLayer, dict[str, _Group]]]:
+    """The layers of a file without configuration, each with the groups of its directions."""
+    if not found:
+        raise InputError("holds no configuration and no variables of an LSTM, a GRU or a SimpleRNN")
+    if version is not None and _is_old(version):
+        raise InputError(
+            f"holds weights only, of Keras {show(version.decode('utf-8', 'replace'))}: recurrent_activation was "
+            "hard_sigmoid by default before version 2.3, which is not simulated; save the whole model instead"
+        )
+    layers: dict[str, dict[str, _Group]] = {}
+    for group in found:
+        stem, side = _side(group)
+        if side in layers.setdefault(stem, {}) or len(layers) > MAX_LAYERS:
+            raise InputError(Mistake(group.path, "is one of several cells of a layer; a layer of one cell can be read"))
+        layers[stem][side] = group
+    # One direction alone is a layer that is only called so.
+    whole = {
+        stem if len(sides) > 1 else each.path.removesuffix("/cell/vars"): sides if len(sides) > 1 else {"forward": each}
+        for stem, sides in layers.items()
+        for each in sides.values()
+    }
+    return [_told(file, stem, sides, size, cell) for stem, sides in whole.items()]
+
+
+def _is_old(version: bytes) -> bool:
+    """Whether the version of Keras is before 2.3; versions of TensorFlow's Keras end in -tf and are not."""
+    parts = version.split(b"-")[0].split(b".")[:2]
+    numbers = [int(each) for each in parts if each.isdigit()]
+    return len(numbers) == 2 and numbers < [2, 3] and b"tf" not in version
+
+
+def _side(group: _Group) -> tuple[str, str]:
+    """The layer that a group belongs to, and which of its directions it is."""
+    parts = group.parts
+    for place, part in enumerate(parts):
+        for side in ("forward", "backward"):
+            if part.startswith(f"{side}_"):
+                return "/".join(parts[:place]), side
+    return group.path.removesuffix("/cell/vars"), "forward"
+
+
+def _told(
+    file: Any, stem: str, sides: dict[str, _Group], size: int, cell: str | None
+) -> tuple[KerasLayer, dict[str, _Group]]:
+    """The layer that the shapes of its variables tell."""
+    shapes = [stored.shape for stored in _stored(file, next(iter(sides.values())), size).values()]
+    recurrent = shapes[1]
+    if len(shapes[0]) != 2 or len(recurrent) != 2 or not recurrent[0] or recurrent[1] % recurrent[0]:
+        text = f"has variables of shapes {', '.join(map(shape_text, shapes))}, which no LSTM, GRU or SimpleRNN has"
+        raise InputError(Mistake(stem, text))
+    if not 1 <= recurrent[0] <= MAX_SIZE or recurrent[1] // recurrent[0] not in _BY_GATES:
+        text = f"has a recurrent kernel of shape {shape_text(recurrent)}: expected 4 (LSTM), 3 (GRU) or 1 (SimpleRNN)"
+        raise InputError(Mistake(stem, f"{text} times as many columns as rows"))
+    kind = _BY_GATES[recurrent[1] // recurrent[0]]
+    if kind == "gru":
+        if len(shapes) < 3:
+            raise InputError(
+                Mistake(stem, "is a GRU without biases: its weights do not tell reset_after; save the whole model")
+            )
+        kind = "gru" if len(shapes[2]) == 2 else "gru-lbr0"
+    if kind == "rnn":
+        if cell is None:
+            text = "is a SimpleRNN, whose activation the file does not hold: say --cell rnn (tanh) or --cell rnn-relu"
+            raise InputError(Mistake(stem, text))
+        kind = cell
+    return KerasLayer(_name(stem), stem, kind, recurrent[0], len(shapes) > 2, False, "concat" * (len(sides) > 1)), sides
+
+
+def _name(stem: str) -> str:
+    """A layer's name from the path of its variables: the last part that is no name of a cell."""
+    parts = [part for part in stem.split("/") if not part.endswith(("_cell", "cell")) and part != "layers"]
+    return parts[-1] if parts else stem

@@ -1,0 +1,121 @@
+"""Keras layers with their weights, whatever file they come from, put together into models.
+
+Keras stores `kernel` [input, gates x hidden], `recurrent_kernel` [hidden, gates x hidden] and `bias`; gates i f c o and
+z r h (keras.io: LSTM, GRU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.imported import ImportedModel, model_names, model_stem
+from lstmsim.formats.weights.gates import Stacked, unstacked
+from lstmsim.formats.weights.keras_config import KerasLayer
+from lstmsim.formats.weights.tensors import Stored, floats
+from lstmsim.numerics.weights import Floats, Network, PassWeights
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer, Model
+
+__all__ = ["ORDERS", "Part", "keras_models", "parts_of"]
+
+#: The order of the gates in Keras's matrices, by the cells' names for them.
+ORDERS = {"lstm": "ifgo", "gru": "zrn", "gru-lbr0": "zrn", "rnn": "a", "rnn-relu": "a"}
+_SIDES = ("forward", "backward")
+
+#: The variables of a layer in one direction ("" where it has only one): kernel, recurrent kernel and bias by their
+#: names in the file.
+Variables = Callable[[KerasLayer, str], dict[str, Stored]]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A layer as Keras describes it, as a layer here, its numbers in each direction and their names in the file."""
+
+    described: KerasLayer
+    layer: Layer
+    passes: tuple[PassWeights, ...]
+    variables: tuple[str, ...]
+
+
+def parts_of(layers: Sequence[KerasLayer], variables: Variables) -> list[Part]:
+    """The layers with their numbers; one `InputError` for everything that is missing or does not fit."""
+    parts: list[Part] = []
+    mistakes: list[Mistake] = []
+    for layer in layers:
+        try:
+            parts.append(_part(layer, variables))
+        except InputError as error:
+            own = f"layer {layer.name!r}"
+            mistakes += [Mistake(": ".join(filter(None, (own, each.place))), each.sentence) for each in error.mistakes]
+    if mistakes:
+        raise InputError(mistakes)
+    return parts
+
+
+def _part(layer: KerasLayer, variables: Variables) -> Part:
+    rows = len(ORDERS[layer.cell]) * layer.hidden
+    bias = (2, rows) if layer.cell == "gru" else (rows,)
+    sides = [variables(layer, side) for side in (_SIDES if layer.merge else ("",))]
+    width = None
+    stored: dict[str, Stored] = {}
+    expected: dict[str, tuple[int, ...]] = {}
+    for side in sides:
+        kernel = next(iter(side.values())).shape
+        width = width or (kernel[0] if len(kernel) == 2 else 1)
+        stored |= side
+        expected |= dict(zip(side, [(width, rows), (layer.hidden, rows), bias], strict=False))
+    arrays = floats(stored, expected)
+    own = Layer(cell(layer.cell), layer.hidden, width or 1, bool(layer.merge), reverse=layer.reverse)
+    return Part(layer, own, tuple(_pass(layer, [arrays[name] for name in side]) for side in sides), tuple(stored))
+
+
+def _pass(layer: KerasLayer, arrays: list[Floats]) -> PassWeights:
+    kernel, recurrent, *rest = arrays
+    bias = rest[0] if rest else None
+    own, other = (bias[0], bias[1]) if bias is not None and bias.ndim == 2 else (bias, None)
+    parts = Stacked(np.ascontiguousarray(kernel.T), np.ascontiguousarray(recurrent.T), own, other)
+    return unstacked(cell(layer.cell), ORDERS[layer.cell], parts)
+
+
+def keras_models(parts: list[Part], file: str, weights: bool, notes: Sequence[str] = ()) -> list[ImportedModel]:
+    """Layers that feed each other directly with whole sequences as one model, the others one each."""
+    stacks: list[list[Part]] = []
+    by_path: dict[str, list[Part]] = {}
+    for part in parts:
+        stack = by_path.get(part.described.below)
+        if stack is not None and stack[-1].described.path == part.described.below and _chains(stack[-1], part):
+            stack.append(part)
+        else:
+            stack = [part]
+            stacks.append(stack)
+        by_path[part.described.path] = stack
+    names = model_names(model_stem(file), [stack[0].described.name for stack in stacks])
+    title = PurePath(file).name
+    return [_model(name, stack, title, weights, notes) for name, stack in zip(names, stacks, strict=True)]
+
+
+def _chains(lower: Part, upper: Part) -> bool:
+    """Whether the upper layer reads what the lower one puts out here, step by step."""
+    whole = lower.described.sequences and lower.described.merge in ("", "concat") and not lower.described.reverse
+    return whole and lower.layer.output == upper.layer.input
+
+
+def _model(name: str, stack: list[Part], file: str, weights: bool, notes: Sequence[str]) -> ImportedModel:
+    described = [each.described for each in stack]
+    states_from = " and ".join(
+        dict.fromkeys(each.beginning.states_from for each in described if each.beginning.states_from)
+    )
+    model = Model(name, tuple(each.layer for each in stack), states_from=states_from)
+    initial: dict[tuple[int, int], dict[str, Floats]] = {}
+    for number, each in enumerate(described):
+        for side, state, values in each.beginning.fixed:
+            initial.setdefault((number, side), {})[state] = np.array(values)
+    network = Network(model, tuple(each.passes for each in stack), initial)
+    nodes = tuple(each.name for each in described)
+    own = tuple(dict.fromkeys(note for each in described for note in each.notes))
+    return ImportedModel(model, nodes, f"{file}: {', '.join(nodes)}", (*own, *notes), network if weights else None)

@@ -1,0 +1,67 @@
+"""What the pictures of a sweep share: rows of its table in groups, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lstmsim.plots.styles import short
+from lstmsim.sweep.spec import Axis
+
+__all__ = ["MARKERS", "Row", "grouped", "legend", "named", "titled"]
+
+#: A row of a sweep's table by the names of its columns.
+Row = Mapping[str, Any]
+
+MARKERS = "osD^vP*X"
+_MOST_NAMED = 16
+
+
+def named(axes: Sequence[Axis], key: str) -> str:
+    """The name of the axis that varies `key`.
+
+    >>> named([Axis("wide", ("chip.cores.0.vp",), ())], "vp")
+    'wide'
+    """
+    return next(axis.name for axis in axes if axis.key == key)
+
+
+def grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows by the values of some columns, in the order in which they come.
+
+    >>> list(grouped([{"a": 2}, {"a": 1}, {"a": 2}], ["a"]))
+    [(2,), (1,)]
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
+
+
+def titled(names: Sequence[str], values: Sequence[Any]) -> str:
+    """Names and their values in a line that fits above a panel.
+
+    >>> titled(["hidden", "ep"], [512, 4])
+    'hidden 512, ep 4'
+    """
+    return short(", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True)), 60)
+
+
+def legend(figure: Figure, panel: Axes, names: Sequence[str], every: int = 1) -> None:
+    """Name the first curves of a panel beside it.
+
+    every: how many lines of the panel belong to a curve; the last of them stands for it.
+    """
+    panel.grid(color="#DDDDDD", linewidth=0.5)
+    panel.set_axisbelow(True)
+    lines = [line for line in panel.get_lines() if line.get_fillstyle() != "none"]
+    handles = lines[every - 1 :: every][: min(len(names), _MOST_NAMED)]
+    if not handles:
+        return
+    box = figure.legend(handles, ["-"] * len(handles), loc="outside right upper", frameon=False)
+    for text, name in zip(box.get_texts(), names, strict=False):
+        text.set_parse_math(False)
+        text.set_text(name)

@@ -1,0 +1,78 @@
+"""What the jobs of a run computed: a tensor of outputs for each, as the simulated machine made them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.numerics.jobs import JobData
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.replay import REPLAYS
+from lstmsim.replay.check import Checked, Progress, execute
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["MOST_BYTES", "Outputs", "check_size", "outputs", "outputs_of"]
+
+#: Most bytes of the outputs of all layers together, which the replay holds until its end.
+MOST_BYTES = 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What a run computed.
+
+    scenario: its scenario; `fixed`: whether in fixed point, as its `precision` says, or in float64.
+    tensors: job name to [steps, outputs] of its last layer, both directions side by side, as real numbers in float64.
+    turned_away: names of the jobs that computed nothing.
+    data: where the numbers of each job are from, by its name.
+    """
+
+    scenario: Scenario
+    fixed: bool
+    tensors: Mapping[str, NDArray[np.float64]]
+    turned_away: tuple[str, ...]
+    data: Mapping[str, JobData]
+
+
+def check_size(scenario: Scenario) -> None:
+    """`InputError` if the chip has no structural model, or if all layers' outputs would be larger than `MOST_BYTES`."""
+    if scenario.chip.kind not in REPLAYS:
+        text = f"a chip of kind {scenario.chip.kind!r} has no structural model that could compute them"
+        raise InputError(Mistake("outputs", text))
+    numbers = sum(job.steps * sum(layer.output for layer in job.model.layers) for job in scenario.jobs)
+    if 8 * numbers > MOST_BYTES:
+        size = f"{8 * numbers / 1e9:,.1f} GB"
+        text = (
+            f"those of all layers would be {size}, at most {MOST_BYTES / 1e9:g} GB are kept: take fewer steps or jobs"
+        )
+        raise InputError(Mistake("outputs", text))
+
+
+def outputs(
+    scenario: Scenario, program: Program, trace: Trace, data: Mapping[int, JobData], progress: Progress | None = None
+) -> Outputs:
+    """Replay the trace on the numbers of all jobs, in fixed point if the scenario has a `precision`, else in float64.
+
+    Every value is compared with the golden model; `ReplayError` if one differs. `InputError` as for `check_size`.
+    """
+    check_size(scenario)
+    fixed = bool(scenario.precision_given)
+    done = execute(scenario, program, trace, data, fixed=fixed, progress=progress)
+    return _gathered(scenario, {scenario.jobs[index].name: own.run.output() for index, own in done.items()}, data)
+
+
+def outputs_of(scenario: Scenario, data: Mapping[int, JobData], checks: Sequence[Checked]) -> Outputs:
+    """The same of a run whose numbers have been checked already."""
+    fixed = bool(scenario.precision_given)
+    return _gathered(scenario, {each.job: each.fixed if fixed else each.float64 for each in checks}, data)
+
+
+def _gathered(scenario: Scenario, tensors: Mapping[str, NDArray[np.float64]], data: Mapping[int, JobData]) -> Outputs:
+    away = tuple(job.name for job in scenario.jobs if job.name not in tensors)
+    named = {scenario.jobs[index].name: each for index, each in data.items()}
+    return Outputs(scenario, bool(scenario.precision_given), tensors, away, named)
