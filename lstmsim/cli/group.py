@@ -103,6 +103,10 @@ def _explain(error: BaseException) -> int:
             if len(error.mistakes) > _MISTAKE_LIMIT:
                 click.echo(f"... and {len(error.mistakes) - _MISTAKE_LIMIT} more mistakes", err=True)
             return 2
+        case ValueError() if "embedded null" in str(error):
+            # no shell can give one, a program that calls this one can
+            click.echo("Error: a name holds a null character, which no path can hold", err=True)
+            return 2
         case LstmsimError():
             click.echo(f"Error: {error}", err=True)
         case KeyboardInterrupt():

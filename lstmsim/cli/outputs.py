@@ -41,6 +41,9 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (),
             if not path or sys.stdout is None:
                 mistakes.append(Mistake(place, "standard output is closed" if path else "the name is empty"))
             continue
+        if "\0" in path:
+            mistakes.append(Mistake(place, "is not a path"))
+            continue
         real = os.path.realpath(path)
         problem = None if path in kept else _problem(real)
         if problem:

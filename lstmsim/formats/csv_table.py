@@ -151,8 +151,8 @@ class CsvWriter:
     >>> import io
     >>> file = io.StringIO()
     >>> CsvWriter(file).writerows([["name", "ms"], ["=x", -0.5], ["a,b", None]])
-    >>> file.getvalue()
-    'name,ms\\n\'=x,-0.5\\n"a,b",\\n'
+    >>> file.getvalue().splitlines()
+    ['name,ms', "'=x,-0.5", '"a,b",']
     """
 
     def __init__(self, file: IO[str]) -> None:

@@ -62,7 +62,7 @@ OTHERS = {
         "--policies",
     ),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
-    *("--plot-kind", "--objectives", "--heads", "--percentile"),
+    *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }
 #: What a command needs besides an output.
 ARGUMENTS = {
