@@ -18,8 +18,8 @@ from lstmsim.formats.weights.pickle_data import MAX_STEPS
 from lstmsim.numerics.weights import random_network
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
-from tests.formats.onnx_graphs import save
-from tests.formats.test_onnx_weights import Filled
+from tests.formats.onnx.graphs import save
+from tests.formats.onnx.test_weights import Filled
 from tests.formats.weight_files import (
     cell_at,
     glob,

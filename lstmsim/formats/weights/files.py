@@ -123,7 +123,7 @@ def import_weights(
         raise InputError(Mistake("--cell", f"expected {listed(RNN_CELLS)}, got {show(cell)}"))
     suffix = os.path.splitext(name)[1].lower()
     if suffix == ".onnx":
-        from lstmsim.formats.onnx_file import read_onnx
+        from lstmsim.formats.onnx.file import read_onnx
 
         if cell is not None:
             raise InputError(Mistake(name, f"an ONNX file says what its RNNs are; leave out --cell {cell}"))

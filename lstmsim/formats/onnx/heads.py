@@ -1,0 +1,242 @@
+"""Plain products behind the last recurrent layer of a stack (its head) as `dense` layers.
+
+A product is taken only where it is proven to read the whole output of the layer at every step, and nothing else: the
+axes of the output (time, direction, batch, unit) are followed through what stands between. Positions may be in any
+order, for each is computed alone; the features may not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from lstmsim.formats.onnx.axes import View
+from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, node_input, resolve
+from lstmsim.formats.onnx.layouts import Layouts
+from lstmsim.formats.onnx.outcomes import Key, prepared, readers_of
+from lstmsim.formats.onnx.shapes import Shapes
+from lstmsim.formats.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
+from lstmsim.formats.onnx.values import Shape, integer
+from lstmsim.formats.schema_types import MAX_SIZE
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer
+
+__all__ = ["Chain", "Head", "find_heads"]
+
+_ACTIVATIONS = {"Relu": "dense-relu", "Tanh": "dense-tanh", "Sigmoid": "dense-sigmoid"}
+_PRODUCTS = ("MatMul", "Gemm")
+_MOVING = ("Identity", "Dropout", "Cast", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten")
+_UNREAD = ("Shape", "Size")
+_TAKING = ("Gather", "Slice", "Split", "GatherND", "ReduceMean", "ReduceMax")
+_PARTLY = "does not read whole outputs of the layer below"
+#: Operations between two products; real networks have a handful.
+_MAX_HOPS = 100
+
+
+@dataclass(frozen=True)
+class Head:
+    """One product as a layer.
+
+    layer: the dense layer.
+    product: the node MatMul or Gemm.
+    nodes: all nodes that the layer stands for: the product, its bias, its activation.
+    turned: whether the matrix is stored as [units, inputs], as the layer has it.
+    bias: scope and name of the bias; None if there is none.
+    """
+
+    layer: Layer
+    product: Key
+    nodes: tuple[Key, ...]
+    turned: bool
+    bias: tuple[Scope, str] | None = None
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The heads behind one stack, in order.
+
+    reason: why there is none, where that is of use; or what to know about those that there are.
+    """
+
+    heads: tuple[Head, ...]
+    reason: str = ""
+
+    def notes(self) -> tuple[str, ...]:
+        """What to know where heads were asked for."""
+        if self.heads:
+            return (self.reason,) if self.reason else ()
+        return (f"the network has no head that can be a dense layer{f': {self.reason}' if self.reason else ''}",)
+
+
+def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], ends: Iterable[Key]) -> dict[Key, Chain]:
+    """The heads behind each of `ends`, the last nodes of their stacks.
+
+    Open sizes get numbers that tell them apart; where the network runs with the length of its example only, that one.
+    """
+    ends = list(ends)
+    if sum(len(scope.nodes) for scope in scopes) > MAX_COUNTED:
+        return {key: Chain((), f"the network has more than {MAX_COUNTED:,} nodes") for key in ends}
+    found: dict[Key, Chain] = {}
+    names = open_sizes(network)
+    primes = dict(zip(names, PRIMES, strict=False))
+    with sized(network, scopes, primes) as shapes:
+        batches = {frames_of(shapes, *key)[1] for key in ends}
+        walk = _Walk(scopes, shapes, layers)
+        found = {key: walk.chain(key) for key in ends}
+    for length in output_sizes(network) if names else ():
+        lost = [key for key in ends if found[key].reason.endswith(_PARTLY)]
+        if not lost:
+            break
+        sizes = {name: size if size in batches else length for name, size in primes.items()}
+        with sized(network, scopes, sizes) as shapes:
+            walk = _Walk(scopes, shapes, layers)
+            chains = {key: walk.chain(key).heads for key in lost}
+        reason = f"its head is that of runs of {length} steps, a length that the exporter built in"
+        found |= {key: Chain(heads, reason) for key, heads in chains.items() if heads}
+    return found
+
+
+class _Walk:
+    """Follows the output of a layer through a network whose sizes are numbers."""
+
+    def __init__(self, scopes: list[Scope], shapes: Shapes, layers: Mapping[Key, Layer]) -> None:
+        self._shapes = shapes
+        self._layouts = Layouts(shapes, layers)
+        self._layers = layers
+        self._readers = readers_of(scopes)
+        self._fixed = prepared(scopes)
+        self._outputs = set(scopes[0].outputs)
+        self._main = scopes[0]
+
+    def chain(self, end: Key) -> Chain:
+        """The heads behind a recurrent node."""
+        scope, index = end
+        layer = self._layers[end]
+        if scope.loops:
+            return Chain((), f"{label(*end)} runs inside {scope.loops[0]}")
+        batch_first = bool(integer(attributes(scope, scope.nodes[index]), "layout", 0))
+        key, width, reason = end, layer.output, ""
+        self._layouts.of(scope, str(scope.nodes[index].output[0]))
+        view: View | None = self._layouts.sequence(scope, index, batch_first)
+        heads: list[Head] = []
+        while view:
+            product, reason = self._product(key)
+            head = self._head(product, view, width) if product else None
+            if not isinstance(head, Head):
+                reason = head or reason
+                break
+            heads.append(head)
+            key, width = head.nodes[-1], head.layer.hidden
+            view = self._layouts.of(key[0], str(key[0].nodes[key[1]].output[0]))
+        if heads:
+            return Chain(tuple(heads))
+        return Chain((), reason or self._last_state(end))
+
+    def _only(self, key: Key) -> tuple[Key, int] | str | None:
+        """The only node that reads what a node gives, with the place of its input; a sentence if there are several."""
+        scope, index = key
+        uses = [use for use in self._readers.get((key, 0), []) if _kind(use[0]) not in _UNREAD]
+        if len(uses) > 1:
+            names = " and ".join(label(*use[0]) for use in uses[:2])
+            return f"{names} read the same values, so that neither can be a layer of the stack"
+        if uses and scope is self._main and scope.nodes[index].output[0] in self._outputs:
+            return f"what {label(*uses[0][0])} reads is also an output of the network"
+        return uses[0] if uses else None
+
+    def _product(self, key: Key) -> tuple[Key | None, str]:
+        """The first product behind a node; None, and why if that is of use, where something else comes first."""
+        for _ in range(_MAX_HOPS):
+            use = self._only(key)
+            if use is None or isinstance(use, str):
+                return None, use or ""
+            key, place = use
+            if place != 0:
+                return None, ""
+            if _kind(key) in _PRODUCTS:
+                return key, ""
+            if _kind(key) in _TAKING:
+                return None, self._picked(*key)
+            if _kind(key) not in _MOVING:
+                return None, ""
+        return None, ""
+
+    def _picked(self, scope: Scope, index: int) -> str:
+        """Why a product behind a choice of steps is no layer; empty if there is none."""
+        key: Key = (scope, index)
+        for _ in range(10):
+            use = self._only(key)
+            if use is None or isinstance(use, str):
+                return ""
+            key = use[0]
+            if _kind(key) in _PRODUCTS:
+                return f"{label(*key)} reads only what {label(scope, index)} takes: it runs once, not at each step"
+        return ""
+
+    def _last_state(self, end: Key) -> str:
+        """Why a product behind the last state is no layer; empty if there is none."""
+        for key, _ in self._readers.get((end, 1), []):
+            for reader in (key, *(use[0] for use in self._readers.get((key, 0), []))):
+                if _kind(reader) in _PRODUCTS:
+                    return f"{label(*reader)} reads the last state of {label(*end)}: it runs once, not at each step"
+        return ""
+
+    def _head(self, key: Key, below: View, width: int) -> Head | str:
+        """The layer that a product over the axes `below` is, or what speaks against it."""
+        scope, index = key
+        node = scope.nodes[index]
+        given, name = attributes(scope, node), label(scope, index)
+        view = self._layouts.of(scope, node_input(node, 0))
+        # Positions may come in any order, but all of them; features in their own.
+        if not view or view[-1] != below[-1] or Counter(chain(*view[:-1])) != Counter(chain(*below[:-1])):
+            return f"{name} {_PARTLY}"
+        turned = node.op_type == "Gemm" and bool(integer(given, "transB", 0))
+        matrix = self._constant(scope, node_input(node, 1))
+        if matrix is None or len(matrix) != 2 or matrix[1 if turned else 0] != width:
+            return f"the matrix of {name} is no constant of {width} inputs"
+        units = matrix[0 if turned else 1]
+        if units is None or not 1 <= units <= MAX_SIZE:
+            return f"{name} has {units} outputs, more than the {MAX_SIZE} of a layer"
+        scales = [given[each].f for each in ("alpha", "beta") if each in given]
+        if integer(given, "transA", 0) or any(scale != 1 for scale in scales):
+            return f"{name} scales or turns what it reads"
+        bias = None
+        if node.op_type == "Gemm" and node_input(node, 2):
+            bias = self._bias(scope, node_input(node, 2), units)
+            if bias is None:
+                return f"the bias of {name} is no constant of {units} numbers"
+        return self._completed(Head(Layer(cell("dense"), units, width), key, (key,), turned, bias))
+
+    def _completed(self, head: Head) -> Head:
+        """The head with the addition of a bias and the activation behind its product."""
+        after = self._only(head.nodes[-1])
+        if head.bias is None and isinstance(after, tuple) and _kind(after[0]) == "Add":
+            (scope, index), place = after
+            bias = self._bias(scope, node_input(scope.nodes[index], 1 - place), head.layer.hidden)
+            if bias is not None:
+                head = replace(head, bias=bias, nodes=(*head.nodes, (scope, index)))
+                after = self._only((scope, index))
+        if isinstance(after, tuple) and _kind(after[0]) in _ACTIVATIONS:
+            own = replace(head.layer, cell=cell(_ACTIVATIONS[_kind(after[0])]))
+            head = replace(head, layer=own, nodes=(*head.nodes, after[0]))
+        return head
+
+    def _constant(self, scope: Scope, name: str) -> Shape | None:
+        """Shape of a value that is the same in every run; None for all others."""
+        value = resolve(scope, name)
+        if value is None or (value.tensor is None and (value.scope, value.index) not in self._fixed):
+            return None
+        return self._shapes.of(scope, name)
+
+    def _bias(self, scope: Scope, name: str, units: int) -> tuple[Scope, str] | None:
+        shape = self._constant(scope, name)
+        if shape is None or not shape or shape[-1] != units or any(size != 1 for size in shape[:-1]):
+            return None
+        return scope, name
+
+
+def _kind(key: Key) -> str:
+    node = key[0].nodes[key[1]]
+    return str(node.op_type) if node.domain in DEFAULT_DOMAINS else ""

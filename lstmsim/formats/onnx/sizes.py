@@ -1,0 +1,102 @@
+"""One run of an ONNX network as far as sizes go: numbers for the sizes that its inputs leave open, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from lstmsim.formats.onnx.computed import ComputedShapes
+from lstmsim.formats.onnx.graph import Scope, attributes, node_input
+from lstmsim.formats.onnx.shapes import Shapes
+from lstmsim.formats.onnx.values import integer
+
+__all__ = ["MAX_COUNTED", "PRIMES", "frames_of", "in_order", "open_sizes", "output_sizes", "sized"]
+
+#: Networks of more nodes are listed, not counted.
+MAX_COUNTED = 20_000
+_MAX_OPEN = 30
+_MAX_TRIALS = 6
+_LARGEST_OUTPUT = 10_000
+#: A number for each open size, so that one is known again after any rearrangement: prime numbers above 2,000.
+PRIMES = tuple(at for at in range(2001, 2500, 2) if all(at % by for by in range(3, 50, 2)))
+
+
+def open_sizes(network: Any) -> list[str]:
+    """Names of the sizes that a network's inputs leave open, `input[axis]` for one without a name; at most 30."""
+    stored = {each.name for each in network.graph.initializer}
+    found = [
+        _size_name(info, axis)
+        for info in network.graph.input
+        if info.name not in stored
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim)
+        if dim.dim_value <= 0
+    ]
+    return list(dict.fromkeys(found))[:_MAX_OPEN]
+
+
+def output_sizes(network: Any) -> list[int]:
+    """Sizes that a network's outputs state: among them the length of the exporter's example, if that is built in."""
+    dims = [dim.dim_value for info in network.graph.output for dim in info.type.tensor_type.shape.dim]
+    return [size for size in dict.fromkeys(dims) if 1 < size <= _LARGEST_OUTPUT][:_MAX_TRIALS]
+
+
+def _size_name(info: Any, axis: int) -> str:
+    return str(info.type.tensor_type.shape.dim[axis].dim_param) or f"{info.name}[{axis}]"
+
+
+@contextmanager
+def sized(network: Any, scopes: list[Scope], sizes: Mapping[str, int]) -> Iterator[ComputedShapes]:
+    """The shapes of all values of a run with numbers for the open sizes of the main graph, to be used inside the block.
+
+    scopes: the network as `open_scopes` gave it; what its main graph states is replaced while the block runs.
+    """
+    main = scopes[0]
+    before = main.declared
+    infos = (*network.graph.value_info, *network.graph.output, *network.graph.input)
+    main.declared = {
+        str(info.name): tuple(
+            int(dim.dim_value) if dim.dim_value > 0 else sizes.get(_size_name(info, axis))
+            for axis, dim in enumerate(info.type.tensor_type.shape.dim)
+        )
+        for info in infos
+        if info.type.tensor_type.HasField("shape")
+    }
+    try:
+        yield _computed(scopes)
+    finally:
+        main.declared = before
+
+
+def in_order(scopes: list[Scope]) -> Iterator[tuple[Scope, int]]:
+    """Every node in the order of its graph; the nodes inside one come before it."""
+    waiting: list[tuple[Scope, int, bool]] = [(scopes[0], 0, False)] if scopes else []
+    while waiting:
+        scope, index, inside = waiting.pop()
+        if index >= len(scope.nodes):
+            continue
+        if index in scope.children and not inside:
+            waiting.append((scope, index, True))
+            waiting += [(child, 0, False) for child in reversed(scope.children[index])]
+            continue
+        yield scope, index
+        waiting.append((scope, index + 1, False))
+
+
+def _computed(scopes: list[Scope]) -> ComputedShapes:
+    """The shapes of all values, each worked out from those before it, so that none has far to go."""
+    shapes = ComputedShapes()
+    for scope, index in in_order(scopes):
+        for name in scope.nodes[index].output:
+            if name:
+                shapes.of(scope, str(name))
+    return shapes
+
+
+def frames_of(shapes: Shapes, scope: Scope, index: int) -> tuple[int | None, int | None]:
+    """Steps and batch of a recurrent node's frames, None where unknown."""
+    node = scope.nodes[index]
+    frames = shapes.of(scope, node_input(node, 0))
+    if frames is None or len(frames) != 3:
+        return None, None
+    return (frames[1], frames[0]) if integer(attributes(scope, node), "layout", 0) else (frames[0], frames[1])

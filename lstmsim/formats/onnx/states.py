@@ -1,0 +1,99 @@
+"""The states that a recurrent node of an ONNX network begins with: constants, inputs of the network, or computed.
+
+Constants go into the network's numbers. An input is 0 until a job gives it. What is computed while the network runs is
+in no file: the model says what it would be (`states_from`), and its numbers are refused.
+Source: the ONNX operator pages of LSTM, GRU and RNN (`initial_h`, `initial_c`, `layout`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, label, node_input, resolve
+from lstmsim.formats.onnx.nodes import is_recurrent
+from lstmsim.formats.wording import show
+
+__all__ = ["STATES", "Begin", "begin_of", "sources"]
+
+#: States by the place of the input that gives them.
+STATES = {"h": 5, "c": 6}
+#: Operations that hand numbers on, rearranged, in part, or repeated.
+_HANDING_ON = frozenset(
+    (
+        *("Transpose", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Identity", "Cast", "Dropout"),
+        *("Concat", "Slice", "Gather", "Split", "Expand", "Tile"),
+    )
+)
+_MAX_VISITED = 300
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Where the states before the first step come from.
+
+    constants: names of the states that the file holds numbers for. inputs: inputs of the network that give others.
+    states_from: in words, what computes the rest; empty if nothing does.
+    """
+
+    constants: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    states_from: tuple[str, ...] = ()
+
+
+@dataclass
+class Sources:
+    """What a value is put together from: constants by their names, inputs of the network, and in words all else."""
+
+    constants: list[tuple[Scope, str]]
+    inputs: list[str]
+    computed: list[str]
+
+
+def begin_of(scope: Scope, index: int) -> Begin:
+    """Where the states of a recurrent node come from, followed back through whatever hands them on."""
+    node = scope.nodes[index]
+    constants, given, computed = list[str](), list[str](), list[str]()
+    for name, place in STATES.items():
+        if not node_input(node, place) or (name == "c" and node.op_type != "LSTM"):
+            continue
+        found = sources(scope, node_input(node, place))
+        if found.computed or (found.inputs and found.constants):
+            computed += [*found.computed, *(f"input {show(each)}" for each in found.inputs)]
+            computed += ["constants"] if found.constants else []
+        elif found.inputs:
+            given += found.inputs
+        elif found.constants:
+            constants.append(name)
+        else:
+            computed.append(f"initial_{name}, which is nowhere in the file")
+    return Begin(tuple(constants), tuple(dict.fromkeys(given)), tuple(dict.fromkeys(computed)))
+
+
+def sources(scope: Scope, name: str) -> Sources:
+    """The constants, inputs and computing nodes that a value is put together from."""
+    found, seen, waiting = Sources([], [], []), set[tuple[Scope, str]](), [(scope, name)]
+    while waiting:
+        value = resolve(*waiting.pop())
+        if value is None or (value.scope, value.name) in seen:
+            continue
+        if len(seen) > _MAX_VISITED:
+            found.computed.append("more values than can be followed")
+            break
+        seen.add((value.scope, value.name))
+        node, bodies = value.node, value.scope.children.get(value.index, [])
+        if value.tensor is not None or (node is not None and node.op_type in ("Constant", "ConstantOfShape")):
+            found.constants.append((value.scope, value.name))
+        elif node is None:
+            inside = value.scope.inside
+            (found.computed if inside else found.inputs).append(f"{show(value.name)}{inside}" if inside else value.name)
+        elif bodies and (node.op_type == "If" or bodies[0].caller is not None):
+            waiting += [(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
+        elif is_recurrent(node):
+            what = "the last states of" if value.place else "the outputs of"
+            found.computed.append(f"{what} {label(value.scope, value.index)}")
+        elif node.op_type in _HANDING_ON and node.domain in DEFAULT_DOMAINS:
+            names = node.input if node.op_type == "Concat" else node.input[:1]
+            waiting += reversed([(value.scope, str(each)) for each in names[:_MAX_VISITED]])
+        else:
+            found.computed.append(f"node {label(value.scope, value.index)}")
+    return found

@@ -1,0 +1,94 @@
+"""The numbers that steps of an unrolled layer read: matrices, biases, and states that the file fixes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lstmsim.formats.onnx.constants import Constants
+from lstmsim.formats.onnx.graph import Value, node_input, resolve
+from lstmsim.formats.onnx.steps import Product, Step
+from lstmsim.formats.onnx.stored import is_stored
+from lstmsim.formats.wording import show
+from lstmsim.numerics.weights import Floats
+
+__all__ = ["Refused", "StepNumbers"]
+
+
+class Refused(Exception):
+    """Steps that are a chain, but no layer that can be simulated; its text says why."""
+
+
+class StepNumbers:
+    """Stored values of one network, each read once."""
+
+    def __init__(self, constants: Constants) -> None:
+        self._constants = constants
+        self._known: dict[Value, Floats | str] = {}
+
+    def of(self, value: Value) -> Floats:
+        """What the file holds; `Refused` where it is no floating-point constant."""
+        if value not in self._known:
+            self._known[value] = self._constants.of(value.scope, value.name)
+        found = self._known[value]
+        if isinstance(found, str):
+            raise Refused(f"{show(value.name)} comes from {found}")
+        return found
+
+    def number(self, value: Value) -> float | None:
+        """The number of which all of a stored value consists, None if there are several."""
+        try:
+            found = self.of(value)
+        except Refused:
+            return None
+        return float(found.flat[0]) if found.size and np.all(found == found.flat[0]) else None
+
+    def matrix(self, product: Product) -> Floats:
+        """The weights of a product, [rows, columns]."""
+        found = self.of(product.matrix)
+        return found if product.by_rows else found.T
+
+    def same(self, one: Product, other: Product) -> bool:
+        """Whether two products have the same weights, be they stored once or twice."""
+        if (one.matrix, one.by_rows) == (other.matrix, other.by_rows):
+            return True
+        try:
+            return np.array_equal(self.matrix(one), self.matrix(other))
+        except Refused:
+            return False
+
+    def biases(self, step: Step) -> tuple[Floats, ...]:
+        """What is added to each of the step's sums, [rows]."""
+        matrix = self.matrix(next(each for terms in step.sums for each in terms.products))
+        found = []
+        for terms in step.sums:
+            total = np.zeros(len(matrix))
+            for value in terms.stored:
+                row = _row(self.of(value), value)
+                if row.shape != total.shape:
+                    raise Refused(f"{show(value.name)} has {len(row)} numbers, expected {len(total)}")
+                total = total + row
+            found.append(total.astype(matrix.dtype))
+        return tuple(found)
+
+    def fixed(self, value: Value) -> Floats | None:
+        """A state that the file fixes, for one inference: [units] or [1]; None if it comes at run time."""
+        node = value.node
+        if node is not None and node.op_type == "ConstantOfShape":
+            tensor = next((each.t for each in node.attribute if each.name == "value"), None)
+            numbers = [*tensor.float_data] if tensor is not None else [0.0]
+            if tensor is not None and tensor.raw_data:
+                numbers = list(np.frombuffer(tensor.raw_data, np.float32)) if tensor.data_type == 1 else []
+            return np.array(numbers[:1], np.float32) if numbers else None
+        if node is not None and node.op_type == "Expand":
+            inner = resolve(value.scope, node_input(node, 0))
+            return None if inner is None else self.fixed(inner)
+        return _row(self.of(value), value) if is_stored(value) else None
+
+
+def _row(numbers: Floats, value: Value) -> Floats:
+    """The one row of what may be repeated for each inference of a batch."""
+    rows = numbers.reshape(-1, numbers.shape[-1]) if numbers.ndim else numbers.reshape(1, 1)
+    if not len(rows) or not np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape)):
+        raise Refused(f"{show(value.name)} is not the same for every inference of a batch")
+    first: Floats = rows[0]
+    return first

@@ -1,0 +1,290 @@
+"""Products behind the last recurrent layer as dense layers: equal to onnxruntime, or left out with a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from lstmsim.formats.imported import ImportedModel
+from lstmsim.formats.weights import import_weights
+from lstmsim.numerics.golden import float_arithmetic, run_network
+from tests.cli import runner
+from tests.formats.onnx.graphs import Graph, save
+from tests.formats.onnx.test_weights import Filled
+
+STEPS, BATCH, WIDTH, HIDDEN = 6, 2, 3, 4
+
+
+class Net(Filled):
+    """A recurrent layer and what exporters put behind it."""
+
+    def frames(self, *dims: int | str, directions: int = 1, kind: str = "LSTM") -> str:
+        """A layer over frames of [time, batch, width] or other sizes; gives Y."""
+        return self.recurrent(kind, self.input("x", *dims), WIDTH, HIDDEN, directions=directions)
+
+    def numbers(self, name: str, *values: int) -> str:
+        return self.node("Constant", [], name, value_ints=list(values))
+
+    def squeezed(self, y: str) -> str:
+        return self.node("Squeeze", [y, self.numbers("one", 1)], "squeezed")
+
+    def linear(self, y: str, inputs: int, units: int, tag: str = "") -> str:
+        """As PyTorch writes nn.Linear over three axes."""
+        y = self.node("MatMul", [y, self.weight(f"W{tag}", inputs, units)], f"mm{tag}")
+        return self.node("Add", [self.weight(f"b{tag}", units), y], f"sum{tag}")
+
+
+def time_first(net: Net) -> str:
+    return net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5)
+
+
+def batch_first(net: Net) -> str:
+    y = net.squeezed(net.frames("t", "b", WIDTH, kind="GRU"))
+    return net.linear(net.node("Transpose", [y], "turned", perm=[1, 0, 2]), HIDDEN, 5)
+
+
+def both_directions(net: Net) -> str:
+    y = net.node("Transpose", [net.frames("t", "b", WIDTH, directions=2)], "sides", perm=[0, 2, 1, 3])
+    return net.linear(net.node("Reshape", [y, net.numbers("sizes", 0, 0, -1)], "joined"), 2 * HIDDEN, 5)
+
+
+def flat_gemm(net: Net) -> str:
+    y = net.node("Reshape", [net.frames("t", "b", WIDTH), net.numbers("sizes", -1, HIDDEN)], "flat")
+    return net.node("Gemm", [y, net.weight("W", 5, HIDDEN), net.weight("b", 5)], "sum", transB=1, alpha=1.0)
+
+
+def gemm_without_bias(net: Net) -> str:
+    y = net.node("Reshape", [net.frames(STEPS, 1, WIDTH), net.numbers("sizes", STEPS, HIDDEN)], "flat")
+    return net.node("Gemm", [y, net.weight("W", HIDDEN, 5)], "sum")
+
+
+def layers_of_an_mlp(net: Net) -> str:
+    y = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 7, "1")
+    y = net.linear(net.node("Dropout", [net.node("Relu", [y], "relu")], "dropped"), 7, 6, "2")
+    return net.node("Sigmoid", [net.linear(net.node("Tanh", [y], "tanh"), 6, 1, "3")], "end")
+
+
+def matrix_turned_at_run_time(net: Net) -> str:
+    y = net.squeezed(net.frames("t", "b", WIDTH))
+    return net.node("MatMul", [y, net.node("Transpose", [net.weight("W", 5, HIDDEN)], "turned")], "sum")
+
+
+def one_of_three_before_softmax(net: Net) -> str:
+    """The softmax stays out: what is compared is its input."""
+    y = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5)
+    net.node("Softmax", [y], "softmax")
+    return y
+
+
+TAKEN: dict[Callable[[Net], str], list[str]] = {
+    time_first: ["dense"],
+    batch_first: ["dense"],
+    both_directions: ["dense"],
+    flat_gemm: ["dense"],
+    gemm_without_bias: ["dense"],
+    layers_of_an_mlp: ["dense-relu", "dense-tanh", "dense-sigmoid"],
+    matrix_turned_at_run_time: ["dense"],
+    one_of_three_before_softmax: ["dense"],
+}
+
+
+def imported(net: Net, output: str, folder: Path, **more: bool) -> ImportedModel:
+    (found,) = import_weights(save(net.proto(output), folder / "a.onnx"), heads=True, **more)
+    return found
+
+
+def expected(path: Path, x: np.ndarray) -> np.ndarray:
+    """What onnxruntime gives, one row for each step and sequence in the order of its output."""
+    ort = pytest.importorskip("onnxruntime")
+    model = onnx.load(path)
+    model.ir_version = 8
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    y = session.run(None, {"x": x.astype(np.float32)})[0]
+    return y.reshape(-1, y.shape[-1])
+
+
+@pytest.mark.parametrize("build", TAKEN)
+def test_the_numbers_are_those_of_onnxruntime(build: Callable[[Net], str], tmp_path: Path) -> None:
+    net = Net(7)
+    output = build(net)
+    if build is one_of_three_before_softmax:
+        path = save(net.proto("softmax"), tmp_path / "a.onnx")
+        (found,) = import_weights(path, heads=True)
+        save(net.proto(output), path)
+    else:
+        found = imported(net, output, tmp_path)
+    assert [layer.cell.name for layer in found.model.layers[1:]] == TAKEN[build]
+    assert found.notes == ()
+    assert found.network is not None
+    batch = 1 if build is gemm_without_bias else BATCH
+    x = np.random.default_rng(3).normal(size=(STEPS, batch, WIDTH))
+    own = np.stack(
+        [
+            run_network(float_arithmetic(found.network), found.network.stimulus(x[:, at])).output()
+            for at in range(batch)
+        ],
+        axis=0 if build is batch_first else 1,
+    )
+    np.testing.assert_allclose(own.reshape(-1, own.shape[-1]), expected(tmp_path / "a.onnx", x), rtol=0, atol=1e-6)
+    (shapes,) = import_weights(tmp_path / "a.onnx", heads=True, weights=False)
+    assert shapes.model.layers == found.model.layers
+    assert len(import_weights(tmp_path / "a.onnx")[0].model.layers) == 1
+
+
+def last_step(net: Net) -> str:
+    y = net.node("Gather", [net.squeezed(net.frames("t", "b", WIDTH)), net.numbers("last", -1)], "picked", axis=0)
+    return net.linear(y, HIDDEN, 5)
+
+
+def last_state(net: Net) -> str:
+    net.frames("t", "b", WIDTH)
+    return net.linear(net.node("Squeeze", ["rnn_Yh", net.numbers("zero", 0)], "state"), HIDDEN, 5)
+
+
+def two_readers(net: Net) -> str:
+    y = net.squeezed(net.frames("t", "b", WIDTH))
+    return net.node("Add", [net.linear(y, HIDDEN, 5, "1"), net.linear(y, HIDDEN, 5, "2")], "both")
+
+
+def scaled(net: Net) -> str:
+    y = net.node("Reshape", [net.frames("t", "b", WIDTH), net.numbers("sizes", -1, HIDDEN)], "flat")
+    return net.node("Gemm", [y, net.weight("W", HIDDEN, 5)], "sum", alpha=0.5)
+
+
+def square_turned(net: Net) -> str:
+    """Time and units are equally many: only their names tell that the product is along the time."""
+    y = net.squeezed(net.frames(HIDDEN, BATCH, WIDTH))
+    return net.linear(net.node("Transpose", [y], "turned", perm=[2, 1, 0]), HIDDEN, 5)
+
+
+def sides_interleaved(net: Net) -> str:
+    y = net.node("Transpose", [net.frames("t", "b", WIDTH, directions=2)], "sides", perm=[0, 2, 3, 1])
+    return net.linear(net.node("Reshape", [y, net.numbers("sizes", 0, 0, -1)], "joined"), 2 * HIDDEN, 5)
+
+
+def two_steps_at_once(net: Net) -> str:
+    y = net.squeezed(net.frames(STEPS, 1, WIDTH))
+    return net.linear(net.node("Reshape", [y, net.numbers("sizes", STEPS // 2, 1, 2 * HIDDEN)], "pairs"), 2 * HIDDEN, 5)
+
+
+def one_side_of_two(net: Net) -> str:
+    y = net.node("Transpose", [net.frames("t", "b", WIDTH, directions=2)], "sides", perm=[0, 2, 1, 3])
+    return net.linear(y, HIDDEN, 5)
+
+
+def from_the_left(net: Net) -> str:
+    y = net.node("Transpose", [net.squeezed(net.frames("t", "b", WIDTH))], "turned", perm=[0, 2, 1])
+    return net.node("MatMul", [net.weight("W", 5, HIDDEN), y], "product")
+
+
+def matrix_given_at_run_time(net: Net) -> str:
+    return net.node("MatMul", [net.squeezed(net.frames("t", "b", WIDTH)), net.input("W", HIDDEN, 5)], "product")
+
+
+def something_between(net: Net) -> str:
+    return net.linear(net.node("Relu", [net.squeezed(net.frames("t", "b", WIDTH))], "relu"), HIDDEN, 5)
+
+
+def turned_in_time(net: Net) -> str:
+    bounds = [net.numbers(name, value) for name, value in (("s", -1), ("e", -(2**31)), ("a", 0), ("st", -1))]
+    return net.linear(net.node("Slice", [net.squeezed(net.frames("t", "b", WIDTH)), *bounds], "flip"), HIDDEN, 5)
+
+
+def features_split(net: Net) -> str:
+    y = net.squeezed(net.frames("t", "b", WIDTH))
+    return net.linear(net.node("Reshape", [y, net.numbers("sizes", 0, 0, HIDDEN // 2, 2)], "cut"), 2, 5)
+
+
+LEFT_OUT = {
+    last_step: "MatMul 'node_mm' reads only what Gather 'node_picked' takes: it runs once, not at each step",
+    last_state: "MatMul 'node_mm' reads the last state of LSTM 'rnn': it runs once, not at each step",
+    two_readers: "MatMul 'node_mm1' and MatMul 'node_mm2' read the same values",
+    scaled: "Gemm 'node_sum' scales or turns what it reads",
+    square_turned: "MatMul 'node_mm' does not read whole outputs of the layer below",
+    sides_interleaved: "MatMul 'node_mm' does not read whole outputs of the layer below",
+    two_steps_at_once: "the network has no head",
+    one_side_of_two: "MatMul 'node_mm' does not read whole outputs of the layer below",
+    from_the_left: "the network has no head",
+    matrix_given_at_run_time: "the matrix of MatMul 'node_product' is no constant of 4 inputs",
+    something_between: "the network has no head",
+    turned_in_time: "reads only what Slice 'node_flip' takes",
+    features_split: "the network has no head",
+}
+
+
+@pytest.mark.parametrize("build", LEFT_OUT)
+def test_what_is_not_proven_is_left_out(build: Callable[[Net], str], tmp_path: Path) -> None:
+    net = Net(7)
+    found = imported(net, build(net), tmp_path)
+    assert len(found.model.layers) == 1
+    assert found.operators is not None
+    assert "dense layer" not in {each.outcome for each in found.operators.groups}
+    assert any(LEFT_OUT[build] in note for note in found.notes), found.notes
+    assert all("--heads" not in line for line in found.operators.lines())
+
+
+def test_a_layer_whose_output_the_network_gives_too(tmp_path: Path) -> None:
+    net = Net(7)
+    end = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5)
+    (found,) = import_weights(save(net.proto(end, "squeezed"), tmp_path / "a.onnx"), heads=True)
+    assert len(found.model.layers) == 1
+    assert "is also an output of the network" in found.notes[0]
+
+
+def test_a_head_with_numbers_that_are_no_weights(tmp_path: Path) -> None:
+    net = Net(7)
+    y = net.squeezed(net.frames("t", "b", WIDTH))
+    net.node("MatMul", [y, net.store("W", np.full((HIDDEN, 5), np.inf, np.float32))], "out")
+    path = save(net.proto("out"), tmp_path / "a.onnx")
+    with pytest.raises(Exception, match="MatMul 'node_out': matrix holds inf"):
+        import_weights(path, heads=True)
+    assert import_weights(path)[0].network is not None
+
+
+def test_a_layer_and_its_head_inside_a_function(tmp_path: Path) -> None:
+    graph, inner = Net(7), Net(7)
+    inner.linear(inner.squeezed(inner.frames("t", "b", WIDTH)), HIDDEN, 5)
+    names = [each.name for each in inner.tensors]
+    body = helper.make_function("local", "net", ["x", *names], ["sum"], inner.nodes, [helper.make_opsetid("", 18)])
+    graph.input("x", "t", "b", WIDTH)
+    graph.tensors = inner.tensors
+    graph.nodes.append(helper.make_node("net", ["x", *names], ["out"], domain="local"))
+    (found,) = import_weights(save(graph.proto("out"), tmp_path / "a.onnx", [body]), heads=True)
+    assert [layer.cell.name for layer in found.model.layers] == ["lstm", "dense"]
+    assert found.network is not None
+
+
+def test_the_command_makes_a_model_that_can_be_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    net = Net(7)
+    save(net.proto(layers_of_an_mlp(net)), Path("a.onnx"))
+    result = runner.call("import", "a.onnx", "--heads")
+    assert result.exit_code == 0, result.output
+    assert "dense-relu of 7 units over 4 inputs (MatMul 'node_mm1')" in result.stdout
+    assert "warning" not in result.stderr
+    Path("s.yaml").write_text("chip: column-npu-64k\njobs:\n  - {model: ./a.yaml, steps: 3}\n")
+    result = runner.call("simulate", "s.yaml", "--check-numerics")
+    assert result.exit_code == 0, result.output
+
+
+def test_heads_of_other_formats_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.pt").write_bytes(b"")
+    result = runner.call("import", str(tmp_path / "a.pt"), "--heads")
+    assert result.exit_code == 2
+    assert "heads can be taken from .onnx only: .pt does not say" in result.stderr
+
+
+def test_shapes_alone_make_heads_too(tmp_path: Path) -> None:
+    """Weights that are declared in a file that is not there."""
+    graph = Graph()
+    y = graph.recurrent("LSTM", graph.input("x", "t", 1, 3), 3, 4)
+    y = graph.node("Squeeze", [y, graph.node("Constant", [], "one", value_ints=[1])], "y")
+    graph.node("MatMul", [y, graph.weight("m", 4, 9)], "out")
+    path = save(graph.proto("out"), tmp_path / "a.onnx")
+    (found,) = import_weights(path, heads=True, weights=False)
+    assert [layer.hidden for layer in found.model.layers] == [4, 9]
