@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, write_json
+from lstmsim.cli.outputs import check_outputs, check_suffix, chip_remarks, inputs_of, progress, remark, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def command(
         from lstmsim.serving.load_latency_text import load_latency_text
 
         click.echo(load_latency_text(found))
+    chip_remarks(scenario, options["overrides"], options["chips"])
     for path in outputs.values():
         if path is not None and path != "-":
             remark(f"wrote {os.fspath(path)}")

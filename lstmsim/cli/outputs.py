@@ -7,13 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["check_outputs", "check_suffix", "inputs_of", "progress", "remark", "status", "write_json"]
+__all__ = ["check_outputs", "check_suffix", "chip_remarks", "inputs_of", "progress", "remark", "status", "write_json"]
 
 
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
@@ -97,6 +98,17 @@ def write_json(path: str, content: Mapping[str, Any]) -> None:
 
     with whole_file(path) as file:
         file.write(text)
+
+
+def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] = ()) -> None:
+    """Say on standard error what the scenario's chip, and others beside it, have to say about its jobs."""
+    from lstmsim.comparison.chips import chips_of
+    from lstmsim.formats.requests import load_requests
+
+    own = load_requests(scenario, overrides, 1).scenario
+    for chip in chips_of(own, chips):
+        for text in replace(own, chip=chip).remarks:
+            remark(f"{chip.name}: {text}" if chips else text)
 
 
 def remark(text: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lstmsim.cli.outputs import check_outputs, inputs_of, progress, remark, write_json
+from lstmsim.cli.outputs import check_outputs, chip_remarks, inputs_of, progress, remark, write_json
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
             _show(stopped.found, json_path)
         raise
     _show(found, json_path)
+    chip_remarks(scenario, options["overrides"])
 
 
 def _show(found: Saturation, json_path: str | None) -> None:

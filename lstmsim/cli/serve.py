@@ -82,6 +82,8 @@ def command(
         _write(found, json_path)
     if json_path != "-":
         click.echo(_text(found))
+    for text in found.remarks:
+        remark(text)
     if found.ended == "full":
         came = found.serving.requests + found.serving.turned_away
         remark(f"stopped after {came:,} requests: more than 8,192 were in the machine at once")
@@ -123,6 +125,7 @@ def _write(found: Served, path: str) -> None:
         "ended": found.ended,
         "full_at_cycle": found.full_at,
         "until_half_width": found.until_half_width,
+        "chip_remarks": list(found.remarks),
     }
     write_json(path, content)
 

@@ -22,7 +22,7 @@ from lstmsim.workload.precision import Precision
 __all__ = ["NOT_COUNTED", "TailNeed", "tail_needs"]
 
 #: What stands beside these multipliers and has no count.
-NOT_COUNTED = "control, fifos, routing, dividers and square roots"
+NOT_COUNTED = "control, fifos, routing, dividers, square roots, and the memory of activation tables and scale factors"
 
 #: Multi-function units of a row-wise core, one behind the other; each has an activation and a multiplication.
 _UNITS = 2

@@ -67,14 +67,8 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         latency_ms=latency_statistics([cycles_to_ms(each.latency, chip.frequency_mhz) for each in jobs]),
         turned_away=tuple(turned_away),
         memory_busy_cycles=beside[0] if beside else None,
-        remarks=_remarks(scenario),
+        remarks=scenario.remarks,
     )
-
-
-def _remarks(scenario: Scenario) -> tuple[str, ...]:
-    """What the chip says about the jobs, of each model once."""
-    first = {(id(job.model), job.cores): job for job in reversed(scenario.jobs)}
-    return tuple(dict.fromkeys(text for job in reversed(first.values()) for text in scenario.chip.remarks(job)))
 
 
 def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[TurnedAway]]:

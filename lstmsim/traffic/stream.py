@@ -65,7 +65,7 @@ class Served:
 
     `ended`: why it ended there, a key of `ENDS`. `full_at`: the cycle in which more requests than there is room for
     would have been in the machine at once; those that came until then were all finished and counted.
-    `until_half_width`: what was asked for, as a share.
+    `until_half_width`: what was asked for, as a share. `remarks`: what the chip has to say about the jobs.
     """
 
     serving: Serving
@@ -75,6 +75,7 @@ class Served:
     ended: str = "all"
     full_at: int | None = None
     until_half_width: float | None = None
+    remarks: tuple[str, ...] = ()
 
 
 def serve(
@@ -135,7 +136,8 @@ def serve(
     peak = makespan * sum(core.npe for core in chip.array_cores)
     tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
     result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
-    return Served(result, makespan, work / (peak or 1), tops, goal.ended(feed), feed.full_at, until_half_width)
+    ended = goal.ended(feed), feed.full_at, until_half_width
+    return Served(result, makespan, work / (peak or 1), tops, *ended, found.scenario.remarks)
 
 
 def _check_pauses(jobs: Sequence[Job]) -> None:

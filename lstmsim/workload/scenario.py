@@ -213,3 +213,9 @@ class Scenario:
             object.__setattr__(self, "precision_given", self.precision != Precision())
         if not self.jobs:
             raise InputError(Mistake(f"scenario {self.name}: jobs", "must hold at least one job"))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the chip has to say about the jobs, of each model once: limits not kept, missing sources."""
+        first = {(id(job.model), job.cores): job for job in reversed(self.jobs)}
+        return tuple(dict.fromkeys(text for job in reversed(first.values()) for text in self.chip.remarks(job)))

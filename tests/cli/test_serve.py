@@ -238,3 +238,22 @@ def test_serving_goes_on_until_the_intervals_are_narrow() -> None:
     assert f"intervals within 8 % after {found['requests']:,} requests" in result.stdout
     limited = serve(data, requests=300, until_half_width=0.01)
     assert (limited.ended, limited.serving.requests) == ("limit", 300)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve", "--requests", "200"),
+        ("saturate", "--bound-ms", "1", "--most-requests", "200"),
+        ("load-latency", "--loads", "0.3", "--requests", "200"),
+    ],
+)
+def test_what_a_preset_was_not_fitted_to_is_said(tmp_path: Path, command: tuple[str, ...]) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "chip: brainwave-s10\njobs:\n  - model: {layers: [{cell: gru-lbr0, hidden: 512, input: 512}]}\n    steps: 1\n"
+        "    count: 5\n    arrival: {kind: poisson, rate_per_second: 10000}\n"
+    )
+    result = call(command[0], str(path), *command[1:])
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("has cell gru-lbr0, and fitted are lstm and gru only") == 1
