@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any, Literal
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
-from lstmsim.formats.files_kept import note_read, refuse_if_read
+from lstmsim.formats.files_kept import note_read, note_written, refuse_if_read
 
 __all__ = ["Mode", "readable_file", "whole_file"]
 
@@ -104,6 +104,7 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
             refuse_if_read(name)
             with _replacing(os.path.realpath(name)) as raw, _wrapped(raw, mode) as sink:
                 yield sink
+            note_written(name)
     except BrokenPipeError:
         raise
     except _PathError as error:

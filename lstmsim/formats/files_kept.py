@@ -3,7 +3,8 @@
 A command looks at its outputs before it begins (`lstmsim.cli.outputs`), by what its scenario names. This is the second
 guard, which needs no list of names: it knows what was in fact opened. A command has a ledger of its own; what Python
 code calls shares that of the process, so that no picture, trace or report takes the place of a scenario, model or
-arrival file that was loaded before.
+arrival file that was loaded before. What lstmsim itself wrote, and nobody changed since, is no user's file: a notebook
+that writes outputs, reads them as frames and is run again writes them again.
 """
 
 from __future__ import annotations
@@ -16,18 +17,24 @@ from contextvars import ContextVar
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["Identity", "identity_of", "note_read", "own_ledger", "refuse_if_read", "was_read"]
+__all__ = ["Identity", "identity_of", "note_read", "note_written", "own_ledger", "refuse_if_read", "was_read"]
 
 #: What two names of one file have in common: device and number on it; the whole path where there is no file yet.
 Identity = tuple[int, int] | str
 
 
+#: Tells a file as it was left: device, number, time of the last change in ns, size in bytes.
+_Mark = tuple[int, int, int, int]
+
+
 class _Ledger:
-    """Files that were read: their whole paths, and the path of each by its identity when it was read."""
+    """Files that were read: their whole paths, and the path of each by its identity when it was read; and the marks
+    of those that were written."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
         self.by_identity: dict[Identity, str] = {}
+        self.written: set[_Mark] = set()
 
 
 _LEDGER: ContextVar[_Ledger] = ContextVar("_LEDGER", default=_Ledger())  # noqa: B039 (that of the process is meant)
@@ -74,15 +81,27 @@ def _whole(path: str | os.PathLike[str]) -> str:
         return os.fspath(path)
 
 
+def _mark(name: str) -> _Mark | None:
+    """The mark of a plain file; None for anything else."""
+    try:
+        found = os.stat(name)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else None
+
+
+def note_written(path: str | os.PathLike[str]) -> None:
+    """Note that a file was written here: it may be written again, also when it has been read meanwhile."""
+    mark = _mark(_whole(path))
+    if mark is not None:
+        _LEDGER.get().written.add(mark)
+
+
 def note_read(path: str | os.PathLike[str]) -> None:
     """Note that a file is read; what is no plain file is not noted, for nothing takes its place."""
     name = _whole(path)
-    try:
-        plain = stat.S_ISREG(os.stat(name).st_mode)
-    except (OSError, ValueError):
-        return
-    if plain:
-        ledger = _LEDGER.get()
+    mark, ledger = _mark(name), _LEDGER.get()
+    if mark is not None and mark not in ledger.written:
         ledger.paths.add(name)
         ledger.by_identity[identity_of(name)] = name
 

@@ -37,7 +37,8 @@ class ImportedModel:
     model: its shapes. nodes: the names of its layers where they were found. source: where that was, in words.
     notes: what to know about it: what is left out, taken for granted or different here.
     network: the model with its weights, None where only shapes were asked for or could be read.
-    files: what else the file names as its own, such as the data files of an ONNX network; no output may replace them.
+    files: the file itself, and what it names as its own, such as the data files of an ONNX network; no output may
+    replace them. Empty for a network in memory.
     operators: what became of all operators of the file, not of this model alone; None where it lists none.
     steps: how many steps the file itself runs it for, None where it does not say.
     """

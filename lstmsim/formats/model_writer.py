@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.cell_data import cell_data
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.files_kept import note_read, own_ledger
 from lstmsim.formats.yaml_text import scalar_text, yaml_text
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
@@ -106,7 +107,7 @@ def save_model(
     """Writes an imported model as a model file, its weights beside it as .safetensors, and returns the file's path.
 
     found: what `import_weights`, `from_torch` or `from_keras` gave. path: the file, `.yaml` or `.yml`.
-    licence: of the network, kept in the file. force: replace what is there.
+    licence: of the network, kept in the file. force: replace what is there, but never what the network was read from.
     `InputError`: a file is there already (without `force`), or cannot be written; then nothing is written.
 
     >>> import lstmsim, pathlib, tempfile
@@ -125,15 +126,20 @@ def save_model(
     there = [each for each in wanted if os.path.lexists(each)]
     if there and not force:
         raise InputError([Mistake(each, "exists already; force=True replaces it") for each in there])
-    write_model_file(
-        found.model,
-        name,
-        source=found.source,
-        licence=licence,
-        notes=found.comments(),
-        network=found.network,
-        steps=found.steps,
-    )
+    # What may not be replaced here is what the network was read from. A model file that a simulation has read since
+    # may be, for that is what `force` says.
+    with own_ledger():
+        for each in found.files:
+            note_read(each)
+        write_model_file(
+            found.model,
+            name,
+            source=found.source,
+            licence=licence,
+            notes=found.comments(),
+            network=found.network,
+            steps=found.steps,
+        )
     return name
 
 

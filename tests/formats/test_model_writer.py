@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.formats.model_writer import model_text, write_model_file
+from lstmsim.formats.imported import ImportedModel
+from lstmsim.formats.model_writer import model_text, save_model, write_model_file
 from lstmsim.formats.scenario_file import load_model_file
 from lstmsim.formats.yaml_source import parse_document
+from lstmsim.numerics.weights import random_network
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 
@@ -92,3 +96,32 @@ def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or folder"):
         write_model_file(MODEL, tmp_path / "none" / "m.yaml", source="s")
     assert not list(tmp_path.iterdir())
+
+
+def test_force_replaces_a_model_that_was_read_but_never_what_the_network_came_from(tmp_path: Path) -> None:
+    network = random_network(MODEL, seed=1)
+    found = ImportedModel(MODEL, ("a", "b"), "a test", network=network)
+    path = save_model(found, tmp_path / "m.yaml")
+    source = (tmp_path / "m.safetensors").read_bytes()
+    # as if somebody else had written it
+    os.utime(path, ns=(1, 1))
+    load_model_file(path)
+    with pytest.raises(InputError, match="exists already; force=True replaces it"):
+        save_model(found, path)
+    assert save_model(found, path, force=True) == path
+    taken = replace(found, files=(str(tmp_path / "m.safetensors"),))
+    with pytest.raises(InputError, match="is also the input"):
+        save_model(taken, path, force=True)
+    assert (tmp_path / "m.safetensors").read_bytes() == source
+
+
+def test_what_was_written_here_may_be_written_again_until_somebody_changes_it(tmp_path: Path) -> None:
+    path = tmp_path / "m.yaml"
+    write_model_file(MODEL, path, source="one")
+    load_model_file(path)
+    write_model_file(MODEL, path, source="two")
+    path.write_text(path.read_text() + "# a word of mine\n")
+    load_model_file(path)
+    with pytest.raises(InputError, match="is also the input"):
+        write_model_file(MODEL, path, source="three")
+    assert path.read_text().endswith("# a word of mine\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.imported import ImportedModel, placed
@@ -121,7 +122,11 @@ def import_weights(
         raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))
     if cell is not None and cell not in RNN_CELLS:
         raise InputError(Mistake("--cell", f"expected {listed(RNN_CELLS)}, got {show(cell)}"))
-    suffix = os.path.splitext(name)[1].lower()
+    models = _imported(name, os.path.splitext(name)[1].lower(), weights, heads, cell)
+    return [replace(each, files=(os.path.abspath(name), *each.files)) for each in models]
+
+
+def _imported(name: str, suffix: str, weights: bool, heads: bool, cell: str | None) -> list[ImportedModel]:
     if suffix == ".onnx":
         from lstmsim.formats.onnx.file import read_onnx
 
