@@ -1,30 +1,35 @@
-"""The largest column-wise chip that has room on the FPGA of another machine, and what it does with each task there.
+"""The column-wise chips that have room on the FPGA of another machine, and what they do with each task there.
 
-Largest: with as many multipliers as the device's blocks give beside those of the tail, for LSTM and GRU at once, the
-logic sufficient even at the upper end of its estimate. Each task runs with the fastest (EP, VP) on the greedy search's
-walk whose memories fit. Where no weights fit, as many row blocks stay on the chip as its block RAM holds, and the rest
-comes from a memory beside it in every step.
+For each of `WIDTHS` lanes of the tail the largest chip: with as many multipliers as the device's blocks give beside
+those of the tail, for LSTM and GRU at once, the logic sufficient even at the upper end of its estimate. A wider tail
+leaves fewer multipliers to the array: which chip is the fastest is simulated. Each task runs with the fastest (EP, VP)
+on the greedy search's walk whose memories fit. Where no weights fit, as many row blocks stay on the chip as its block
+RAM holds, and the rest comes from a memory beside it in every step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from lstmsim import ColumnNpu, Model, Scenario, targets
 from lstmsim.comparison.compare import compare
-from lstmsim.comparison.result import Entry
+from lstmsim.comparison.result import Entry, geometric_mean
 from lstmsim.comparison.rooms import Room, room_on
 from lstmsim.devices.device import Device
 from lstmsim.devices.fit import fit
+from lstmsim.search.candidates import limits_of, widest_vp
 from lstmsim.search.search import search
 from lstmsim.targets.column_weights import blocks_of, streamed
 from lstmsim.targets.memory import Memory
 from lstmsim.workload.precision import Precision
 
-#: A multiple of every EP up to this one, so that no multiplier is left over.
-STEP = 64
+#: Lanes of the tail with which the largest chip is looked for.
+WIDTHS = (4, 8, 16, 32, 64)
 LEAST_EP = 16
+#: Fewer multipliers than the largest chip has on any FPGA in the table of devices.
+LEAST_NPE = 1024
 #: Steps with which shapes are tried where weights are streamed.
 TRIED = 4
 #: GB/s of the memory beside the FPGA.
@@ -46,39 +51,108 @@ class Placed:
     streamed: float
 
 
+@dataclass(frozen=True)
+class Tried:
+    """The largest chip with so many lanes of the tail: its multipliers, and the tasks that were run on it."""
+
+    tail_width: int
+    npe: int
+    places: tuple[Placed, ...]
+
+    @property
+    def held(self) -> dict[str, float]:
+        """Milliseconds of the tasks whose weights the block RAM holds."""
+        return {each.task: each.entry.ms or 0.0 for each in self.places if not each.streamed}
+
+
+def all_tried(
+    scenarios: Mapping[str, Scenario], make: Callable[[int, int, int], ColumnNpu], on: Device, whole: bool
+) -> tuple[Tried, ...]:
+    """The largest chip of each of `WIDTHS`; `make` builds one from multipliers, EP and lanes of the tail.
+
+    Tasks whose weights the block RAM does not hold are run only on demand (`whole`): they take by far the longest.
+    """
+    models, found = [each.jobs[0].model for each in scenarios.values()], []
+    for width in WIDTHS:
+        own = partial(make, width=width)
+        npe = largest(models, own, on)
+        run = placed if whole else held
+        places = (run(task, each, npe, own, on) for task, each in scenarios.items())
+        found.append(Tried(width, npe, tuple(each for each in places if each is not None)))
+    return tuple(found)
+
+
+def held_by_all(tried: Sequence[Tried]) -> list[str]:
+    """The tasks whose weights each of the chips holds in its block RAM."""
+    return [task for task in tried[0].held if all(task in each.held for each in tried)]
+
+
+def fastest(tried: Sequence[Tried]) -> Tried:
+    """The chip with the least geometric mean of the times of the tasks whose weights all of them hold."""
+    tasks = held_by_all(tried)
+    return min(tried, key=lambda each: geometric_mean([each.held[task] for task in tasks]) or 0.0)
+
+
 def largest(models: Sequence[Model], make: Callable[[int, int], ColumnNpu], on: Device) -> int:
-    """The most multipliers, a multiple of `STEP`, with which a chip that runs all these models has blocks and logic
-    enough; `make` builds it from multipliers and EP."""
+    """The most multipliers with which a chip that runs all these models has blocks and logic enough; `make` builds it
+    from multipliers and EP."""
 
     def enough(count: int) -> bool:
         # a small EP: its many rows have accumulators that take more logic than the trees of a larger one
-        found = fit(make(STEP * count, LEAST_EP), models, Precision(), on)
+        found = fit(make(count, LEAST_EP), models, Precision(), on)
         return found.multipliers.fits is True and found.logic.fits is True
 
-    low, high = 1, 2
+    low, high = LEAST_NPE, 2 * LEAST_NPE
     while enough(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if enough(middle) else (low, middle)
-    return STEP * low
+    return low
+
+
+def shapes(scenario: Scenario, npe: int, make: Callable[[int, int], ColumnNpu]) -> list[ColumnNpu]:
+    """The chips on the walk of the greedy search."""
+    walk = search(replace(scenario, chip=make(npe, 1)), npe).common.walk
+    return [replace_shape(make(npe, point.ep), point.ep, point.vp) for point in walk.path]
+
+
+def held(task: str, scenario: Scenario, npe: int, make: Callable[[int, int], ColumnNpu], on: Device) -> Placed | None:
+    """The task of a scenario on the fastest of its chips that fit with all weights; None if none fits."""
+    model = scenario.jobs[0].model
+    # the walk is among these: where none fits there is nothing to search for
+    eps = [1 << each for each in range(npe.bit_length()) if widest_vp(limits_of([model]), npe, 1 << each)[0] >= 4]
+    chips = (replace_shape(make(npe, ep), ep, widest_vp(limits_of([model]), npe, ep)[0]) for ep in eps)
+    if not any(fit(each, [model], Precision(), on).fits for each in chips):
+        return None
+    return with_all_weights(task, scenario, shapes(scenario, npe, make), on)
 
 
 def placed(task: str, scenario: Scenario, npe: int, make: Callable[[int, int], ColumnNpu], on: Device) -> Placed:
     """The task of a scenario on the fastest of its chips that fit, or streaming what does not fit."""
-    model = scenario.jobs[0].model
-    walk = search(replace(scenario, chip=make(npe, 1)), npe).common.walk
-    shaped = [replace_shape(make(npe, point.ep), point.ep, point.vp) for point in walk.path]
-    chips = [each for each in shaped if fit(each, [model], Precision(), on).fits]
-    if not chips:
-        chips = [each for each in (streaming(one, model, on) for one in shaped) if each is not None]
+    shaped = shapes(scenario, npe, make)
+    whole = with_all_weights(task, scenario, shaped, on)
+    if whole is not None:
+        return whole
+    built = (streaming(each, scenario.jobs[0].model, on) for each in shaped)
     # what is streamed comes anew in every step: a few of them tell which shape is the fastest
     short = replace(scenario, jobs=(replace(scenario.jobs[0], steps=min(scenario.jobs[0].steps, TRIED)),))
-    tried = zip(compare(short if chips[0].memory else scenario, chips).entries[0], chips, strict=True)
+    return best(task, scenario, short, [each for each in built if each is not None], on)
+
+
+def with_all_weights(task: str, scenario: Scenario, shaped: Sequence[ColumnNpu], on: Device) -> Placed | None:
+    """The task on the fastest of these chips that fit; None if none fits."""
+    chips = [each for each in shaped if fit(each, [scenario.jobs[0].model], Precision(), on).fits]
+    return best(task, scenario, scenario, chips, on) if chips else None
+
+
+def best(task: str, scenario: Scenario, short: Scenario, chips: Sequence[ColumnNpu], on: Device) -> Placed:
+    """The task on the chip that is the fastest with a short form of it."""
+    tried = zip(compare(short, chips).entries[0], chips, strict=True)
     entry, chip = min((pair for pair in tried if pair[0].known), key=lambda pair: pair[0].ms or 0.0)
-    if chip.memory:
+    if short is not scenario:
         entry = compare(scenario, [chip]).entries[0][0]
-    room = room_on(chip, [model], Precision(), on, workload=task)
+    room = room_on(chip, [scenario.jobs[0].model], Precision(), on, workload=task)
     return Placed(task, chip, entry, room, streamed_share(chip, scenario))
 
 

@@ -1,20 +1,22 @@
-"""The answer, and the section about the largest chip that has room, in words."""
+"""The answer, and the section about the chip that has room, in words."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 
-from experiments.deepbench.room import BANDWIDTH, BANDWIDTH_SOURCE, Placed
+from experiments.deepbench.room import BANDWIDTH, BANDWIDTH_SOURCE, Placed, Tried, fastest, held_by_all
 from lstmsim import ColumnNpu
 from lstmsim.comparison.markdown import comparison_markdown
 from lstmsim.comparison.result import Comparison, geometric_mean
 from lstmsim.comparison.rooms import room_on
 from lstmsim.formats.devices_file import device, device_of
-from lstmsim.formats.published import hardware
+from lstmsim.formats.published import deepbench, hardware
 from lstmsim.formats.scenario_file import load_model
+from lstmsim.formats.wording import listed
 from lstmsim.workload.precision import Precision
 
+BW_S10 = "Brainwave BW_S10"
 INTEL = "intel-npu-rtl"
 #: The task whose weights stand for all where only the size of the chip matters.
 ANY_TASK = "deepbench-lstm-512-25"
@@ -30,7 +32,9 @@ def mean_of(values: Sequence[float]) -> str:
     return f"{geometric_mean(list(values)) or 0.0:#.3g}"
 
 
-def room_answer(found: Comparison, places: Sequence[Placed], unlimited: Comparison, preset: ColumnNpu) -> list[str]:
+def room_answer(
+    found: Comparison, places: Sequence[Placed], tried: Sequence[Tried], unlimited: Comparison, preset: ColumnNpu
+) -> list[str]:
     """What the experiment says, the chip that has room first; the last machine of `found` is the published one."""
     last, own = len(found.machines) - 1, found.machines[0]
     home = places[0].room.device
@@ -45,17 +49,29 @@ def room_answer(found: Comparison, places: Sequence[Placed], unlimited: Comparis
     nx = device(device_of(INTEL) or "")
     here, there = preset.cores[0].npe, room_on(preset, [model], Precision(), nx)
     precision = next(row.precision for row in hardware() if row.design == rival)
-    mine = f"{own.pes:,} multipliers of int8 at {own.frequency_mhz:g} MHz"
+    chosen, widths = fastest(tried), [f"{each.tail_width}" for each in tried]
+    mine = f"{own.pes:,} multipliers of int8 and a tail of {chosen.tail_width} lanes, at {own.frequency_mhz:g} MHz"
+    eps = sorted({each.chip.cores[0].ep for each in places})
+    most = max(each.npe for each in tried)
+    larger = f" (one with {most:,} multipliers fits, and is slower: see below)" if most > chosen.npe else ""
+    rule = (
+        f"It was chosen among the largest chips that fit with {listed(widths, 'and')} lanes: it has the least "
+        f"geometric mean of the times of the {len(held_by_all(tried))} tasks whose weights all of these hold"
+        f"{larger}. It has one thread, and EP {eps[0]} to {eps[-1]} with the VP that follows: for each task "
+        "the fastest."
+    )
     homeless = ", ".join(each.name for each in unlimited.machines if each.published and device_of(each.name) is None)
     return [
-        f"**On the FPGA of {rival} ({home}) the largest column-wise chip that fits has {mine}.** One inference at a "
-        f"time it is {mean_of(kept)} times as fast as published of {rival} on the {len(kept)} tasks whose weights its "
-        f"block RAM holds (geometric mean; faster on {sum(each > 1 for each in kept)}, slower on "
-        f"{sum(each < 1 for each in kept)}), and {mean_of(every)} times on all {len(every)}: it loses the "
+        f"**On the FPGA of {rival} ({home}) the fastest of the column-wise chips tried that fit has {mine}.** One "
+        f"inference at a time it is {mean_of(kept)} times as fast as published of {rival} on the {len(kept)} "
+        f"tasks whose weights its block RAM holds (geometric mean; faster on {sum(each > 1 for each in kept)}, "
+        f"slower on {sum(each < 1 for each in kept)}), and {mean_of(every)} times on all {len(every)}: it loses the "
         f"{len(every) - len(kept)} whose weights it has to stream by a factor of {1 / max(set(every) - set(kept)):.0f} "
         f"to {1 / min(every):.0f}."
         if len(kept) < len(every)
-        else f"**On {home} the largest column-wise chip that fits has {mine}.** It is {mean_of(every)} times as fast.",
+        else f"**On {home} the fastest of the column-wise chips tried that fit has {mine}.** It is {mean_of(every)} "
+        "times as fast.",
+        rule,
         f"{preset.name}, without a limit ({here:,} multipliers), is {mean_of(big)} times as fast as published of "
         f"{rival} (all {len(big)} tasks), and **does not fit** that FPGA: {home_room.reason.partition(': ')[2]} (with "
         f"the weights of {ANY_TASK.removeprefix('deepbench-')}). The two chips at equal peak are larger still. What "
@@ -78,19 +94,43 @@ def room_words(each: Placed) -> str:
     return f"{used}; weights do not fit: {100 * each.streamed:.0f} % come from the memory in every step"
 
 
-def room_section(found: Comparison, places: Sequence[Placed]) -> list[str]:
-    """The tables of the chip that has room."""
-    home = places[0].room.device
+def tried_lines(tried: Sequence[Tried]) -> list[str]:
+    """For each width of the tail the largest chip and how fast it is, as a list."""
+    theirs = {row.task: row.latency_ms or 0.0 for row in deepbench() if (row.design, row.batch) == (BW_S10, 1)}
+    lines = []
+    for each in tried:
+        kept = [theirs[task] / each.held[task] for task in held_by_all(tried)]
+        every = [theirs[place.task] / (place.entry.ms or 0.0) for place in each.places]
+        text = f"* {each.tail_width} lanes: {each.npe:,} multipliers; {mean_of(kept)} times"
+        text += f", {mean_of(every)} times on all {len(every)}" if len(every) == len(theirs) else ""
+        lines.append(text + " (the one shown)" * (each == fastest(tried)))
+    return lines
+
+
+def room_section(found: Comparison, places: Sequence[Placed], tried: Sequence[Tried]) -> list[str]:
+    """The tables of the chip that has room, and the chips among which it was chosen."""
+    home, chosen = places[0].room.device, fastest(tried)
     shapes = ", ".join(f"{each.task} ({each.chip.cores[0].ep}, {each.chip.cores[0].vp})" for each in places)
+    choice = (
+        f"A wider tail takes DSP blocks from the array. These are the largest chips that fit {home} by the lanes of "
+        "their tail (as many multipliers as its DSP blocks give beside those of a tail that runs LSTM and GRU, with "
+        f"the logic sufficient at the upper end of its estimate), and how many times as fast as published of {BW_S10} "
+        f"they are, as a geometric mean over the {len(held_by_all(tried))} tasks whose weights all of them hold:"
+    )
     texts = [
-        f"As many multipliers as the DSP blocks of {home} give beside those of a tail that runs LSTM and GRU, with the "
-        "logic sufficient at the upper end of its estimate; the clock is Brainwave's, and that such a chip reaches it "
-        "with all blocks in use is an assumption. (EP, VP) of each task is the fastest on the walk of the patent's "
-        f"greedy search whose memories fit: {shapes}.",
+        f"The clock is Brainwave's, and that such a chip reaches it with all blocks in use is an assumption. One "
+        f"thread, {chosen.tail_width} lanes; (EP, VP) of each task is the fastest on the walk of the patent's greedy "
+        f"search whose memories fit: {shapes}.",
         "Weights that the block RAM does not hold come in every step from a memory beside the FPGA: "
         f"{BANDWIDTH:g} GB/s ({BANDWIDTH_SOURCE}).",
     ]
     columns = {f"room on {home}": [room_words(each) for each in places]}
-    lines = [f"## One inference: the largest column-wise chip that has room on {home}", ""]
-    lines += [line for each in texts for line in (*textwrap.wrap(each, 120, break_on_hyphens=False), "")]
+    lines = [f"## One inference: the fastest column-wise chip tried that has room on {home}", ""]
+    lines += [*wrapped(choice), *tried_lines(tried), ""]
+    lines += [line for each in texts for line in wrapped(each)]
     return [*lines, *comparison_markdown(found, (), columns)]
+
+
+def wrapped(text: str) -> list[str]:
+    """Lines of at most 120 characters and an empty one."""
+    return [*textwrap.wrap(text, 120, break_on_hyphens=False), ""]

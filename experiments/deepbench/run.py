@@ -5,7 +5,7 @@ column-npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.for
 Plasticine stand beside them, as printed. First one inference at a time, each machine at its own size and clock; then as
 many at a time as a batch of the Intel NPU holds; then both at equal peak, the column-wise NPU built with the
 multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers. None of these
-has room on the FPGA of the other machine: the answer is given by the largest one that has (`room.py`).
+has room on the FPGA of the other machine: the answer is given by the fastest of the largest that have (`room.py`).
 
 Run `python experiments/run.py deepbench`; `--write` refreshes expected.md beside it. Pictures go to out/deepbench.
 """
@@ -15,10 +15,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
-from experiments.deepbench.room import Placed, largest, placed
+from experiments.deepbench.room import Placed, Tried, all_tried, fastest, placed
 from experiments.deepbench.room_text import room_answer, room_section
 from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, engines, load_scenario
 from lstmsim.comparison.compare import compare
@@ -68,14 +68,15 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Results:
-    """The same tasks: one inference each, a batch of the Intel NPU each, both at equal peak, and on the largest chip
-    that has room on Brainwave's FPGA."""
+    """The same tasks: one inference each, a batch of the Intel NPU each, both at equal peak, and on the fastest of the
+    chips that were tried on Brainwave's FPGA."""
 
     single: Comparison
     batched: Comparison
     scaled: tuple[Scaled, ...]
     roomy: Comparison
     places: tuple[Placed, ...]
+    tried: tuple[Tried, ...]
 
 
 def tasks(small: bool = False) -> tuple[str, ...]:
@@ -127,14 +128,16 @@ def column_core() -> ColumnCore:
     return preset.cores[0]
 
 
-def column_chip(machine: Machine, ep: int, vp: int, threads: int, latency: int = 1) -> ColumnNpu:
-    """The column-wise preset with a machine's multipliers and clock, adder trees built for the EP, and `latency` times
-    the depth of its pipelines."""
+def column_chip(
+    machine: Machine, ep: int, vp: int, threads: int, latency: int = 1, tail_width: int | None = None
+) -> ColumnNpu:
+    """The column-wise preset with a machine's multipliers and clock, adder trees built for the EP, `latency` times the
+    depth of its pipelines, and another tail where one is given."""
     assert machine.pes is not None
     assert machine.frequency_mhz is not None
     depths = Latency(**{key: latency * value for key, value in asdict(column_core().latency).items()})
     core = replace(column_core(), threads=threads, tree_inputs=None, cat=1, latency=depths)
-    core = replace(core, npe=machine.pes, ep=ep, vp=vp)
+    core = replace(core, npe=machine.pes, ep=ep, vp=vp, tail_width=tail_width or core.tail_width)
     return ColumnNpu(f"column-wise, {machine.pes:,} PEs", machine.frequency_mhz, (core,))
 
 
@@ -195,20 +198,23 @@ def results(small: bool = False) -> Results:
     return Results(single, several, scaled, *with_room(single, SMALL_ROOM if small else names))
 
 
-def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple[Placed, ...]]:
-    """The largest column-wise chip that has room on Brainwave's FPGA, at its clock, beside the preset that stands for
-    it and what is published; its size is that for all tasks, also where only some of them are run."""
+def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple[Placed, ...], tuple[Tried, ...]]:
+    """The fastest of the largest column-wise chips that have room on Brainwave's FPGA, at its clock, beside the preset
+    that stands for it and what is published; it is that for all tasks, also where only some of them are shown."""
     rival, on = base.machines[1], device(device_of(BW_S10) or "")
 
-    def make(npe: int, ep: int) -> ColumnNpu:
-        return column_chip(replace(rival, pes=npe), ep, npe // ep, threads=1)
+    def make(npe: int, ep: int, width: int) -> ColumnNpu:
+        return column_chip(replace(rival, pes=npe), ep, npe // ep, threads=1, tail_width=width)
 
-    models = [scenario((each,)).jobs[0].model for each in tasks()]
-    npe = largest(models, make, on)
-    places = tuple(placed(each, scenario((each,)), npe, make, on) for each in names)
+    whole = len(names) == len(tasks())
+    tried = all_tried({each: scenario((each,)) for each in tasks()}, make, on, whole)
+    chosen = fastest(tried)
+    npe, ran = chosen.npe, {each.task: each for each in chosen.places}
+    own_chip = partial(make, width=chosen.tail_width)
+    places = tuple(ran.get(each) or placed(each, scenario((each,)), npe, own_chip, on) for each in names)
     rows = [task_names(base).index(each) for each in names]
     beside = [at for at, each in enumerate(base.machines) if each.name in (BRAINWAVE, BW_S10)]
-    own = replace(rival, name=make(npe, 64).name, pes=npe, peak_tops=2 * npe * (rival.frequency_mhz or 0) / 1e6)
+    own = replace(rival, name=own_chip(npe, 64).name, pes=npe, peak_tops=2 * npe * (rival.frequency_mhz or 0) / 1e6)
     found = replace(
         base,
         machines=(own, *(base.machines[at] for at in beside)),
@@ -218,7 +224,7 @@ def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple
         ),
         rooms=tuple(each.room for each in places),
     )
-    return found, places
+    return found, places, tried
 
 
 def room_columns(found: Comparison, chips: Sequence[ColumnNpu]) -> dict[str, list[str]]:
@@ -327,9 +333,9 @@ def summary(found: Results) -> str:
         f"({MEMORY_SOURCE}). Simulated as if they did: {large}.",
     ]
     lines = ["# DeepBench on a column-wise NPU and on others", ""]
-    lines += paragraphs(room_answer(found.roomy, found.places, found.single, preset))
+    lines += paragraphs(room_answer(found.roomy, found.places, found.tried, found.single, preset))
     lines += [*machines_markdown(found.single), *paragraphs(texts)]
-    lines += room_section(found.roomy, found.places)
+    lines += room_section(found.roomy, found.places, found.tried)
     lines += [
         "## One inference: each machine at its own size and clock",
         "",

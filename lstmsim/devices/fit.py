@@ -14,13 +14,14 @@ from typing import Literal
 from lstmsim.devices.demands import Chip, Core, Demand, demands
 from lstmsim.devices.device import Device, Memory, Packing
 from lstmsim.devices.logic import BAND, logic_elements
+from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import NOT_COUNTED, TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.column_npu import ColumnCore
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 
-__all__ = ["Bound", "Fit", "MemoryNeed", "Resource", "fit"]
+__all__ = ["Bound", "Fit", "MemoryNeed", "fit"]
 
 Bound = Literal["capacity", "bandwidth", "ports"]
 
@@ -45,50 +46,6 @@ class MemoryNeed:
         """Which of the three is the largest; capacity before the others if they are equal."""
         counts: dict[Bound, int] = {"capacity": self.capacity, "bandwidth": self.bandwidth, "ports": self.ports}
         return max(counts, key=lambda each: counts[each])
-
-
-@dataclass(frozen=True)
-class Resource:
-    """One kind of resource. `share`: need / available, above 1 it is that many times over; None if it is not known.
-
-    `need` is None, too, where memories of several kinds share the work. `band`: 0 for a count, 0.5 for an estimate of
-    +-50 %. `how` says how the need came about, or what is missing; `missing`: the same in a few words where it keeps a
-    verdict from being told. `at_least`: there is a part of the need that is not known, so that it can only be too much.
-
-    >>> Resource("DSP", 3, 2, 1.5, "").words, Resource("ALM", 90, 100, 0.9, "", band=0.5).words
-    ('DSP 1.50 times over', 'ALM estimated at 45 to 135 % of what there is')
-    """
-
-    name: str
-    need: int | None
-    available: int | None
-    share: float | None
-    how: str
-    band: float = 0.0
-    missing: str = ""
-    at_least: bool = False
-
-    @property
-    def fits(self) -> bool | None:
-        """Whether the device has enough; None if that is not known, or the band is too wide to say."""
-        if self.share is None:
-            return None
-        if self.share * (1 + self.band) <= 1:
-            return None if self.at_least else True
-        return False if self.share * (1 - self.band) > 1 else None
-
-    @property
-    def words(self) -> str:
-        """How much of what there is it takes, or what is missing to tell."""
-        if self.share is None or (self.fits is None and self.missing):
-            return self.missing or f"{self.name}: not known"
-        if self.fits is None:
-            low, high = (100 * self.share * (1 + sign * self.band) for sign in (-1, 1))
-            return f"{self.name} estimated at {low:.0f} to {high:.0f} % of what there is"
-        about = "about " if self.band else ""
-        if self.share > 1:
-            return f"{self.name} {about}{self.share:.2f} times over"
-        return f"{self.name} {about}{100 * self.share:.0f} % used"
 
 
 @dataclass(frozen=True)

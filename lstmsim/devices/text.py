@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from lstmsim.devices.energy import Energy
 from lstmsim.devices.fit import Fit
+from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import TailNeed
 from lstmsim.metrics.tables import table
 
@@ -61,10 +62,7 @@ def fit_text(found: Fit, published: Sequence[Published] = ()) -> str:
     lines = textwrap.wrap(f"FIT of {found.chip} on {device.name}: {found.verdict}", _WIDTH, subsequent_indent="  ")
     lines += textwrap.wrap(f"models: {', '.join(found.models)}", _WIDTH, subsequent_indent="  ")
     rows = [["", "needed", "there are", "share"]]
-    rows += [
-        [each.name, _number(each.need, bool(each.band)), _number(each.available), _percent(each.share)]
-        for each in found.resources
-    ]
+    rows += [[each.name, _need(each), _number(each.available), each.percent] for each in found.resources]
     lines += table(rows, left=[0])
     lines.append(_binding(found))
     for each in found.resources:
@@ -97,8 +95,9 @@ def _number(value: int | None, estimated: bool = False) -> str:
     return f"~{round(value / step) * step:,}"
 
 
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.0f} %"
+def _need(resource: Resource) -> str:
+    number = _number(resource.need, bool(resource.band))
+    return f"at least {number}" if resource.at_least else number
 
 
 def _published_lines(published: Sequence[Published]) -> Iterator[str]:

@@ -36,6 +36,7 @@ _COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "intel_npu": (
         *(text("workload"), one_of("cell", ("gemv", "mlp", "rnn", "gru", "lstm")), sizes("sizes"), whole("steps")),
         *(whole("batch"), whole("cpp_cycles"), decimal("cpp_tops"), whole("rtl_cycles"), decimal("rtl_tops"), *_SOURCE),
+        text("cpp_note", empty=True),
     ),
     "accelerators": (
         *(text("design"), text("device"), one_of("cell", ("lstm", "gru", "rnn", "suite"))),

@@ -76,7 +76,7 @@ class Measurement:
 class IntelWorkload:
     """One benchmark of the Intel NPU: cycles and TOPS at 300 MHz of its C++ simulator (`cpp`) and of its RTL.
 
-    `sizes`: the input, then the outputs of each layer.
+    `sizes`: the input, then the outputs of each layer. `note`: on the workload; `cpp_note`: on `cpp` alone.
 
     >>> from lstmsim.formats.published import intel_npu
     >>> row = intel_npu()[14]
@@ -95,6 +95,7 @@ class IntelWorkload:
     rtl_tops: float
     source: str
     note: str
+    cpp_note: str
 
     @property
     def operations(self) -> int:

@@ -45,9 +45,8 @@ def intel_group(
         report = bench.on_preset(chip, layers_of(each), each.steps, batch=each.batch)
         cycles, tops = (each.rtl_cycles, each.rtl_tops) if chip == RTL else (each.cpp_cycles, each.cpp_tops)
         # TOPS are printed with two decimals.
-        latency = Row(
-            chip, each.workload, "latency", "cycles", cycles, report.makespan_cycles, 0.0, each.source, each.note
-        )
+        note = "; ".join(filter(None, (each.note, "" if chip == RTL else each.cpp_note)))
+        latency = Row(chip, each.workload, "latency", "cycles", cycles, report.makespan_cycles, 0.0, each.source, note)
         tops_row = replace(
             latency, quantity="throughput", unit="TOPS", published=tops, simulated=round(report.tops, 2), derived=True
         )

@@ -151,7 +151,7 @@ def test_every_row_says_whether_the_chip_and_its_weights_have_room() -> None:
     assert any("weights do not fit" in each for each in verdicts[1])
 
 
-def test_the_headline_is_that_of_the_largest_chip_that_has_room() -> None:
+def test_the_headline_is_that_of_the_chip_that_has_room() -> None:
     rivals, numbers = advantages(expected())[0]
     numbers.pop("geometric mean")
     at = rivals.index("Brainwave BW_S10 (published)")
@@ -171,18 +171,43 @@ def test_the_headline_is_that_of_the_largest_chip_that_has_room() -> None:
     assert "**does not fit** that FPGA: DSP 2.94 times over" in head
 
 
-def test_no_larger_chip_has_room() -> None:
-    """The number of multipliers in the headline is the last that the device's blocks allow."""
-    (first, *_) = small().places
-    on = device("stratix-10-gx-2800")
+def with_npe(npe: int, tail_width: int, ep: int = 16) -> Any:
+    """The column-wise chip of the experiment with other multipliers and another tail, on Brainwave's FPGA."""
+    rival = small().single.machines[1]
+    chip = script().column_chip(replace(rival, pes=npe), ep, npe // ep, threads=1, tail_width=tail_width)
     models = [script().scenario((each,)).jobs[0].model for each in script().tasks()]
+    return fit(chip, models, Precision(), device("stratix-10-gx-2800")).multipliers
 
-    def with_npe(npe: int) -> Any:
-        rival = small().single.machines[1]
-        chip = script().column_chip(replace(rival, pes=npe), 16, npe // 16, threads=1)
-        return fit(chip, models, Precision(), on).multipliers
 
-    npe = first.chip.cores[0].npe
-    assert f"has {npe:,} multipliers" in " ".join(expected().split())
-    assert with_npe(npe).fits is True
-    assert with_npe(npe + 64).fits is False
+def test_no_larger_chip_has_room() -> None:
+    """For every width of the tail the number of multipliers is the last that the device's blocks allow."""
+    tried = small().tried
+    assert [each.tail_width for each in tried] == [4, 8, 16, 32, 64]
+    for each in tried:
+        assert with_npe(each.npe, each.tail_width).fits is True
+        assert with_npe(each.npe + 1, each.tail_width).fits is False
+        assert f"* {each.tail_width} lanes: {each.npe:,} multipliers; " in expected()
+    # a narrower tail leaves more blocks to the array
+    assert all(one.npe > other.npe for one, other in pairwise(tried))
+
+
+def test_the_chip_of_the_headline_is_the_fastest_of_those_that_fit() -> None:
+    """Over the tasks whose weights all of them hold; "the largest" it is not."""
+    tried, (first, *_) = small().tried, small().places
+    tasks = set.intersection(*(set(each.held) for each in tried))
+    assert len(tasks) == 8
+    products = {prod(each.held[task] for task in tasks): each for each in tried}
+    chosen, core = products[min(products)], first.chip.cores[0]
+    assert (core.npe, core.tail_width, core.threads) == (chosen.npe, chosen.tail_width, 1)
+    head = " ".join(expected().split("## ")[0].split())
+    assert f"has {core.npe:,} multipliers of int8 and a tail of {core.tail_width} lanes" in head
+    assert f"one with {max(each.npe for each in tried):,} multipliers fits, and is slower" in head
+    assert "the largest column-wise chip" not in head
+
+
+def test_the_list_of_tried_chips_says_how_fast_they_are() -> None:
+    published = {row.task: row.latency_ms for row in deepbench() if (row.design, row.batch) == ("Brainwave BW_S10", 1)}
+    tasks = set.intersection(*(set(each.held) for each in small().tried))
+    for each in small().tried:
+        mean = prod(published[task] / each.held[task] for task in tasks) ** (1 / len(tasks))
+        assert f"* {each.tail_width} lanes: {each.npe:,} multipliers; {mean:#.3g} times, " in expected()

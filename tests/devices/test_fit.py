@@ -11,6 +11,7 @@ from lstmsim.devices.demands import demands, weight_words
 from lstmsim.devices.device import Device, Logic, Memory, Packing
 from lstmsim.devices.fit import fit
 from lstmsim.devices.logic import tree_bits
+from lstmsim.devices.resource import Resource
 from lstmsim.devices.summary import fit_summary
 from lstmsim.devices.text import fit_json, fit_text
 from lstmsim.errors import InputError
@@ -149,6 +150,56 @@ def test_a_verdict_names_what_is_too_much_or_missing() -> None:
     assert "no source for the number of M20K blocks" in unknown.verdict
     wide = fit(CHIP, [LSTM], INT8, small(logic=Logic("ALM", 6 * 10**5, 2, 4)))
     assert wide.verdict.startswith("cannot tell: ALM estimated at ")
+
+
+def lines_of(on: Device) -> str:
+    """The whole text about the chip on a device, in one line."""
+    return " ".join(fit_text(fit(CHIP, [LSTM], INT8, on)).split())
+
+
+def test_a_need_of_which_a_part_is_not_known_is_printed_as_the_least() -> None:
+    only_sums = small(packings=(Packing("sum of two", 2, (18, 19), summed=2),), multipliers=80_000)
+    only_sums = replace(only_sums, logic=Logic("ALM", 10**12, 2, 4), memories=(Memory("M20K", 10**9, 20480, 40),))
+    text = lines_of(only_sums)
+    # 40.96 %, rounded down
+    assert "DSP at least 32,768 80,000 at least 40 %" in text
+    assert "binding: DSP at least 40 % used" in text
+    assert "estimated" not in text.split("binding: ")[1].split("DSP: ")[0]
+    # too few for the array alone: over, at least so much
+    over = fit(CHIP, [LSTM], INT8, replace(only_sums, multipliers=30_000))
+    assert over.verdict == "does not fit: DSP at least 1.09 times over"
+    assert fit_json(over)["resources"][0]["at_least"] is True
+
+
+@pytest.mark.parametrize(
+    ("multipliers", "words", "share"),
+    [
+        (33_312, "fits: DSP 100 % used", "100 %"),
+        (33_311, "does not fit: DSP 1 block too many", "100.003 %"),
+        (33_305, "does not fit: DSP 7 blocks too many", "100.02 %"),
+        (33_160, "does not fit: DSP 152 blocks too many", "100.5 %"),
+        (33_000, "does not fit: DSP 1.01 times over", "101 %"),
+        (33_313, "fits: DSP 100 % used", "100 %"),
+    ],
+)
+def test_what_is_a_little_over_is_not_taken_for_a_fit(multipliers: int, words: str, share: str) -> None:
+    on = small(multipliers=multipliers)
+    found = fit(CHIP, [LSTM], INT8, on)
+    assert found.verdict == words
+    assert f"DSP 33,312 {multipliers:,} {share} " in lines_of(on)
+
+
+def test_a_share_without_a_count_shows_the_digits_that_are_over() -> None:
+    """Of two kinds of memory together there is no number of blocks."""
+    half = (Memory("a", 6673, 20480, 40), Memory("b", 6671, 20480, 40))
+    assert fit(CHIP, [LSTM], INT8, small(memories=half)).verdict == "does not fit: a + b 1.0001 times over"
+
+
+def test_an_estimate_that_is_a_little_over_says_so() -> None:
+    assert Resource("ALM", 100_001, 100_000, 1.00001, "", band=0.5).words == (
+        "ALM estimated at 50 to 150 % of what there is"
+    )
+    assert Resource("ALM", 200_100, 100_000, 2.001, "", band=0.5).words == "ALM about 2.00 times over"
 
 
 def test_a_summary_over_devices() -> None:

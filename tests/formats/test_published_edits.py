@@ -78,8 +78,8 @@ def test_dropped_added_and_moved_rows_are_noticed(copy, table):
     assert changes(copy)
 
 
-HEAD = "workload,cell,sizes,steps,batch,cpp_cycles,cpp_tops,rtl_cycles,rtl_tops,source,note\n"
-ROW = "a,gemv,512-512,1,6,167,5.65,266,3.55,somewhere,\n"
+HEAD = "workload,cell,sizes,steps,batch,cpp_cycles,cpp_tops,rtl_cycles,rtl_tops,source,note,cpp_note\n"
+ROW = "a,gemv,512-512,1,6,167,5.65,266,3.55,somewhere,,\n"
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ ROW = "a,gemv,512-512,1,6,167,5.65,266,3.55,somewhere,\n"
         (HEAD.replace("steps,", ""), "intel_npu.csv:1: steps: this column is missing"),
         (HEAD.replace("cpp_tops", "cpp_top"), "intel_npu.csv:1: 'cpp_top': unknown column; did you mean 'cpp_tops'?"),
         (HEAD.replace("workload,cell", "cell,workload"), "intel_npu.csv:1: the header must be workload,cell,"),
-        (HEAD.replace("note", "note,note"), "intel_npu.csv:1: the header must be workload,cell,"),
-        (HEAD + ROW.replace(",6,", ","), "intel_npu.csv:2: has 10 fields, expected 11, one for each column"),
-        (HEAD + ROW + "\n" + ROW, "intel_npu.csv:3: has 0 fields, expected 11"),
+        (HEAD.replace("cpp_note", "cpp_note,cpp_note"), "intel_npu.csv:1: the header must be workload,cell,"),
+        (HEAD + ROW.replace(",6,", ","), "intel_npu.csv:2: has 11 fields, expected 12, one for each column"),
+        (HEAD + ROW + "\n" + ROW, "intel_npu.csv:3: has 0 fields, expected 12"),
         (HEAD + ROW + ROW, "intel_npu.csv:3: repeats the row in line 2: workload 'a'; expected it once"),
         (HEAD + ROW.replace("somewhere", ""), "intel_npu.csv:2: source: must be words on one line without blanks"),
         (HEAD + ROW.replace("somewhere", " "), "source: must be words on one line without blanks around them, got ' '"),
@@ -102,7 +102,7 @@ ROW = "a,gemv,512-512,1,6,167,5.65,266,3.55,somewhere,\n"
         (HEAD + ROW.replace("5.65", "1e9"), "intel_npu.csv:2: cpp_tops: must be a number above 0"),
         (HEAD + ROW.replace("5.65", "-5.65"), "intel_npu.csv:2: cpp_tops: must be a number above 0"),
         (HEAD + ROW.replace("5.65", "0.00"), "intel_npu.csv:2: cpp_tops: must be a number above 0"),
-        (HEAD + ROW.replace("5.65", "5,65"), "intel_npu.csv:2: has 12 fields, expected 11"),
+        (HEAD + ROW.replace("5.65", "5,65"), "intel_npu.csv:2: has 13 fields, expected 12"),
         (HEAD + ROW.replace("5.65", ""), "intel_npu.csv:2: cpp_tops: must be a number above 0"),
         (HEAD + ROW.replace("5.65", "٥"), "intel_npu.csv:2: cpp_tops: must be a number above 0"),
         (HEAD + ROW.replace("167", "167.0"), "cpp_cycles: must be a whole number above 0, such as 25, got '167.0'"),
