@@ -6,7 +6,7 @@ z r h (keras.io: LSTM, GRU).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -18,6 +18,7 @@ from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.keras_config import KerasLayer
 from lstmsim.formats.weights.tensors import Stored, floats
 from lstmsim.formats.weights.unread import keras_table
+from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats, Network, PassWeights
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -107,10 +108,15 @@ def keras_models(
     names = model_names(model_stem(file), [stack[0].described.name for stack in stacks])
     title = PurePath(file).name
     origins = [[part.described.name for part in stack] for stack in stacks]
-    found = [_model(name, stack, title, weights, notes, origins) for name, stack in zip(names, stacks, strict=True)]
+    by_own = {part.described.path: part.described for part in parts}
+    found = [
+        _model(name, stack, title, weights, (*_apart(stack[0].described, by_own), *notes), origins)
+        for name, stack in zip(names, stacks, strict=True)
+    ]
     if not kinds:
         return found
-    table = keras_table(kinds, {part.described.path: part.layer for part in parts})
+    calls = {part.described.path: part.described.calls for part in parts}
+    table = keras_table(kinds, {part.described.path: part.layer for part in parts}, calls)
     return [replace(each, operators=table) for each in found]
 
 
@@ -118,6 +124,20 @@ def _chains(lower: Part, upper: Part) -> bool:
     """Whether the upper layer reads what the lower one puts out here, step by step."""
     whole = lower.described.sequences and lower.described.merge in ("", "concat") and not lower.described.reverse
     return whole and lower.layer.output == upper.layer.input
+
+
+def _apart(layer: KerasLayer, by_path: Mapping[str, KerasLayer]) -> list[str]:
+    """Why a layer forms no stack with the recurrent layer that it reads, if it reads one."""
+    below = by_path.get(layer.below)
+    why = ""
+    if below is not None and not below.sequences:
+        why = "only the end of {}"
+    elif below is not None and below.merge not in ("", "concat"):
+        why = f"{{}}, whose directions Keras joins by {show(below.merge).replace('{', '{{').replace('}', '}}')}"
+    elif below is not None and below.reverse:
+        why = "{}, whose last step Keras hands on first"
+    text = layer.upstream.sentence(layer.name, why)
+    return [text] if text else []
 
 
 def _model(

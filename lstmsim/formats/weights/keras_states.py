@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lstmsim.formats.weights.keras_graph import Constant, Output, Placed
+from lstmsim.formats.weights.keras_calls import Constant, Output
+from lstmsim.formats.weights.keras_graph import Placed
 from lstmsim.formats.wording import show
 
 __all__ = ["Beginning", "beginning_of"]
