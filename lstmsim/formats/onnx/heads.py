@@ -20,6 +20,7 @@ from lstmsim.formats.onnx.outcomes import Key, prepared, readers_of
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
 from lstmsim.formats.onnx.values import Shape, integer
+from lstmsim.formats.onnx.widths import width_notes
 from lstmsim.formats.schema_types import MAX_SIZE
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
@@ -57,6 +58,12 @@ class Head:
     bias: tuple[Scope, str] | None = None
     subtracted: bool = False
 
+    def widths(self) -> list[str]:
+        """What to know about the bits of its weights."""
+        scope, index = self.product
+        matrix = {"the matrix": (scope, node_input(scope.nodes[index], 1))}
+        return width_notes(matrix | ({"the bias": self.bias} if self.bias else {}), label(scope, index))
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -71,7 +78,7 @@ class Chain:
     def notes(self) -> tuple[str, ...]:
         """What to know where heads were asked for."""
         if self.heads:
-            return (self.reason,) if self.reason else ()
+            return tuple([note for head in self.heads for note in head.widths()] + [self.reason] * bool(self.reason))
         return (f"the network has no head that can be a dense layer{f': {self.reason}' if self.reason else ''}",)
 
 
