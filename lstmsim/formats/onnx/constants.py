@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from lstmsim.errors import InputError
+from lstmsim.formats.onnx.dequantized import meant, stored_whole
 from lstmsim.formats.onnx.external import DataFiles, is_external
-from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, resolve
+from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, node_input, resolve
 from lstmsim.formats.onnx.rearranging import REPEATING, RULES
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, decoded, single_or_double
@@ -80,6 +81,8 @@ class Constants:
             raise _NoConstant(f"a node {kind}")
         if kind == "Constant" and "value" in given:
             return self._decoded(given["value"].t)
+        if kind == "DequantizeLinear":
+            return self._dequantised(scope, node, hops)
         names = node.input if kind == "Concat" else node.input[: 0 if kind == "ConstantOfShape" else 1]
         if kind not in RULES or len(names) > 64:
             raise _NoConstant(f"a node {kind}")
@@ -93,6 +96,19 @@ class Constants:
             raise _NoConstant(f"a node {kind} whose arguments do not fit") from None
         self._spend(made.nbytes if kind in REPEATING else 0)
         return made
+
+    def _dequantised(self, scope: Scope, node: Any, hops: int) -> Floats:
+        """What stored whole numbers mean."""
+        scale = self._value(resolve(scope, node_input(node, 1)), hops + 1)
+        before = self._files.total
+        try:
+            numbers, zero = stored_whole(scope, node, self._files)
+            self._left += COPIES * (self._files.total - before)
+            # As many numbers of 4 bytes are made of them, by way of wider ones.
+            self._spend(numbers.nbytes + 4 * numbers.size)
+            return meant(scope, node, numbers, scale, zero)
+        except ValueError:
+            raise _NoConstant("a node DequantizeLinear whose arguments are not read here") from None
 
     def _common(self, value: Value, hops: int) -> Floats:
         """What the body of a function gives, or all branches of an `If` alike."""

@@ -34,6 +34,7 @@ from lstmsim.formats.onnx.states import LAST_STATES, Begin, begin_of
 from lstmsim.formats.onnx.unrolled import explain_absence
 from lstmsim.formats.onnx.unrolled_models import unrolled_model, unrolled_part, written_out
 from lstmsim.formats.onnx.unrolled_stacks import UnrolledStack
+from lstmsim.formats.onnx.widths import node_widths
 from lstmsim.formats.operators import OperatorTable
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer, Model
@@ -179,6 +180,7 @@ def _noted(
     notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
     weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
     notes += rounding_notes([quantised[each] for each in weights if each in quantised])
+    notes += [note for key in stack.keys for note in node_widths(*key)]
     inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
     if inputs:
         text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
