@@ -1,7 +1,7 @@
 """Floating-point constants inside an ONNX file, through the rearrangements that exporters put behind them.
 
-No operation that computes is done: what depends on one is no constant here. Data files beside the network are opened by
-`DataFiles` only, for the tensors that are asked for.
+Of operations that compute, only those are done that compute each number alone (`ELEMENTWISE`). Data files beside the
+network are opened by `DataFiles` only, for the tensors that are asked for.
 Source: the fields of TensorProto (onnx.proto), the operator pages of the rearranging operators.
 """
 
@@ -15,10 +15,12 @@ import numpy as np
 
 from lstmsim.errors import InputError
 from lstmsim.formats.onnx.dequantized import meant, stored_whole
+from lstmsim.formats.onnx.elementwise import ELEMENTWISE, computed
 from lstmsim.formats.onnx.external import DataFiles, is_external
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, node_input, resolve
 from lstmsim.formats.onnx.rearranging import REPEATING, RULES
 from lstmsim.formats.onnx.shapes import Shapes
+from lstmsim.formats.onnx.widths import is_half
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, decoded, single_or_double
 from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
@@ -29,6 +31,8 @@ _KINDS = {1: "F32", 10: "F16", 11: "F64", 16: "BF16"}
 _MAX_HOPS = 50
 #: A few rearrangements of each weight; names repeated endlessly would fill the memory.
 COPIES = 16
+#: Bytes that an operation counts for beside its result.
+_OPERATION = 1024
 
 
 class _NoConstant(Exception):
@@ -83,6 +87,8 @@ class Constants:
             return self._decoded(given["value"].t)
         if kind == "DequantizeLinear":
             return self._dequantised(scope, node, hops)
+        if kind in ELEMENTWISE:
+            return self._elementwise(scope, node, hops)
         names = node.input if kind == "Concat" else node.input[: 0 if kind == "ConstantOfShape" else 1]
         if kind not in RULES or len(names) > 64:
             raise _NoConstant(f"a node {kind}")
@@ -109,6 +115,21 @@ class Constants:
             return meant(scope, node, numbers, scale, zero)
         except ValueError:
             raise _NoConstant("a node DequantizeLinear whose arguments are not read here") from None
+
+    def _elementwise(self, scope: Scope, node: Any, hops: int) -> Floats:
+        """What an operation makes of one or two constants."""
+        kind, names = str(node.op_type), [str(each) for each in node.input[:3]]
+        # However small its parts: two of them at each of many levels are endlessly many.
+        self._spend(_OPERATION)
+        if any(is_half(scope, name) for name in names):
+            raise _NoConstant(f"a node {kind} in 16 bits")
+        parts = [self._value(resolve(scope, name), hops + 1) for name in names]
+        try:
+            made = computed(kind, parts)
+        except ValueError:
+            raise _NoConstant(f"a node {kind} whose arguments do not fit") from None
+        self._spend(made.nbytes)
+        return made
 
     def _common(self, value: Value, hops: int) -> Floats:
         """What the body of a function gives, or all branches of an `If` alike."""

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from lstmsim.formats.onnx.dequantized import stored_tensor
+from lstmsim.formats.onnx.elementwise import ELEMENTWISE
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, label, node_input, resolve
 from lstmsim.formats.onnx.rearranging import RULES
 from lstmsim.formats.onnx.values import integer
 from lstmsim.formats.wording import listed
 
-__all__ = ["node_widths", "width_notes"]
+__all__ = ["is_half", "node_widths", "width_notes"]
 
 #: Types of numbers as ONNX numbers them.
 _HALVES = {10: "F16", 16: "BF16"}
@@ -25,6 +26,11 @@ def node_widths(scope: Scope, index: int) -> list[str]:
     node = scope.nodes[index]
     named = {name: (scope, node_input(node, place)) for name, place in _PLACES.items() if node_input(node, place)}
     return width_notes(named, label(scope, index))
+
+
+def is_half(scope: Scope, name: str) -> bool:
+    """Whether a constant has 16 bits, as far as the file says."""
+    return any(_kind(value) in _HALVES for value in _origins(scope, name))
 
 
 def width_notes(named: Mapping[str, tuple[Scope, str]], at: str) -> list[str]:
@@ -64,8 +70,8 @@ def _origins(scope: Scope, name: str) -> list[Value]:
         seen.add((value.scope, value.name))
         node = value.node
         kind = "" if node is None or node.domain not in DEFAULT_DOMAINS else str(node.op_type)
-        if kind in RULES and kind not in ("Cast", "ConstantOfShape"):
-            names = node.input if kind == "Concat" else node.input[:1]
+        if (kind in RULES and kind not in ("Cast", "ConstantOfShape")) or kind in ELEMENTWISE:
+            names = node.input if kind == "Concat" or kind in ELEMENTWISE else node.input[:1]
             waiting += [resolve(value.scope, str(each)) for each in names]
         else:
             found.append(value)

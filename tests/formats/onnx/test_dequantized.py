@@ -90,6 +90,37 @@ def test_a_head(tmp_path: Path) -> None:
     assert note == "the matrix of MatMul 'node_mm' is stored as 8-bit numbers, read as what these mean"
 
 
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [("Mul", (ROWS, 1)), ("Div", ()), ("Add", (1, 1, WIDTH)), ("Sub", (1,))]
+    + [(kind, None) for kind in ("Neg", "Tanh", "Sigmoid", "Sqrt")],
+)
+def test_constants_computed_from_constants(kind: str, other: tuple[int, ...] | None, tmp_path: Path) -> None:
+    graph = Scaled(5)
+    positive = graph.store("W0", graph.random.uniform(0.1, 1, (1, ROWS, WIDTH)).astype("f4"))
+    names = (
+        [positive] if other is None else [positive, graph.store("o", graph.random.uniform(0.5, 2, other).astype("f4"))]
+    )
+    y = graph.lstm(W=graph.node(kind, names, "W"))
+    assert near(save(graph.proto(y), tmp_path / "a.onnx")) == ()
+
+
+def test_constants_that_grow_endlessly_or_have_16_bits_are_not_computed(tmp_path: Path) -> None:
+    graph, name = Scaled(5), "d0"
+    graph.store(name, np.zeros((), "f4"))
+    for at in range(40):
+        name = graph.node("Add", [name, name], f"d{at + 1}")
+    bias = graph.node("Add", [name, graph.weight("b", 1, 2 * ROWS)], "B")
+    with pytest.raises(InputError, match="repeats its weights"):
+        import_weights(save(graph.proto(graph.lstm(B=bias)), tmp_path / "a.onnx"))
+    graph = Scaled(5)
+    half = graph.store("half", np.ones((1, ROWS, WIDTH), np.float16))
+    path = save(graph.proto(graph.lstm(W=graph.node("Neg", [half], "W"))), tmp_path / "b.onnx")
+    (found,) = import_weights(path)
+    assert found.network is None
+    assert found.notes[-1] == "W of LSTM 'rnn' comes from a node Neg in 16 bits: shapes only"
+
+
 def test_in_a_data_file(tmp_path: Path) -> None:
     graph = Scaled(5)
     y = graph.lstm(W=graph.scaled("W", (1, ROWS, WIDTH), axis=1))
