@@ -7,6 +7,7 @@ Source: the fields of TensorProto (onnx.proto), the operator pages of the rearra
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -36,6 +37,8 @@ class _NoConstant(Exception):
 class Constants:
     """Constants of one network; `budget` bounds the bytes of all that are made, however often a file repeats one.
 
+    given: arrays that stand for other values, by scope and name, as if they were constants.
+
     >>> from onnx import TensorProto, helper
     >>> weights = helper.make_tensor("w", TensorProto.FLOAT, [2, 3], [0.0] * 6)
     >>> turned = helper.make_node("Transpose", ["w"], ["t"])
@@ -45,8 +48,11 @@ class Constants:
     (3, 2)
     """
 
-    def __init__(self, shapes: Shapes, budget: int, files: DataFiles) -> None:
+    def __init__(
+        self, shapes: Shapes, budget: int, files: DataFiles, given: Mapping[tuple[Scope, str], Floats] | None = None
+    ) -> None:
         self._shapes = shapes
+        self._given = given or {}
         self._left = budget
         self._files = files
 
@@ -60,6 +66,8 @@ class Constants:
     def _value(self, value: Value | None, hops: int) -> Floats:
         if value is None or hops > _MAX_HOPS:
             raise _NoConstant("nothing in the file")
+        if (value.scope, value.name) in self._given:
+            return self._given[value.scope, value.name]
         if value.tensor is not None:
             return self._decoded(value.tensor)
         scope, node = value.scope, value.node

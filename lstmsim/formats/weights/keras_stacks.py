@@ -108,8 +108,9 @@ def keras_models(
     names = model_names(model_stem(file), [stack[0].described.name for stack in stacks])
     title = PurePath(file).name
     by_own = {part.described.path: part.described for part in parts}
+    origins = [[part.described.name for part in stack] for stack in stacks]
     found = [
-        _model(name, stack, title, weights, (*_apart(stack[0].described, by_own), *notes))
+        _model(name, stack, title, weights, (*_apart(stack[0].described, by_own), *notes), origins)
         for name, stack in zip(names, stacks, strict=True)
     ]
     if not kinds:
@@ -139,12 +140,19 @@ def _apart(layer: KerasLayer, by_path: Mapping[str, KerasLayer]) -> list[str]:
     return [text] if text else []
 
 
-def _model(name: str, stack: list[Part], file: str, weights: bool, notes: Sequence[str]) -> ImportedModel:
+def _model(
+    name: str, stack: list[Part], file: str, weights: bool, notes: Sequence[str], origins: Sequence[list[str]]
+) -> ImportedModel:
+    """`origins`: the layers of each stack, whose last states another one may begin with."""
     described = [each.described for each in stack]
     states_from = " and ".join(
         dict.fromkeys(each.beginning.states_from for each in described if each.beginning.states_from)
     )
-    model = Model(name, tuple(each.layer for each in stack), states_from=states_from)
+    whole = [each.beginning.origin for each in described] in origins
+    if "the last states" in states_from and not whole:
+        states_from += ", in part or in other places"
+    layers = tuple(each.layer for each in stack)
+    model = Model(name, layers, states_from=states_from, states_whole=whole or not states_from)
     initial: dict[tuple[int, int], dict[str, Floats]] = {}
     for number, each in enumerate(described):
         for side, state, values in each.beginning.fixed:
