@@ -107,8 +107,8 @@ def keras_models(
         by_path[part.described.path] = stack
     names = model_names(model_stem(file), [stack[0].described.name for stack in stacks])
     title = PurePath(file).name
-    origins = [[part.described.name for part in stack] for stack in stacks]
     by_own = {part.described.path: part.described for part in parts}
+    origins = [[part.described.name for part in stack] for stack in stacks]
     found = [
         _model(name, stack, title, weights, (*_apart(stack[0].described, by_own), *notes), origins)
         for name, stack in zip(names, stacks, strict=True)
