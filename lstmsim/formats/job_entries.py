@@ -52,9 +52,12 @@ def check_jobs(
     jobs = jobs if isinstance(jobs, list) else []
     # Equal models are one object, by which everything below tells them apart. A model's own equality leaves out
     # where its numbers come from.
-    one: dict[tuple[Model, str, str], Model] = {}
+    one: dict[tuple[object, ...], Model] = {}
     read = [_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)]
-    models = [None if each is None else one.setdefault((each, each.weights, each.states_from), each) for each in read]
+    models = [
+        None if each is None else one.setdefault((each, each.weights, each.states_from, each.states_whole), each)
+        for each in read
+    ]
     wrong_of = [wrong_keys(("jobs", index), wrong) for index in range(len(jobs))]
     entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
     names = [_name(*each) for each in zip(entries, models, strict=True)]
