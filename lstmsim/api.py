@@ -132,6 +132,13 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
     return run(scenario, engine=engine, overrides=overrides).report
 
 
+def _expect_run(value: object, name: str) -> None:
+    """`TypeError` for a scenario or its keys where a simulation is meant."""
+    if not isinstance(value, Run):
+        kind = type(value).__name__
+        raise TypeError(f"{name} expects a Run, as lstmsim.run(scenario) gives it; got a value of type {kind}")
+
+
 def check_numerics(
     result: Run, *, random_weights: int | None = None, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Checked, ...]:
@@ -145,6 +152,7 @@ def check_numerics(
     >>> check_numerics(result)[0].values
     384
     """
+    _expect_run(result, "check_numerics")
     from lstmsim.formats.numbers import job_data
     from lstmsim.replay.check import check_numerics as check
 
@@ -171,6 +179,7 @@ def outputs(
     >>> found.tensors["silero-vad-16k"].shape, found.fixed
     ((3, 128), False)
     """
+    _expect_run(result, "outputs")
     from lstmsim.formats.numbers import job_data
     from lstmsim.replay import outputs as making
 
@@ -199,6 +208,7 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
     >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
     0
     """
+    _expect_run(result, "serving")
     from lstmsim.serving.latencies import PERCENTILES
     from lstmsim.traffic.served import served
 
@@ -222,6 +232,7 @@ def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) 
     >>> sum(share.cycles for share in found.shares) == found.makespan_cycles
     True
     """
+    _expect_run(result, "explain")
     from lstmsim.explain.explanation import explain as explaining
 
     return explaining(result.scenario, result.program, result.trace, progress)
@@ -268,6 +279,7 @@ def save_report(
     full (which of the known ones the chip fits is always said), `serving`: what serving came to, `sections`: further
     titles and texts.
     """
+    _expect_run(result, "save_report")
     import os
 
     from lstmsim.devices.summary import fit_summary

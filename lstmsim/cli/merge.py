@@ -32,7 +32,7 @@ def command(
 
     check_suffix("OUT", out, [SUFFIX])
     tables = table_outputs("OUT's table", out[: -len(SUFFIX)])
-    pictures = plot_outputs(plot_path, plot_kind, plot_objectives)
+    pictures = plot_outputs(plot_path, plot_kind, plot_objectives, out[: -len(SUFFIX)])
     check_outputs(store_outputs("OUT", out) | tables | pictures, inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)

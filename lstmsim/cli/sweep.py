@@ -46,7 +46,10 @@ def plot_options(function: F) -> F:
     """The options of a command that draws a sweep: `plot_path`, `plot_kind` and `plot_objectives`."""
     options = (
         click.option(
-            "--plot", "plot_path", metavar="FILE", help="Draw the results: .png, .svg or .pdf; numbers beside it, .csv."
+            "--plot",
+            "plot_path",
+            metavar="FILE",
+            help="Draw the results: .png, .svg or .pdf; numbers beside it, .csv (so not the table's name).",
         ),
         click.option(
             "--plot-kind",
@@ -101,11 +104,11 @@ def command(
 
     if options["dask"] is not None and options["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
-    outputs = plot_outputs(plot_path, plot_kind, plot_objectives)
+    stem = table_stem(folder, options["shard"])
+    outputs = plot_outputs(plot_path, plot_kind, plot_objectives, stem)
     if plot_kind or plot_objectives:
         _check_picture(spec, plot_kind, plot_objectives)
     make_folder(folder)
-    stem = table_stem(folder, options["shard"])
     stores = store_outputs("--out", f"{stem}.sqlite")
     inputs = files_of_sweep(spec, options["overrides"])
     check_outputs(outputs | table_outputs("--out", stem) | stores, inputs=inputs, kept=_there(stores))
@@ -120,6 +123,8 @@ def command(
     if result.dropped:
         rows = "1 row" if result.dropped == 1 else f"{result.dropped:,} rows"
         remark(f"{rows} of {result.path} had no checksum or did not match it: computed anew")
+    if result.rebuilt:
+        remark(f"what {result.path} said of its sweep had no checksum or did not match it: written anew from {spec}")
     if counts.failed:
         remark("points that failed are in the table with their error; --retry-failed computes them again")
     for path in [result.path, *result.tables]:
@@ -182,10 +187,13 @@ def _points(count: int) -> str:
 
 
 def plot_outputs(
-    plot_path: str | None, kind: str | None = None, objectives: Sequence[str] = ()
+    plot_path: str | None, kind: str | None = None, objectives: Sequence[str] = (), stem: str | None = None
 ) -> dict[str, str | None]:
-    """The files that `--plot` writes, by what they are; `InputError` for another suffix than a picture's, or if there
-    is nothing that a kind or objectives could be of."""
+    """The files that `--plot` writes, by what they are.
+
+    stem: where the table goes, without its suffix. `InputError` for another suffix than a picture's, if the numbers
+    would replace the table, or if there is nothing that a kind or objectives could be of.
+    """
     if plot_path is None:
         for option, given in (("--plot-kind", kind), ("--plot-objectives", objectives)):
             if given:
@@ -193,10 +201,15 @@ def plot_outputs(
         return {}
     if kind not in (None, "pareto") and objectives:
         raise InputError(Mistake("--plot-objectives", f"belongs to --plot-kind pareto, not to {kind}"))
+    from lstmsim.formats.files_kept import identity_of
     from lstmsim.plots.figures import SUFFIXES
 
     check_suffix("--plot", plot_path, SUFFIXES)
-    return {"--plot": plot_path, "--plot's numbers": os.path.splitext(plot_path)[0] + ".csv"}
+    own, suffix = os.path.splitext(plot_path)
+    if stem is not None and identity_of(f"{own}.csv") == identity_of(f"{stem}.csv"):
+        text = f"the numbers of the picture would replace {stem}.csv, the table"
+        raise InputError(Mistake(f"--plot {plot_path}", f"{text}; call it for example {stem}-front{suffix}"))
+    return {"--plot": plot_path, "--plot's numbers": f"{own}.csv"}
 
 
 def table_outputs(option: str, stem: str) -> dict[str, str | None]:

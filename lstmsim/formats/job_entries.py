@@ -50,11 +50,7 @@ def check_jobs(
     """
     jobs = document.data.get("jobs")
     jobs = jobs if isinstance(jobs, list) else []
-    # Equal models are one object, by which everything below tells them apart. A model's own equality leaves out
-    # where its numbers come from.
-    one: dict[tuple[Model, str, str], Model] = {}
-    read = [_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)]
-    models = [None if each is None else one.setdefault((each, each.weights, each.states_from), each) for each in read]
+    models = _one_of_each([_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)])
     wrong_of = [wrong_keys(("jobs", index), wrong) for index in range(len(jobs))]
     entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
     names = [_name(*each) for each in zip(entries, models, strict=True)]
@@ -92,6 +88,18 @@ def check_jobs(
             total = before + step * steps.total(index, entry, key, count)
         _check_size(document, path, model, held, before, total)
     return models
+
+
+def _one_of_each(models: Sequence[Model | None]) -> list[Model | None]:
+    """Equal models as one object, by which everything else tells them apart.
+
+    A model's own equality leaves out where its numbers come from, which matters here.
+    """
+    one: dict[tuple[object, ...], Model] = {}
+    return [
+        None if each is None else one.setdefault((each, each.weights, each.states_from, each.states_whole), each)
+        for each in models
+    ]
 
 
 def _model(

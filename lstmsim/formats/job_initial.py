@@ -129,6 +129,9 @@ class Initials:
             return f"begins with the last states of {name}, which {how}"
         if single:
             return f"begins after {name}, which a stream of requests does not know: use simulate --serving"
+        if isinstance(model, Model) and model.states_from and not model.states_whole:
+            text = f"begins with the last states of {name}, but model {show(model.name)} with {model.states_from}"
+            return f"{text}: give them as a file of states"
         if isinstance(model, Model) and isinstance(first, Model) and state_shapes(model) != state_shapes(first):
             ours, theirs = (_shape_text(state_shapes(each)) for each in (model, first))
             return f"begins with the last states of {name}, which has {theirs}; model {show(model.name)} has {ours}"

@@ -51,7 +51,7 @@ def read_model(
     name = head.name or f"model-{layers[0].cell.name}-{layers[0].hidden}"
     weights = file_path(document, (*path, "weights"), head.weights)
     try:
-        model = Model(name, tuple(layers), head.layer_order, weights, head.states_from)
+        model = Model(name, tuple(layers), head.layer_order, weights, head.states_from, head.states_whole)
     except InputError as error:
         for mistake in error.mistakes:
             parts = mistake.place.removeprefix(f"model {name}: ").split(".")

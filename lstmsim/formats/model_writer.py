@@ -51,6 +51,7 @@ def model_text(
         lines.append(f"weights: {scalar_text(model.weights)}")
     if model.states_from:
         lines.append(f"states_from: {scalar_text(model.states_from)}")
+        lines += [] if model.states_whole else ["states_whole: false"]
     cells = {layer.cell.name: cell_data(layer.cell) for layer in model.layers if layer.cell.name not in CELLS}
     return "\n".join(lines) + "\n" + (yaml_text({"cells": cells}) if cells else "")
 

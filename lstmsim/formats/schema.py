@@ -94,6 +94,7 @@ class ModelFile(Entry):
     steps: Steps | None = None
     weights: WeightsPath | None = None
     states_from: Text = ""
+    states_whole: bool = True
     cells: Cells = Field(default_factory=dict)
 
 

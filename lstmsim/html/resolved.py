@@ -155,6 +155,7 @@ def _model(model: Model, own_cells: bool) -> dict[str, Any]:
         data["weights"] = model.weights
     if model.states_from:
         data["states_from"] = model.states_from
+        data |= {} if model.states_whole else {"states_whole": False}
     cells = {layer.cell.name: layer.cell for layer in model.layers if layer.cell.name not in CELLS}
     if own_cells and cells:
         data["cells"] = {name: cell_data(each) for name, each in cells.items()}

@@ -8,8 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lstmsim.plots.points import MARKERS, Row, grouped, legend, titled
-from lstmsim.plots.styles import job_style
+from lstmsim.plots.points import Row, curve_look, grouped, legend, titled
 from lstmsim.sweep.costs import PREFIX
 from lstmsim.sweep.export import judge, work_of
 from lstmsim.sweep.objectives import Objective, described, worth
@@ -40,11 +39,11 @@ def draw_front(
     numbers: list[list[Any]] = [["point", *work, *drawn, "front", "knee", "pareto"]]
     groups = grouped(shown, work)
     for number, members in enumerate(groups.values()):
-        colour, marker = job_style(number).fill, MARKERS[number % len(MARKERS)]
+        colour, marker, dashes = curve_look(number)
         best = sorted((row for row in members if row["point"] in judged.front), key=lambda row: _place(row, x, y))
         panel.plot(*_places(members, x, y), color=colour, marker=marker, linestyle="", markersize=3.5, alpha=0.3)
         # A step, not a slope: between two points there is nothing better than the cheaper one.
-        step = {"linestyle": "-", "drawstyle": "steps-pre" if pair[0].maximise else "steps-post"}
+        step = {"linestyle": dashes, "drawstyle": "steps-pre" if pair[0].maximise else "steps-post"}
         look: Any = step if len(pair) > 1 else {"linestyle": ""}
         panel.plot(*_places(best, x, y), color=colour, marker=marker, linewidth=0.8, markersize=5, **look)
         too_large = [row for row in best if _too_large(row)]

@@ -7,17 +7,30 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from lstmsim.plots.styles import short
+from lstmsim.plots.styles import job_style, short
 from lstmsim.sweep.spec import Axis
 
-__all__ = ["MARKERS", "Row", "grouped", "legend", "named", "titled"]
+__all__ = ["Row", "curve_look", "grouped", "legend", "named", "titled"]
 
 #: A row of a sweep's table by the names of its columns.
 Row = Mapping[str, Any]
 
-MARKERS = "osD^vP*X"
+_MARKERS = "osD^vP*X"
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 _MOST_NAMED = 16
+
+
+def curve_look(number: int) -> tuple[str, str, Any]:
+    """Colour, marker and line style of a curve by its place: 64 differ in colour or marker, 32 in their lines alone.
+
+    >>> curve_look(0), curve_look(8)
+    (('#0072B2', 'o', '-'), ('#0072B2', 's', (0, (5, 2))))
+    """
+    again = number // len(_MARKERS)
+    marker = _MARKERS[(number + again) % len(_MARKERS)]
+    return job_style(number).fill, marker, _DASHES[again % len(_DASHES)]
 
 
 def named(axes: Sequence[Axis], key: str) -> str:
@@ -51,7 +64,7 @@ def titled(names: Sequence[str], values: Sequence[Any]) -> str:
 
 
 def legend(figure: Figure, panel: Axes, names: Sequence[str], every: int = 1) -> None:
-    """Name the first curves of a panel beside it.
+    """Name the first curves of a panel beside it, and say how many more there are.
 
     every: how many lines of the panel belong to a curve; the last of them stands for it.
     """
@@ -61,7 +74,11 @@ def legend(figure: Figure, panel: Axes, names: Sequence[str], every: int = 1) ->
     handles = lines[every - 1 :: every][: min(len(names), _MOST_NAMED)]
     if not handles:
         return
-    box = figure.legend(handles, ["-"] * len(handles), loc="outside right upper", frameon=False)
-    for text, name in zip(box.get_texts(), names, strict=False):
+    shown = list(names[: len(handles)])
+    if len(names) > len(shown):
+        handles = [*handles, Line2D([], [], linestyle="")]
+        shown.append(f"and {len(names) - len(shown):,} more (in the CSV)")
+    box = figure.legend(handles, ["-"] * len(handles), loc="outside right upper", frameon=False, handlelength=3)
+    for text, name in zip(box.get_texts(), shown, strict=True):
         text.set_parse_math(False)
         text.set_text(name)

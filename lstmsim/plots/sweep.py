@@ -17,8 +17,7 @@ from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.fronts import draw_front
-from lstmsim.plots.points import MARKERS, Row, grouped, legend, named, titled
-from lstmsim.plots.styles import job_style
+from lstmsim.plots.points import Row, curve_look, grouped, legend, named, titled
 from lstmsim.sweep.export import chip_names, columns, objectives_of, table, varied
 from lstmsim.sweep.objectives import default_objectives, drawn_pair
 from lstmsim.sweep.spec import Axis
@@ -207,12 +206,14 @@ def _draw_utilization(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row])
     curves = grouped([row for row in rows if row["status"] == "done" and row[npe] is not None], others)
     for number, (values, members) in enumerate(curves.items()):
         members = sorted(members, key=lambda row: row[npe])
+        colour, marker, dashes = curve_look(number)
         numbers += [[*values, row[npe], row["utilization"]] for row in members]
         panel.plot(
             [row[npe] for row in members],
             [100 * row["utilization"] for row in members],
-            color=job_style(number).fill,
-            marker=MARKERS[number % len(MARKERS)],
+            color=colour,
+            marker=marker,
+            linestyle=dashes,
             markersize=4,
             linewidth=1.2,
         )

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from lstmsim.devices.device import Device
-from lstmsim.devices.fit import Fit, fit
+from lstmsim.devices.fit import Fit, Resource, fit
 from lstmsim.errors import InputError
 from lstmsim.sweep.spec import Value
 from lstmsim.targets.column_npu import ColumnNpu
@@ -20,7 +20,7 @@ from lstmsim.workload.scenario import Scenario
 __all__ = ["CHIP", "COST_VERSION", "PREFIX", "ChipColumns", "chip_columns", "chip_costs", "device_words"]
 
 #: To be raised whenever `fit` or the sums below count in another way: what was kept is then counted anew.
-COST_VERSION = 1
+COST_VERSION = 2
 
 #: Columns about the chip alone, each a sum over its cores.
 CHIP = ("npe", "threads", "tail_width", "banks")
@@ -112,6 +112,11 @@ def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:
 
 def _counted(found: Fit) -> tuple[Value, ...]:
     memory = found.memory
-    blocks: tuple[Value, ...] = (memory.need,) if len(found.device.memories) == 1 else ()
-    dsp, logic = found.multipliers, found.logic
-    return (dsp.need, dsp.share, *blocks, memory.share, logic.need, logic.share, found.fits)
+    need, share = _need(memory)
+    blocks: tuple[Value, ...] = (need,) if len(found.device.memories) == 1 else ()
+    return (*_need(found.multipliers), *blocks, share, *_need(found.logic), found.fits)
+
+
+def _need(resource: Resource) -> tuple[Value, Value]:
+    """Need and share. A lower bound is neither: points would be compared by what somebody could count of them."""
+    return (None, None) if resource.at_least else (resource.need, resource.share)

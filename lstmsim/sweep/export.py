@@ -42,7 +42,7 @@ _META = "objectives"
 def keep_objectives(store: Store, objectives: Sequence[Objective]) -> None:
     """Write into the file what its points are judged by."""
     with store.transaction():
-        store.sql.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [_META, to_text(objectives)])
+        store.put_meta([(_META, to_text(objectives))])
 
 
 def objectives_of(store: Store) -> tuple[Objective, ...]:

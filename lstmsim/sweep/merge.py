@@ -72,6 +72,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
             if _identity(other) != identity:
                 raise InputError(Mistake(name, f"is of another sweep, scenario or version than {names[0]}"))
     with Store(target, create=True) as store:
+        store.check_meta("a merge without that file begins anew")
         if store.meta("identity") not in (None, identity):
             raise InputError(Mistake(target, f"is of another sweep, scenario or version than {names[0]}"))
         with store.transaction():

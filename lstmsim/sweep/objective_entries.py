@@ -84,7 +84,10 @@ def _named(document: Document, sense: str, names: Any) -> list[tuple[DataPath, A
     place: DataPath = ("objectives", sense)
     if isinstance(names, str):
         return [(place, names)]
-    if not isinstance(names, list) or not names:
+    if names == []:
+        document.blame(place, "must name at least one column")
+        return []
+    if not isinstance(names, list):
         document.blame(place, f"must be a list of columns of the table, got {show(names, document.raw(place))}")
         return []
     return [((*place, index), name) for index, name in enumerate(names)]

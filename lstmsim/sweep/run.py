@@ -45,12 +45,14 @@ class Progress:
 @dataclass(frozen=True)
 class SweepResult:
     """What a sweep left behind: its SQLite file, the tables written from it, and the counts; `dropped`: rows that were
-    there and did not match their checksums, or had none, whose points were computed anew."""
+    there and did not match their checksums, or had none, whose points were computed anew; `rebuilt`: whether that was
+    so of what the file says of its sweep (axes, objectives, ...), which was then taken from the sweep file."""
 
     path: str
     tables: tuple[str, ...]
     progress: Progress
     dropped: int = 0
+    rebuilt: bool = False
 
 
 def table_stem(folder: str, shard: Shard | None) -> str:
@@ -99,7 +101,7 @@ def run_sweep(
             progress(counts)
         counts = _compute(setup, store, left, counts, jobs, dask, progress)
         store.tidy()
-        return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped)
+        return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped, store.rebuilt)
 
 
 def make_folder(folder: str) -> None:

@@ -5,8 +5,9 @@ present sweep to its result and has its values. `sweep` is both, in the order of
 times apart, so that equal sweeps have equal tables.
 
 Each row of `results` and `points` carries a checksum of itself. `mend` drops rows that do not match theirs, so that a
-sweep computes those points anew and never exports what the disk has made of them. Stores of format 1, which had no
-checksums, are begun anew.
+sweep computes those points anew and never exports what the disk has made of them. All rows of `meta` share a checksum:
+where it does not match, `begin` writes them anew, and whoever only reads refuses the file. Stores of format 1, which
+had no checksums, are begun anew.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.sweep.evaluate import NUMBERS, Outcome
 from lstmsim.sweep.spec import Value
-from lstmsim.sweep.stored import checksum, quoted
+from lstmsim.sweep.stored import checksum, locked, marks, quoted, spelled
 
 __all__ = ["FORMAT", "SPELLING", "STATUSES", "Store"]
 
@@ -49,12 +50,14 @@ _WRITES = "another process writes to it"
 class Store:
     """An open file; `with` closes it. `InputError` for a file that is no sweep's, or that another process holds.
 
-    `dropped`: rows that were dropped so far because they were damaged or had no checksum.
+    `dropped`: rows that were dropped so far because they were damaged or had no checksum. `rebuilt`: whether `begin`
+    had to write anew what the file says of its sweep, for the same reason.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool) -> None:
         self.path = os.fspath(path)
         self.dropped = 0
+        self.rebuilt = False
         if not create and not os.path.isfile(self.path):
             raise InputError(f"no file called {self.path!r}; `lstmsim sweep` writes one")
         try:
@@ -82,13 +85,15 @@ class Store:
                     self._create()
                 self.sql.execute("COMMIT")
         except (sqlite3.Error, UnicodeError) as error:
-            text = _WRITES if _locked(error) else f"is no table of a sweep ({error})"
+            text = _WRITES if locked(error) else f"is no table of a sweep ({error})"
             raise InputError(Mistake(self.path, text)) from None
         if "meta" in tables and self.meta("format") == _UNCHECKED:
             text = "was written by an older lstmsim, without checksums; its own `lstmsim sweep` computes it anew"
             raise InputError(Mistake(self.path, text))
         if tables and ("meta" not in tables or self.meta("format") != FORMAT):
             raise InputError(Mistake(self.path, "is no table of a sweep that this version of lstmsim can read"))
+        if tables and not create:
+            self.check_meta("the `lstmsim sweep` that wrote it mends it")
 
     def _create(self) -> None:
         numbers = ", ".join(quoted(each) for each in NUMBERS)
@@ -98,7 +103,7 @@ class Store:
             "checksum TEXT NOT NULL) WITHOUT ROWID"
         )
         self.sql.execute("CREATE TABLE timings (point INTEGER PRIMARY KEY, seconds REAL NOT NULL)")
-        self.sql.execute("INSERT INTO meta VALUES ('format', ?)", [FORMAT])
+        self.put_meta([("format", FORMAT)])
 
     def _clear(self) -> None:
         """Drop everything of a store of the format before."""
@@ -129,6 +134,21 @@ class Store:
         rows = list(self.read("SELECT content FROM meta WHERE name = ?", [name]))
         return str(rows[0][0]) if rows else None
 
+    def put_meta(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        """Write texts (name, content) about the whole file, and the checksum of all of them."""
+        self.sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+        self.sql.execute("INSERT OR REPLACE INTO meta VALUES ('checksum', ?)", [self._meta_checksum()])
+
+    def check_meta(self, remedy: str) -> None:
+        """`InputError` with a remedy if what the file says of its sweep is not what was written."""
+        if self.meta("checksum") != self._meta_checksum():
+            text = f"is damaged: what it says of its sweep has no checksum or does not match it; {remedy}"
+            raise InputError(Mistake(self.path, text))
+
+    def _meta_checksum(self) -> str:
+        rows = self.read("SELECT name, content FROM meta WHERE name != 'checksum' ORDER BY name")
+        return checksum([each for row in rows for each in row])
+
     def read(self, text: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a query; `InputError` if the file is damaged."""
         try:
@@ -138,7 +158,7 @@ class Store:
 
     def damage(self, why: object) -> InputError:
         """The error for a file that does not hold what was written, or that another process holds."""
-        text = _WRITES if _locked(why) else f"is damaged ({why}); a sweep without that file begins anew"
+        text = _WRITES if locked(why) else f"is damaged ({why}); a sweep without that file begins anew"
         return InputError(Mistake(self.path, text))
 
     def begin(
@@ -149,7 +169,8 @@ class Store:
         `derived`: those of the axes that are computed from others. What was simulated for another sweep stays, for
         points with equal keys.
         """
-        if self.meta("identity") == identity:
+        self.rebuilt = self.meta("checksum") != self._meta_checksum()
+        if not self.rebuilt and self.meta("identity") == identity:
             return False
         columns = "".join(f", {quoted(name)}" for name, _ in axes)
         shown = ["p.point", *(f"p.{quoted(name)}" for name, _ in axes), "r.status"]
@@ -169,15 +190,16 @@ class Store:
                 f"CREATE VIEW sweep AS SELECT {', '.join(shown)} "
                 "FROM points p JOIN results r ON r.key = p.key ORDER BY p.point"
             )
+            self.sql.execute("DELETE FROM meta WHERE name != 'format'")
             pairs = [("identity", identity), ("axes", described), ("total", str(total))]
-            pairs += [("derived", json.dumps(list(derived)))]
-            self.sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+            self.put_meta([*pairs, ("derived", json.dumps(list(derived)))])
         return before
 
     def forget(self) -> None:
         """Drop every point and result."""
         with self.transaction():
             self.sql.execute("DELETE FROM meta WHERE name = 'identity'")
+            self.put_meta()
             self.sql.execute("DELETE FROM results")
 
     @contextmanager
@@ -221,11 +243,11 @@ class Store:
         again = f"ON CONFLICT (key) DO UPDATE SET {changed} WHERE results.status = 'failed'"
         if results:
             checked = ([*row, checksum(row)] for row in results)
-            self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", checked)
+            self.sql.executemany(f"INSERT INTO results VALUES ({marks(results)}) {again}", checked)
         if points:
-            plain = ([_spelled(value) for value in row] for row in points)
+            plain = ([spelled(value) for value in row] for row in points)
             checked = ([*row, checksum(row)] for row in plain)
-            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", checked)
+            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({marks(points)})", checked)
 
     def tidy(self) -> None:
         """Forget failures that no point has any more."""
@@ -261,40 +283,16 @@ class Store:
 
     def axes(self) -> list[tuple[str, tuple[str, ...]]]:
         """Names and paths of the axes, then of derived values."""
-        return [(str(name), tuple(paths)) for name, paths in self._listed("axes")]
+        return [(str(name), tuple(paths)) for name, paths in json.loads(self.meta("axes") or "[]")]
 
     def derived(self) -> list[str]:
         """Names among the axes that are computed from others."""
-        return [str(name) for name in self._listed("derived")]
+        return [str(name) for name in json.loads(self.meta("derived") or "[]")]
 
     def total(self) -> int:
         """Points of the whole sweep."""
-        text = self.meta("total") or "0"
-        if not text.isdecimal():
-            raise self.damage(f"total {text!r}")
-        return int(text)
-
-    def _listed(self, name: str) -> list[Any]:
-        try:
-            found: list[Any] = json.loads(self.meta(name) or "[]")
-        except ValueError as error:
-            raise self.damage(error) from None
-        return found
+        return int(self.meta("total") or 0)
 
     def rows(self, columns: Sequence[str], where: str = "") -> Iterator[tuple[Any, ...]]:
         """Those columns of the table, in the order of the points; `where` is an SQL condition of ours."""
         return self.read(f"SELECT {', '.join(quoted(each) for each in columns)} FROM sweep {where}")
-
-
-def _locked(error: object) -> bool:
-    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
-
-
-def _spelled(value: Value) -> Value:
-    """SQLite knows no truth values: they would come back as 1 and 0."""
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def _marks(rows: Sequence[Sequence[Any]]) -> str:
-    """A mark for each value of a row, and one for its checksum."""
-    return ", ".join("?" * (len(rows[0]) + 1))

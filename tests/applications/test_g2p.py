@@ -172,6 +172,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     write_safetensors(tmp_path / "g2p-en-encoder.safetensors", {"embedding": np.zeros((29, 256))})
     with pytest.raises(InputError, match=r"layers\.0\.forward\.matrix\.r\.x"):
         read_g2p(tmp_path)
-    write_safetensors(tmp_path / "g2p-en-encoder.safetensors", {"layers.0.forward.bias.r": np.zeros(256)})
+    (tmp_path / "other").mkdir()
+    write_safetensors(tmp_path / "other" / "g2p-en-encoder.safetensors", {"layers.0.forward.bias.r": np.zeros(256)})
     with pytest.raises(InputError, match="lacks the tensor embedding"):
-        read_g2p(tmp_path)
+        read_g2p(tmp_path / "other")

@@ -45,7 +45,10 @@ def test_no_output_replaces_another_one(halves: list[str], tmp_path: Path, monke
     shutil.copy(halves[0], "all.csv")
     before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
     for arguments, sentence in [
-        (["all.sqlite", *halves, "--plot", "all.png"], "--plot's numbers all.csv: is also the output of OUT's table"),
+        (
+            ["all.sqlite", *halves, "--plot", "all.png"],
+            "the numbers of the picture would replace all.csv, the table; call it for example all-front.png\n",
+        ),
         (["x.csv", *halves], "OUT x.csv: expected a file name that ends in .sqlite"),
         (["-", *halves], "OUT -: expected a file name that ends in .sqlite"),
         (["all.sqlite", "all.csv", halves[1]], "OUT's table all.csv: is also the input"),

@@ -91,6 +91,17 @@ def test_the_width_of_a_memory_asks_for_no_fixed_point(tmp_path: Path) -> None:
     assert not found.fixed
 
 
+@pytest.mark.parametrize("name", ["outputs", "check_numerics", "serving", "explain", "save_report"])
+def test_a_scenario_is_no_run(name: str, tmp_path: Path) -> None:
+    function = getattr(lstmsim.api, name)
+    more = [tmp_path / "report.html"] if name == "save_report" else []
+    with pytest.raises(TypeError) as caught:
+        function({"chip": CHIP, "jobs": []}, *more)
+    text = f"{name} expects a Run, as lstmsim.run(scenario) gives it; got a value of type dict"
+    assert str(caught.value) == text
+    assert not list(tmp_path.iterdir())
+
+
 def test_jobs_that_were_turned_away_have_no_tensor(tmp_path: Path) -> None:
     out = tmp_path / "h.safetensors"
     others = [{"name": "b"}, {"name": "c"}, {"name": "late", "queue_limit": 0}]

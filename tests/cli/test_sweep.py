@@ -119,9 +119,17 @@ def test_mistakes_have_their_places_and_outputs_are_looked_at_first(spec: str, t
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"{spec}:10:14: axes.ep.path: chip.cores.0.epp: unknown key; did you mean 'ep'?" in result.stderr
     assert call("sweep", spec, "--out", spec).stderr == f"--out {spec}: cannot be a folder (File exists)\n"
-    picture = call("sweep", spec, "--out", str(tmp_path), "--plot", str(tmp_path / "sweep.png"))
-    assert (picture.exit_code, picture.stdout) == (2, "")
-    assert "--plot's numbers; expected another file" in picture.stderr
+    out, name = tmp_path / "new", tmp_path / "new" / "sweep.png"
+    picture = call("sweep", spec, "--out", str(out), "--plot", str(name))
+    assert (picture.exit_code, picture.stdout, out.exists()) == (2, "", False)
+    table, works = out / "sweep.csv", out / "sweep-front.png"
+    text = f"the numbers of the picture would replace {table}, the table; call it for example {works}"
+    assert picture.stderr == f"--plot {name}: {text}\n"
+    Path(spec).write_text(SPEC, encoding="utf-8")
+    assert call("sweep", spec, "--out", str(out), "--jobs", "1", "--plot", str(works)).exit_code == 0
+    # A shard's table has another name.
+    again = ["--shard", "1/2", "--plot", str(out / "sweep-1-of-2.svg")]
+    assert "call it for example" in call("sweep", spec, "--out", str(out), *again).stderr
 
 
 def test_reasons_of_infeasible_points_are_told_the_most_frequent_first(spec: str, tmp_path: Path) -> None:

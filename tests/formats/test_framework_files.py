@@ -79,7 +79,7 @@ def test_initial_states_of_keras(pattern: str, tmp_path: Path) -> None:
     assert found["a"].network is not None
     assert sorted(found["a"].network.initial) == [(1, 0), (1, 1)]
     # A decoder's states come from the encoder; an input's begin at 0, which is said.
-    assert found["b"].model.states_from == "the last states of layer 'a'"
+    assert found["b"].model.states_from == "the last states of layer 'a', in part or in other places"
     assert "the states of layer 'c' are inputs of the model" in found["c"].notes[0]
     assert [found[each].model.states_from for each in "ac"] == ["", ""]
 

@@ -160,6 +160,14 @@ def test_states_that_come_from_the_run_must_be_said() -> None:
         job_data(load_scenario(data), random_weights=1)
 
 
+def test_states_in_other_places_are_no_last_states_of_a_job() -> None:
+    mixed = "the last states of LSTM 'encoder', in part or in other places"
+    data = chain(model=model(states_from=mixed, states_whole=False))
+    assert f"the last states of 'enc', but model 'm-lstm-6' with {mixed}: give them as a file of states" in refused(
+        data
+    )
+
+
 @pytest.mark.parametrize(
     ("second", "sentence"),
     [

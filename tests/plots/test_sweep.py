@@ -84,6 +84,22 @@ def test_an_axis_of_array_sizes_gives_utilization_curves(tmp_path: Path) -> None
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["h 16", "h 32"]
 
 
+def test_many_curves_look_different_and_those_without_a_name_are_counted(tmp_path: Path) -> None:
+    axes = {
+        "npe": {"path": "chip.cores.0.npe", "values": [256, 512]},
+        "h": {"path": HIDDEN, "from": 8, "to": 25, "step": 1},
+    }
+    figure, numbers = drawn(tmp_path, axes)
+    assert len({row["h"] for row in numbers}) == 18
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == [*(f"h {hidden}" for hidden in range(8, 24)), "and 2 more (in the CSV)"]
+    lines = figure.axes[0].get_lines()
+    looks = [(line.get_color(), line.get_marker(), str(line._dash_pattern)) for line in lines]
+    assert len({look[:2] for look in looks}) == len({look[::2] for look in looks}) == 18
+    handles = figure.legends[0].get_lines()
+    assert [(each.get_color(), each.get_marker(), str(each._dash_pattern)) for each in handles[:16]] == looks[:16]
+
+
 OBJECTIVES = {"minimise": ["makespan_cycles", "pes_used"], "maximise": ["utilization", "ep"]}
 
 

@@ -71,7 +71,7 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
     assert orders == list(DISPATCH)
     assert table("dispatch")[0][0] == f"{ScenarioFile.model_fields['dispatch'].default}` (default)"
     keys = {row[0]: row[2] for row in table("key of a job entry")}
-    assert list(keys) == ["deadline", "priority", "queue_limit", "patience", "cores", "split"]
+    assert list(keys) == ["deadline", "priority", "queue_limit", "patience", "cores", "split", "initial"]
     assert set(keys) <= set(JobEntry.model_fields)
     assert keys["priority"] == str(JobEntry.model_fields["priority"].default)
     assert all(JobEntry.model_fields[key].default is None for key, said in keys.items() if said == "none")

@@ -46,5 +46,8 @@ def rewritten(path: Path, *statements: str) -> None:
         rows = sql.execute(f"SELECT * FROM {name}").fetchall()
         sums = [(checksum(row[:-1]), row[0]) for row in rows]
         sql.executemany(f'UPDATE {name} SET "{last}" = ? WHERE {key} = ?', sums)
+    texts = sql.execute("SELECT name, content FROM meta WHERE name != 'checksum' ORDER BY name").fetchall()
+    every = checksum([each for row in texts for each in row])
+    sql.execute("UPDATE meta SET content = ? WHERE name = 'checksum'", [every])
     sql.commit()
     sql.close()

@@ -123,6 +123,23 @@ def test_shards_are_judged_when_they_are_joined(tmp_path: Path) -> None:
         merge(tmp_path / "other.sqlite", halves)
 
 
+def test_a_number_of_which_a_part_is_not_known_is_no_number(tmp_path: Path) -> None:
+    # No source says how many independent products a tensor block takes, which the tail needs.
+    device, scenario = "stratix-10-nx-2100", {**SCENARIO, "precision": {"weight_bits": 8, "vector_bits": 8}}
+    lower = lstmsim.fit(scenario, [device])[0]
+    assert (lower.multipliers.at_least, lower.multipliers.need is None) == (True, False)
+    (row,) = swept(tmp_path, {"ep": {**EP, "values": [8]}}, scenario=scenario, device=device)
+    assert (row["dsp"], row["dsp_share"], row["fits"]) == ("", "", "")
+    assert (int(row["m20k"]), int(row["logic"])) == (lower.memory.need, lower.logic.need)
+    objectives = {"minimise": ["latency_ms_mean", "dsp"]}
+    swept(tmp_path, {"ep": EP}, scenario=scenario, device=device, objectives=objectives)
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        assert judge(store).lines() == [
+            "Pareto front (minimise latency_ms_mean, dsp): 0 of 3 points",
+            "3 points without dsp: on no front",
+        ]
+
+
 def test_a_chip_that_another_core_could_not_hold_has_no_count(tmp_path: Path) -> None:
     # The second core has too few rows for four gates: no job runs there, and `fit` wants all cores to hold all models.
     cores = [CORE, {**CORE, "vp": 2}]
@@ -143,7 +160,8 @@ MISTAKES = [
     ({"objectives": {"minimize": ["ep"]}}, "objectives.minimize: unknown key; did you mean 'minimise'?"),
     ({"objectives": {"minimise": ["ep", "ep"]}}, "objectives.minimise.1: ep is an objective already (minimise ep)"),
     ({"objectives": {"minimise": ["ep"], "maximise": ["ep"]}}, "objectives.maximise.0: ep is an objective already"),
-    ({"objectives": {"minimise": []}}, "objectives.minimise: must be a list of columns of the table, got a list"),
+    ({"objectives": {"minimise": []}}, "objectives.minimise: must name at least one column"),
+    ({"objectives": {"minimise": 5}}, "objectives.minimise: must be a list of columns of the table, got 5"),
     ({"objectives": {}}, "objectives: must be like {minimise: [latency_ms_p99, npe]"),
     ({"objectives": ["ep"]}, "objectives: must be like"),
     ({"objectives": {"minimise": [3]}}, "objectives.minimise.0: must be a column of the table, got 3"),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
+from lstmsim.sweep import evaluate
 from lstmsim.sweep.merge import merge
 from lstmsim.sweep.prepare import prepare
 from lstmsim.sweep.run import run_sweep
@@ -60,14 +61,46 @@ def test_a_damaged_file_is_named_whatever_page_it_is(whole: Path, tmp_path: Path
     "statement",
     [
         "UPDATE meta SET content = '[[' WHERE name = 'axes'",
+        "UPDATE meta SET content = '[]' WHERE name = 'axes'",
         "UPDATE meta SET content = 'many' WHERE name = 'total'",
-        "DROP TABLE points",
+        "UPDATE meta SET content = '59' WHERE name = 'total'",
+        "UPDATE meta SET content = '[\"ep\"]' WHERE name = 'derived'",
+        "UPDATE meta SET content = '[[\"ep\", true]]' WHERE name = 'objectives'",
+        "UPDATE meta SET content = 'x' WHERE name = 'identity'",
+        "UPDATE meta SET content = x'00ff' WHERE name = 'axes'",
+        "UPDATE meta SET content = '' WHERE name = 'checksum'",
+        "DELETE FROM meta WHERE name = 'checksum'",
+        "DELETE FROM meta WHERE name = 'identity'",
+        "INSERT INTO meta VALUES ('more', '')",
     ],
 )
-def test_content_that_was_never_written_is_damage(whole: Path, tmp_path: Path, statement: str) -> None:
+def test_what_a_file_says_of_its_sweep_is_written_anew_where_it_is_damaged(
+    whole: Path, tmp_path: Path, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "sweep.sqlite"
     shutil.copy(whole / "sweep.sqlite", path)
     changed(path, statement)
+    said = r"sweep\.sqlite: is damaged: what it says of its sweep has no checksum or does not match it"
+    with pytest.raises(InputError, match=said + "; the `lstmsim sweep` that wrote it mends it"):
+        merge(tmp_path / "all.sqlite", [path])
+    assert not (tmp_path / "all.sqlite").exists()
+    with pytest.raises(InputError, match=said + "; a merge without that file begins anew"):
+        merge(path, [whole / "sweep.sqlite"])
+    with pytest.raises(InputError, match=said):
+        Store(path, create=False)
+    # What was simulated is taken over.
+    monkeypatch.setattr(evaluate, "_simulate", lambda *_: 1 // 0)
+    found = run_sweep(spec(), tmp_path, jobs=1)
+    assert (found.rebuilt, found.dropped, found.progress.failed) == (True, 0, 0)
+    assert table(tmp_path) == table(whole)
+    assert not run_sweep(spec(), tmp_path, jobs=1).rebuilt
+    assert merged(path).read_bytes() == table(whole)
+
+
+def test_content_that_was_never_written_is_damage(whole: Path, tmp_path: Path) -> None:
+    path = tmp_path / "sweep.sqlite"
+    shutil.copy(whole / "sweep.sqlite", path)
+    changed(path, "DROP TABLE points")
     with pytest.raises(InputError, match=r"sweep\.sqlite: is damaged"):
         merge(tmp_path / "all.sqlite", [path])
     assert not (tmp_path / "all.sqlite").exists()

@@ -11,9 +11,9 @@ from typing import Any
 
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, node_input
 from lstmsim.formats.onnx.shapes import Shapes
-from lstmsim.formats.onnx.values import Shape, checked, integer, integers, kinds_named, product, text
+from lstmsim.formats.onnx.values import Shape, broadcast, checked, integer, integers, kinds_named, product, text
 
-__all__ = ["ComputedShapes", "broadcast"]
+__all__ = ["ComputedShapes"]
 
 _SAME = kinds_named(
     "Abs BatchNormalization Ceil Celu Clip CumSum DynamicQuantizeLinear Elu Erf Exp Floor Gelu GroupNormalization "
@@ -97,23 +97,6 @@ class ComputedShapes(Shapes):
         if whole is None or start is None or end is None or (node_input(node, 4) and not step):
             return None
         return whole[start : end : step or 1]
-
-
-def broadcast(shapes: list[Shape | None]) -> Shape | None:
-    """The shape of what is computed element by element from tensors of several shapes; None if one is unknown.
-
-    >>> broadcast([(5, 1, 3), (4, 3)]), broadcast([(2,), None])
-    ((5, 4, 3), None)
-    """
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes) or not known:
-        return None
-    rank = max(map(len, known))
-    joined: list[int | None] = []
-    for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in known), strict=True):
-        wide = {size for size in sizes if size != 1}
-        joined.append(wide.pop() if len(wide) == 1 else None if wide else 1)
-    return tuple(joined)
 
 
 def _matmul(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:

@@ -1,22 +1,26 @@
 """Floating-point constants inside an ONNX file, through the rearrangements that exporters put behind them.
 
-No operation that computes is done: what depends on one is no constant here. Data files beside the network are opened by
-`DataFiles` only, for the tensors that are asked for.
+Of operations that compute, only those are done that compute each number alone (`ELEMENTWISE`). Data files beside the
+network are opened by `DataFiles` only, for the tensors that are asked for.
 Source: the fields of TensorProto (onnx.proto), the operator pages of the rearranging operators.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from lstmsim.errors import InputError
+from lstmsim.formats.onnx.dequantized import meant, stored_whole
+from lstmsim.formats.onnx.elementwise import ELEMENTWISE, computed
 from lstmsim.formats.onnx.external import DataFiles, is_external
-from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, resolve
+from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, node_input, resolve
 from lstmsim.formats.onnx.rearranging import REPEATING, RULES
 from lstmsim.formats.onnx.shapes import Shapes
+from lstmsim.formats.onnx.widths import is_half
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, decoded, single_or_double
 from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
@@ -27,6 +31,8 @@ _KINDS = {1: "F32", 10: "F16", 11: "F64", 16: "BF16"}
 _MAX_HOPS = 50
 #: A few rearrangements of each weight; names repeated endlessly would fill the memory.
 COPIES = 16
+#: Bytes that an operation counts for beside its result.
+_OPERATION = 1024
 
 
 class _NoConstant(Exception):
@@ -35,6 +41,8 @@ class _NoConstant(Exception):
 
 class Constants:
     """Constants of one network; `budget` bounds the bytes of all that are made, however often a file repeats one.
+
+    given: arrays that stand for other values, by scope and name, as if they were constants.
 
     >>> from onnx import TensorProto, helper
     >>> weights = helper.make_tensor("w", TensorProto.FLOAT, [2, 3], [0.0] * 6)
@@ -45,8 +53,11 @@ class Constants:
     (3, 2)
     """
 
-    def __init__(self, shapes: Shapes, budget: int, files: DataFiles) -> None:
+    def __init__(
+        self, shapes: Shapes, budget: int, files: DataFiles, given: Mapping[tuple[Scope, str], Floats] | None = None
+    ) -> None:
         self._shapes = shapes
+        self._given = given or {}
         self._left = budget
         self._files = files
 
@@ -60,6 +71,8 @@ class Constants:
     def _value(self, value: Value | None, hops: int) -> Floats:
         if value is None or hops > _MAX_HOPS:
             raise _NoConstant("nothing in the file")
+        if (value.scope, value.name) in self._given:
+            return self._given[value.scope, value.name]
         if value.tensor is not None:
             return self._decoded(value.tensor)
         scope, node = value.scope, value.node
@@ -72,6 +85,10 @@ class Constants:
             raise _NoConstant(f"a node {kind}")
         if kind == "Constant" and "value" in given:
             return self._decoded(given["value"].t)
+        if kind == "DequantizeLinear":
+            return self._dequantised(scope, node, hops)
+        if kind in ELEMENTWISE:
+            return self._elementwise(scope, node, hops)
         names = node.input if kind == "Concat" else node.input[: 0 if kind == "ConstantOfShape" else 1]
         if kind not in RULES or len(names) > 64:
             raise _NoConstant(f"a node {kind}")
@@ -84,6 +101,34 @@ class Constants:
         except (ValueError, IndexError, TypeError):
             raise _NoConstant(f"a node {kind} whose arguments do not fit") from None
         self._spend(made.nbytes if kind in REPEATING else 0)
+        return made
+
+    def _dequantised(self, scope: Scope, node: Any, hops: int) -> Floats:
+        """What stored whole numbers mean."""
+        scale = self._value(resolve(scope, node_input(node, 1)), hops + 1)
+        before = self._files.total
+        try:
+            numbers, zero = stored_whole(scope, node, self._files)
+            self._left += COPIES * (self._files.total - before)
+            # As many numbers of 4 bytes are made of them, by way of wider ones.
+            self._spend(numbers.nbytes + 4 * numbers.size)
+            return meant(scope, node, numbers, scale, zero)
+        except ValueError:
+            raise _NoConstant("a node DequantizeLinear whose arguments are not read here") from None
+
+    def _elementwise(self, scope: Scope, node: Any, hops: int) -> Floats:
+        """What an operation makes of one or two constants."""
+        kind, names = str(node.op_type), [str(each) for each in node.input[:3]]
+        # However small its parts: two of them at each of many levels are endlessly many.
+        self._spend(_OPERATION)
+        if any(is_half(scope, name) for name in names):
+            raise _NoConstant(f"a node {kind} in 16 bits")
+        parts = [self._value(resolve(scope, name), hops + 1) for name in names]
+        try:
+            made = computed(kind, parts)
+        except ValueError:
+            raise _NoConstant(f"a node {kind} whose arguments do not fit") from None
+        self._spend(made.nbytes)
         return made
 
     def _common(self, value: Value, hops: int) -> Floats:

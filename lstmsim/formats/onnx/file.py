@@ -8,6 +8,7 @@ is refused with a sentence that names the node. Needs the package onnx (extra `o
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -19,6 +20,7 @@ from lstmsim.formats.onnx.chains import find_unrolled
 from lstmsim.formats.onnx.constants import COPIES, Constants
 from lstmsim.formats.onnx.external import DataFiles, data_files_of
 from lstmsim.formats.onnx.graph import Scope, label, node_input, open_scopes
+from lstmsim.formats.onnx.handed import Handed
 from lstmsim.formats.onnx.heads import Chain, Head, find_heads
 from lstmsim.formats.onnx.layouts import Layouts
 from lstmsim.formats.onnx.lengths import length_notes
@@ -28,10 +30,11 @@ from lstmsim.formats.onnx.operators import operator_table
 from lstmsim.formats.onnx.quantized import dequantise, rounding_notes
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.stacks import Key, Stack, find_stacks
-from lstmsim.formats.onnx.states import Begin, begin_of
+from lstmsim.formats.onnx.states import LAST_STATES, Begin, begin_of
 from lstmsim.formats.onnx.unrolled import explain_absence
 from lstmsim.formats.onnx.unrolled_models import unrolled_model, unrolled_part, written_out
 from lstmsim.formats.onnx.unrolled_stacks import UnrolledStack
+from lstmsim.formats.onnx.widths import node_widths
 from lstmsim.formats.operators import OperatorTable
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer, Model
@@ -105,7 +108,10 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     layouts = Layouts(shapes, layers)
     begins = {key: begin_of(*key) for key in layers}
     lengths = length_notes(layers, layouts, refuse=weights)
-    stacks = [_noted(stack, begins, lengths, quantised) for stack in find_stacks(layers, layouts)]
+    joined = find_stacks(layers, layouts)
+    handed = Handed(layers, shapes, network.ByteSize(), files or DataFiles(name))
+    begun = [_begun(stack, begins, handed, joined) for stack in joined]
+    stacks = [_noted(stack, begins, lengths, quantised) for stack in begun]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
     numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
@@ -125,7 +131,7 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
         taken = chain.heads if heads else ()
         parts = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
-        model = Model(own, parts, states_from=_computed(stack, begins))
+        model = Model(own, parts, states_from=stack.states_from, states_whole=stack.states_whole)
         nodes = tuple(label(*key) for key in (*stack.keys, *(head.product for head in taken)))
         twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
         cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
@@ -174,20 +180,27 @@ def _noted(
     notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
     weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
     notes += rounding_notes([quantised[each] for each in weights if each in quantised])
+    notes += [note for key in stack.keys for note in node_widths(*key)]
     inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
     if inputs:
         text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
         notes.append(f"{text}: a run begins at 0 unless its job has `initial`")
-    computed = _computed(stack, begins)
-    if computed:
-        notes.append(f"begins with {computed}: numbers that no file holds, so its job has to have `initial`")
+    if stack.states_from:
+        how = "" if stack.states_whole else " with a file of states"
+        text = f"begins with {stack.states_from}: numbers that no file holds"
+        notes.append(f"{text}, so its job has to have `initial`{how}")
     return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
 
 
-def _computed(stack: Stack, begins: dict[Key, Begin]) -> str:
-    """What computes the states that a stack begins with, in words; empty if nothing does."""
+def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Sequence[Stack]) -> Stack:
+    """The stack with what computes the states that it begins with, if something does."""
     words = dict.fromkeys(each for key in stack.keys for each in begins[key].states_from)
-    return listed(words, "and") if words else ""
+    if not words:
+        return stack
+    whole = handed.whole(stack, stacks)
+    parts = not whole and any(each.startswith(LAST_STATES) for each in words)
+    computed = listed(words, "and") + (", in part or in other places" if parts else "")
+    return replace(stack, states_from=computed, states_whole=whole)
 
 
 class _Numbers:

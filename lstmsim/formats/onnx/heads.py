@@ -20,6 +20,7 @@ from lstmsim.formats.onnx.outcomes import Key, prepared, readers_of
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
 from lstmsim.formats.onnx.values import Shape, integer
+from lstmsim.formats.onnx.widths import width_notes
 from lstmsim.formats.schema_types import MAX_SIZE
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
@@ -32,6 +33,8 @@ _MOVING = ("Identity", "Dropout", "Cast", "Transpose", "Reshape", "Squeeze", "Un
 _UNREAD = ("Shape", "Size")
 _TAKING = ("Gather", "Slice", "Split", "GatherND", "ReduceMean", "ReduceMax")
 _PARTLY = "does not read whole outputs of the layer below"
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+_NO_BIAS = "computes with a constant that is no bias of a dense layer (one number for each unit or one for all)"
 #: Operations between two products; real networks have a handful.
 _MAX_HOPS = 100
 
@@ -44,7 +47,8 @@ class Head:
     product: the node MatMul or Gemm.
     nodes: all nodes that the layer stands for: the product, its bias, its activation.
     turned: whether the matrix is stored as [units, inputs], as the layer has it.
-    bias: scope and name of the bias; None if there is none.
+    bias: scope and name of the bias, a number for each unit or one for all; None if there is none.
+    subtracted: whether the bias is taken off the product, not added to it.
     """
 
     layer: Layer
@@ -52,6 +56,13 @@ class Head:
     nodes: tuple[Key, ...]
     turned: bool
     bias: tuple[Scope, str] | None = None
+    subtracted: bool = False
+
+    def widths(self) -> list[str]:
+        """What to know about the bits of its weights."""
+        scope, index = self.product
+        matrix = {"the matrix": (scope, node_input(scope.nodes[index], 1))}
+        return width_notes(matrix | ({"the bias": self.bias} if self.bias else {}), label(scope, index))
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ class Chain:
     def notes(self) -> tuple[str, ...]:
         """What to know where heads were asked for."""
         if self.heads:
-            return (self.reason,) if self.reason else ()
+            return tuple([note for head in self.heads for note in head.widths()] + [self.reason] * bool(self.reason))
         return (f"the network has no head that can be a dense layer{f': {self.reason}' if self.reason else ''}",)
 
 
@@ -132,7 +143,7 @@ class _Walk:
             key, width = head.nodes[-1], head.layer.hidden
             view = self._layouts.of(key[0], str(key[0].nodes[key[1]].output[0]))
         if heads:
-            return Chain(tuple(heads))
+            return Chain(tuple(heads), reason if reason.endswith(_NO_BIAS) else "")
         return Chain((), reason or self._last_state(end))
 
     def _only(self, key: Key) -> tuple[Key, int] | str | None:
@@ -206,33 +217,77 @@ class _Walk:
         if node.op_type == "Gemm" and node_input(node, 2):
             bias = self._bias(scope, node_input(node, 2), units)
             if bias is None:
-                return f"the bias of {name} is no constant of {units} numbers"
+                return f"the bias of {name} is no constant of {units} numbers or of one"
         return self._completed(Head(Layer(cell("dense"), units, width), key, (key,), turned, bias))
 
-    def _completed(self, head: Head) -> Head:
-        """The head with the addition of a bias and the activation behind its product."""
-        after = self._only(head.nodes[-1])
-        if head.bias is None and isinstance(after, tuple) and _kind(after[0]) == "Add":
-            (scope, index), place = after
+    def _completed(self, head: Head) -> Head | str:
+        """The head with the bias and the activation behind its product, or why it is none."""
+        use = self._behind(head.product) if head.bias is None else None
+        if use and _kind(use[0]) in ("Add", "Sub"):
+            (scope, index), place = use
             bias = self._bias(scope, node_input(scope.nodes[index], 1 - place), head.layer.hidden)
-            if bias is not None:
-                head = replace(head, bias=bias, nodes=(*head.nodes, (scope, index)))
-                after = self._only((scope, index))
+            subtracted = _kind(use[0]) == "Sub"
+            # A constant from which the product is taken off turns its sign: no dense layer does that.
+            if bias is not None and not (subtracted and place == 1):
+                head = replace(head, bias=bias, subtracted=subtracted, nodes=(*head.nodes, use[0]))
+        left = self._arithmetic(head.nodes[-1])
+        if left is not None:
+            return f"{label(*left)} behind {label(*head.product)} {_NO_BIAS}"
+        after = self._only(head.nodes[-1])
         if isinstance(after, tuple) and _kind(after[0]) in _ACTIVATIONS:
             own = replace(head.layer, cell=cell(_ACTIVATIONS[_kind(after[0])]))
             head = replace(head, layer=own, nodes=(*head.nodes, after[0]))
         return head
 
+    def _behind(self, product: Key) -> tuple[Key, int] | None:
+        """The node that computes with what a product gives, its last axis still the units; the place of its input."""
+        key = product
+        for _ in range(_MAX_HOPS):
+            use = self._only(key)
+            if use is None or isinstance(use, str) or _kind(use[0]) not in _MOVING:
+                return use if isinstance(use, tuple) else None
+            if not self._keeps_units(*use[0]):
+                return None
+            key = use[0]
+        return None
+
+    def _keeps_units(self, scope: Scope, index: int) -> bool:
+        """Whether a node that rearranges leaves the last axis as it is."""
+        node = scope.nodes[index]
+        names = (node_input(node, 0), str(node.output[0]))
+        before, after = (self._shapes.of(scope, name) for name in names)
+        if node.op_type == "Reshape" and before and after:
+            # Rows of equal length stay rows, whatever becomes of the axes before them.
+            return before[-1] is not None and before[-1] == after[-1]
+        views = [self._layouts.of(scope, name) for name in names]
+        return all(views) and len({view[-1] for view in views if view}) == 1
+
+    def _arithmetic(self, key: Key) -> Key | None:
+        """A node directly behind another one, or behind those that rearrange, that computes with a constant."""
+        for _ in range(_MAX_HOPS):
+            uses = self._readers.get((key, 0), [])
+            for (scope, index), place in uses:
+                other = node_input(scope.nodes[index], 1 - place) if _kind((scope, index)) in _ARITHMETIC else ""
+                if other and self._is_constant(scope, other):
+                    return scope, index
+            moving = [each for each, _ in uses if _kind(each) in _MOVING]
+            if len(moving) != 1:
+                return None
+            key = moving[0]
+        return None
+
+    def _is_constant(self, scope: Scope, name: str) -> bool:
+        """Whether a value is the same in every run."""
+        value = resolve(scope, name)
+        return value is not None and (value.tensor is not None or (value.scope, value.index) in self._fixed)
+
     def _constant(self, scope: Scope, name: str) -> Shape | None:
         """Shape of a value that is the same in every run; None for all others."""
-        value = resolve(scope, name)
-        if value is None or (value.tensor is None and (value.scope, value.index) not in self._fixed):
-            return None
-        return self._shapes.of(scope, name)
+        return self._shapes.of(scope, name) if self._is_constant(scope, name) else None
 
     def _bias(self, scope: Scope, name: str, units: int) -> tuple[Scope, str] | None:
         shape = self._constant(scope, name)
-        if shape is None or not shape or shape[-1] != units or any(size != 1 for size in shape[:-1]):
+        if shape is None or any(size != 1 for size in shape[:-1]) or any(size not in (1, units) for size in shape[-1:]):
             return None
         return scope, name
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lstmsim.formats.onnx.computed import broadcast
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, node_input
 from lstmsim.formats.onnx.shapes import Shapes
-from lstmsim.formats.onnx.values import Shape, integer, kinds_named, product
+from lstmsim.formats.onnx.values import Shape, broadcast, integer, kinds_named, product
 
 __all__ = ["products"]
 

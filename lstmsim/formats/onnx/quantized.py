@@ -19,11 +19,11 @@ from lstmsim.formats.onnx.external import DataFiles, is_external
 from lstmsim.formats.weights.tensors import shape_text
 from lstmsim.formats.wording import listed, show
 
-__all__ = ["dequantise", "rounding_notes"]
+__all__ = ["dequantise", "rounding_notes", "whole_numbers"]
 
 _KIND, _DOMAIN = "DynamicQuantizeLSTM", "com.microsoft"
 _GRAPH, _GRAPHS, _FLOAT, _UINT8, _INT8 = 5, 10, 1, 2, 3
-_TYPES = {_FLOAT: "<f4", _UINT8: "u1", _INT8: "i1"}
+_TYPES = {_FLOAT: "<f4", _UINT8: "u1", _INT8: "i1", 4: "<u2", 5: "<i2", 6: "<i4"}
 #: Where a matrix, its scales and its zero points stand among the inputs.
 _MATRICES = {"W": (1, 8, 9), "R": (2, 10, 11)}
 _COPIES, _SPARE = 16, 2**20
@@ -118,6 +118,18 @@ def _fill(tensor: Any, parts: list[Any], files: DataFiles | None) -> int:
     real = (numbers.astype(np.float32) - zeros.astype(np.float32)) * scales
     tensor.raw_data = np.ascontiguousarray(real.transpose(0, 2, 1), "<f4").tobytes()
     return len(tensor.raw_data)
+
+
+def whole_numbers(tensor: Any, files: DataFiles) -> NDArray[Any]:
+    """The numbers of a tensor of 8, 16 or 32 bits, as they are stored.
+
+    `ValueError` for other kinds of numbers; `InputError` if it has not as many as its shape states.
+    """
+    if not hasattr(tensor, "data_type") or tensor.data_type not in _TYPES or tensor.data_type == _FLOAT:
+        raise ValueError
+    if min(tensor.dims, default=1) < 0:
+        raise InputError(f"is damaged: the tensor {show(str(tensor.name))} has a size below 0")
+    return _array(tensor, files)
 
 
 def _array(tensor: Any, files: DataFiles) -> NDArray[Any]:

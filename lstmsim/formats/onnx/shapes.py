@@ -14,6 +14,7 @@ from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes
 from lstmsim.formats.onnx.values import (
     MAX_ELEMENTS,
     Shape,
+    broadcast,
     checked,
     constant_shape,
     elements,
@@ -25,7 +26,8 @@ from lstmsim.formats.onnx.values import (
 __all__ = ["Shapes"]
 
 _MAX_HOPS = 100
-_SAME = ("Identity", "Cast", "Dropout", "QuantizeLinear", "DequantizeLinear")
+_SAME = ("Identity", "Cast", "Dropout", "QuantizeLinear", "DequantizeLinear", "Neg", "Tanh", "Sigmoid", "Sqrt")
+_TOGETHER = ("Add", "Sub", "Mul", "Div")
 
 
 class Shapes:
@@ -89,6 +91,8 @@ class Shapes:
             return self.numbers(scope, node_input(node, 0))
         if node.op_type == "Concat":
             return self._concat(scope, node)
+        if node.op_type in _TOGETHER:
+            return broadcast([self.of(scope, str(name)) for name in node.input])
         first = self.of(scope, node_input(node, 0))
         if first is None:
             return None

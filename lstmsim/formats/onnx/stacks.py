@@ -44,10 +44,15 @@ _MAX_HOPS = 100
 
 @dataclass(frozen=True)
 class Stack:
-    """Recurrent nodes in order, each reading the one before, with what the reader should know about the links."""
+    """Recurrent nodes in order, each reading the one before, with what the reader should know about the links.
+
+    states_from, states_whole: as in `lstmsim.workload.model.Model`.
+    """
 
     keys: tuple[Key, ...]
     notes: tuple[str, ...] = ()
+    states_from: str = ""
+    states_whole: bool = True
 
 
 @dataclass

@@ -13,8 +13,10 @@ from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, label, node_input
 from lstmsim.formats.onnx.nodes import is_recurrent
 from lstmsim.formats.wording import show
 
-__all__ = ["STATES", "Begin", "begin_of", "sources"]
+__all__ = ["LAST_STATES", "STATES", "Begin", "begin_of", "sources"]
 
+#: How words begin on what another node ends with.
+LAST_STATES = "the last states of"
 #: States by the place of the input that gives them.
 STATES = {"h": 5, "c": 6}
 #: Operations that hand numbers on, rearranged, in part, or repeated.
@@ -89,7 +91,7 @@ def sources(scope: Scope, name: str) -> Sources:
         elif bodies and (node.op_type == "If" or bodies[0].caller is not None):
             waiting += [(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
         elif is_recurrent(node):
-            what = "the last states of" if value.place else "the outputs of"
+            what = LAST_STATES if value.place else "the outputs of"
             found.computed.append(f"{what} {label(value.scope, value.index)}")
         elif node.op_type in _HANDING_ON and node.domain in DEFAULT_DOMAINS:
             names = node.input if node.op_type == "Concat" else node.input[:1]

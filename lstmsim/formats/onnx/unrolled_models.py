@@ -37,7 +37,7 @@ def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) 
     notes = [_written_out(each) for each in stack.layers]
     notes += [note for each in stack.layers for note in each.notes]
     computed = "; ".join(dict.fromkeys(each.computed for each in stack.layers if each.computed))
-    model = Model(name, tuple(each.layer for each in stack.layers), states_from=computed)
+    model = Model(name, tuple(each.layer for each in stack.layers), states_from=computed, states_whole=not computed)
     initial = {(number, 0): each.states for number, each in enumerate(stack.layers) if each.states}
     found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes), steps=stack.layers[0].steps)
     if not weights:

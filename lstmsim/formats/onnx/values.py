@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "MAX_ELEMENTS",
     "Shape",
+    "broadcast",
     "checked",
     "constant_shape",
     "elements",
@@ -45,6 +46,23 @@ def product(sizes: Iterable[int | None]) -> int | None:
             return None
         whole *= size
     return whole
+
+
+def broadcast(shapes: list[Shape | None]) -> Shape | None:
+    """The shape of what is computed element by element from tensors of several shapes; None if one is unknown.
+
+    >>> broadcast([(5, 1, 3), (4, 3)]), broadcast([(2,), None])
+    ((5, 4, 3), None)
+    """
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes) or not known:
+        return None
+    rank = max(map(len, known))
+    joined: list[int | None] = []
+    for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in known), strict=True):
+        wide = {size for size in sizes if size != 1}
+        joined.append(wide.pop() if len(wide) == 1 else None if wide else 1)
+    return tuple(joined)
 
 
 def integer(given: dict[str, Any], name: str, default: int) -> int:

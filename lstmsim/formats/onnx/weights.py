@@ -68,7 +68,9 @@ def head_weights(constants: Constants, head: Head) -> NodeWeights:
         arrays[name] = found if name == "matrix" and head.turned else found.T
     expected = {"matrix": (units, width), "bias": arrays["bias"].shape if "bias" in arrays else ()}
     arrays = _checked(arrays, expected, label(scope, index))
-    biases = {"y": arrays["bias"].reshape(units)} if "bias" in arrays else {}
+    biases = {"y": np.full(units, arrays["bias"].reshape(-1))} if "bias" in arrays else {}
+    if head.subtracted:
+        biases = {name: -array for name, array in biases.items()}
     return (PassWeights({("y", "x"): arrays["matrix"]}, biases),)
 
 

@@ -13,6 +13,7 @@ from lstmsim.formats.weights.pytorch_models import import_groups
 from lstmsim.formats.weights.pytorch_names import Fact, function_of
 from lstmsim.formats.weights.pytorch_objects import QUANTISED, is_packed
 from lstmsim.formats.weights.tensors import Stored, single_or_double
+from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
 
 __all__ = ["from_torch"]
@@ -50,7 +51,7 @@ def from_torch(module: Any, *, name: str = "network", cell: str | None = None) -
         )
     if any(is_packed(key) for key in values):
         raise InputError(Mistake(name, QUANTISED))
-    tensors = {str(key): _stored(value) for key, value in values.items() if hasattr(value, "shape")}
+    tensors = {str(key): _stored(value) for key, value in values.items() if _has_shape(value)}
     facts = {str(path): _fact(each) for path, each in modules()}
     try:
         return import_groups(tensors, name, cell=cell, facts=facts)
@@ -67,6 +68,14 @@ def _fact(module: Any) -> Fact:
     return Fact(f"{base.__module__}.{base.__qualname__}", function)
 
 
+def _has_shape(value: Any) -> bool:
+    """Whether a value is a tensor; PyTorch's lazy modules raise where the shape is not known yet."""
+    try:
+        return hasattr(value, "shape")
+    except Exception:
+        return False
+
+
 def _stored(tensor: Any) -> Stored:
     """A tensor of PyTorch, of its device and kind, or an array."""
     shape = tuple(int(size) for size in tensor.shape)
@@ -77,7 +86,13 @@ def _stored(tensor: Any) -> Stored:
     kind = _KINDS.get(str(tensor.dtype), str(tensor.dtype))
 
     def read() -> Floats:
-        own = tensor.detach().cpu()
-        return single_or_double(np.asarray((own if kind in ("F64", "F32") else own.float()).numpy()))
+        try:
+            own = tensor.detach().cpu()
+            array = np.asarray((own if kind in ("F64", "F32") else own.float()).numpy())
+        except Exception as error:
+            # Tensors without numbers (device "meta", fake ones) raise what their kind likes to.
+            where = f" on device {show(str(tensor.device))}" if hasattr(tensor, "device") else ""
+            raise InputError(f"is a tensor{where} whose numbers cannot be read ({type(error).__name__})") from None
+        return single_or_double(array)
 
     return Stored(kind, shape, read)

@@ -9,12 +9,15 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.schema_types import MAX_SIZE
-from lstmsim.formats.weights.keras_graph import Placed, is_layer, placed_layers
+from lstmsim.formats.weights.keras_calls import is_layer
+from lstmsim.formats.weights.keras_graph import Placed, placed_layers
 from lstmsim.formats.weights.keras_states import Beginning, beginning_of
+from lstmsim.formats.weights.keras_upstream import Upstream
 from lstmsim.formats.wording import listed, show
 
 __all__ = ["KerasLayer", "keras_kinds", "keras_layers", "parsed_config"]
@@ -37,7 +40,7 @@ class KerasLayer:
 
     merge: how a bidirectional layer joins its directions, empty for others. sequences: whether it hands on every step.
     reverse: whether it reads its frames backward. beginning: its states before the first step. notes: what else
-    to know.
+    to know. calls: how often one run of the whole model calls it. upstream: what is behind its frames.
     """
 
     name: str
@@ -52,6 +55,8 @@ class KerasLayer:
     reverse: bool = False
     beginning: Beginning = field(default_factory=Beginning)
     notes: tuple[str, ...] = ()
+    calls: int = 1
+    upstream: Upstream = field(default_factory=Upstream)
 
 
 def parsed_config(text: bytes, place: str) -> dict[str, Any]:
@@ -135,8 +140,23 @@ def _layer(placed: Placed) -> KerasLayer | str:
     reverse = bool(own.get("go_backwards")) and not merge
     notes = tuple(_notes(placed, own, merge, reverse, sequences))
     path, below, names = placed.path, placed.below, placed.names
+    notes += beginning.notes
+    calls = prod(count for _, count in placed.again) * max(1, len(placed.calls))
     return KerasLayer(
-        names[-1], path, cell, units, bias, sequences, merge, below, names, reverse, beginning, notes + beginning.notes
+        names[-1],
+        path,
+        cell,
+        units,
+        bias,
+        sequences,
+        merge,
+        below,
+        names,
+        reverse,
+        beginning,
+        notes,
+        calls,
+        placed.upstream,
     )
 
 
@@ -207,6 +227,10 @@ def _notes(placed: Placed, config: Mapping[str, Any], merge: str, reverse: bool,
         found.append(f"{who} can mask steps; {own} computes every step here")
     if len(placed.calls) > 1:
         found.append(f"{own} is called {len(placed.calls)} times with the same weights; here it is one model")
+    for name, count in placed.again:
+        found.append(
+            f"model {show(name)} is called {count} times with the same weights; here each of its layers runs once"
+        )
     kind = _dtype(config.get("dtype"))
     if kind not in ("", "float32", "float64"):
         found.append(f"{own} computes in {kind} in Keras")

@@ -8,6 +8,7 @@ keras/src/legacy/saving/legacy_h5_format.py and keras/src/saving/saving_lib.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,10 +28,13 @@ MAX_CONFIG = 16 * 2**20
 MAX_LAYERS = 1000
 _NAMED = ("kernel", "recurrent_kernel", "bias")
 _NUMBERED = ("0", "1", "2")
+#: Where Keras 3 puts the variables of a cell: of a layer, or of one of several cells of an RNN.
+_CELL = re.compile(r"cell(_\d+)?/vars$")
 _BY_GATES = {4: "lstm", 3: "gru", 1: "rnn"}
 _ALONE = (
-    "the file holds weights only: activations tanh and sigmoid are taken, Keras's defaults since version 2.3; how its "
-    "layers are connected is not in it, so that each stands alone"
+    "the file holds weights only: activations tanh and sigmoid are taken, Keras's defaults since version 2.3; forward "
+    "direction and initial states of 0 are taken, for go_backwards, initial_state and other backward layers are not in "
+    "it; how its layers are connected is not in it, so that each stands alone"
 )
 
 
@@ -85,7 +89,7 @@ def recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
         plain = {name.removesuffix(":0"): name for name in names}
         if "recurrent_kernel" in plain and "kernel" in plain:
             found.append(_Group(path, tuple(f"{path}/{plain[name]}" for name in _NAMED if name in plain)))
-        elif path.endswith("cell/vars") and {"0", "1"} <= set(names):
+        elif _CELL.search(path) and {"0", "1"} <= set(names):
             found.append(_Group(path, tuple(f"{path}/{name}" for name in _NUMBERED if name in names)))
     return found
 
@@ -131,7 +135,7 @@ def _alone(
         layers[stem][side] = group
     # One direction alone is a layer that is only called so.
     whole = {
-        stem if len(sides) > 1 else each.path.removesuffix("/cell/vars"): sides if len(sides) > 1 else {"forward": each}
+        stem if len(sides) > 1 else _stem(each): sides if len(sides) > 1 else {"forward": each}
         for stem, sides in layers.items()
         for each in sides.values()
     }
@@ -152,7 +156,11 @@ def _side(group: _Group) -> tuple[str, str]:
         for side in ("forward", "backward"):
             if part.startswith(f"{side}_"):
                 return "/".join(parts[:place]), side
-    return group.path.removesuffix("/cell/vars"), "forward"
+    return _stem(group), "forward"
+
+
+def _stem(group: _Group) -> str:
+    return group.path.removesuffix("/vars").removesuffix("/cell")
 
 
 def _told(
@@ -183,6 +191,8 @@ def _told(
 
 
 def _name(stem: str) -> str:
-    """A layer's name from the path of its variables: the last part that is no name of a cell."""
-    parts = [part for part in stem.split("/") if not part.endswith(("_cell", "cell")) and part != "layers"]
-    return parts[-1] if parts else stem
+    """A layer's name from the path of its variables: the last part that is no name of a cell, or of several cells the
+    cell's own."""
+    every = stem.split("/")
+    parts = [part for part in every if not part.endswith(("_cell", "cell")) and part != "layers"]
+    return every[-1] if "cells" in every[:-1] else parts[-1] if parts else stem

@@ -6,7 +6,7 @@ z r h (keras.io: LSTM, GRU).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -18,6 +18,7 @@ from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.keras_config import KerasLayer
 from lstmsim.formats.weights.tensors import Stored, floats
 from lstmsim.formats.weights.unread import keras_table
+from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats, Network, PassWeights
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -106,10 +107,16 @@ def keras_models(
         by_path[part.described.path] = stack
     names = model_names(model_stem(file), [stack[0].described.name for stack in stacks])
     title = PurePath(file).name
-    found = [_model(name, stack, title, weights, notes) for name, stack in zip(names, stacks, strict=True)]
+    by_own = {part.described.path: part.described for part in parts}
+    origins = [[part.described.name for part in stack] for stack in stacks]
+    found = [
+        _model(name, stack, title, weights, (*_apart(stack[0].described, by_own), *notes), origins)
+        for name, stack in zip(names, stacks, strict=True)
+    ]
     if not kinds:
         return found
-    table = keras_table(kinds, {part.described.path: part.layer for part in parts})
+    calls = {part.described.path: part.described.calls for part in parts}
+    table = keras_table(kinds, {part.described.path: part.layer for part in parts}, calls)
     return [replace(each, operators=table) for each in found]
 
 
@@ -119,12 +126,33 @@ def _chains(lower: Part, upper: Part) -> bool:
     return whole and lower.layer.output == upper.layer.input
 
 
-def _model(name: str, stack: list[Part], file: str, weights: bool, notes: Sequence[str]) -> ImportedModel:
+def _apart(layer: KerasLayer, by_path: Mapping[str, KerasLayer]) -> list[str]:
+    """Why a layer forms no stack with the recurrent layer that it reads, if it reads one."""
+    below = by_path.get(layer.below)
+    why = ""
+    if below is not None and not below.sequences:
+        why = "only the end of {}"
+    elif below is not None and below.merge not in ("", "concat"):
+        why = f"{{}}, whose directions Keras joins by {show(below.merge).replace('{', '{{').replace('}', '}}')}"
+    elif below is not None and below.reverse:
+        why = "{}, whose last step Keras hands on first"
+    text = layer.upstream.sentence(layer.name, why)
+    return [text] if text else []
+
+
+def _model(
+    name: str, stack: list[Part], file: str, weights: bool, notes: Sequence[str], origins: Sequence[list[str]]
+) -> ImportedModel:
+    """`origins`: the layers of each stack, whose last states another one may begin with."""
     described = [each.described for each in stack]
     states_from = " and ".join(
         dict.fromkeys(each.beginning.states_from for each in described if each.beginning.states_from)
     )
-    model = Model(name, tuple(each.layer for each in stack), states_from=states_from)
+    whole = [each.beginning.origin for each in described] in origins
+    if "the last states" in states_from and not whole:
+        states_from += ", in part or in other places"
+    layers = tuple(each.layer for each in stack)
+    model = Model(name, layers, states_from=states_from, states_whole=whole or not states_from)
     initial: dict[tuple[int, int], dict[str, Floats]] = {}
     for number, each in enumerate(described):
         for side, state, values in each.beginning.fixed:

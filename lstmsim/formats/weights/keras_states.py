@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lstmsim.formats.weights.keras_graph import Constant, Output, Placed
+from lstmsim.formats.weights.keras_calls import Constant, Output
+from lstmsim.formats.weights.keras_graph import Placed
 from lstmsim.formats.wording import show
 
 __all__ = ["Beginning", "beginning_of"]
@@ -20,11 +21,13 @@ _STATES = {"lstm": ("h", "c")}
 @dataclass(frozen=True)
 class Beginning:
     """States before the first step: `fixed` are (direction, state, values of the units), `states_from` says in words
-    what they come from at run time, `notes` what else to know."""
+    what they come from at run time, `notes` what else to know. `origin`: the layer whose last states they are, all of
+    them and each in its place; empty if there is none."""
 
     fixed: tuple[tuple[int, str, tuple[float, ...]], ...] = ()
     states_from: str = ""
     notes: tuple[str, ...] = ()
+    origin: str = ""
 
 
 def beginning_of(placed: Placed, cell: str, units: int, directions: int) -> Beginning | str:
@@ -52,7 +55,15 @@ def beginning_of(placed: Placed, cell: str, units: int, directions: int) -> Begi
         else:
             words.append(_words(state, placed))
     notes = (_input_note(inputs, placed),) if inputs else ()
-    return Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes)
+    return Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, _origin(states, placed))
+
+
+def _origin(states: Sequence[Output | Constant | None], placed: Placed) -> str:
+    """The layer whose outputs behind the first, in their order, are the states."""
+    first = min((each.layer for each in states if isinstance(each, Output)), default="")
+    expected = [Output(first, 0, 1 + place) for place in range(len(states))]
+    whole = list(states) == expected and placed.kinds.get(first) in _RECURRENT and len(placed.names) == 1
+    return first if whole else ""
 
 
 def _input_note(inputs: Sequence[str], placed: Placed) -> str:

@@ -27,7 +27,7 @@ from lstmsim.workload.model import Model
 __all__ = ["import_groups"]
 
 #: Modules and tensors say what there is; only the program of a network says what reads what.
-_ALONE = "how its parts are connected, and what they begin with, is not in the file: each stands alone and begins at 0"
+_ALONE = "how its parts are connected, and what they begin with, is not known: each stands alone and begins at 0"
 
 _UNTOLD = "is an RNN, whose function is not in the file: say --cell rnn (tanh, PyTorch's default) or --cell rnn-relu"
 

@@ -48,10 +48,13 @@ def unread_note(sizes: Mapping[str, int], used: Collection[str]) -> str | None:
     return f"{counts} {do} left out: {listed(names, 'and')}, {share} of the numbers in the file"
 
 
-def keras_table(kinds: Sequence[tuple[str, str]], layers: Mapping[str, Layer]) -> OperatorTable:
+def keras_table(
+    kinds: Sequence[tuple[str, str]], layers: Mapping[str, Layer], calls: Mapping[str, int] | None = None
+) -> OperatorTable:
     """What became of every layer of a Keras model.
 
-    kinds: class and name of each layer, in order. layers: those that are simulated, by name.
+    kinds: class and name of each layer, in order. layers: those that are simulated, by name. calls: how often one run
+    of the model calls them, where that is more than once: the first call is simulated, the others are left out.
     The multiply-accumulates of others are not counted, for the file does not say how often they run.
 
     >>> from lstmsim.workload.cells import cell
@@ -72,4 +75,9 @@ def keras_table(kinds: Sequence[tuple[str, str]], layers: Mapping[str, Layer]) -
             macs = None
         reason = f"a Keras file does not say how often {show(kind)[1:-1]} runs" if macs is None else ""
         groups.append(Operators(kind, outcome, len(names), macs, reason))
-    return OperatorTable(tuple(groups), steps=1)
+    more = {name: count - 1 for name, count in (calls or {}).items() if count > 1}
+    for kind in dict.fromkeys(kind for kind, name in kinds if name in more):
+        names = [name for each, name in kinds if each == kind and name in more]
+        macs = sum(more[name] * layers[name].macs_per_step for name in names)
+        groups.append(Operators(f"{kind} called again", LEFT_OUT, sum(more[name] for name in names), macs))
+    return OperatorTable(tuple(groups), steps=1, assumed="calls of equally many steps" if more else "")

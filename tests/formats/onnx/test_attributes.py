@@ -328,6 +328,45 @@ def test_the_decoder_says_what_it_starts_from(tmp_path: Path) -> None:
     assert decoder.notes[-1].startswith("begins with the last states of LSTM 'encoder': numbers that no file holds")
 
 
+@pytest.mark.parametrize(
+    ("places", "whole"),
+    [
+        ({5: "encoder_Yh", 6: "encoder_Yc"}, True),
+        ({5: "same_h", 6: "encoder_Yc"}, True),
+        ({5: "encoder_Yc", 6: "encoder_Yh"}, False),
+        ({5: "encoder_Yh"}, False),
+        ({6: "encoder_Yc"}, False),
+        ({5: "encoder_Yh", 6: "fixed"}, False),
+        ({5: "encoder_Yh", 6: "other_Yc"}, False),
+        ({5: "sides_turned", 6: "encoder_Yc"}, False),
+        ({5: "units_turned", 6: "encoder_Yc"}, False),
+    ],
+)
+def test_only_last_states_in_their_places_may_come_from_a_job(
+    places: dict[int, str], whole: bool, tmp_path: Path
+) -> None:
+    graph = Numbers()
+    for name in ("encoder", "other"):
+        frames = graph.input(f"x_{name}", "n", 1, WIDTH)
+        graph.layer("LSTM", frames, WIDTH, HIDDEN, name=name, directions=2, direction="bidirectional")
+        graph.nodes[-1].output.append(f"{name}_Yc")
+    graph.weight("fixed", 2, 1, HIDDEN)
+    order = helper.make_node("Constant", [], ["sides"], value_ints=[1, 0])
+    units = helper.make_node("Constant", [], ["units"], value_ints=list(reversed(range(HIDDEN))))
+    graph.nodes += [order, units, helper.make_node("Identity", ["encoder_Yh"], ["same_h"])]
+    graph.nodes.append(helper.make_node("Gather", ["encoder_Yh", "sides"], ["sides_turned"], axis=0))
+    graph.nodes.append(helper.make_node("Gather", ["encoder_Yh", "units"], ["units_turned"], axis=2))
+    frames = graph.input("z", "m", 1, WIDTH)
+    graph.layer("LSTM", frames, WIDTH, HIDDEN, name="decoder", inputs=places, directions=2, direction="bidirectional")
+    (tmp_path / "a.onnx").write_bytes(graph.model("decoder_Y").SerializeToString())
+    decoder = read_onnx(tmp_path / "a.onnx").models[-1]
+    assert decoder.model.states_from.startswith(
+        "the last states of LSTM 'encoder'" if 5 in places or 6 in places else ""
+    )
+    assert decoder.model.states_whole == whole
+    assert decoder.model.states_from.endswith(", in part or in other places") == (not whole)
+
+
 def test_what_a_loop_carries_comes_at_run_time(tmp_path: Path) -> None:
     graph, body = Numbers(), Numbers()
     body.inputs = [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("go", 9, [])]

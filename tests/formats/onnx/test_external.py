@@ -86,7 +86,7 @@ def test_the_weights_beside_the_network_are_read(kind: str, tmp_path: Path) -> N
 def test_a_network_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exported(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert import_weights("net.onnx")[0].files == (DATA,)
+    assert import_weights("net.onnx")[0].files == (str(tmp_path / "net.onnx"), DATA)
 
 
 def test_data_in_a_folder_below(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_data_of_inner_graphs(where: str, tmp_path: Path) -> None:
     (tmp_path / DATA).write_bytes(stored)
     path.write_bytes(model.SerializeToString())
     assert equal(numbers(path), numbers(save(inner.proto(), tmp_path / "inside.onnx")))
-    assert import_weights(path, weights=False)[0].files == (str(tmp_path / DATA),)
+    assert import_weights(path, weights=False)[0].files == (str(path), str(tmp_path / DATA))
 
 
 def tensors(model: onnx.ModelProto) -> list[TensorProto]:

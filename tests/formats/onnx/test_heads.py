@@ -74,6 +74,36 @@ def matrix_turned_at_run_time(net: Net) -> str:
     return net.node("MatMul", [y, net.node("Transpose", [net.weight("W", 5, HIDDEN)], "turned")], "sum")
 
 
+def product(net: Net, units: int = 5) -> str:
+    y = net.squeezed(net.frames("t", "b", WIDTH))
+    return net.node("MatMul", [y, net.weight("W", HIDDEN, units)], "mm")
+
+
+def one_bias_for_all_units(net: Net) -> str:
+    return net.node("Add", [product(net), net.weight("b", 1)], "sum")
+
+
+def a_scalar_bias(net: Net) -> str:
+    return net.node("Add", [net.weight("b"), product(net)], "sum")
+
+
+def one_bias_for_all_units_of_gemm(net: Net) -> str:
+    y = net.node("Reshape", [net.frames("t", "b", WIDTH), net.numbers("sizes", -1, HIDDEN)], "flat")
+    return net.node("Gemm", [y, net.weight("W", 5, HIDDEN), net.weight("b", 1)], "sum", transB=1)
+
+
+def bias_taken_off(net: Net) -> str:
+    return net.node("Tanh", [net.node("Sub", [product(net), net.weight("b", 5)], "less")], "tanh")
+
+
+def bias_behind_a_reshape(net: Net) -> str:
+    """As tf2onnx writes a Dense layer over three axes."""
+    y = net.node("Reshape", [net.frames("t", BATCH, WIDTH), net.numbers("sizes", -1, HIDDEN)], "flat")
+    y = net.node("MatMul", [y, net.weight("W", HIDDEN, 5)], "mm")
+    y = net.node("Reshape", [y, net.numbers("three", -1, BATCH, 5)], "folded")
+    return net.node("Add", [y, net.weight("b", 5)], "sum")
+
+
 def one_of_three_before_softmax(net: Net) -> str:
     """The softmax stays out: what is compared is its input."""
     y = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5)
@@ -89,6 +119,11 @@ TAKEN: dict[Callable[[Net], str], list[str]] = {
     gemm_without_bias: ["dense"],
     layers_of_an_mlp: ["dense-relu", "dense-tanh", "dense-sigmoid"],
     matrix_turned_at_run_time: ["dense"],
+    one_bias_for_all_units: ["dense"],
+    a_scalar_bias: ["dense"],
+    one_bias_for_all_units_of_gemm: ["dense"],
+    bias_taken_off: ["dense-tanh"],
+    bias_behind_a_reshape: ["dense"],
     one_of_three_before_softmax: ["dense"],
 }
 
@@ -200,7 +235,53 @@ def features_split(net: Net) -> str:
     return net.linear(net.node("Reshape", [y, net.numbers("sizes", 0, 0, HIDDEN // 2, 2)], "cut"), 2, 5)
 
 
+def taken_off_the_bias(net: Net) -> str:
+    return net.node("Sub", [net.weight("b", 5), product(net)], "less")
+
+
+def a_bias_for_each_step(net: Net) -> str:
+    y = net.squeezed(net.frames(STEPS, "b", WIDTH))
+    y = net.node("MatMul", [y, net.weight("W", HIDDEN, 5)], "mm")
+    return net.node("Add", [y, net.weight("b", STEPS, 1, 1)], "sum")
+
+
+def a_bias_for_each_step_and_unit(net: Net) -> str:
+    y = net.squeezed(net.frames(STEPS, "b", WIDTH))
+    y = net.node("MatMul", [y, net.weight("W", HIDDEN, 5)], "mm")
+    return net.node("Add", [y, net.weight("b", STEPS, 1, 5)], "sum")
+
+
+def product_scaled(net: Net) -> str:
+    return net.node("Mul", [product(net), net.weight("b", 5)], "scaled")
+
+
+def sum_divided(net: Net) -> str:
+    y = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5)
+    return net.node("Div", [y, net.weight("temperature")], "divided")
+
+
+def bias_along_another_axis(net: Net) -> str:
+    """Batch and units are equally many: only their names tell that the bias is not one of the units."""
+    y = net.node("MatMul", [net.squeezed(net.frames("t", 5, WIDTH)), net.weight("W", HIDDEN, 5)], "mm")
+    y = net.node("Transpose", [y], "turned", perm=[0, 2, 1])
+    return net.node("Add", [y, net.weight("b", 5)], "sum")
+
+
+def product_read_twice(net: Net) -> str:
+    y = product(net)
+    return net.node("Mul", [net.node("Add", [y, net.weight("b", 5)], "sum"), y], "both")
+
+
+NO_BIAS = "computes with a constant that is no bias of a dense layer (one number for each unit or one for all)"
+
 LEFT_OUT = {
+    taken_off_the_bias: f"Sub 'node_less' behind MatMul 'node_mm' {NO_BIAS}",
+    a_bias_for_each_step: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
+    a_bias_for_each_step_and_unit: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
+    product_scaled: f"Mul 'node_scaled' behind MatMul 'node_mm' {NO_BIAS}",
+    sum_divided: f"Div 'node_divided' behind MatMul 'node_mm' {NO_BIAS}",
+    bias_along_another_axis: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
+    product_read_twice: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
     last_step: "MatMul 'node_mm' reads only what Gather 'node_picked' takes: it runs once, not at each step",
     last_state: "MatMul 'node_mm' reads the last state of LSTM 'rnn': it runs once, not at each step",
     two_readers: "MatMul 'node_mm1' and MatMul 'node_mm2' read the same values",
@@ -226,6 +307,15 @@ def test_what_is_not_proven_is_left_out(build: Callable[[Net], str], tmp_path: P
     assert "dense layer" not in {each.outcome for each in found.operators.groups}
     assert any(LEFT_OUT[build] in note for note in found.notes), found.notes
     assert all("--heads" not in line for line in found.operators.lines())
+
+
+def test_a_second_head_that_is_none_is_named_beside_the_first(tmp_path: Path) -> None:
+    net = Net(7)
+    y = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5, "1")
+    y = net.node("Mul", [net.linear(net.node("Identity", [y], "same"), 5, 6, "2"), net.weight("scale", 6)], "scaled")
+    found = imported(net, y, tmp_path)
+    assert [layer.hidden for layer in found.model.layers] == [HIDDEN, 5]
+    assert found.notes == (f"Mul 'node_scaled' behind MatMul 'node_mm2' {NO_BIAS}",)
 
 
 def test_a_layer_whose_output_the_network_gives_too(tmp_path: Path) -> None:
