@@ -142,7 +142,7 @@ def _draw_heat_maps(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -
         panel.set_title(titled(others, values), fontsize=8, parse_math=False)
     for panel in grid[len(drawn) :]:
         panel.set_visible(False)
-    more = f"; {len(panels) - len(drawn)} more maps are not drawn" if len(panels) > len(drawn) else ""
+    more = f"; maps not drawn: {len(panels) - len(drawn)}" if len(panels) > len(drawn) else ""
     if left_out:
         more += f"\n{left_out:,} points whose {ep} or {vp} is no number are not drawn"
     figure.suptitle(f"cycles (best cell outlined, infeasible hatched){more}", fontsize=9)

@@ -10,7 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from lstmsim.devices.device import Device
-from lstmsim.devices.fit import Fit, Resource, fit
+from lstmsim.devices.fit import Fit, fit
+from lstmsim.devices.resource import Resource
 from lstmsim.errors import InputError
 from lstmsim.sweep.spec import Value
 from lstmsim.targets.column_npu import ColumnNpu

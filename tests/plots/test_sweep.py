@@ -55,7 +55,7 @@ def test_other_axes_make_a_map_each_up_to_a_page(tmp_path: Path) -> None:
         del axes["ep"][key]
     figure, numbers = drawn(tmp_path, axes)
     assert len([panel for panel in figure.axes if panel.get_visible()]) == MAX_PANELS
-    assert "1 more maps are not drawn" in figure.get_suptitle()
+    assert "maps not drawn: 1" in figure.get_suptitle()
     assert len(numbers) == MAX_PANELS * 6
 
 
