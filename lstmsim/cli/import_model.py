@@ -50,7 +50,7 @@ def command(
     \b
     lstmsim import speech.onnx --out speech.yaml
     """
-    from lstmsim.formats.model_writer import weights_path, write_model_file
+    from lstmsim.formats.model_writer import save_model, weights_path
     from lstmsim.formats.weights import SUFFIXES, import_weights
 
     check_suffix("FILE", file, SUFFIXES)
@@ -73,15 +73,7 @@ def command(
         model = found.model
         if name is not None:
             model = replace(model, name=name if len(models) == 1 else f"{name}-{number}")
-        write_model_file(
-            model,
-            path,
-            source=found.source,
-            licence=licence,
-            notes=found.comments(),
-            network=found.network,
-            steps=found.steps,
-        )
+        save_model(replace(found, model=model), path, licence=licence, force=force)
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if found.network else ''}")
 
 
