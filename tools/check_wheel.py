@@ -3,7 +3,7 @@
     python tools/check_wheel.py [newest|lowest] [pytest arguments]
 
 The wheel is built from the source distribution, so both are complete or this fails. It is installed in fresh
-environments beside copies of `tests/` and `experiments/`; nothing of the checkout can be imported there.
+environments beside copies of `tests/`, `tools/` and `experiments/`; nothing of the checkout can be imported there.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def build(folder: Path) -> Path:
 
 def check(edition: str, wheel: Path, folder: Path, pytest_arguments: list[str]) -> None:
     """Install the wheel in a fresh environment in `folder` and run the tests there."""
-    for name in ("tests", "experiments"):
+    for name in ("tests", "tools", "experiments"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
     run(sys.executable, "-m", "venv", "venv", cwd=folder)
