@@ -71,7 +71,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
         "lstmsim.api.serving",
         "lstmsim.sweeps",
     ),
-    "simpy": ("lstmsim.engines.reference.run",),
+    "simpy": ("lstmsim.engines.reference",),
     "matplotlib": ("lstmsim.plots", "lstmsim.api"),
     "click": ("lstmsim.cli",),
     "pydantic": ("lstmsim.formats",),

@@ -1,8 +1,8 @@
 """The fast engine: a program as flat sequences, a loop that runs on them as it stands or compiled.
 
 The loop and its clock rules are in `lstmsim.engines.fast.loop`. A run begins uncompiled, so that a small one never pays
-for the compiler; after `BUDGET` looks at a unit it goes on compiled where it stopped, if the package numba (extra `fast`)
-is there. Once a process has loaded the compiled loop, every run uses it from the beginning.
+for the compiler; after `BUDGET` looks at a unit it goes on compiled where it stopped, if the package numba (extra
+`fast`) is there. Once a process has loaded the compiled loop, every run uses it from the beginning.
 """
 
 from __future__ import annotations

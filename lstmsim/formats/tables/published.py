@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lstmsim.formats.tables.published_table import Column, decimal, one_of, read_table, sizes, text, whole
-from lstmsim.validation.published_rows import Anchor, Claim, Hardware, IntelWorkload, Measurement
+from lstmsim.metrics.published_rows import Anchor, Claim, Hardware, IntelWorkload, Measurement
 
 __all__ = ["Anchor", "Claim", "Hardware", "IntelWorkload", "Measurement"]
 __all__ += ["accelerators", "claims", "deepbench", "hardware", "intel_npu", "published_folder", "table_names"]
