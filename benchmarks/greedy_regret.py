@@ -16,11 +16,11 @@ from math import exp, inf, log
 from random import Random
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
-from lstmsim.engines import compiled
-from lstmsim.search.exhaustive import best_of_all
-from lstmsim.search.greedy import TOLERANCE, walk
-from lstmsim.search.result import Point
-from lstmsim.search.score import Searched, score_of
+from lstmsim.engines.fast import compiled
+from lstmsim.searches.exhaustive import best_of_all
+from lstmsim.searches.greedy import TOLERANCE, walk
+from lstmsim.searches.result import Point
+from lstmsim.searches.score import Searched, score_of
 
 #: Within so many percent of the optimum counts as found.
 FOUND_PERCENT = 1.0

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lstmsim import api, targets
+from lstmsim import targets
+from lstmsim.api import run as api
 from lstmsim.errors import InputError
-from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.formats.scenario.scenario_file import load_scenario
 
 CORE = {"npe": 1024, "ep": 16, "vp": 64}
 
@@ -52,7 +53,7 @@ def least(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def stages(data: dict[str, Any]) -> dict[str, float]:
     """Seconds of each stage."""
-    from lstmsim.targets.row_lowering import _phases
+    from lstmsim.targets.row.lowering import _phases
 
     def lowered() -> Any:
         _phases.cache_clear()

@@ -21,7 +21,9 @@ from pathlib import Path
 import simpy
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, load_scenario, simulate, targets
-from lstmsim.engines import compiled, fast, reference
+from lstmsim.engines.fast import compiled
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.reference import run as reference
 from lstmsim.formats.catalog import list_models
 from lstmsim.metrics.measure import measure
 from lstmsim.program.program import Program

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from lstmsim import load_scenario, simulate, targets
-from lstmsim.engines import compiled, fast, reference
-from lstmsim.engines.tables import tables_of
+from lstmsim.engines.fast import compiled
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.fast.tables import tables_of
+from lstmsim.engines.reference import run as reference
 from lstmsim.program.program import Program
 
 TASKS = ("deepbench-lstm-512-25", "deepbench-lstm-2048-25", "deepbench-gru-1024-1500")

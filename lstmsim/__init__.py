@@ -1,6 +1,6 @@
 """lstmsim: a cycle-level simulator of recurrent-network accelerators.
 
-The functions of `lstmsim.api` and the types they take and give are here by name, and are imported when first used,
+The functions of `lstmsim.api.run` and the types they take and give are here by name, and are imported when first used,
 so that importing the package is cheap.
 """
 
@@ -10,12 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lstmsim.api import (
+    from lstmsim.api.run import (
         Run,
         accuracy,
         check_numerics,
         compare,
         energy,
+        explain,
         fit,
         load_scenario,
         load_trace,
@@ -27,24 +28,27 @@ if TYPE_CHECKING:
         save_outputs,
         save_report,
         save_trace,
+        search,
+        serving,
         simulate,
+        sweep,
         trace,
         validate,
     )
+    from lstmsim.api.serving.load_latency import load_latency
+    from lstmsim.api.serving.saturate import saturate
+    from lstmsim.api.serving.stream import serve
     from lstmsim.devices.summary import fit_summary
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
-    from lstmsim.formats.imported import ImportedModel
-    from lstmsim.formats.model_writer import save_model
+    from lstmsim.formats.scenario.model_writer import save_model
     from lstmsim.formats.weights import import_weights
     from lstmsim.formats.weights.from_keras import from_keras
     from lstmsim.formats.weights.from_torch import from_torch
+    from lstmsim.formats.weights.imported import ImportedModel
     from lstmsim.metrics.report import Report
     from lstmsim.metrics.timeline import Timeline
-    from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
-    from lstmsim.targets.row_npu import RowCore, RowNpu
-    from lstmsim.traffic.load_latency import load_latency
-    from lstmsim.traffic.saturate import saturate
-    from lstmsim.traffic.stream import serve
+    from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Latency
+    from lstmsim.targets.row.npu import RowCore, RowNpu
     from lstmsim.workload.cells import cell
     from lstmsim.workload.model import Layer, Model
     from lstmsim.workload.scenario import Job, Scenario
@@ -71,6 +75,7 @@ __all__ = [
     "check_numerics",
     "compare",
     "energy",
+    "explain",
     "fit",
     "fit_summary",
     "from_keras",
@@ -89,8 +94,11 @@ __all__ = [
     "save_outputs",
     "save_report",
     "save_trace",
+    "search",
     "serve",
+    "serving",
     "simulate",
+    "sweep",
     "trace",
     "validate",
 ]
@@ -98,12 +106,13 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "lstmsim.api": (
+    "lstmsim.api.run": (
         "Run",
         "accuracy",
         "check_numerics",
         "compare",
         "energy",
+        "explain",
         "fit",
         "load_scenario",
         "load_trace",
@@ -115,24 +124,27 @@ _HOMES = {
         "save_outputs",
         "save_report",
         "save_trace",
+        "search",
+        "serving",
         "simulate",
+        "sweep",
         "trace",
         "validate",
     ),
     "lstmsim.devices.summary": ("fit_summary",),
-    "lstmsim.traffic.load_latency": ("load_latency",),
-    "lstmsim.traffic.saturate": ("saturate",),
+    "lstmsim.api.serving.load_latency": ("load_latency",),
+    "lstmsim.api.serving.saturate": ("saturate",),
     "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
-    "lstmsim.formats.imported": ("ImportedModel",),
-    "lstmsim.formats.model_writer": ("save_model",),
+    "lstmsim.formats.weights.imported": ("ImportedModel",),
+    "lstmsim.formats.scenario.model_writer": ("save_model",),
     "lstmsim.formats.weights": ("import_weights",),
     "lstmsim.formats.weights.from_keras": ("from_keras",),
     "lstmsim.formats.weights.from_torch": ("from_torch",),
     "lstmsim.metrics.report": ("Report",),
-    "lstmsim.traffic.stream": ("serve",),
+    "lstmsim.api.serving.stream": ("serve",),
     "lstmsim.metrics.timeline": ("Timeline",),
-    "lstmsim.targets.column_npu": ("ColumnCore", "ColumnNpu", "Latency"),
-    "lstmsim.targets.row_npu": ("RowCore", "RowNpu"),
+    "lstmsim.targets.column.npu": ("ColumnCore", "ColumnNpu", "Latency"),
+    "lstmsim.targets.row.npu": ("RowCore", "RowNpu"),
     "lstmsim.workload.cells": ("cell",),
     "lstmsim.workload.model": ("Layer", "Model"),
     "lstmsim.workload.scenario": ("Job", "Scenario"),

@@ -19,9 +19,9 @@ from lstmsim.numerics.weights import random_network, random_stimulus
 from lstmsim.program.program import Program
 from lstmsim.program.trace import ISSUE_COLUMNS, Trace
 from lstmsim.replay import JobNumbers, replay
-from lstmsim.targets.column_npu import ColumnNpu, Exchange
-from lstmsim.targets.column_split import split_refusal
-from lstmsim.targets.memory import Memory
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import ColumnNpu, Exchange
+from lstmsim.targets.column.split import split_refusal
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Job, Scenario

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.targets.column_npu import ColumnCore, Exchange
-from lstmsim.targets.column_split import split_refusal
+from lstmsim.targets.column.npu import ColumnCore, Exchange
+from lstmsim.targets.column.split import split_refusal
 from lstmsim.workload.cell import Cell, stage_of
 from lstmsim.workload.cells import CELLS, graph
 from lstmsim.workload.model import Model

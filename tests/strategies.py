@@ -22,7 +22,7 @@ from lstmsim.program.program import (
     Unit,
     Wide,
 )
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Latency
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario

@@ -18,7 +18,10 @@ PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
 GROUND = {"errors", "units"}
-STUDIES = {"applications", "explain", "serving", "comparison", "devices", "formats", "search", "sweep", "validation"}
+STUDIES = {
+    *("applications", "comparison", "devices", "explanations", "formats", "searches", "sweeps", "traffic"),
+    "validation",
+}
 SIMULATION = {"workload", "program", "engines", "numerics", "targets", "metrics", "replay"}
 #: What each part may import besides itself.
 BELOW: dict[str, set[str]] = {
@@ -28,28 +31,25 @@ BELOW: dict[str, set[str]] = {
     "program": GROUND,
     "engines": GROUND | {"program"},
     "numerics": GROUND | {"workload"},
-    "applications": GROUND | {"workload", "numerics"},
     "targets": GROUND | {"workload", "program"},
     "metrics": GROUND | {"workload", "program"},
     "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
-    "serving": GROUND | {"workload", "program", "metrics"},
-    "explain": GROUND | {"workload", "program", "engines", "targets", "metrics"},
-    "html": GROUND | {"workload", "metrics", "targets", "formats", "serving", ""},
+    "traffic": GROUND | {"workload", "program", "metrics"},
+    "explanations": GROUND | {"workload", "program", "engines", "targets", "metrics"},
+    "html": GROUND | {"workload", "metrics", "targets", "formats", "traffic", ""},
     "devices": GROUND | {"workload", "numerics", "targets", "metrics"},
-    "formats": GROUND | SIMULATION | {"applications", "devices", "serving"},
-    "search": GROUND | SIMULATION | {"formats"},
-    "sweep": GROUND | SIMULATION | {"devices", "formats", ""},
-    "comparison": GROUND | SIMULATION | {"devices", "formats", "serving"},
-    "validation": GROUND | SIMULATION | {"devices", "formats", "search"},
-    "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "serving", "sweep"},
-    "loading": {"workload", "formats"},
-    "studies": GROUND | SIMULATION | STUDIES | {"plots", "loading", "traffic"},
-    "api": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "studies", "traffic", ""},
-    "traffic": GROUND | SIMULATION | {"api", "formats", "loading", "serving", "sweep", ""},
-    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "loading", "api", "traffic", ""},
+    "formats": GROUND | SIMULATION | {"devices", "traffic"},
+    "applications": GROUND | SIMULATION | {"formats"},
+    "searches": GROUND | SIMULATION | {"formats"},
+    "sweeps": GROUND | SIMULATION | {"devices", "formats", ""},
+    "comparison": GROUND | SIMULATION | {"devices", "formats", "traffic"},
+    "validation": GROUND | SIMULATION | {"devices", "formats", "searches"},
+    "plots": GROUND | {"metrics", "formats", "applications", "comparison", "numerics", "sweeps", "traffic"},
+    "api": GROUND | SIMULATION | STUDIES | {"html", "plots", ""},
+    "cli": GROUND | SIMULATION | STUDIES | {"html", "plots", "api", ""},
     "__main__": {"cli"},
     # The package itself only names the homes of its public names.
-    "": GROUND | {"workload", "targets", "metrics", "devices", "formats", "api", "traffic"},
+    "": GROUND | {"workload", "targets", "metrics", "devices", "formats", "api"},
 }
 
 #: The only places that may import a third-party package (prefixes of module names).
@@ -65,14 +65,14 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
         "lstmsim.formats",
         "lstmsim.plots",
         "lstmsim.html",
-        "lstmsim.explain",
-        "lstmsim.serving",
-        "lstmsim.search",
+        "lstmsim.explanations",
         "lstmsim.traffic",
-        "lstmsim.sweep",
+        "lstmsim.searches",
+        "lstmsim.api.serving",
+        "lstmsim.sweeps",
     ),
     "simpy": ("lstmsim.engines.reference",),
-    "matplotlib": ("lstmsim.plots", "lstmsim.api", "lstmsim.studies"),
+    "matplotlib": ("lstmsim.plots", "lstmsim.api"),
     "click": ("lstmsim.cli",),
     "pydantic": ("lstmsim.formats",),
     "ruamel": ("lstmsim.formats",),
@@ -80,9 +80,9 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "onnx": ("lstmsim.formats",),
     "google": ("lstmsim.formats",),
     "h5py": ("lstmsim.formats",),
-    "numba": ("lstmsim.engines.compiled",),
-    "pyarrow": ("lstmsim.sweep",),
-    "distributed": ("lstmsim.sweep",),
+    "numba": ("lstmsim.engines.fast.compiled",),
+    "pyarrow": ("lstmsim.sweeps",),
+    "distributed": ("lstmsim.sweeps",),
     "perfetto": ("lstmsim.formats",),
     "pylibfst": ("lstmsim.formats",),
 }

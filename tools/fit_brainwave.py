@@ -11,11 +11,11 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from lstmsim.api import run
+from lstmsim.api.run import run
 from lstmsim.engines import warm_up
-from lstmsim.formats.published import Measurement, deepbench
-from lstmsim.formats.scenario_file import load_chip, load_model
-from lstmsim.targets.row_npu import Dispatch, RowNpu
+from lstmsim.formats.scenario.scenario_file import load_chip, load_model
+from lstmsim.formats.tables.published import Measurement, deepbench
+from lstmsim.targets.row.npu import Dispatch, RowNpu
 from lstmsim.validation.brainwave import FITTED
 from lstmsim.workload.scenario import Job, Scenario
 

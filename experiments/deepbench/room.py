@@ -19,10 +19,10 @@ from lstmsim.comparison.result import Entry, geometric_mean
 from lstmsim.comparison.rooms import Room, room_on
 from lstmsim.devices.device import Device
 from lstmsim.devices.fit import fit
-from lstmsim.search.candidates import limits_of, widest_vp
-from lstmsim.search.search import search
-from lstmsim.targets.column_weights import blocks_of, streamed
-from lstmsim.targets.memory import Memory
+from lstmsim.searches.candidates import limits_of, widest_vp
+from lstmsim.searches.search import search
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.weights import blocks_of, streamed
 from lstmsim.workload.precision import Precision
 
 #: Lanes of the tail with which the largest chip is looked for.

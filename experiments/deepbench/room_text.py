@@ -10,9 +10,9 @@ from lstmsim import ColumnNpu
 from lstmsim.comparison.markdown import comparison_markdown
 from lstmsim.comparison.result import Comparison, geometric_mean
 from lstmsim.comparison.rooms import room_on
-from lstmsim.formats.devices_file import device, device_of
-from lstmsim.formats.published import deepbench, hardware
-from lstmsim.formats.scenario_file import load_model
+from lstmsim.formats.scenario.scenario_file import load_model
+from lstmsim.formats.tables.devices_file import device, device_of
+from lstmsim.formats.tables.published import deepbench, hardware
 from lstmsim.formats.wording import listed
 from lstmsim.workload.precision import Precision
 

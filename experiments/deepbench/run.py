@@ -1,7 +1,7 @@
 """How does a column-wise NPU compare with Brainwave, the Intel NPU, V100 and Plasticine on the DeepBench tasks?
 
-The 11 recurrent tasks of DeepBench in Zhao et al. 2019 (arXiv:1909.13654), Table 6. Simulated: the presets
-column-npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.formats.published`) of Brainwave, V100 and
+The 11 recurrent tasks of DeepBench in Zhao et al. 2019 (arXiv:1909.13654), Table 6. Simulated: the presets column-
+npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.formats.tables.published`) of Brainwave, V100 and
 Plasticine stand beside them, as printed. First one inference at a time, each machine at its own size and clock; then as
 many at a time as a batch of the Intel NPU holds; then both at equal peak, the column-wise NPU built with the
 multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers. None of these
@@ -26,14 +26,14 @@ from lstmsim.comparison.defeats import defeats, lost_shares
 from lstmsim.comparison.markdown import comparison_markdown, machines_markdown
 from lstmsim.comparison.result import Comparison, Entry, Machine, geometric_mean
 from lstmsim.comparison.rooms import room_on
-from lstmsim.formats.devices_file import device, device_of
-from lstmsim.formats.published import deepbench, hardware
-from lstmsim.formats.scenario_file import load_chip, load_model
+from lstmsim.formats.scenario.scenario_file import load_chip, load_model
+from lstmsim.formats.tables.devices_file import device, device_of
+from lstmsim.formats.tables.published import deepbench, hardware
 from lstmsim.plots.comparison import plot
-from lstmsim.search.candidates import limits_of, widest_vp
-from lstmsim.search.search import search
-from lstmsim.targets.row_npu import RowNpu
-from lstmsim.targets.row_shape import shape_of
+from lstmsim.searches.candidates import limits_of, widest_vp
+from lstmsim.searches.search import search
+from lstmsim.targets.row.npu import RowNpu
+from lstmsim.targets.row.shape import shape_of
 from lstmsim.workload.precision import Precision
 
 COLUMN, BRAINWAVE, INTEL = "column-npu-64k", "brainwave-s10", "intel-npu-rtl"

@@ -21,12 +21,12 @@ from textwrap import wrap
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.applications.accuracy_cases import read_words
 from lstmsim.applications.accuracy_study import Spelling, spelling, with_bits, words_accuracy
-from lstmsim.formats.accuracy_cases import read_words
+from lstmsim.applications.g2p_files import read_g2p
 from lstmsim.formats.catalog import input_files
-from lstmsim.formats.frames import read_frames
-from lstmsim.formats.g2p_files import read_g2p
-from lstmsim.formats.scenario_file import load_model
+from lstmsim.formats.scenario.frames import read_frames
+from lstmsim.formats.scenario.scenario_file import load_model
 from lstmsim.formats.weights import read_weights
 from lstmsim.formats.weights.safetensors import read_safetensors
 from lstmsim.numerics.accuracy import accuracy

@@ -25,7 +25,7 @@ from experiments.preemption.study import (
     task,
 )
 from experiments.room import room_paragraph
-from lstmsim.serving.statistics import student_t
+from lstmsim.traffic.statistics import student_t
 
 #: PREMA's figures, of its abstract.
 PUBLISHED = {"ANTT": 7.8, "STP": 1.4, "misses": 4.8}

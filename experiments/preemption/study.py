@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from lstmsim import ColumnNpu, Scenario, load_scenario, run
-from lstmsim.engines import compiled
-from lstmsim.traffic.alone import alone
+from lstmsim.api.serving.alone import alone
+from lstmsim.engines.fast import compiled
 from lstmsim.workload.scenario import Job
 
 LSTMS = ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "lstm-1536-50", "lstm-2048-25")

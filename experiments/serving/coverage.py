@@ -15,9 +15,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.serving.latencies import Series
-from lstmsim.serving.queueing import md1_wait
-from lstmsim.serving.streams import UNIT, exponential_arrays
+from lstmsim.traffic.latencies import Series
+from lstmsim.traffic.queueing import md1_wait
+from lstmsim.traffic.streams import UNIT, exponential_arrays
 
 LOADS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
 #: Requests of a run, and how many runs of that length.

@@ -27,8 +27,8 @@ from experiments.serving.study import (
     peak,
     results,
 )
-from lstmsim.serving.result import Serving
-from lstmsim.serving.statistics import Interval
+from lstmsim.traffic.result import Serving
+from lstmsim.traffic.statistics import Interval
 
 
 def ms(found: Serving, each: Interval) -> str:

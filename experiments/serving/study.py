@@ -20,13 +20,13 @@ import numpy as np
 
 from experiments.serving import coverage
 from lstmsim import ColumnNpu, Report, Scenario, engines, load_scenario, run
-from lstmsim.api import serving
-from lstmsim.formats.scenario_file import load_chip
-from lstmsim.search.mix import reachable
-from lstmsim.serving.arrivals import Poisson, arrivals
-from lstmsim.serving.queueing import md1_wait, mdc_wait
-from lstmsim.serving.result import Serving
-from lstmsim.serving.statistics import Interval, student_t
+from lstmsim.api.run import serving
+from lstmsim.formats.scenario.scenario_file import load_chip
+from lstmsim.searches.mix import reachable
+from lstmsim.traffic.arrivals import Poisson, arrivals
+from lstmsim.traffic.queueing import md1_wait, mdc_wait
+from lstmsim.traffic.result import Serving
+from lstmsim.traffic.statistics import Interval, student_t
 from lstmsim.workload.offer import Offer
 from lstmsim.workload.scenario import Job
 
@@ -102,7 +102,7 @@ class Check:
         assert each.half_width is not None
         confidence = 1 - (1 - CONFIDENCE) / CHECKS
         more = student_t(confidence, each.batches - 1) / student_t(CONFIDENCE, each.batches - 1)
-        # an interval is one of the logarithm (`lstmsim.serving.intervals`): the least wait is 0
+        # an interval is one of the logarithm (`lstmsim.traffic.intervals`): the least wait is 0
         half = each.value * (exp(more * log(1 + each.half_width / each.value)) - 1)
         return replace(each, half_width=half)
 

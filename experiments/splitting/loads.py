@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from experiments.serving.study import task
 from lstmsim import ColumnNpu, Scenario
-from lstmsim.api import load_scenario, run, serving
-from lstmsim.serving.statistics import Interval
+from lstmsim.api.run import load_scenario, run, serving
+from lstmsim.traffic.statistics import Interval
 from lstmsim.workload.scenario import Job
 
 __all__ = ["EXPLAINED", "LOADS", "POLICIES", "Found", "at_load", "load_table", "load_verdict"]

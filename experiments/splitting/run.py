@@ -22,8 +22,8 @@ from experiments.room import room_paragraph
 from experiments.serving.study import SIZES, TASKS, Machine, chip, known, task
 from experiments.splitting.loads import EXPLAINED, LOADS, Found, at_load, load_table, load_verdict
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run
-from lstmsim.search.mix import reachable
-from lstmsim.targets.column_npu import Exchange
+from lstmsim.searches.mix import reachable
+from lstmsim.targets.column.npu import Exchange
 from lstmsim.workload.scenario import Job
 
 PUBLISHED = 2.91

@@ -191,7 +191,7 @@ def _lost(arithmetic: Sequence[Sequence[Arithmetic]]) -> tuple[Mapping[str, int]
 def spelling(g2p: G2p, words: Sequence[str], note: Callable[[int], None] | None = None) -> Spelling:
     """Spell the words in float64; `note` is called with the letters done.
 
-    >>> from lstmsim.formats.g2p_files import read_g2p
+    >>> from lstmsim.applications.g2p_files import read_g2p
     >>> spelling(read_g2p(), ["cat"]).phonemes["cat"]
     ('K', 'AE1', 'T')
     """
@@ -218,7 +218,7 @@ def spelling(g2p: G2p, words: Sequence[str], note: Callable[[int], None] | None 
 def words_accuracy(spelled: Spelling, precision: Precision, note: Callable[[int], None] | None = None) -> WordsAccuracy:
     """Spell the same words in fixed point; `note` is called with the letters done.
 
-    >>> from lstmsim.formats.g2p_files import read_g2p
+    >>> from lstmsim.applications.g2p_files import read_g2p
     >>> words_accuracy(spelling(read_g2p(), ["cat", "dog"]), Precision()).unchanged
     1.0
     """

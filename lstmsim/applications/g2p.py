@@ -111,7 +111,7 @@ def spell(g2p: G2p, word: str, runner: Runner) -> Phonemes:
 
     The decoder runs from its start for every further phoneme, so that a runner needs no memory between two calls.
 
-    >>> from lstmsim.formats.g2p_files import read_g2p
+    >>> from lstmsim.applications.g2p_files import read_g2p
     >>> g2p = read_g2p()
     >>> " ".join(spell(g2p, "cat", golden_runner(g2p)))
     'K AE1 T'
@@ -155,7 +155,7 @@ def arithmetic_runner(encoder: Arithmetic, decoder: Arithmetic) -> Runner:
 def golden_runner(g2p: G2p, dtype: DTypeLike = np.float64) -> Runner:
     """The golden model in floating point.
 
-    >>> from lstmsim.formats.g2p_files import read_g2p
+    >>> from lstmsim.applications.g2p_files import read_g2p
     >>> g2p = read_g2p()
     >>> golden_runner(g2p)("encoder", g2p.letters[:3], np.zeros(256)).shape
     (3, 256)

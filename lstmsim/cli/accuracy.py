@@ -69,12 +69,12 @@ def command(
     bits = _bits(bits_text if plot_path is None else bits_text or _PLOTTED_BITS)
     _check(inputs_of(scenario, overrides), json_path, plot_path)
     with progress("comparing with float64") as show:
-        from lstmsim.api import accuracy
+        from lstmsim.api.run import accuracy
 
         report = accuracy(scenario, overrides=overrides, random_weights=random_weights, bits=bits, progress=show)
     written = _write(report, json_path, plot_path)
     if json_path != "-":
-        from lstmsim.formats.accuracy_text import accuracy_text
+        from lstmsim.applications.accuracy_text import accuracy_text
 
         click.echo(accuracy_text(report, steps))
     for path in written:
@@ -111,11 +111,11 @@ def _check(inputs: Iterable[str], json_path: str | None, plot_path: str | None) 
 
 def _write(report: AccuracyReport, json_path: str | None, plot_path: str | None) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
-    from lstmsim.formats.accuracy_text import accuracy_json
+    from lstmsim.applications.accuracy_text import accuracy_json
 
     written = []
     if plot_path is not None:
-        from lstmsim.api import plot_accuracy
+        from lstmsim.api.run import plot_accuracy
         from lstmsim.plots.accuracy import numbers_path
 
         with status(f"drawing {os.path.basename(plot_path)}"):

@@ -91,11 +91,11 @@ def _compared(
     published: bool,
 ) -> Comparison:
     with progress("comparing") as show:
+        from lstmsim.api.loading import load_at_clocks
+        from lstmsim.api.serving.served import served
         from lstmsim.comparison.chips import chips_of
         from lstmsim.comparison.compare import compare
-        from lstmsim.formats.published import deepbench
-        from lstmsim.loading import load_at_clocks
-        from lstmsim.traffic.served import served
+        from lstmsim.formats.tables.published import deepbench
 
         loaded, at_clock = load_at_clocks(scenario, overrides)
         return compare(
@@ -133,8 +133,8 @@ def _check(
 
 def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
     from lstmsim.comparison.result_json import comparison_json, comparison_rows
-    from lstmsim.formats.csv_table import CsvWriter
     from lstmsim.formats.files import whole_file
+    from lstmsim.formats.tables.csv_table import CsvWriter
 
     if plot_path is not None:
         with status(f"drawing {os.path.basename(plot_path)}"):

@@ -37,10 +37,10 @@ def command(
     lstmsim fit scenario.yaml --energy
     """
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides, devices))
-    from lstmsim.api import energy, fit, load_scenario
+    from lstmsim.api.run import energy, fit, load_scenario
     from lstmsim.devices import text as texts
     from lstmsim.devices.summary import fit_summary
-    from lstmsim.formats.devices_file import published_on
+    from lstmsim.formats.tables.devices_file import published_on
 
     loaded = load_scenario(scenario, overrides)
     found = fit(loaded, devices)

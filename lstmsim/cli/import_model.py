@@ -12,8 +12,8 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.formats.imported import ImportedModel
-    from lstmsim.formats.operators import OperatorTable
+    from lstmsim.formats.weights.imported import ImportedModel
+    from lstmsim.formats.weights.operators import OperatorTable
     from lstmsim.workload.model import Layer
 
 __all__ = ["command"]
@@ -50,7 +50,7 @@ def command(
     \b
     lstmsim import speech.onnx --out speech.yaml
     """
-    from lstmsim.formats.model_writer import save_model, weights_path
+    from lstmsim.formats.scenario.model_writer import save_model, weights_path
     from lstmsim.formats.weights import SUFFIXES, import_weights
 
     check_suffix("FILE", file, SUFFIXES)
@@ -79,7 +79,7 @@ def command(
 
 def _default_target(file: str) -> str:
     """The model file for FILE; called `-model` where its weights would otherwise take FILE's own place."""
-    from lstmsim.formats.model_writer import weights_path
+    from lstmsim.formats.scenario.model_writer import weights_path
 
     stem = os.path.splitext(os.path.basename(file))[0]
     taken = os.path.realpath(weights_path(f"{stem}.yaml")) == os.path.realpath(file)

@@ -12,7 +12,7 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, chip_remarks, input
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.serving.load_latency import LoadLatency
+    from lstmsim.traffic.load_latency import LoadLatency
 
 __all__ = ["command", "share_of"]
 
@@ -67,7 +67,7 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     type=float,
     default=99.0,
     show_default=True,
-    # The values of `lstmsim.serving.load_latency.CDF`, which is too slow to import for a help text; a test compares.
+    # The values of `lstmsim.traffic.load_latency.CDF`, which is too slow to import for a help text; a test compares.
     help="That is drawn: 1, 2, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 98, 99, 99.5 or 99.9.",
 )
 @click.option("--cdf-at", metavar="LOAD", type=float, help="Whose distribution is drawn; default: the highest stable.")
@@ -101,7 +101,7 @@ def command(
         check_suffix("--plot", plot_path, SUFFIXES)
     check_outputs(outputs, inputs=inputs_of(scenario, options["overrides"], options["chips"]))
     with progress("serving at loads") as show:
-        from lstmsim.traffic.load_latency import load_latency, loads_of
+        from lstmsim.api.serving.load_latency import load_latency, loads_of
 
         _check_drawn(loads_of(options["loads"]), percentile, cdf_at)
         found = load_latency(scenario, progress=show, **options)
@@ -111,7 +111,7 @@ def command(
 
         plot(found, plot_path, percentile=percentile, cdf_at=cdf_at)
     if json_path != "-":
-        from lstmsim.serving.load_latency_text import load_latency_text
+        from lstmsim.traffic.load_latency_text import load_latency_text
 
         click.echo(load_latency_text(found))
     chip_remarks(scenario, options["overrides"], options["chips"])
@@ -122,7 +122,7 @@ def command(
 
 def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | None) -> None:
     """`InputError` for what could not be drawn, before the work begins."""
-    from lstmsim.serving.load_latency import CDF
+    from lstmsim.traffic.load_latency import CDF
 
     if percentile not in CDF:
         known = ", ".join(f"{each:g}" for each in CDF)
@@ -133,9 +133,9 @@ def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | No
 
 
 def _write(found: LoadLatency, csv_path: str | None, json_path: str | None) -> None:
-    from lstmsim.formats.csv_table import CsvWriter
     from lstmsim.formats.files import whole_file
-    from lstmsim.serving.load_latency_text import load_latency_json, load_latency_rows
+    from lstmsim.formats.tables.csv_table import CsvWriter
+    from lstmsim.traffic.load_latency_text import load_latency_json, load_latency_rows
 
     if json_path is not None:
         write_json(json_path, load_latency_json(found))

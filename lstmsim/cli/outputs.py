@@ -103,7 +103,7 @@ def write_json(path: str, content: Mapping[str, Any]) -> None:
 def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] = ()) -> None:
     """Say on standard error what the scenario's chip, and others beside it, have to say about its jobs."""
     from lstmsim.comparison.chips import chips_of
-    from lstmsim.formats.requests import load_requests
+    from lstmsim.formats.scenario.requests import load_requests
 
     own = load_requests(scenario, overrides, 1).scenario
     for chip in chips_of(own, chips):

@@ -10,7 +10,7 @@ from lstmsim.cli.outputs import check_outputs, chip_remarks, inputs_of, progress
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.serving.saturation import Saturation
+    from lstmsim.traffic.saturation import Saturation
 
 __all__ = ["command"]
 
@@ -89,11 +89,11 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
     if options["bound_ms"] is None and not options["bounds_ms"]:
         raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS, or --bound NAME=MS"))
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, options["overrides"]))
-    from lstmsim.serving.saturation import SearchInterrupted
+    from lstmsim.traffic.saturation import SearchInterrupted
 
     try:
         with progress("simulating rates") as show:
-            from lstmsim.traffic.saturate import saturate
+            from lstmsim.api.serving.saturate import saturate
 
             found = saturate(scenario, progress=show, **options)
     except InputError as error:
@@ -108,7 +108,7 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
 
 
 def _show(found: Saturation, json_path: str | None) -> None:
-    from lstmsim.serving.saturation_text import saturation_json, saturation_text
+    from lstmsim.traffic.saturation_text import saturation_json, saturation_text
 
     if json_path is not None:
         write_json(json_path, saturation_json(found))

@@ -10,7 +10,7 @@ from lstmsim.cli.outputs import check_outputs, inputs_of, progress, remark, writ
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.search.result import SearchResult
+    from lstmsim.searches.result import SearchResult
 
 __all__ = ["command"]
 
@@ -47,8 +47,8 @@ def command(
     """
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides))
     with progress("searching") as show:
-        from lstmsim.search.loading import load_for_search
-        from lstmsim.search.search import search
+        from lstmsim.searches.loading import load_for_search
+        from lstmsim.searches.search import search
 
         loaded = load_for_search(scenario, overrides)
         try:
@@ -65,7 +65,7 @@ def _as_option(mistake: Mistake) -> Mistake:
 
 
 def _write(result: SearchResult, json_path: str | None) -> None:
-    from lstmsim.search.result_text import search_json, search_text
+    from lstmsim.searches.result_text import search_json, search_text
 
     if json_path is not None:
         write_json(json_path, search_json(result))

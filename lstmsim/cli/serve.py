@@ -12,7 +12,7 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.traffic.stream import Row, Served
+    from lstmsim.api.serving.stream import Row, Served
 
 __all__ = ["command"]
 
@@ -66,8 +66,8 @@ def command(
         raise InputError(Mistake("--percentile", f"must be above 0 and below 100, got {percentile:g}"))
     share = None if until_half_width is None else _share(until_half_width)
     with progress("serving requests") as show, _rows_to(csv_path) as rows:
-        from lstmsim.serving.latencies import PERCENTILES
-        from lstmsim.traffic.stream import serve
+        from lstmsim.api.serving.stream import serve
+        from lstmsim.traffic.latencies import PERCENTILES
 
         found = serve(
             scenario,
@@ -106,8 +106,8 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
     if path is None:
         yield None
         return
-    from lstmsim.formats.csv_table import CsvWriter
     from lstmsim.formats.files import whole_file
+    from lstmsim.formats.tables.csv_table import CsvWriter
 
     with whole_file(path) as file:
         writer = CsvWriter(file)
@@ -116,7 +116,7 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
 
 
 def _write(found: Served, path: str) -> None:
-    from lstmsim.serving.text import serving_json
+    from lstmsim.traffic.text import serving_json
 
     content = serving_json(found.serving) | {
         "makespan_cycles": found.makespan_cycles,
@@ -131,7 +131,7 @@ def _write(found: Served, path: str) -> None:
 
 
 def _text(found: Served) -> str:
-    from lstmsim.serving.text import serving_text
+    from lstmsim.traffic.text import serving_text
 
     ms = found.serving.ms(found.makespan_cycles)
     useful = f"utilization {100 * found.utilization:.1f} %, {found.tops:.4g} TOPS"

@@ -14,8 +14,8 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.api import Run
-    from lstmsim.explain.explanation import Explanation
+    from lstmsim.api.run import Run
+    from lstmsim.explanations.explanation import Explanation
     from lstmsim.metrics.timeline import Timeline
     from lstmsim.replay.check import Checked
     from lstmsim.replay.outputs import Outputs
@@ -107,7 +107,7 @@ def command(
         text = "only with --check-numerics or --outputs: no other number depends on weights"
         raise InputError(Mistake("--random-weights", text))
     with status(f"simulating {os.path.basename(scenario)}"):
-        from lstmsim.api import run
+        from lstmsim.api.run import run
 
         result = run(scenario, engine=engine, overrides=overrides)
         if outputs_path is not None:
@@ -141,14 +141,14 @@ def _remark(result: Run, written: Iterable[str], views: Mapping[str, bool]) -> N
 
 def _checked(result: Run, random_weights: int | None) -> tuple[Checked, ...]:
     with progress("executing the trace") as show:
-        from lstmsim.api import check_numerics
+        from lstmsim.api.run import check_numerics
 
         return check_numerics(result, random_weights=random_weights, progress=show)
 
 
 def _check_outputs(result: Run) -> None:
     """What no file of outputs could hold is told before anything is executed."""
-    from lstmsim.formats.outputs_file import check_names
+    from lstmsim.formats.weights.outputs_file import check_names
     from lstmsim.replay.outputs import check_size
 
     check_size(result.scenario)
@@ -157,14 +157,14 @@ def _check_outputs(result: Run) -> None:
 
 def _outputs(result: Run, random_weights: int | None, checks: tuple[Checked, ...] | None) -> Outputs:
     with progress("executing the trace") as show:
-        from lstmsim.api import outputs
+        from lstmsim.api.run import outputs
 
         return outputs(result, random_weights=random_weights, checks=checks, progress=show)
 
 
 def _save_outputs(found: Outputs, path: str) -> None:
     """Write the outputs, and say which jobs have none."""
-    from lstmsim.api import save_outputs
+    from lstmsim.api.run import save_outputs
     from lstmsim.numerics.jobs import some_of
 
     with status(f"writing {path}"):
@@ -175,7 +175,7 @@ def _save_outputs(found: Outputs, path: str) -> None:
 
 def _check_device(name: str, report_path: str | None) -> None:
     """A device that is not known is told before anything is run."""
-    from lstmsim.formats.devices_file import device
+    from lstmsim.formats.tables.devices_file import device
 
     if report_path is None:
         raise InputError(Mistake("--device", "only with --report; `lstmsim fit` shows it on its own"))
@@ -192,11 +192,11 @@ def _page(
     with_serving: bool,
 ) -> None:
     """The page about the run, with what else was asked for."""
-    from lstmsim.api import save_report, serving
+    from lstmsim.api.run import save_report, serving
 
     sections = []
     if reasons is not None:
-        from lstmsim.explain.text import explain_text
+        from lstmsim.explanations.text import explain_text
 
         sections.append(("Why not 100 %", explain_text(reasons)))
     line = shlex.join(["lstmsim", *sys.argv[1:]])
@@ -207,7 +207,7 @@ def _page(
 
 
 def _explanation(result: Run) -> Explanation:
-    from lstmsim.api import explain
+    from lstmsim.api.run import explain
 
     with progress("simulating alternatives") as show:
         return explain(result, progress=show)
@@ -224,12 +224,12 @@ def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation 
 
         click.echo("\n" + checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
     if with_serving:
-        from lstmsim.api import serving
-        from lstmsim.serving.text import serving_text
+        from lstmsim.api.run import serving
+        from lstmsim.traffic.text import serving_text
 
         click.echo("\n" + serving_text(serving(result)))
     if reasons is not None:
-        from lstmsim.explain.text import explain_text
+        from lstmsim.explanations.text import explain_text
 
         click.echo("\n" + explain_text(reasons, text))
 
@@ -282,7 +282,7 @@ def _write(
     cut: Callable[[Timeline], Timeline],
 ) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
-    from lstmsim import api
+    from lstmsim.api import run as api
     from lstmsim.metrics.report_text import report_json
 
     if trace_path is not None:
@@ -298,11 +298,11 @@ def _write(
 
             content["numerics"] = checks_json(checks)
         if with_serving:
-            from lstmsim.serving.text import serving_json
+            from lstmsim.traffic.text import serving_json
 
             content["serving"] = serving_json(api.serving(result))
         if reasons is not None:
-            from lstmsim.explain.text import explain_json
+            from lstmsim.explanations.text import explain_json
 
             content["explanation"] = explain_json(reasons)
         write_json(json_path, content)

@@ -16,7 +16,7 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
 from lstmsim.errors import InputError, LstmsimError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.sweep.run import Progress
+    from lstmsim.sweeps.run import Progress
 
 __all__ = ["command"]
 
@@ -99,8 +99,8 @@ def command(
     lstmsim sweep spec.yaml --out results --plot results/map.png
     lstmsim sweep spec.yaml --out results --shard 3/20
     """
-    from lstmsim.sweep.inputs import files_of_sweep
-    from lstmsim.sweep.run import make_folder, run_sweep, table_stem
+    from lstmsim.sweeps.inputs import files_of_sweep
+    from lstmsim.sweeps.run import make_folder, run_sweep, table_stem
 
     if options["dask"] is not None and options["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
@@ -137,8 +137,8 @@ def command(
 def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> None:
     """`InputError` for a picture that the sweep cannot have, before anything is simulated."""
     from lstmsim.plots.sweep import check_kind
-    from lstmsim.sweep.objectives import drawn_pair
-    from lstmsim.sweep.spec_file import load_sweep
+    from lstmsim.sweeps.objectives import drawn_pair
+    from lstmsim.sweeps.spec_file import load_sweep
 
     found = load_sweep(spec)
     drawn_pair(found.objectives, objectives)
@@ -151,8 +151,8 @@ def explain(store_path: str, place: str, *, whole: bool) -> None:
     If nothing was simulated in a `whole` sweep (of a shard's few points that may be so), it is an `InputError` at
     `place`, or a `LstmsimError` where all has failed: then something in it is misspelt, or lstmsim is at fault.
     """
-    from lstmsim.sweep.export import judge
-    from lstmsim.sweep.store import Store
+    from lstmsim.sweeps.export import judge
+    from lstmsim.sweeps.store import Store
 
     with Store(store_path, create=False) as store:
         infeasible, failed = (_counted(store.reasons(each)) for each in ("infeasible", "failed"))
@@ -214,14 +214,14 @@ def plot_outputs(
 
 def table_outputs(option: str, stem: str) -> dict[str, str | None]:
     """The tables that are written with that stem, by what they are."""
-    from lstmsim.sweep.export import table_names
+    from lstmsim.sweeps.export import table_names
 
     return dict(zip((option, f"{option} as Parquet"), table_names(stem), strict=False))
 
 
 def store_outputs(option: str, path: str) -> dict[str, str | None]:
     """The file of the results, and those that SQLite keeps beside it meanwhile, by what they are."""
-    from lstmsim.sweep.stored import beside
+    from lstmsim.sweeps.stored import beside
 
     found: dict[str, str | None] = {f"{option}'s store": path}
     return found | {f"{option}'s store's {each.removeprefix(f'{path}-')}": each for each in beside(path)}
@@ -237,7 +237,7 @@ def draw(store_path: str, plot_path: str | None, kind: str | None, objectives: S
     if plot_path is None:
         return []
     from lstmsim.plots.sweep import plot
-    from lstmsim.sweep.store import Store
+    from lstmsim.sweeps.store import Store
 
     with status(f"drawing {os.path.basename(plot_path)}"), Store(store_path, create=False) as store:
         plot(store, plot_path, kind=kind, objectives=objectives)
@@ -272,7 +272,7 @@ def _bar(text: str) -> Iterator[Any]:
 def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
     """The line of the bar: `computed` points took `seconds`.
 
-    >>> from lstmsim.sweep.run import Progress
+    >>> from lstmsim.sweeps.run import Progress
     >>> bar_line("a.yaml", Progress(done=50, total=200, failed=1), 40, 20.0)
     'a.yaml [######..................] 50/200  2.0/s  1:15 left  1 failed'
     """

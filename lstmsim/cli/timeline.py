@@ -37,7 +37,7 @@ def command(trace: str, start: int | None, end: int | None, cores: tuple[int, ..
     \b
     lstmsim timeline trace.json --from 1000 --to 2000 --cores 0 --out detail.svg
     """
-    from lstmsim import api
+    from lstmsim.api import run as api
     from lstmsim.plots.timeline import SUFFIXES
 
     target = out if out is not None else _picture_name(trace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.scenario_file import load_chip
+from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.formats.wording import show
 from lstmsim.workload.scenario import Chip, Scenario
 
@@ -16,7 +16,7 @@ def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) 
     """The scenario's own chip, or the one called `base` in its place, then the others; names are those of presets or
     paths of files. `InputError` with every name that is unknown or stands for a chip that is there already.
 
-    >>> from lstmsim.formats.scenario_file import load_scenario
+    >>> from lstmsim.formats.scenario.scenario_file import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
     >>> [chip.name for chip in chips_of(scenario, ["column-npu-16k"])]
     ['column-npu-64k', 'column-npu-16k']

@@ -13,14 +13,14 @@ from lstmsim.comparison.latencies import Latencies, latencies, sooner
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.comparison.rooms import Room, rooms
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.published import Measurement
+from lstmsim.formats.tables.published import Measurement
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.serving.result import Serving
-from lstmsim.serving.run_requests import collect
+from lstmsim.traffic.result import Serving
+from lstmsim.traffic.run_requests import collect
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Chip, Job, Scenario
@@ -60,7 +60,7 @@ def compare(
     Where jobs come over time, entries have latencies as well, which `served` finds (without it
     no load is known); see `Comparison.by_latency`.
 
-    >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer, Model
     >>> chips = [ColumnNpu(f"npe {n}", 260, (ColumnCore(npe=n, ep=n // 64, vp=64),)) for n in (1024, 4096)]

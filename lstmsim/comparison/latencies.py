@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lstmsim.metrics.report import JobReport, Report
-from lstmsim.serving.result import Serving
-from lstmsim.serving.statistics import Interval
+from lstmsim.traffic.result import Serving
+from lstmsim.traffic.statistics import Interval
 from lstmsim.units import cycles_to_ms
 
 __all__ = ["PERCENTILES", "Latencies", "latencies", "not_comparable", "sooner"]
@@ -24,7 +24,7 @@ class Latencies:
     the served ones, those later than their deadlines; None where no request has one.
     `mean`, `percentiles` (of `PERCENTILES`): without the warm-up, with intervals (`half_width` None: too few to tell).
     `offered_load`: work that comes / work that the machine can do; None where it is not known. `threads_taken`: the
-    share of the threads' time that requests had one. `verdict`: a key of `lstmsim.serving.load.VERDICTS`.
+    share of the threads' time that requests had one. `verdict`: a key of `lstmsim.traffic.load.VERDICTS`.
     `last_arrival_ms`: when the last request came. `sooner`: how many requests had a shorter latency than on the base,
     one by one; None for the base itself, and where the two served other requests.
     """
@@ -49,7 +49,7 @@ class Latencies:
 def latencies(serving: Serving, report: Report) -> Latencies:
     """The latencies of a run.
 
-    >>> from lstmsim.api import run, serving
+    >>> from lstmsim.api.run import run, serving
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
     >>> result = run({"chip": "column-npu-16k", "jobs": jobs})
     >>> found = latencies(serving(result), result.report)

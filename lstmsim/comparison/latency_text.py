@@ -7,8 +7,8 @@ from typing import Any
 
 from lstmsim.comparison.latencies import PERCENTILES, Latencies, not_comparable
 from lstmsim.comparison.result import Comparison
-from lstmsim.serving.load import VERDICTS
-from lstmsim.serving.statistics import Interval
+from lstmsim.traffic.load import VERDICTS
+from lstmsim.traffic.statistics import Interval
 
 __all__ = ["LATENCY_COLUMNS", "latency_figures", "latency_json", "latency_notes", "latency_row", "latency_verdicts"]
 

@@ -129,7 +129,7 @@ class Comparison:
         """Latency of the base / latency of the machine, the mean or a percentile, in milliseconds; above 1 the machine
         is faster. None where latencies are not known or `not_comparable`.
 
-        >>> from lstmsim.serving.statistics import Interval
+        >>> from lstmsim.traffic.statistics import Interval
         >>> pair = [Latencies(9, frozenset(), None, Interval(ms), {}, None, 0.5, "settled", 1.0) for ms in (3.0, 2.0)]
         >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
         >>> rows = (tuple(Entry(ms=1.2, latencies=each) for each in pair),)

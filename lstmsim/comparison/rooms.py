@@ -10,9 +10,9 @@ from typing import Any
 from lstmsim.devices.device import Device
 from lstmsim.devices.fit import fit
 from lstmsim.errors import InputError
-from lstmsim.formats.devices_file import device, device_of
-from lstmsim.targets.column_npu import ColumnNpu
-from lstmsim.targets.row_npu import RowNpu
+from lstmsim.formats.tables.devices_file import device, device_of
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.row.npu import RowNpu
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Chip
@@ -70,7 +70,7 @@ def room_on(
     chip, models, precision: as for `lstmsim.devices.fit.fit`, whose verdict it is. rivals, workload: kept as they are.
     A chip that cannot run a model has no verdict, with the reason.
 
-    >>> from lstmsim.formats.scenario_file import load_chip, load_model
+    >>> from lstmsim.formats.scenario.scenario_file import load_chip, load_model
     >>> chip, model = load_chip("column-npu-64k"), load_model("lstm-512")
     >>> room_on(chip, [model], Precision(), device("stratix-10-gx-2800")).short
     'no: DSP 2.94 times over, M20K 1.14 times over; weights fit (7 %)'

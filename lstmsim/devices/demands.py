@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.column_shape import pass_shapes
-from lstmsim.targets.row_npu import RowCore, RowNpu
-from lstmsim.targets.row_shape import shape_of
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.shape import pass_shapes
+from lstmsim.targets.row.npu import RowCore, RowNpu
+from lstmsim.targets.row.shape import shape_of
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
 

@@ -1,6 +1,6 @@
 """What an FPGA has: multiplier blocks with their packings, memories, logic. None stands for a number without a source.
 
-The tables themselves are files; `lstmsim.formats.devices_file` reads them.
+The tables themselves are files; `lstmsim.formats.tables.devices_file` reads them.
 """
 
 from __future__ import annotations

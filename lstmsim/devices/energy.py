@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from lstmsim.devices.demands import Chip
 from lstmsim.devices.operations import Operations, operations
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 
@@ -106,7 +106,7 @@ def energy(
     Divisions have no energy in the table: they are counted in `left_out`. `InputError` if the core cannot run the
     model or is not there.
 
-    >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))

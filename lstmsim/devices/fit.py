@@ -17,7 +17,7 @@ from lstmsim.devices.logic import BAND, logic_elements
 from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import NOT_COUNTED, TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column.npu import ColumnCore
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 
@@ -100,7 +100,7 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     """What a chip with all those models resident takes of a device; `InputError` if it cannot run one of them.
 
     >>> from lstmsim.devices.device import Logic
-    >>> from lstmsim.targets.column_npu import ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> pair, ram = Packing("2 of 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lstmsim.devices.demands import Core
 from lstmsim.devices.device import Logic, Packing
-from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column.npu import ColumnCore
 from lstmsim.workload.precision import Precision
 
 __all__ = ["BAND", "logic_elements", "tree_bits"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from lstmsim.devices.demands import Core
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.column_npu import ColumnCore
-from lstmsim.targets.column_shape import pass_shapes
+from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.column.shape import pass_shapes
 from lstmsim.workload.cell import OPERATIONS, REDUCTIONS
 from lstmsim.workload.model import Layer, Model
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from lstmsim.devices.demands import Chip, Core
 from lstmsim.devices.device import Device, Packing
 from lstmsim.numerics.products import KINDS, Multiplier, once, per_unit
-from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column.npu import ColumnCore
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
@@ -62,7 +62,7 @@ def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device
     chip, models: what runs where; every core can run every model. precision: all widths. device: its packings.
 
     >>> from lstmsim.devices.device import Logic, Memory
-    >>> from lstmsim.targets.column_npu import ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> pair, ram = Packing("two 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)

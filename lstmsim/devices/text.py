@@ -22,7 +22,7 @@ _WIDTH = 100
 
 
 class Published(Protocol):
-    """A published design on the same device; a row of `lstmsim.formats.published.hardware()` is one."""
+    """A published design on the same device; a row of `lstmsim.formats.tables.published.hardware()` is one."""
 
     @property
     def design(self) -> str: ...
@@ -47,9 +47,9 @@ class Published(Protocol):
 def fit_text(found: Fit, published: Sequence[Published] = ()) -> str:
     """Lines of at most 100 columns: what is needed, what there is, what binds; then published designs on the device.
 
-    >>> from lstmsim.formats.devices_file import device
+    >>> from lstmsim.formats.tables.devices_file import device
     >>> from lstmsim.devices.fit import fit
-    >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer, Model
     >>> from lstmsim.workload.precision import Precision

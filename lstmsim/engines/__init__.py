@@ -32,7 +32,7 @@ def run(program: Program, engine: str = "fast") -> Trace:
     """
     if engine not in ENGINES:
         raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
-    module = import_module(f"lstmsim.engines.{engine}")
+    module = import_module(f"lstmsim.engines.{engine}.run")
     trace: Trace = module.run(program)
     return trace
 
@@ -48,7 +48,7 @@ def totals(program: Program, *, check: bool = True) -> Totals:
     >>> totals(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
     3000000
     """
-    from lstmsim.engines import fast
+    from lstmsim.engines.fast import run as fast
 
     return fast.totals(program, check=check)
 
@@ -58,7 +58,7 @@ def warm_up() -> bool:
 
     Takes about a second, on the first use on a machine some more for the compiler.
     """
-    from lstmsim.engines import compiled
+    from lstmsim.engines.fast import compiled
 
     if compiled.available():
         compiled.compiled()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lstmsim.errors import InputError
 from lstmsim.formats.wording import nearest, show
-from lstmsim.formats.yaml_source import read_document
+from lstmsim.formats.yaml.source import read_document
 
 __all__ = [
     "Entry",

@@ -8,13 +8,13 @@ from typing import Any
 
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import chip_files, find_chip, find_model, input_files, is_path, model_files
-from lstmsim.formats.devices_file import device_files
-from lstmsim.formats.document import DataPath, Document
-from lstmsim.formats.model_entries import file_path
-from lstmsim.formats.overrides import apply_overrides
-from lstmsim.formats.published import published_folder
-from lstmsim.formats.scenario_file import References
-from lstmsim.formats.yaml_source import read_document
+from lstmsim.formats.scenario.model_entries import file_path
+from lstmsim.formats.scenario.scenario_file import References
+from lstmsim.formats.tables.devices_file import device_files
+from lstmsim.formats.tables.published import published_folder
+from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.formats.yaml.overrides import apply_overrides
+from lstmsim.formats.yaml.source import read_document
 
 __all__ = ["files_read_by", "files_read_by_document", "files_that_come_along"]
 
@@ -44,7 +44,7 @@ def files_read_by(scenario: str, overrides: Sequence[str] = ()) -> list[str]:
 def files_read_by_document(document: Document, overrides: Sequence[str] = ()) -> list[str]:
     """Every existing file that a scenario's document names, after overrides, which change it.
 
-    >>> from lstmsim.formats.document import document_of
+    >>> from lstmsim.formats.yaml.document import document_of
     >>> len(files_read_by_document(document_of({"chip": "column-npu-64k", "jobs": []})))
     1
     """

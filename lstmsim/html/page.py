@@ -22,7 +22,7 @@ from lstmsim.html.wording import answer
 from lstmsim.html.workload import jobs_section, what_ran_section
 from lstmsim.metrics.report import Report
 from lstmsim.metrics.timeline import Timeline
-from lstmsim.serving.result import Serving
+from lstmsim.traffic.result import Serving
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import Scenario
 
@@ -44,7 +44,7 @@ _VIEWERS = {
 
 
 class RunLike(Protocol):
-    """What a page needs of a run; `lstmsim.api.Run` has it."""
+    """What a page needs of a run; `lstmsim.api.run.Run` has it."""
 
     @property
     def scenario(self) -> Scenario: ...
@@ -71,7 +71,7 @@ def report_page(
     shown if given; none is asked of the clock. Where the trace of a run is too long to keep, the page says so in place
     of the timeline.
 
-    >>> from lstmsim.api import run
+    >>> from lstmsim.api.run import run
     >>> page = report_page(run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]}))
     >>> page.startswith("<!DOCTYPE html>"), "1,423 cycles" in page, "<script" in page
     (True, True, False)

@@ -8,11 +8,11 @@ from dataclasses import asdict, fields
 from itertools import groupby
 from typing import Any
 
-from lstmsim.formats.cell_data import cell_data
-from lstmsim.formats.job_names import unique_names
-from lstmsim.formats.yaml_text import OnOneLine, yaml_text
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.row_npu import RowCore, RowNpu
+from lstmsim.formats.scenario.cell_data import cell_data
+from lstmsim.formats.scenario.job_names import unique_names
+from lstmsim.formats.yaml.text import OnOneLine, yaml_text
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
@@ -50,7 +50,7 @@ def resolved_text(scenario: Scenario) -> str:
 
     Neighbouring jobs of one entry that differ in nothing but name, steps and arrival are one entry with a `count`.
 
-    >>> from lstmsim.formats.scenario_file import load_scenario
+    >>> from lstmsim.formats.scenario.scenario_file import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]})
     >>> [line.strip() for line in resolved_text(scenario).splitlines() if "lstm-512" in line or "count" in line]
     ['- count: 1', '- name: lstm-512', 'count: 2', 'name: lstm-512']

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lstmsim.html.markup import Markup, Section, element, joined, region
 from lstmsim.html.svg import Scale, bottom_axis, line, path, picture, round_ticks, steps, words
-from lstmsim.serving.result import Serving
-from lstmsim.serving.text import serving_text
+from lstmsim.traffic.result import Serving
+from lstmsim.traffic.text import serving_text
 
 __all__ = ["serving_section"]
 

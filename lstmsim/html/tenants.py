@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.html.svg import Scale, bottom_axis, line, picture, rectangle, round_ticks, words
-from lstmsim.serving.result import Serving, Tenant
-from lstmsim.serving.statistics import Interval
-from lstmsim.serving.tenants_text import interval_texts
+from lstmsim.traffic.result import Serving, Tenant
+from lstmsim.traffic.statistics import Interval
+from lstmsim.traffic.tenants_text import interval_texts
 
 __all__ = ["tenants_section"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.metrics.report import JobReport, Report
-from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import ArrayCore, Scenario

@@ -11,8 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.tables.csv_table import CsvWriter
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.styles import job_style, short
 

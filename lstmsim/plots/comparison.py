@@ -17,11 +17,11 @@ from lstmsim.comparison.latencies import PERCENTILES
 from lstmsim.comparison.result import Comparison
 from lstmsim.comparison.result_json import comparison_rows
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.tables.csv_table import CsvWriter
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.styles import grey, job_style, short
-from lstmsim.serving.statistics import Interval
+from lstmsim.traffic.statistics import Interval
 
 __all__ = ["MAX_BARS", "plot"]
 

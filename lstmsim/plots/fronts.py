@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lstmsim.plots.points import Row, curve_look, grouped, legend, titled
-from lstmsim.sweep.costs import PREFIX
-from lstmsim.sweep.export import judge, work_of
-from lstmsim.sweep.objectives import Objective, described, worth
-from lstmsim.sweep.store import Store
+from lstmsim.sweeps.costs import PREFIX
+from lstmsim.sweeps.export import judge, work_of
+from lstmsim.sweeps.objectives import Objective, described, worth
+from lstmsim.sweeps.store import Store
 
 __all__ = ["draw_front"]
 

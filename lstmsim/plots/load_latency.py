@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from lstmsim.errors import InputError, Mistake
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.styles import job_style, short
-from lstmsim.serving.load_latency import CDF, Estimate, LoadLatency, Machine, Point
+from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Machine, Point
 
 __all__ = ["plot"]
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from lstmsim.plots.styles import job_style, short
-from lstmsim.sweep.spec import Axis
+from lstmsim.sweeps.spec import Axis
 
 __all__ = ["Row", "curve_look", "grouped", "legend", "named", "titled"]
 

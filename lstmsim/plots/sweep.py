@@ -13,15 +13,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.csv_table import CsvWriter
 from lstmsim.formats.files import whole_file
+from lstmsim.formats.tables.csv_table import CsvWriter
 from lstmsim.plots.figures import check_name, save, settings
 from lstmsim.plots.fronts import draw_front
 from lstmsim.plots.points import Row, curve_look, grouped, legend, named, titled
-from lstmsim.sweep.export import chip_names, columns, objectives_of, table, varied
-from lstmsim.sweep.objectives import default_objectives, drawn_pair
-from lstmsim.sweep.spec import Axis
-from lstmsim.sweep.store import Store
+from lstmsim.sweeps.export import chip_names, columns, objectives_of, table, varied
+from lstmsim.sweeps.objectives import default_objectives, drawn_pair
+from lstmsim.sweeps.spec import Axis
+from lstmsim.sweeps.store import Store
 
 __all__ = ["KINDS", "MAX_PANELS", "check_kind", "kind_of", "plot"]
 

@@ -1,6 +1,6 @@
 """How a unit chooses among the threads of its core: pure functions, one for each name.
 
-The reference engine calls them; the fast engine chooses alike in `lstmsim.engines.issuing`.
+The reference engine calls them; the fast engine chooses alike in `lstmsim.engines.fast.issuing`.
 
 A policy gets the active thread, whether that thread has just been switched to and has not issued yet, and for
 each thread the cycle from which its next operation may issue (None: not now). It returns the chosen thread, or None.

@@ -30,7 +30,7 @@ def replay(
     `ReplayError` if the trace uses anything before it is there, twice or never, or more than the machine has;
     `InputError` for chips without a structural model. `progress` is called with rows done and rows in all.
 
-    >>> from lstmsim.api import run
+    >>> from lstmsim.api.run import run
     >>> from lstmsim.numerics.golden import float_arithmetic, run_network
     >>> from lstmsim.numerics.weights import random_network, random_stimulus
     >>> core = {"npe": 64, "ep": 4, "vp": 16}

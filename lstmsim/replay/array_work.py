@@ -10,7 +10,7 @@ from lstmsim.errors import ReplayError
 from lstmsim.numerics.arithmetic import Array
 from lstmsim.replay.array import PeArray
 from lstmsim.replay.work import Place, Work
-from lstmsim.targets.column_shape import StageShape
+from lstmsim.targets.column.shape import StageShape
 
 __all__ = ["ArrayWork", "Bank"]
 

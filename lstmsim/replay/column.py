@@ -19,8 +19,8 @@ from lstmsim.replay.seats import Seats, seats_of
 from lstmsim.replay.streams import streamed_block, streams_of
 from lstmsim.replay.units import Units
 from lstmsim.replay.work import Place
-from lstmsim.targets.column_npu import ColumnNpu
-from lstmsim.targets.column_passes import ARRAY, TAIL
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.column.passes import ARRAY, TAIL
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["replay"]

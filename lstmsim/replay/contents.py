@@ -8,8 +8,8 @@ from lstmsim.errors import ReplayError
 from lstmsim.program.program import Content, Program
 from lstmsim.program.trace import Trace
 from lstmsim.replay.seats import Seats
-from lstmsim.targets.column_npu import ColumnNpu
-from lstmsim.targets.column_split import share_weights
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.column.split import share_weights
 from lstmsim.workload.scenario import Job, Scenario
 
 __all__ = ["check_lasting", "warm_tasks"]

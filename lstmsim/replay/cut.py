@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from lstmsim.targets.column_shape import share_of
-from lstmsim.targets.column_split import layer_runs
+from lstmsim.targets.column.shape import share_of
+from lstmsim.targets.column.split import layer_runs
 from lstmsim.workload.model import Model
 
 __all__ = ["Cut"]

@@ -19,7 +19,7 @@ from lstmsim.replay.memory import NEVER, Memory
 from lstmsim.replay.streams import Streams
 from lstmsim.replay.tail_work import TailWork
 from lstmsim.replay.work import Place, Work
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
 

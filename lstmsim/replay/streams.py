@@ -9,9 +9,9 @@ from lstmsim.errors import ReplayError
 from lstmsim.program.program import Operation, Phase
 from lstmsim.replay.cut import Cut
 from lstmsim.replay.work import Place
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.column_shape import StageShape, pass_shapes
-from lstmsim.targets.memory import Memory
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.shape import StageShape, pass_shapes
 from lstmsim.workload.scenario import Job
 
 __all__ = ["Streams", "streamed_block", "streams_of"]

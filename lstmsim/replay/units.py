@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lstmsim.errors import ReplayError
-from lstmsim.targets.column_tiles import ARRAY
+from lstmsim.targets.column.tiles import ARRAY
 
 __all__ = ["Units"]
 

@@ -10,8 +10,8 @@ from lstmsim.numerics.arithmetic import Arithmetic
 from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.replay.cut import Cut
 from lstmsim.replay.memory import Memory
-from lstmsim.targets.column_npu import ColumnCore
-from lstmsim.targets.column_shape import StageShape, pass_shapes
+from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.column.shape import StageShape, pass_shapes
 from lstmsim.workload.scenario import Job
 
 __all__ = ["Place", "Work"]

@@ -18,7 +18,7 @@ from lstmsim.workload.scenario import Chip, Job
 __all__ = ["TARGETS", "lower", "operations_per_step", "refusals"]
 
 #: Module that lowers each kind of chip.
-TARGETS = {"column-npu": "lstmsim.targets.column_lowering", "row-npu": "lstmsim.targets.row_lowering"}
+TARGETS = {"column-npu": "lstmsim.targets.column.lowering", "row-npu": "lstmsim.targets.row.lowering"}
 
 
 def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
@@ -26,7 +26,7 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
 
     `templates`: the jobs stand for some that come later; each has to be small enough, but not all together.
 
-    >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> len(lower(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), []).cores)
     1
     """
@@ -37,7 +37,7 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
 def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
     """Why the chip cannot run some of the jobs: the first reason of each distinct one, by its name; nothing is lowered.
 
-    >>> from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=1, cores=(3,))
@@ -61,7 +61,7 @@ def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
 def operations_per_step(kind: str, model: Model, core: AnyCore, batch: int) -> int:
     """A bound on the operations that one step of a model in a batch lowers to on a core of that kind of chip.
 
-    >>> from lstmsim.targets.column_npu import ColumnCore
+    >>> from lstmsim.targets.column.npu import ColumnCore
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))

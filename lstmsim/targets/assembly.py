@@ -69,7 +69,7 @@ class Parts(Generic[C]):
 def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
     """Raise `InputError` if there is no such core, or none that the job may use can run it.
 
-    >>> from lstmsim.targets.column_npu import ColumnCore
+    >>> from lstmsim.targets.column.npu import ColumnCore
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> check_cores([ColumnCore(npe=64, ep=4, vp=2)], Job("a", Model("m", (Layer(cell("gru"), 8, 8),)), 1))

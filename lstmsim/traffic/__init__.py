@@ -1,1 +1,1 @@
-"""Runs of many requests: one job alone, streams of requests, the rates that a machine can bear."""
+"""Requests that keep coming: when they arrive, what their waiting amounts to, and how many a machine can bear."""

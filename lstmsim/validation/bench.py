@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from lstmsim import engines, targets
-from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lstmsim.formats.published import Measurement
+from lstmsim.formats.tables.published import Measurement
 from lstmsim.validation.bench import Bench, layer
 from lstmsim.validation.null_model import Judgement, NullModel, fit_null, noise
 from lstmsim.validation.rows import Group, Row
@@ -34,7 +34,7 @@ _TITLES = {
 def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
     """The rows of Brainwave that have a latency and belong to that half.
 
-    >>> from lstmsim.formats.published import deepbench
+    >>> from lstmsim.formats.tables.published import deepbench
     >>> [row.task for row in in_group(HELD_OUT_GROUP, deepbench())][:2]
     ['lstm-512-25', 'lstm-1536-50']
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from lstmsim.formats.published import Claim, Measurement
+from lstmsim.formats.tables.published import Claim, Measurement
 from lstmsim.validation import optima, ratios
 from lstmsim.validation.bench import Bench
 from lstmsim.validation.optima import Arrays

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from lstmsim.errors import InputError
-from lstmsim.formats.published import IntelWorkload
+from lstmsim.formats.tables.published import IntelWorkload
 from lstmsim.validation.bench import Bench, layer
 from lstmsim.validation.rows import Group, Row
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from lstmsim.formats.published import Measurement
+from lstmsim.formats.tables.published import Measurement
 
 __all__ = ["Judgement", "NullModel", "fit_null", "noise"]
 
@@ -37,7 +37,7 @@ def fit_null(rows: Sequence[Measurement]) -> NullModel:
 
     rows: what it may see, at least one; of every cell at least two different numbers of steps. `ValueError` otherwise.
 
-    >>> from lstmsim.formats.published import deepbench
+    >>> from lstmsim.formats.tables.published import deepbench
     >>> from lstmsim.validation.brainwave import DESIGN, FITTED
     >>> model = fit_null([row for row in deepbench() if row.design == DESIGN and row.task in FITTED])
     >>> round(250_000 * model.per_step_ms["lstm"]), round(250_000 * model.per_step_ms["gru"])
@@ -66,7 +66,7 @@ def noise(rows: Sequence[Measurement]) -> tuple[float, str]:
     rows: with a latency. The largest share by which the smaller of two tasks of one cell and equally many steps takes
     longer, at least what the last printed digit leaves open; what two models differ by less says nothing.
 
-    >>> from lstmsim.formats.published import deepbench
+    >>> from lstmsim.formats.tables.published import deepbench
     >>> found, why = noise([row for row in deepbench() if row.design == "Brainwave BW_S10"])
     >>> round(found, 3), why
     (0.041, 'lstm-512-25 is published as 4.1 % slower than lstm-1024-25')

@@ -6,12 +6,12 @@ import re
 from functools import cache
 from math import inf
 
-from lstmsim.formats.published import Claim
-from lstmsim.formats.scenario_file import load_scenario
-from lstmsim.search.candidates import doublings, widest_vp
-from lstmsim.search.mix import reachable
-from lstmsim.search.score import Searched
-from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim.formats.tables.published import Claim
+from lstmsim.searches.candidates import doublings, widest_vp
+from lstmsim.searches.mix import reachable
+from lstmsim.searches.score import Searched
+from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.validation.bench import Bench, layer
 from lstmsim.validation.rows import Finding
 from lstmsim.workload.scenario import Scenario

@@ -11,11 +11,11 @@ from functools import cache
 from math import prod
 
 from lstmsim.devices.fit import fit
-from lstmsim.formats.devices_file import device, device_of
-from lstmsim.formats.published import Claim, Measurement
-from lstmsim.formats.scenario_file import load_chip, load_model
+from lstmsim.formats.scenario.scenario_file import load_chip, load_model
+from lstmsim.formats.tables.devices_file import device, device_of
+from lstmsim.formats.tables.published import Claim, Measurement
 from lstmsim.metrics.report import Report
-from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.validation.bench import Bench, layer
 from lstmsim.validation.brainwave import BAND, CHIP, DESIGN
 from lstmsim.validation.rows import Finding, Verdict

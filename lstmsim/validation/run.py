@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from lstmsim import engines
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats import published
-from lstmsim.formats.published import Claim, IntelWorkload, Measurement
+from lstmsim.formats.tables import published
+from lstmsim.formats.tables.published import Claim, IntelWorkload, Measurement
 from lstmsim.formats.wording import nearest
 from lstmsim.validation.bench import Bench
 from lstmsim.validation.brainwave import FITTED_GROUP, HELD_OUT_GROUP, brainwave_group, in_group

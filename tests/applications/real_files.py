@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.formats.catalog import find_model
-from lstmsim.formats.scenario_file import load_model
+from lstmsim.formats.scenario.scenario_file import load_model
 from lstmsim.formats.weights import read_weights
 from lstmsim.formats.weights.safetensors import Safetensors, read_safetensors
-from lstmsim.formats.yaml_source import read_document
+from lstmsim.formats.yaml.source import read_document
 from lstmsim.numerics.weights import Network
 
 NAMES = ("g2p-en-decoder", "g2p-en-encoder", "resemblyzer", "silero-vad-16k")

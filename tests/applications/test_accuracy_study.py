@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lstmsim.applications.accuracy_cases import accuracy_cases, read_words, words_of
 from lstmsim.applications.accuracy_study import Case, spelling, studies, with_bits, words_accuracy
 from lstmsim.applications.g2p import PHONEMES, G2p, arithmetic_runner, golden_runner, letters_of, spell
+from lstmsim.applications.g2p_files import read_g2p
 from lstmsim.errors import InputError
-from lstmsim.formats.accuracy_cases import accuracy_cases, read_words, words_of
-from lstmsim.formats.g2p_files import read_g2p
-from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.numerics.fixed import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Stimulus, random_network, random_stimulus

@@ -22,8 +22,8 @@ from lstmsim.applications.g2p import (
     letters_of,
     spell,
 )
+from lstmsim.applications.g2p_files import read_g2p
 from lstmsim.errors import InputError
-from lstmsim.formats.g2p_files import read_g2p
 from lstmsim.formats.weights.safetensors import write_safetensors
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Floats, Stimulus

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import DTypeLike, NDArray
 
+from lstmsim.applications.g2p_files import read_g2p
 from lstmsim.formats.catalog import find_model
-from lstmsim.formats.g2p_files import read_g2p
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus
 from tests.applications.real_files import INPUTS, NAMES, array, real_input, real_network, tensors, weights_path

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from lstmsim.formats.catalog import find_chip
-from lstmsim.formats.csv_table import CsvWriter
-from lstmsim.formats.devices_file import device_files
+from lstmsim.formats.tables.csv_table import CsvWriter
+from lstmsim.formats.tables.devices_file import device_files
 from lstmsim.formats.weights.safetensors import write_safetensors
 from tests.cli.runner import call
 from tests.formats.weight_files import torch_stream, torch_tensors, torch_zip

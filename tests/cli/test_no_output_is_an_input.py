@@ -20,7 +20,7 @@ import lstmsim
 from lstmsim.cli.group import COMMANDS
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import find_chip, find_model, input_files
-from lstmsim.formats.devices_file import device_files
+from lstmsim.formats.tables.devices_file import device_files
 from tests.cli.runner import call
 
 #: Suffix of a name that an output option takes, by command and option.
@@ -196,7 +196,7 @@ def test_the_files_in_the_folder_of_a_sweep(name: str) -> None:
     Path("s.json").write_text(json.dumps(data))
     _refused("sweep", "--out", "kept", Path("kept", name), ("sweep.json",))
     with pytest.raises(InputError):
-        lstmsim.api.sweep("sweep.json", "kept")
+        lstmsim.sweep("sweep.json", "kept")
     assert Path("kept", name).read_text() == "arrival_cycles\n0\n"
 
 

@@ -93,7 +93,7 @@ def test_the_width_of_a_memory_asks_for_no_fixed_point(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["outputs", "check_numerics", "serving", "explain", "save_report"])
 def test_a_scenario_is_no_run(name: str, tmp_path: Path) -> None:
-    function = getattr(lstmsim.api, name)
+    function = getattr(lstmsim.api.run, name)
     more = [tmp_path / "report.html"] if name == "save_report" else []
     with pytest.raises(TypeError) as caught:
         function({"chip": CHIP, "jobs": []}, *more)
@@ -151,7 +151,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_simulated(
     )
     monkeypatch.setattr("lstmsim.replay.outputs.MOST_BYTES", 10**9)
     assert "has a name that no tensor" in refused(scenario(tmp_path, {"name": "__metadata__"}), "--outputs", out)
-    monkeypatch.setattr("lstmsim.formats.outputs_file.MAX_HEADER", 2**20 + 100)
+    monkeypatch.setattr("lstmsim.formats.weights.outputs_file.MAX_HEADER", 2**20 + 100)
     assert "1 jobs are too many for one safetensors file" in refused(scenario(tmp_path), "--outputs", out)
     row = {"chip": "brainwave-s10", "jobs": [{"model": "lstm-256", "steps": 1}]}
     (tmp_path / "row.json").write_text(json.dumps(row))

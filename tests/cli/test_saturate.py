@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lstmsim.serving.saturation import Tried
-from lstmsim.traffic.saturate import _Runs
-from lstmsim.traffic.stream import serve
+from lstmsim.api.serving.saturate import _Runs
+from lstmsim.api.serving.stream import serve
+from lstmsim.traffic.saturation import Tried
 from tests.cli.runner import call
 
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import serve
-from lstmsim.api import run, serving
+from lstmsim.api.run import run, serving
+from lstmsim.api.serving.stream import Row
 from lstmsim.errors import InputError
-from lstmsim.serving.text import serving_json, serving_text
-from lstmsim.traffic.stream import Row
+from lstmsim.traffic.text import serving_json, serving_text
 from tests.cli.runner import call
 
 POISSON = {"kind": "poisson", "rate_per_second": 2_000_000}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.cli.validate import GROUPS
-from lstmsim.formats import published
+from lstmsim.formats.tables import published
 from lstmsim.validation import run
 from tests.cli.runner import call
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from lstmsim import api
-from lstmsim.api import simulate
+from lstmsim.api import run as api
+from lstmsim.api.run import simulate
 from lstmsim.comparison.chips import chips_of
 from lstmsim.comparison.compare import compare
 from lstmsim.comparison.defeats import defeats
 from lstmsim.errors import InputError
-from lstmsim.formats.published import Measurement, deepbench
-from lstmsim.formats.scenario_file import load_chip, load_scenario
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.formats.scenario.scenario_file import load_chip, load_scenario
+from lstmsim.formats.tables.published import Measurement, deepbench
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model

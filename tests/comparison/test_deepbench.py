@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from lstmsim.devices.fit import fit
-from lstmsim.formats.devices_file import device
-from lstmsim.formats.published import deepbench
+from lstmsim.formats.tables.devices_file import device
+from lstmsim.formats.tables.published import deepbench
 from lstmsim.workload.precision import Precision
 
 FOLDER = Path(__file__).parents[2] / "experiments"

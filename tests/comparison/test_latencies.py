@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.api import run
+from lstmsim.api.run import run
 from lstmsim.comparison.compare import compare
 from lstmsim.comparison.latencies import PERCENTILES, Latencies
 from lstmsim.comparison.latency_text import LATENCY_COLUMNS
@@ -17,9 +17,9 @@ from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.comparison.result_json import COLUMNS, comparison_json, comparison_rows
 from lstmsim.comparison.result_text import comparison_text
 from lstmsim.errors import InputError
-from lstmsim.serving.load import VERDICTS
-from lstmsim.serving.statistics import Interval
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.traffic.load import VERDICTS
+from lstmsim.traffic.statistics import Interval
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario

@@ -9,9 +9,9 @@ from lstmsim.comparison.result_json import comparison_json
 from lstmsim.comparison.result_text import comparison_text
 from lstmsim.comparison.rooms import rooms, rooms_text
 from lstmsim.devices.fit import fit
-from lstmsim.formats.devices_file import device, device_files, device_of
-from lstmsim.formats.published import hardware
-from lstmsim.formats.scenario_file import load_chip, load_model
+from lstmsim.formats.scenario.scenario_file import load_chip, load_model
+from lstmsim.formats.tables.devices_file import device, device_files, device_of
+from lstmsim.formats.tables.published import hardware
 from lstmsim.workload.precision import Precision
 
 JOBS = [{"model": f"deepbench-{each}"} for each in ("lstm-512-25", "lstm-2048-25")]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.devices_file import device, device_files, read_device
-from lstmsim.formats.published import hardware
+from lstmsim.formats.tables.devices_file import device, device_files, read_device
+from lstmsim.formats.tables.published import hardware
 
 ARRIA = device_files()["arria-10-gx-1150"].read_text(encoding="utf-8")
 

@@ -10,8 +10,8 @@ from lstmsim.devices.energy import HOROWITZ_2014, EnergyTable, energy
 from lstmsim.devices.operations import operations
 from lstmsim.devices.text import energy_json, energy_text
 from lstmsim.errors import InputError
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.row_npu import RowCore, RowNpu
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision

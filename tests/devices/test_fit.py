@@ -15,10 +15,10 @@ from lstmsim.devices.resource import Resource
 from lstmsim.devices.summary import fit_summary
 from lstmsim.devices.text import fit_json, fit_text
 from lstmsim.errors import InputError
-from lstmsim.formats.devices_file import device, device_files, published_on
-from lstmsim.formats.scenario_file import load_chip
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.row_npu import RowCore, RowNpu
+from lstmsim.formats.scenario.scenario_file import load_chip
+from lstmsim.formats.tables.devices_file import device, device_files, published_on
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision

@@ -7,11 +7,11 @@ import pytest
 from lstmsim.devices.device import Device, Packing
 from lstmsim.devices.fit import Fit, fit
 from lstmsim.devices.logic import BAND, logic_elements
-from lstmsim.formats.devices_file import device, published_on
-from lstmsim.formats.published import hardware
-from lstmsim.formats.scenario_file import load_chip
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.row_npu import RowCore, RowNpu
+from lstmsim.formats.scenario.scenario_file import load_chip
+from lstmsim.formats.tables.devices_file import device, published_on
+from lstmsim.formats.tables.published import hardware
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision

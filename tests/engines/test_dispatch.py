@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from lstmsim import targets
-from lstmsim.api import simulate
+from lstmsim.api.run import simulate
 from lstmsim.engines import ENGINES, run, totals
 from lstmsim.errors import InputError, ProgramError
-from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit

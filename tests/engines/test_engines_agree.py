@@ -11,7 +11,10 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from lstmsim import targets
-from lstmsim.engines import compiled, fast, layout, reference, run
+from lstmsim.engines import run
+from lstmsim.engines.fast import compiled, layout
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.reference import run as reference
 from lstmsim.errors import DeadlockError
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.program.program import Program
@@ -104,7 +107,7 @@ def test_random_scenarios_give_equal_totals_with_periods_skipped(scenario: Scena
 
 
 def test_periods_are_skipped_where_threads_interleave() -> None:
-    from lstmsim.api import load_scenario
+    from lstmsim.api.run import load_scenario
 
     core = {"npe": 4096, "ep": 8, "vp": 512, "threads": 2, "tail_width": 16}
     jobs = [
@@ -118,7 +121,7 @@ def test_periods_are_skipped_where_threads_interleave() -> None:
 
 @pytest.mark.parametrize("model", ["deepbench-gru-1024-1500", "lstm-2x512", "bilstm-256"])
 def test_steps_cost_nothing_once_the_run_is_periodic(model: str) -> None:
-    from lstmsim.api import load_scenario
+    from lstmsim.api.run import load_scenario
 
     events = []
     for steps in (150, 1500):
@@ -151,7 +154,7 @@ def test_the_compiled_loop_gives_the_same(program: Program, times: int) -> None:
 
 @numba
 def test_a_run_goes_on_compiled_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lstmsim.api import load_scenario
+    from lstmsim.api.run import load_scenario
 
     monkeypatch.setattr(compiled, "loaded", lambda: False)
     jobs = [{"model": "lstm-512", "steps": 30, "count": 3}, {"model": "bilstm-256", "steps": 12, "arrival": 500}]
@@ -170,7 +173,7 @@ def test_totals_are_compared_by_value() -> None:
 
 
 def test_the_fast_engine_knows_every_policy() -> None:
-    from lstmsim.engines.tables import _POLICIES
+    from lstmsim.engines.fast.tables import _POLICIES
     from lstmsim.program.policy import POLICIES
 
     assert set(_POLICIES) == set(POLICIES)

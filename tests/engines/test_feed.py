@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
-from lstmsim.engines.feed import Coming, Feed
+from lstmsim.engines.fast.feed import Coming, Feed
 from lstmsim.errors import DeadlockError, InputError
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
 from lstmsim.program.trace import TASK_COLUMNS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from lstmsim.engines.heap import pop, push, remove
+from lstmsim.engines.fast.heap import pop, push, remove
 
 TASKS = 40
 

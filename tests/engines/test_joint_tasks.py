@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lstmsim.engines import fast, reference
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.reference import run as reference
 from lstmsim.errors import DeadlockError
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.program.program import (

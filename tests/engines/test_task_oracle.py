@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from lstmsim.engines import compiled, fast, reference
+from lstmsim.engines.fast import compiled
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.reference import run as reference
 from lstmsim.errors import DeadlockError
 from lstmsim.program.program import Program
 from tests.oracle.tasks import simulate

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import islice
 
-from lstmsim.engines import fast, reference
-from lstmsim.engines.feed import Coming, Feed
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.fast.feed import Coming, Feed
+from lstmsim.engines.reference import run as reference
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
 from lstmsim.program.trace import Trace
 from tests.oracle.tasks import simulate

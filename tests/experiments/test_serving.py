@@ -14,7 +14,7 @@ import pytest
 
 from lstmsim import load_scenario
 from lstmsim.metrics.report import Report
-from lstmsim.search.search import search
+from lstmsim.searches.search import search
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")

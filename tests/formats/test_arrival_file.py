@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from lstmsim.errors import InputError
-from lstmsim.formats.arrival_file import MAX_LABELS, read_arrivals
-from lstmsim.formats.schema_arrivals import KEYS, ArrivalEntry, arrival_mistakes, describe
-from lstmsim.serving.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps, arrivals
-from lstmsim.serving.closed_loop import ClosedLoop
+from lstmsim.formats.scenario.arrival_file import MAX_LABELS, read_arrivals
+from lstmsim.formats.scenario.schema_arrivals import KEYS, ArrivalEntry, arrival_mistakes, describe
+from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps, arrivals
+from lstmsim.traffic.closed_loop import ClosedLoop
 
 
 def written(folder: Path, content: bytes | str) -> Path:

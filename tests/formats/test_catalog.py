@@ -7,8 +7,8 @@ import pytest
 
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import chip_files, find_chip, find_model, is_path, list_chips, list_models, model_files
-from lstmsim.formats.scenario_file import load_chip, load_model, load_scenario
-from lstmsim.formats.yaml_source import read_document
+from lstmsim.formats.scenario.scenario_file import load_chip, load_model, load_scenario
+from lstmsim.formats.yaml.source import read_document
 
 SCENARIOS = Path(__file__).parents[2] / "experiments" / "scenarios"
 DEEPBENCH = {

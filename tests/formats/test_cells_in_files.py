@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.cell_entries import node_of
-from lstmsim.formats.scenario_file import load_model, load_model_file, load_scenario
+from lstmsim.formats.scenario.cell_entries import node_of
+from lstmsim.formats.scenario.scenario_file import load_model, load_model_file, load_scenario
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.cell_flow import in_order
 from lstmsim.workload.cells import CELLS

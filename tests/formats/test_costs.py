@@ -10,14 +10,16 @@ import pytest
 
 from lstmsim import targets
 from lstmsim.errors import InputError
-from lstmsim.formats import checks, job_steps, json_source, wording
-from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.formats import wording
+from lstmsim.formats.scenario import job_steps
+from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim.formats.yaml import checks, json_source
 from lstmsim.metrics.measure import measure
 from lstmsim.program import validate
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
-from lstmsim.targets.column_npu import ColumnCore
-from lstmsim.targets.row_lowering import _phases
+from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.row.lowering import _phases
 
 CORE = {"npe": 1024, "ep": 16, "vp": 64}
 
@@ -134,7 +136,7 @@ def test_a_name_is_sought_among_a_bounded_number(monkeypatch: pytest.MonkeyPatch
 def test_large_json_does_not_go_through_the_yaml_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     import json
 
-    from lstmsim.formats import yaml_source
+    from lstmsim.formats.yaml import source as yaml_source
 
     path = tmp_path / "s.json"
     path.write_text(json.dumps(_crowd(400)))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lstmsim
-from lstmsim.formats.csv_table import NUMBER, neutral, original
+from lstmsim.formats.tables.csv_table import NUMBER, neutral, original
 from tests.cli.runner import call
 
 NAMES = ['=HYPERLINK("http://x")', "+1+1", "-2+3", "@SUM(A1)", "plain, =1", "'=x"]

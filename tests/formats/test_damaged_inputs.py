@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.frames import read_frames
+from lstmsim.formats.scenario.frames import read_frames
 from lstmsim.formats.weights import import_weights
 from tests.formats.weight_files import tensor, text, torch_stream, torch_tensors, torch_zip
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import input_files
-from lstmsim.formats.frames import read_frames
-from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.formats.scenario.frames import read_frames
+from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.formats.weights.safetensors import write_safetensors
 
 X = np.arange(12, dtype=np.float64).reshape(4, 3) / 8

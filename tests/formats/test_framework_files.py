@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.weights import import_weights
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.numerics.golden import float_arithmetic, run_network
 
 CORPUS = Path(__file__).parent.parent / "data" / "frameworks.zip"

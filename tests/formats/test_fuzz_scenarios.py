@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.scenario_file import load_scenario
-from lstmsim.formats.yaml_source import parse_document
+from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim.formats.yaml.source import parse_document
 
 FILES = 300
 SCENARIOS = Path(__file__).parents[2] / "experiments" / "scenarios"

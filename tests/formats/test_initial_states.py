@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.model_writer import write_model_file
-from lstmsim.formats.numbers import job_data
-from lstmsim.formats.scenario_file import load_model, load_scenario
+from lstmsim.formats.scenario.model_writer import write_model_file
+from lstmsim.formats.scenario.numbers import job_data
+from lstmsim.formats.scenario.scenario_file import load_model, load_scenario
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, random_network
 from lstmsim.workload.cells import cell

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api import simulate
+from lstmsim.api.run import simulate
 from lstmsim.errors import InputError
-from lstmsim.formats import job_arrivals, job_entries, job_traces
-from lstmsim.formats.arrival_file import ArrivalFile, Wanted, read_arrivals
-from lstmsim.formats.scenario_file import load_scenario
-from lstmsim.serving.arrivals import Bursty, OpenArrivals, Periodic, Poisson, Stream, arrivals
-from lstmsim.serving.closed_loop import Clients, ClosedLoop
-from lstmsim.serving.streams import StreamKey
+from lstmsim.formats.scenario import job_arrivals, job_entries, job_traces
+from lstmsim.formats.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
+from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim.traffic.arrivals import Bursty, OpenArrivals, Periodic, Poisson, Stream, arrivals
+from lstmsim.traffic.closed_loop import Clients, ClosedLoop
+from lstmsim.traffic.streams import StreamKey
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}

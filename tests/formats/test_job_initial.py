@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim import api
+from lstmsim.api import run as api
 from lstmsim.errors import InputError
-from lstmsim.formats.model_writer import write_model_file
-from lstmsim.formats.numbers import job_data
-from lstmsim.formats.requests import load_requests
-from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.formats.scenario.model_writer import write_model_file
+from lstmsim.formats.scenario.numbers import job_data
+from lstmsim.formats.scenario.requests import load_requests
+from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.formats.weights.safetensors import write_safetensors
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.jobs import float_numbers, run_jobs

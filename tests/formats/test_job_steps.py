@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats import job_entries
-from lstmsim.formats.rates import rate_overrides, rates_of
-from lstmsim.formats.requests import load_requests
-from lstmsim.formats.scenario_file import load_scenario
-from lstmsim.formats.schema_steps import MAX_LENGTHS
-from lstmsim.formats.yaml_source import parse_document
+from lstmsim.formats.scenario import job_entries
+from lstmsim.formats.scenario.rates import rate_overrides, rates_of
+from lstmsim.formats.scenario.requests import load_requests
+from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS
+from lstmsim.formats.yaml.source import parse_document
 from lstmsim.html.resolved import resolved_text
-from lstmsim.serving.lengths import Geometric, Uniform, Weighted, drawn_lengths
 from lstmsim.targets import operations_per_step
+from lstmsim.traffic.lengths import Geometric, Uniform, Weighted, drawn_lengths
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.arrival_columns import OWN_STEPS, Measure
-from lstmsim.formats.arrival_file import Wanted, read_arrivals, read_lengths
-from lstmsim.formats.requests import load_requests
-from lstmsim.formats.scenario_file import load_scenario
+from lstmsim.formats.scenario.arrival_columns import OWN_STEPS, Measure
+from lstmsim.formats.scenario.arrival_file import Wanted, read_arrivals, read_lengths
+from lstmsim.formats.scenario.requests import load_requests
+from lstmsim.formats.scenario.scenario_file import load_scenario
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}

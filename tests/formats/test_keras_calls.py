@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.weights import import_weights
+from lstmsim.formats.weights.imported import ImportedModel
 from tests.formats.test_weights_h5 import read, whole
 from tests.formats.test_weights_keras import layer_of, output, saved
 from tests.formats.weight_files import (

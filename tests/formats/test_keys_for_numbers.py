@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.scenario_file import load_model, load_model_file, load_scenario
-from lstmsim.formats.schema import PrecisionEntry
-from lstmsim.formats.schema_chips import LatencyEntry
-from lstmsim.targets.column_npu import ColumnNpu, Latency
+from lstmsim.formats.scenario.scenario_file import load_model, load_model_file, load_scenario
+from lstmsim.formats.scenario.schema import PrecisionEntry
+from lstmsim.formats.scenario.schema_chips import LatencyEntry
+from lstmsim.targets.column.npu import ColumnNpu, Latency
 from lstmsim.workload.precision import ACTIVATIONS, WEIGHT_SCALES, Precision
 
 PLAIN = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]}

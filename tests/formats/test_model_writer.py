@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.formats.imported import ImportedModel
-from lstmsim.formats.model_writer import model_text, save_model, write_model_file
-from lstmsim.formats.scenario_file import load_model_file
-from lstmsim.formats.yaml_source import parse_document
+from lstmsim.formats.scenario.model_writer import model_text, save_model, write_model_file
+from lstmsim.formats.scenario.scenario_file import load_model_file
+from lstmsim.formats.weights.imported import ImportedModel
+from lstmsim.formats.yaml.source import parse_document
 from lstmsim.numerics.weights import random_network
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model

@@ -8,7 +8,7 @@ from math import prod
 import pytest
 
 from lstmsim.formats.catalog import model_files
-from lstmsim.formats.published import (
+from lstmsim.formats.tables.published import (
     Measurement,
     accelerators,
     claims,

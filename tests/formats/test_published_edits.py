@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.formats import published
-from lstmsim.formats.published import claims, deepbench, intel_npu, published_folder, table_names
+from lstmsim.formats.tables import published
+from lstmsim.formats.tables.published import claims, deepbench, intel_npu, published_folder, table_names
 from tests.formats.published_rows import changes, fields_of
 
 FOLDER = published_folder()

@@ -7,12 +7,18 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from lstmsim.api import simulate
+from lstmsim.api.run import simulate
 from lstmsim.errors import InputError
-from lstmsim.formats.job_names import unique_names
-from lstmsim.formats.scenario_file import load_chip, load_model, load_model_file, load_scenario, scenario_from_data
-from lstmsim.formats.yaml_source import parse_document, read_document
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
+from lstmsim.formats.scenario.job_names import unique_names
+from lstmsim.formats.scenario.scenario_file import (
+    load_chip,
+    load_model,
+    load_model_file,
+    load_scenario,
+    scenario_from_data,
+)
+from lstmsim.formats.yaml.source import parse_document, read_document
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Latency
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario

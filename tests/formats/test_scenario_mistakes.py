@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.scenario_file import load_chip, load_model, load_model_file, load_scenario, scenario_from_data
+from lstmsim.formats.scenario.scenario_file import (
+    load_chip,
+    load_model,
+    load_model_file,
+    load_scenario,
+    scenario_from_data,
+)
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 64, "ep": 4, "vp": 16}]}
 
@@ -139,7 +145,7 @@ def test_files_that_cannot_be_read(folder, monkeypatch):
     assert mistakes(".") == [".: is a folder, expected a file"]
     assert mistakes("a\0b.yaml") == ["cannot read 'a\\x00b.yaml': embedded null byte"]
     assert mistakes("x" * 5000)[0].startswith("cannot read 'xxx")
-    monkeypatch.setattr("lstmsim.formats.yaml_source.MAX_BYTES", 3)
+    monkeypatch.setattr("lstmsim.formats.yaml.source.MAX_BYTES", 3)
     assert mistakes("demo.yaml") == ["demo.yaml: is larger than 0 MB"]
 
 

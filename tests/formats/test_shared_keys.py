@@ -9,8 +9,8 @@ import pytest
 
 from lstmsim import check_numerics, load_scenario, run, simulate
 from lstmsim.errors import InputError
-from lstmsim.targets.column_npu import Exchange
-from lstmsim.targets.memory import Memory
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import Exchange
 
 LAYER = {"cell": "lstm", "hidden": 64, "input": 64}
 MODEL = {"name": "m", "layers": [LAYER, LAYER]}

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.weights import import_weights
+from lstmsim.formats.weights.imported import ImportedModel
 from tests.formats.test_weights_keras import external, keras_pass, output, soft, virtual
 from tests.formats.weight_files import cell_at, h5, keras_both, keras_file, keras_layer, keras_model, keras_variables
 

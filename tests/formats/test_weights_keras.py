@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.weights import import_weights
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Stimulus
 from tests.formats.weight_files import (

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.weights import import_weights, read_weights
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Stimulus
 from lstmsim.workload.cells import cell

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim import api
+from lstmsim.api import run as api
 from lstmsim.errors import InputError
 from lstmsim.html.markup import Markup, element, escaped, link_to
 from lstmsim.html.page import report_page

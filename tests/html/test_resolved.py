@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim import api
-from lstmsim.formats.document import document_of
-from lstmsim.formats.scenario_file import load_chip, load_scenario, scenario_from_document
-from lstmsim.formats.yaml_source import parse_document
-from lstmsim.formats.yaml_text import OnOneLine, yaml_text
+from lstmsim.api import run as api
+from lstmsim.formats.scenario.scenario_file import load_chip, load_scenario, scenario_from_document
+from lstmsim.formats.yaml.document import document_of
+from lstmsim.formats.yaml.source import parse_document
+from lstmsim.formats.yaml.text import OnOneLine, yaml_text
 from lstmsim.html.resolved import loads_again, resolved_text
-from lstmsim.targets.column_npu import ColumnNpu
-from lstmsim.targets.row_npu import RowNpu
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.row.npu import RowNpu
 from lstmsim.workload.cell_flow import in_order
 from lstmsim.workload.cells import CELLS, cell
 from lstmsim.workload.model import Layer, Model

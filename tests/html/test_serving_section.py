@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lstmsim.api import run, serving
+from lstmsim.api.run import run, serving
 from lstmsim.html.page import report_page
 from lstmsim.html.serving import serving_section
-from lstmsim.serving.metrics import Collector
-from lstmsim.serving.text import serving_json
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.text import serving_json
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
 CORE = {"npe": 64, "ep": 4, "vp": 16, "count": 2}

@@ -6,11 +6,11 @@ import re
 from functools import cache
 from typing import Any
 
-from lstmsim.api import Run, run, serving
+from lstmsim.api.run import Run, run, serving
 from lstmsim.html.page import report_page
 from lstmsim.html.tenants import tenants_section
-from lstmsim.serving.metrics import Collector
-from lstmsim.serving.result import Entry
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.result import Entry
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
 JOBS: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lstmsim.formats.schema import PrecisionEntry
+from lstmsim.formats.scenario.schema import PrecisionEntry
 from lstmsim.numerics.fixed import fixed_arithmetic
 from lstmsim.numerics.golden import run_network
 from lstmsim.numerics.weights import Network, Stimulus, random_network, random_stimulus

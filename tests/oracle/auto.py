@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lstmsim.targets.column_npu import ColumnNpu
+from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.workload.cell import REDUCTIONS
 from lstmsim.workload.scenario import Job, Scenario
 from tests.oracle.split import Member, Seen, SplitCore, connected, finish_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column.npu import ColumnCore
 from lstmsim.workload.scenario import Job, Scenario
 from tests.oracle.thread import NEVER, Thread
 from tests.oracle.tiles import row_blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from lstmsim.targets.column_npu import Latency
+from lstmsim.targets.column.npu import Latency
 from lstmsim.workload.cell import OPERATIONS, REDUCTIONS, Cell
 
 #: (stage, segment)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
-from lstmsim.targets.column_npu import ColumnCore, Exchange
+from lstmsim.targets.column.npu import ColumnCore, Exchange
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 from tests.oracle.machine import OracleCore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column.npu import ColumnCore
 from lstmsim.workload.cell import REDUCTIONS
 from lstmsim.workload.scenario import Job
 from tests.oracle.schedule import Schedule, schedule

@@ -13,7 +13,7 @@ from lstmsim.comparison.latencies import Latencies
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.errors import InputError
 from lstmsim.plots.comparison import MAX_BARS, plot
-from lstmsim.serving.statistics import Interval
+from lstmsim.traffic.statistics import Interval
 
 
 def comparison(rows: int = 3, spread: float = 2.0) -> Comparison:

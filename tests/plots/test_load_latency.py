@@ -8,7 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 
 from lstmsim.plots.load_latency import plot
-from lstmsim.serving.load_latency import CDF, Estimate, LoadLatency, Machine, Measured, Point
+from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Machine, Measured, Point
 
 
 def curves(stable: int, *, machines: int = 2, decades: float = 1.0, misses: int = 0) -> LoadLatency:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.engines.feed import WINDOW
-from lstmsim.formats.schema import JobEntry, ScenarioFile
-from lstmsim.formats.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
-from lstmsim.formats.schema_chips import CoreEntry, ExchangeEntry, MemoryEntry
-from lstmsim.formats.schema_steps import KEYS as STEPS_KEYS
-from lstmsim.formats.schema_steps import MAX_LENGTHS, StepsEntry
-from lstmsim.formats.schema_types import MAX_CYCLES, MAX_JOBS
+from lstmsim.engines.fast.feed import WINDOW
+from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
+from lstmsim.formats.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
+from lstmsim.formats.scenario.schema_chips import CoreEntry, ExchangeEntry, MemoryEntry
+from lstmsim.formats.scenario.schema_steps import KEYS as STEPS_KEYS
+from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS, StepsEntry
+from lstmsim.formats.scenario.schema_types import MAX_CYCLES, MAX_JOBS
 from lstmsim.workload.dispatch import DISPATCH
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lstmsim.errors import ReplayError
 from lstmsim.replay.array import PeArray, tree_levels
-from lstmsim.targets.column_npu import ColumnCore
+from lstmsim.targets.column.npu import ColumnCore
 
 
 @given(st.integers(1, 200))

@@ -22,8 +22,8 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import ISSUE_COLUMNS, TASK_COLUMNS, Trace
 from lstmsim.replay import JobNumbers, replay
 from lstmsim.replay.check import FLOAT_TOLERANCE, JobData, check_numerics
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.column_passes import ARRAY, TAIL
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.passes import ARRAY, TAIL
 from lstmsim.workload.cells import CELLS, cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.engines import ENGINES
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.workload.scenario import Job, Scenario
 from tests.replays import assert_golden, crowds, legal, run
 from tests.splits import splits

@@ -14,9 +14,9 @@ from lstmsim.errors import ReplayError
 from lstmsim.program.program import CAUSES, Program
 from lstmsim.program.trace import PAUSE_COLUMNS, SEAT_COLUMNS, TASK_COLUMNS, Trace
 from lstmsim.replay import replay
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
-from lstmsim.targets.column_passes import ARRAY, EXCHANGE
-from lstmsim.targets.memory import Memory
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.column.passes import ARRAY, EXCHANGE
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from lstmsim import engines, targets
 from lstmsim.errors import InputError, ReplayError
-from lstmsim.formats.job_initial import state_shapes
+from lstmsim.formats.scenario.job_initial import state_shapes
 from lstmsim.numerics.jobs import JobData
 from lstmsim.numerics.weights import random_network, random_stimulus
 from lstmsim.replay.check import execute
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario

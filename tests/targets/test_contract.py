@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from lstmsim import Job, Layer, Model, run
 from lstmsim.engines import ENGINES
 from lstmsim.metrics.report import ACCOUNTS, LOSSES
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Latency
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Latency
 from lstmsim.workload.cell import Cell, stage_of
 from lstmsim.workload.cells import CELLS, cell, graph
 from lstmsim.workload.scenario import Scenario

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 import lstmsim
 from lstmsim import engines, targets
-from lstmsim.api import run, simulate
+from lstmsim.api.run import run, simulate
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import list_models
-from lstmsim.formats.published import IntelWorkload, intel_npu
-from lstmsim.formats.scenario_file import load_chip, load_model, load_scenario
+from lstmsim.formats.scenario.scenario_file import load_chip, load_model, load_scenario
+from lstmsim.formats.tables.published import IntelWorkload, intel_npu
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.report_text import report_json
-from lstmsim.targets.row_cells import PROGRAMS
-from lstmsim.targets.row_npu import RowCore, RowLatency, RowNpu
+from lstmsim.targets.row.cells import PROGRAMS
+from lstmsim.targets.row.npu import RowCore, RowLatency, RowNpu
 from lstmsim.workload.cells import CELLS, cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job

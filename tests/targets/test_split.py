@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from lstmsim.engines import reference
+from lstmsim.engines.reference import run as reference
 from lstmsim.errors import InputError
 from lstmsim.program.trace import Trace
-from lstmsim.targets.column_lowering import lower
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
-from lstmsim.targets.column_split import share_weights, split_phases, split_refusal
-from lstmsim.targets.memory import Memory
+from lstmsim.targets.column.lowering import lower
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.column.split import share_weights, split_phases, split_refusal
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job

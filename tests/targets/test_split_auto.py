@@ -10,18 +10,19 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lstmsim.api import check_numerics, explain, load_scenario, run, serving
-from lstmsim.engines import fast, reference
+from lstmsim.api.run import check_numerics, explain, load_scenario, run, serving
+from lstmsim.api.serving.alone import alone
+from lstmsim.api.serving.offered import traffic_of
+from lstmsim.api.serving.stream import serve
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.reference import run as reference
 from lstmsim.errors import InputError
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.program.trace import Trace
-from lstmsim.targets.column_lowering import lower
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
-from lstmsim.targets.column_split import spreads_over
-from lstmsim.targets.column_tiles import ARRAY
-from lstmsim.traffic.alone import alone
-from lstmsim.traffic.offered import traffic_of
-from lstmsim.traffic.stream import serve
+from lstmsim.targets.column.lowering import lower
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.column.split import spreads_over
+from lstmsim.targets.column.tiles import ARRAY
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario

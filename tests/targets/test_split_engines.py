@@ -6,10 +6,11 @@ import os
 
 from hypothesis import given, settings
 
-from lstmsim.engines import fast, reference
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.reference import run as reference
 from lstmsim.metrics.accounts import named_cycles, totals_of
-from lstmsim.targets.column_lowering import lower
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.column.lowering import lower
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.workload.scenario import Job
 from tests.oracle import split as oracle
 from tests.splits import splits

@@ -8,16 +8,16 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lstmsim.engines import reference
-from lstmsim.targets.column_lowering import lower
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu, Exchange
-from lstmsim.targets.column_phases import model_phases
-from lstmsim.targets.column_split import (
+from lstmsim.engines.reference import run as reference
+from lstmsim.targets.column.lowering import lower
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.column.phases import model_phases
+from lstmsim.targets.column.split import (
     layer_runs,
     split_operations_per_step,
     split_phases,
 )
-from lstmsim.targets.column_tiles import ARRAY
+from lstmsim.targets.column.tiles import ARRAY
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job

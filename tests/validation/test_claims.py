@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.formats.published import Claim, claims, deepbench
+from lstmsim.formats.tables.published import Claim, claims, deepbench
 from lstmsim.validation.bench import Bench
 from lstmsim.validation.brainwave import DESIGN
 from lstmsim.validation.claims import KEYS, NOT_SIMULATED, TOPICS, claim_rows

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.published import deepbench, intel_npu
+from lstmsim.formats.tables.published import deepbench, intel_npu
 from lstmsim.validation.bench import Bench
 from lstmsim.validation.brainwave import DESIGN, FITTED, FITTED_GROUP, HELD_OUT_GROUP, brainwave_group
 from lstmsim.validation.intel import CPP, RTL, layers_of

@@ -7,15 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lstmsim.engines import fast, reference
+from lstmsim.engines.fast import run as fast
+from lstmsim.engines.reference import run as reference
 from lstmsim.errors import InputError
 from lstmsim.numerics.fixed import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus, random_network, random_stimulus
 from lstmsim.targets import lower
-from lstmsim.targets.column_npu import ColumnCore, ColumnNpu
-from lstmsim.targets.row_core import RowCore
-from lstmsim.targets.row_npu import RowNpu
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row.core import RowCore
+from lstmsim.targets.row.npu import RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision

@@ -15,8 +15,8 @@ from typing import Any
 
 from lstmsim.errors import InputError
 from lstmsim.formats.files_kept import note_read
-from lstmsim.formats.imported import LFS_POINTER, MAX_BYTES
 from lstmsim.formats.onnx.graph import Scope
+from lstmsim.formats.weights.imported import LFS_POINTER, MAX_BYTES
 from lstmsim.formats.wording import show
 
 __all__ = ["DataFiles", "data_files_of", "is_external"]

@@ -21,7 +21,7 @@ from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
 from lstmsim.formats.onnx.values import Shape, integer
 from lstmsim.formats.onnx.widths import width_notes
-from lstmsim.formats.schema_types import MAX_SIZE
+from lstmsim.formats.scenario.schema_types import MAX_SIZE
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
 

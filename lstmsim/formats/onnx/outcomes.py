@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, node_input, resolve
 from lstmsim.formats.onnx.sizes import in_order
 from lstmsim.formats.onnx.values import kinds_named
-from lstmsim.formats.operators import DENSE, FOLDED, LEFT_OUT, SIMULATED
+from lstmsim.formats.weights.operators import DENSE, FOLDED, LEFT_OUT, SIMULATED
 
 __all__ = ["Key", "outcomes", "prepared", "readers_of"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.onnx.graph import Scope, label
 from lstmsim.formats.onnx.unrolled_stacks import UnrolledLayer, UnrolledStack
-from lstmsim.formats.operators import FOLDED, SIMULATED
+from lstmsim.formats.weights.imported import ImportedModel
+from lstmsim.formats.weights.operators import FOLDED, SIMULATED
 from lstmsim.numerics.weights import Network
 from lstmsim.workload.model import Model
 

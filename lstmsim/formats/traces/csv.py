@@ -17,8 +17,8 @@ from itertools import chain
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.csv_table import neutral
 from lstmsim.formats.files import readable_file, whole_file
+from lstmsim.formats.tables.csv_table import neutral
 from lstmsim.formats.traces.columns import Spans, facts, timeline_of
 from lstmsim.metrics.timeline import STATES, Timeline
 

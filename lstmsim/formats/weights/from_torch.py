@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.imported import ImportedModel, placed
+from lstmsim.formats.weights.imported import ImportedModel, placed
 from lstmsim.formats.weights.pytorch_models import import_groups
 from lstmsim.formats.weights.pytorch_names import Fact, function_of
 from lstmsim.formats.weights.pytorch_objects import QUANTISED, is_packed

@@ -13,8 +13,8 @@ from pathlib import PurePath
 import numpy as np
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.imported import ImportedModel, model_names, model_stem
 from lstmsim.formats.weights.gates import Stacked, unstacked
+from lstmsim.formats.weights.imported import ImportedModel, model_names, model_stem
 from lstmsim.formats.weights.keras_config import KerasLayer
 from lstmsim.formats.weights.tensors import Stored, floats
 from lstmsim.formats.weights.unread import keras_table

@@ -8,7 +8,7 @@ from math import prod
 from pathlib import PurePath
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.imported import ImportedModel, model_names, model_stem
+from lstmsim.formats.weights.imported import ImportedModel, model_names, model_stem
 from lstmsim.formats.weights.pytorch_names import (
     PYTORCH_NAMES,
     Fact,

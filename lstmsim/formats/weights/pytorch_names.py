@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.schema_types import MAX_SIZE
+from lstmsim.formats.scenario.schema_types import MAX_SIZE
 from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.tensors import Stored, floats, shape_text
 from lstmsim.formats.wording import listed, show

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from lstmsim.formats.onnx.values import kinds_named
-from lstmsim.formats.operators import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable, percent
+from lstmsim.formats.weights.operators import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable, percent
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer
 

@@ -13,9 +13,9 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.errors import InputError
-from lstmsim.formats.model_writer import write_model_file
-from lstmsim.formats.numbers import job_data
-from lstmsim.formats.scenario_file import load_model_file, load_scenario
+from lstmsim.formats.scenario.model_writer import write_model_file
+from lstmsim.formats.scenario.numbers import job_data
+from lstmsim.formats.scenario.scenario_file import load_model_file, load_scenario
 from lstmsim.formats.weights import import_weights
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.workload.scenario import Scenario

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.errors import InputError
 from lstmsim.formats.files_kept import own_ledger
-from lstmsim.formats.model_writer import write_model_file
 from lstmsim.formats.onnx.file import read_onnx
+from lstmsim.formats.scenario.model_writer import write_model_file
 from lstmsim.formats.weights import import_weights
 from lstmsim.numerics.weights import Network
 from tests.cli import runner

@@ -12,7 +12,7 @@ from onnx import helper
 
 from lstmsim.formats.catalog import find_model
 from lstmsim.formats.onnx.file import ImportedNetwork, read_onnx
-from lstmsim.formats.scenario_file import load_model_file
+from lstmsim.formats.scenario.scenario_file import load_model_file
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
 from tests.formats.onnx.graphs import Graph, branches, save

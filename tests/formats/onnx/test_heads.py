@@ -10,8 +10,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from lstmsim.formats.imported import ImportedModel
 from lstmsim.formats.weights import import_weights
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from tests.cli import runner
 from tests.formats.onnx.graphs import Graph, save

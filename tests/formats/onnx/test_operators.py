@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from lstmsim.formats.onnx.file import read_onnx
-from lstmsim.formats.operators import OperatorTable
+from lstmsim.formats.weights.operators import OperatorTable
 from tests.cli import runner
 from tests.formats.onnx.graphs import Graph, branches, save
 from tests.formats.onnx.test_weights import Filled

@@ -13,10 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from lstmsim.errors import InputError
-from lstmsim.formats.imported import ImportedModel
-from lstmsim.formats.model_writer import write_model_file
 from lstmsim.formats.onnx.file import read_onnx
-from lstmsim.formats.scenario_file import load_model_file
+from lstmsim.formats.scenario.model_writer import write_model_file
+from lstmsim.formats.scenario.scenario_file import load_model_file
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.numerics.golden import float_arithmetic, run_network
 
 HIDDEN, INPUT, STEPS = 4, 5, 4

@@ -1,0 +1,314 @@
+"""What the commands do, as functions: load, simulate, trace, plot; and the studies of `lstmsim.api.studies`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lstmsim import engines, targets
+from lstmsim.api.loading import Path, Source, load_scenario
+from lstmsim.api.studies import accuracy, compare, energy, fit, plot_accuracy, plot_comparison, search, sweep, validate
+from lstmsim.errors import InputError
+from lstmsim.metrics.accounts import totals_of
+from lstmsim.metrics.measure import measure
+from lstmsim.metrics.report import Report
+from lstmsim.metrics.spans import build_timeline
+from lstmsim.metrics.timeline import Timeline
+from lstmsim.program.program import Program
+from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Trace
+from lstmsim.workload.scenario import Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lstmsim.explanations.explanation import Explanation
+    from lstmsim.replay.check import Checked
+    from lstmsim.replay.outputs import Outputs
+    from lstmsim.traffic.result import Serving
+
+__all__ = [
+    "Run",
+    "accuracy",
+    "check_numerics",
+    "compare",
+    "energy",
+    "explain",
+    "fit",
+    "load_scenario",
+    "load_trace",
+    "outputs",
+    "plot",
+    "plot_accuracy",
+    "plot_comparison",
+    "run",
+    "save_outputs",
+    "save_report",
+    "save_trace",
+    "search",
+    "serving",
+    "simulate",
+    "sweep",
+    "trace",
+    "validate",
+]
+
+#: Most operations whose trace is kept: a row has about 100 bytes.
+MAX_TRACE_OPERATIONS = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One simulation: what was asked and the lowered program; trace, report and timeline are made when asked for."""
+
+    scenario: Scenario
+    engine: str
+    program: Program
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What every unit did, event for event."""
+        rows = sum(
+            sum(len(phase.body.operations) * phase.repeat for phase in task.variants[0][1])
+            for task in self.program.tasks
+        )
+        if rows > MAX_TRACE_OPERATIONS:
+            text = f"a trace of {rows:,} operations is too long to keep, at most {MAX_TRACE_OPERATIONS:,} are recorded"
+            raise InputError(f"{text}; the report alone has no such limit on the engine 'fast'")
+        return engines.run(self.program, self.engine)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """Cycles by name, work and finishes; without a trace where none was asked for before."""
+        if self.engine == "fast" and "trace" not in self.__dict__:
+            return engines.totals(self.program)
+        return totals_of(self.program, self.trace)
+
+    @cached_property
+    def report(self) -> Report:
+        """The numbers."""
+        return measure(self.scenario, self.totals, self.engine)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What happened cycle by cycle, for pictures and trace files."""
+        chip = self.scenario.chip
+        names = [job.name for job in self.scenario.jobs]
+        return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Run:
+    """Simulate a scenario and keep everything: report, trace and timeline of one and the same run.
+
+    >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+    >>> result.report.makespan_cycles == result.timeline.makespan_cycles
+    True
+    """
+    loaded = load_scenario(scenario, overrides)
+    program = targets.lower(loaded.chip, loaded.jobs)
+    return Run(loaded, engine, program)
+
+
+def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:
+    """Simulate a scenario: cycles, utilization, where the cycles went, when each job finished.
+
+    `engine` is a key of `lstmsim.engines.ENGINES`; all give the same numbers. Raises `InputError`.
+
+    >>> core = {"npe": 65536, "ep": 32, "vp": 2048}
+    >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
+    >>> layer = {"cell": "lstm", "hidden": 512, "input": 512}
+    >>> simulate({"chip": chip, "jobs": [{"model": {"layers": [layer]}, "steps": 20}]}).makespan_cycles
+    1423
+    """
+    return run(scenario, engine=engine, overrides=overrides).report
+
+
+def _expect_run(value: object, name: str) -> None:
+    """`TypeError` for a scenario or its keys where a simulation is meant."""
+    if not isinstance(value, Run):
+        kind = type(value).__name__
+        raise TypeError(f"{name} expects a Run, as lstmsim.run(scenario) gives it; got a value of type {kind}")
+
+
+def check_numerics(
+    result: Run, *, random_weights: int | None = None, progress: Callable[[int, int], None] | None = None
+) -> tuple[Checked, ...]:
+    """Execute the trace of a run on the real weights of its jobs and compare with the golden model.
+
+    Fixed point must be equal bit for bit, float64 to rounding; `ReplayError` otherwise, `InputError` for a model
+    without weights unless `random_weights` gives a seed to draw some. Jobs that were turned away are left out.
+    `progress` is called with rows done and in all.
+
+    >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "silero-vad-16k", "steps": 3}]})
+    >>> check_numerics(result)[0].values
+    384
+    """
+    _expect_run(result, "check_numerics")
+    from lstmsim.formats.scenario.numbers import job_data
+    from lstmsim.replay.check import check_numerics as check
+
+    data = job_data(result.scenario, random_weights)
+    return check(result.scenario, result.program, result.trace, data, progress)
+
+
+def outputs(
+    result: Run,
+    *,
+    random_weights: int | None = None,
+    checks: Sequence[Checked] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Outputs:
+    """The numbers that the simulated machine computed: a tensor [steps, outputs] for each job under its name.
+
+    The trace of the run is executed, and every value compared with the golden model. float64 where the scenario has no
+    `precision`, else the real values of the fixed-point numbers. `checks`: what `check_numerics` gave for the same run,
+    so that it is not executed again. Errors, `random_weights` and `progress` as there; jobs that were turned away have
+    no tensor (`Outputs.turned_away`).
+
+    >>> job = {"model": "silero-vad-16k", "steps": 3, "inputs": "silero-speech.safetensors"}
+    >>> found = outputs(run({"chip": "column-npu-64k", "jobs": [job]}))
+    >>> found.tensors["silero-vad-16k"].shape, found.fixed
+    ((3, 128), False)
+    """
+    _expect_run(result, "outputs")
+    from lstmsim.formats.scenario.numbers import job_data
+    from lstmsim.replay import outputs as making
+
+    making.check_size(result.scenario)
+    data = job_data(result.scenario, random_weights)
+    if checks is not None:
+        return making.outputs_of(result.scenario, data, checks)
+    return making.outputs(result.scenario, result.program, result.trace, data, progress)
+
+
+def save_outputs(found: Outputs, path: Path) -> None:
+    """Write outputs as `.safetensors`: a tensor in F64 for each job, and how they came about; whole or not at all."""
+    from lstmsim import __version__
+    from lstmsim.formats.weights import outputs_file
+
+    outputs_file.save_outputs(found, path, __version__)
+
+
+def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Serving:
+    """What serving the jobs of a run came to: rates, latencies with intervals, queues, misses and slowdowns by tenant.
+
+    Each kind of job is simulated alone on the chip besides, for the slowdowns, and some hundreds of them at once, for
+    the offered load. `percentiles`: which ones of the latencies (50, 95, 99 and 99.9).
+
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
+    >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
+    0
+    """
+    _expect_run(result, "serving")
+    from lstmsim.api.serving.served import served
+    from lstmsim.traffic.latencies import PERCENTILES
+
+    return served(
+        result.scenario,
+        result.program,
+        result.report,
+        result.trace if any(job.preempted for job in result.report.jobs) else None,
+        slowdowns=True,
+        percentiles=PERCENTILES if percentiles is None else percentiles,
+    )
+
+
+def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
+    """Why a run is not 100 % useful: its critical path, and what would shorten it, each change simulated; of requests
+    that come over time also what held the slowest up (`Explanation.slowest`).
+
+    `progress` is called with simulations done and in all.
+
+    >>> found = explain(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}))
+    >>> sum(share.cycles for share in found.shares) == found.makespan_cycles
+    True
+    """
+    _expect_run(result, "explain")
+    from lstmsim.explanations.explanation import explain as explaining
+
+    return explaining(result.scenario, result.program, result.trace, progress)
+
+
+def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:
+    """Simulate a scenario and return what happened cycle by cycle, as named spans.
+
+    >>> len(trace({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 2}]})) > 0
+    True
+    """
+    return run(scenario, engine=engine, overrides=overrides).timeline
+
+
+def save_trace(timeline: Timeline, path: Path, *, limit_bytes: int | None = 10**9) -> None:
+    """Write a timeline; the suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`,
+    `.fst` or `.kanata`. Whole or not at all, and not if it would take more than `limit_bytes` (None: no limit)."""
+    from lstmsim.formats import traces
+
+    traces.save_trace(timeline, path, limit_bytes)
+
+
+def load_trace(path: Path) -> Timeline:
+    """Read back a saved trace; `InputError` if the file is not one."""
+    from lstmsim.formats import traces
+
+    return traces.load_trace(path)
+
+
+def save_report(
+    result: Run,
+    path: Path,
+    *,
+    trace_path: Path | None = None,
+    command: str | None = None,
+    device: str | None = None,
+    serving: Serving | None = None,
+    sections: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
+    resolved input; whole or not at all.
+
+    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that is shown in
+    full (which of the known ones the chip fits is always said), `serving`: what serving came to, `sections`: further
+    titles and texts.
+    """
+    _expect_run(result, "save_report")
+    import os
+
+    from lstmsim.devices.summary import fit_summary
+    from lstmsim.devices.text import fit_text
+    from lstmsim.formats.files import whole_file
+    from lstmsim.formats.tables.devices_file import published_on
+    from lstmsim.html.page import report_page
+
+    folder = os.path.dirname(os.path.abspath(path))
+    trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
+    fitting = fit_summary(fit(result.scenario)).text
+    if device is not None:
+        (found,) = fit(result.scenario, [device])
+        fitting = f"{fit_text(found, published_on(found.device))}\n\n{fitting}"
+    said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
+    sections = (*said, *sections)
+    page = report_page(
+        result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command
+    )
+    with whole_file(path) as file:
+        file.write(page)
+
+
+def plot(
+    timeline: Timeline | Run,
+    path: Path | None = None,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    cores: Sequence[int] | None = None,
+) -> Figure:
+    """Draw a timeline, `start <= cycle < end`, of all or some cores; written to `path` (.png .svg .pdf) if given."""
+    from lstmsim.plots import timeline as plots
+
+    drawn = timeline.timeline if isinstance(timeline, Run) else timeline
+    return plots.plot(drawn, path, start=start, end=end, cores=cores)

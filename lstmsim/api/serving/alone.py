@@ -1,0 +1,105 @@
+"""One job by itself on an idle chip: what every slowdown and every bound on a load is held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any
+
+from lstmsim import engines, targets
+from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.program.trace import TASK_COLUMNS
+from lstmsim.workload.scenario import Chip, Job
+
+__all__ = ["Alone", "Alones", "alone", "bare", "kind_of"]
+
+#: Names of cycles in which a thread lets another one have the array.
+_GIVEN_UP = tuple(CYCLE_NAMES.index(name) for name in ("hazard", "backpressure", "input", "dispatch", "weights"))
+
+#: What a job is among others, and what stands for it when there are none.
+_AMONG_OTHERS: dict[str, Any] = {
+    "arrival": 0,
+    "after": None,
+    "priority": 0,
+    "deadline": None,
+    "dispatch": "fcfs",
+    "preempts": False,
+    "queue_limit": None,
+    "patience": None,
+}
+#: What else changes no cycle of it; the model is told from others by itself, for it is large.
+_NAMES = {"name", "tenant", "inputs", "initial", "states_of", "model"}
+_own = attrgetter(*(each.name for each in fields(Job) if each.name not in {*_AMONG_OTHERS, *_NAMES}))
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A job that has the chip to itself.
+
+    `latency_cycles`: from its arrival to its finish. `array_cycles`: cycles in which the PE arrays of its cores issue
+    for it, summed over them. `cores`: on how many it runs at once. `stalls`: whether there is a cycle between its first
+    tile and its last in which it cannot issue; a coarse-grained core turns to another thread only then.
+    """
+
+    latency_cycles: int
+    array_cycles: int
+    cores: int
+    stalls: bool
+
+
+def alone(chip: Chip, job: Job) -> Alone:
+    """Simulate the job by itself, where it would run on an idle chip; whatever ranks it among others is left out.
+
+    >>> from lstmsim.api.loading import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+    >>> alone(scenario.chip, scenario.jobs[0])
+    Alone(latency_cycles=1423, array_cycles=640, cores=1, stalls=True)
+    """
+    found = engines.totals(targets.lower(chip, (bare(job),)), check=False)
+    arrays = found.cycles[: len(chip.array_cores)]
+    return Alone(
+        found.makespan_cycles,
+        int(arrays[:, CYCLE_NAMES.index("busy")].sum()),
+        max(1, len(job.together(len(chip.array_cores), int(found.tasks[0, TASK_COLUMNS.index("taken")])))),
+        bool(arrays[:, _GIVEN_UP].sum()),
+    )
+
+
+def bare(job: Job) -> Job:
+    """The job without what ranks it among others, turns it away, or says when it comes."""
+    return replace(job, **_AMONG_OTHERS)
+
+
+def kind_of(job: Job) -> tuple[Any, ...]:
+    """What jobs have in common that run alike; of jobs whose models are kept, for a model is told by where it is."""
+    return (id(job.model), *_own(job))
+
+
+class Alones:
+    """Jobs by themselves on one chip, each kind simulated once: 100,000 jobs of one entry cost one run.
+
+    >>> from lstmsim.api.loading import load_scenario
+    >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 3}, {"model": "lstm-512", "steps": 10}]
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": jobs})
+    >>> alones = Alones(scenario.chip)
+    >>> [alones(job).latency_cycles for job in scenario.jobs], alones.simulated
+    ([1423, 1423, 1423, 723], 2)
+    """
+
+    def __init__(self, chip: Chip) -> None:
+        self.chip = chip
+        # A job is kept with what is known of its kind: a model that is gone could leave its place to another.
+        self._known: dict[tuple[Any, ...], tuple[Job, Alone]] = {}
+
+    def __call__(self, job: Job) -> Alone:
+        """What the job does by itself."""
+        kind = kind_of(job)
+        known = self._known.get(kind)
+        if known is None:
+            known = self._known[kind] = job, alone(self.chip, job)
+        return known[1]
+
+    @property
+    def simulated(self) -> int:
+        """How many kinds of jobs were simulated."""
+        return len(self._known)

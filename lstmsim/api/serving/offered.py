@@ -1,0 +1,290 @@
+"""Offered load: what a mix of requests asks of a chip per second, against what the chip can do.
+
+Two kinds of parts. Bounds that hold for certain, from each kind of job alone on the idle chip: cycles of the PE arrays
+(no tile issues twice as fast in company), cycles of threads (no job ends sooner in company), cycles of the memory's
+transfers. Jobs that may not use all cores are counted against those that they may use, for each union of such sets of
+cores; the worst one counts. And one measurement, `saturated`: requests of the same mix, all there at once, and how
+fast they start while there is a queue. What threads lose to each other and models that take turns cost is in there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lstmsim import engines, targets
+from lstmsim.api.serving.alone import bare, kind_of
+from lstmsim.api.serving.bounds import Kind, beat, bounds, relaxation_at
+from lstmsim.errors import InputError
+from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.traffic.load import Load, Traffic
+from lstmsim.traffic.streams import below
+from lstmsim.workload.offer import Offer, estimated_offer
+from lstmsim.workload.scenario import Chip, Job, Scenario
+
+__all__ = ["traffic_of"]
+
+#: Fewest and most requests of the measurement; between them a quarter of those that are asked about.
+LEAST_MEASURED, MOST_MEASURED = 200, 2000
+#: Lengths of one kind of job that are simulated alone; of more, the shortest and the longest, and a line between.
+MOST_LENGTHS = 4
+#: An entry ends early if its last request comes before this share of the time until the last one of all has passed.
+EARLY = 0.8
+_BUSY = CYCLE_NAMES.index("busy")
+
+
+class _Share(NamedTuple):
+    """Jobs that are alike: one of them, how many come per second, and how irregularly."""
+
+    job: Job
+    rate: float
+    variability: float
+
+
+def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
+    """What comes to the chip of a scenario, by the rates of its entries; `requests`: how many are asked about (all).
+
+    Where entries have no rates, because the scenario is not from a file, they are estimated from the arrivals.
+
+    >>> from lstmsim.api.loading import load_scenario
+    >>> job = {"model": "lstm-512", "steps": 20, "arrival": {"kind": "poisson", "rate_per_second": 203_125}}
+    >>> found = traffic_of(load_scenario({"chip": "column-npu-64k", "jobs": [job]})).load
+    >>> found.parts["PE arrays"], found.bound_per_second <= 406_250
+    (0.5, True)
+    """
+    offers = dict(scenario.offers) or _estimated(scenario)
+    clients = sum(each.clients for each in offers.values())
+    steady = any(each.is_process for each in offers.values())
+    if not any(_offer(offers, job).rate_per_second > 0 for job in scenario.jobs):
+        return Traffic(None, clients, steady)
+    groups = _groups(scenario, offers)
+    asked = len(scenario.jobs) if requests is None else requests
+    early = _ending_early([_offer(offers, jobs[0]) for jobs in groups.values()], asked)
+    measured = min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4))
+    ordered = any(job.dispatch != "fcfs" or job.affinity for job in scenario.jobs)
+    load, lasting = _load(scenario.chip, _mix(groups, offers), measured, ordered), None
+    staying = {key: jobs for key, jobs in groups.items() if key[0] not in early and not jobs[0].may_leave}
+    if load.offered >= 1 and len(staying) < len(groups):
+        lasting = _load(scenario.chip, _mix(staying, offers), measured, ordered).offered if staying else 0.0
+    beats = beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
+    return Traffic(
+        replace(
+            load,
+            relaxation=None if clients or early or load.relaxation is None else max(load.relaxation, beats),
+            lasting=lasting,
+            estimated=any(_offer(offers, jobs[0]).estimated for jobs in groups.values()),
+            not_counted=_not_counted(scenario, offers, early, clients),
+        ),
+        clients,
+    )
+
+
+def _groups(scenario: Scenario, offers: Mapping[str, Offer]) -> dict[tuple[Any, ...], list[Job]]:
+    """Jobs that come at a rate, those of one entry that run alike together; the entry's name is first in each key."""
+    groups: dict[tuple[Any, ...], list[Job]] = {}
+    for job in scenario.jobs:
+        offer = _offer(offers, job)
+        if offer.rate_per_second > 0:
+            entry = offer.entry or job.tenant
+            # jobs of one entry differ in their steps only, and how often each comes may be known better than from them
+            groups.setdefault((entry,) if offer.lengths else (entry, *kind_of(job)), []).append(job)
+    return groups
+
+
+def _mix(groups: Mapping[tuple[Any, ...], list[Job]], offers: Mapping[str, Offer]) -> tuple[_Share, ...]:
+    number: Counter[str] = Counter()
+    for (entry, *_), jobs in groups.items():
+        number[entry] += len(jobs)
+    return tuple(
+        each
+        for (entry, *_), jobs in groups.items()
+        for each in _shares(jobs[0], _offer(offers, jobs[0]), len(jobs) / number[entry])
+    )
+
+
+def _not_counted(scenario: Scenario, offers: Mapping[str, Offer], early: set[str], clients: int) -> tuple[str, ...]:
+    """What comes beside the load, in words."""
+    once = dict.fromkeys(
+        _offer(offers, job).entry or job.tenant or job.model.name
+        for job in scenario.jobs
+        if not _offer(offers, job).is_process
+    )
+    words = [f"{name}, which comes once" for name in once]
+    words += [f"that {name} ends early" for name in sorted(early)]
+    return (*words, *[f"{clients:,} clients, who ask when they are answered"] * bool(clients))
+
+
+def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
+    """Entries whose last request comes long before the last one of all: their load is not that of the whole run."""
+    ends = {each.entry: each.requests / each.rate_per_second for each in offers if each.requests}
+    whole = len(ends) < len({each.entry for each in offers})
+    last = requests / sum({each.entry: each.rate_per_second for each in offers}.values())
+    return {entry for entry, end in ends.items() if end < EARLY * (last if whole else max(ends.values()))}
+
+
+def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
+    """The kinds of jobs that this one stands for, of which so large a share of an entry's requests are."""
+    plain, rate = _plain(replace(job, tenant=offer.entry or job.tenant)), offer.rate_per_second * share
+    return [
+        _Share(replace(plain, steps=steps), rate * part, offer.variability)
+        for steps, part in offer.lengths or ((job.steps, 1.0),)
+    ]
+
+
+def _offer(offers: Mapping[str, Offer], job: Job) -> Offer:
+    return offers.get(job.tenant, Offer())
+
+
+def _estimated(scenario: Scenario) -> dict[str, Offer]:
+    """By tenant, of jobs that stand for themselves."""
+    if any(job.after is not None for job in scenario.jobs):
+        roots = Counter(job.tenant for job in scenario.jobs if job.after is None)
+        return {tenant: Offer(clients=number) for tenant, number in roots.items()}
+    cycles: dict[str, list[int]] = {}
+    for job in scenario.jobs:
+        cycles.setdefault(job.tenant, []).append(job.arrival)
+    clock = scenario.chip.frequency_mhz
+    return {
+        tenant: replace(estimated_offer(sorted(each), clock), entry=tenant, requests=len(each))
+        for tenant, each in cycles.items()
+    }
+
+
+def _plain(job: Job) -> Job:
+    """The job by itself, under a name that all of its kind have."""
+    return replace(bare(job), name=job.tenant or job.model.name)
+
+
+@lru_cache(maxsize=64)
+def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> Load:
+    """`ordered`: whether requests may be served in another order than that in which they come."""
+    program = targets.lower(chip, tuple(share.job for share in mix), templates=True)
+    threads = [core.contexts for core in program.cores if not core.shared]
+    kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
+    parts, cores, relaxation = bounds(kinds, threads)
+    certain = max(parts.values())
+    rate = sum(share.rate for share in mix)
+    measured = max(measured, 8 * sum(threads))
+    jobs = tuple(share.job for share in mix)
+    total = sum(kind.rate for kind in kinds)
+    shares = tuple(round(kind.rate / total, 9) for kind in kinds)
+    saturated = total / _capacity(chip, jobs, shares, tuple(kind.threads for kind in kinds), measured)
+    # In another order models that take turns may do so less often: the measurement is no limit then.
+    other = ordered and any(task.content is not None for task in program.tasks)
+    if not other:
+        parts["saturated"] = saturated
+    offered = max(parts.values())
+    if certain < saturated < 1:
+        relaxation = max(relaxation, relaxation_at(kinds, saturated))
+    known = offered < 1 and saturated < 1
+    return Load(
+        offered,
+        parts,
+        rate_per_second=rate,
+        bound_per_second=rate / certain,
+        relaxation=max(1.0, relaxation) if known else None if offered < 1 else inf,
+        saturated_fcfs=saturated if other else None,
+        cores=cores,
+        measured=measured,
+    )
+
+
+def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[float, float, float]]]:
+    """Each kind of the mix with its cycles alone; of many lengths of one job only some are simulated."""
+    lengths: dict[Job, list[int]] = {}
+    for share in mix:
+        lengths.setdefault(replace(share.job, steps=1), []).append(share.job.steps)
+    for share in mix:
+        job, steps = share.job, lengths[replace(share.job, steps=1)]
+        if len(steps) <= MOST_LENGTHS:
+            yield share, _demand(chip, job)
+            continue
+        short, long = min(steps), max(steps)
+        part = (job.steps - short) / (long - short)
+        one, two = (_demand(chip, replace(job, steps=each)) for each in (short, long))
+        arrays, threads, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
+        yield share, (arrays, threads, memory)
+
+
+@lru_cache(maxsize=1024)
+def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
+    """Cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may run."""
+    arrays, each = chip.array_cores, []
+    for choice in _choices(chip, job):
+        found = engines.totals(targets.lower(chip, (choice,)), check=False)
+        busy, members = found.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
+        threads = found.makespan_cycles * members
+        each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
+    return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
+
+
+def _choices(chip: Chip, job: Job) -> list[Job]:
+    """The job on each of its cores that is unlike the others, or on all that it takes at once; of one that finds out at
+    its start how many cores it takes, on each number of them."""
+    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
+    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
+    single = [replace(job, cores=(core,), split="") for core in unlike.values()]
+    if not job.split or len(cores) == 1:
+        return single
+    if job.split != "auto":
+        return [job]
+    for number in range(2, len(cores) + 1):
+        way = replace(job, split="rows", cores=cores[:number])
+        with suppress(InputError):
+            targets.lower(chip, (way,))
+            single.append(way)
+    return single
+
+
+def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> Kind:
+    cores = frozenset(share.job.allowed(len(threads)))
+    return Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, *alone)
+
+
+@lru_cache(maxsize=64)
+def _capacity(
+    chip: Chip, jobs: tuple[Job, ...], shares: tuple[float, ...], work: tuple[float, ...], requests: int
+) -> float:
+    """Requests of this mix per cycle that start while there is a queue: that of the cores that are done last.
+
+    `work`: of each job; what was drawn may have a little more or less of it than the mix.
+    """
+    drawn = np.array(_drawn(shares, requests))
+    started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).tasks[:, 2]
+    sets = [frozenset(job.allowed(len(chip.array_cores))) for job in jobs]
+    group = _reached(sets[drawn[started.argmax()]], sets)
+    own = [place for place, cores in enumerate(sets) if cores <= group]
+    inside, share = np.isin(drawn, own), sum(shares[place] for place in own)
+    # the first ones of all threads start at once
+    counted = int((inside & (started > 0)).sum())
+    if not counted:
+        return inf
+    each = np.array(work)
+    usual = sum(shares[place] * work[place] for place in own) / share
+    return counted / int(started.max()) / share * float(each[drawn[inside]].mean()) / usual
+
+
+def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
+    """All cores that share jobs with these, directly or through others."""
+    found = cores
+    while any(each & found and not each <= found for each in sets):
+        found = found.union(*(each for each in sets if each & found))
+    return found
+
+
+def _drawn(shares: Sequence[float], requests: int) -> list[int]:
+    """So many places in `shares`, each as often as its share says, in an order that is mixed and always the same."""
+    ends = np.cumsum(shares) / sum(shares)
+    ends[-1] = 1.0
+    places: list[int] = np.searchsorted(ends, (np.arange(requests) + 0.5) / requests).tolist()
+    for at, other in zip(range(requests - 1, 0, -1), below(("offered load",), 2**32), strict=False):
+        swap = other % (at + 1)
+        places[at], places[swap] = places[swap], places[at]
+    return places

@@ -1,0 +1,282 @@
+"""How many requests a machine can bear: runs at rates that a bisection chooses, each as long as its verdict needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, log2
+from typing import Any
+
+from lstmsim import engines
+from lstmsim.api.loading import Path
+from lstmsim.api.serving.capacity import Capacity, capacity_of, load_of
+from lstmsim.api.serving.horizon import MOST_SIMULATED, serve_on_horizon
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.rates import rate_overrides, rates_of
+from lstmsim.formats.scenario.requests import load_requests
+from lstmsim.formats.wording import nearest
+from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
+from lstmsim.traffic.judging import joined, judged
+from lstmsim.traffic.latencies import Distribution
+from lstmsim.traffic.result import Serving
+from lstmsim.traffic.saturation import (
+    VERDICTS,
+    Judged,
+    Known,
+    Saturation,
+    SearchInterrupted,
+    Tried,
+    bisect_verdicts,
+    check_search,
+)
+
+__all__ = ["MOST_REQUESTS", "saturate"]
+
+#: Most requests of one run: up to half a minute each, and a minute or two for a whole search.
+MOST_REQUESTS = 1_000_000
+#: A run begins with so many at least, and has this many times as many whenever that does not tell.
+FIRST_REQUESTS = 2_000
+_TIMES = 4
+#: A run that could go on is ended only by a bound that lies this many half widths away: who looks at an interval
+#: again and again is wrong more often than its confidence says.
+_EARLY = 2.0
+#: Requests beyond the percentile that a run begins with.
+_BEYOND = 50
+#: A run has so many times the requests that an interval needs, for the warm-up is left out.
+_SPARE = 1.2
+
+
+def saturate(
+    scenario: Path | Mapping[str, Any],
+    bound_ms: float | None = None,
+    *,
+    bounds_ms: Mapping[str, float] | None = None,
+    percentile: float = 99.0,
+    low: float | None = None,
+    high: float | None = None,
+    tolerance: float = 0.01,
+    most_requests: int | None = None,
+    overrides: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Saturation:
+    """The highest rate of requests per second at which latencies certainly keep their bounds, and the lowest at which
+    they certainly do not.
+
+    Jobs with arrivals of kind poisson or bursty change their rates together, each in its share; all entries go on until
+    the last request of a run. At every rate a run grows until the 95 % interval of the percentile lies below or above
+    its bound, or to `most_requests`: then the rate is undecided. A rate at which the machine has more work than it can
+    do, or its queue grows, is unstable and keeps no bound. More than 1 - percentile of requests turned away keep none
+    either (Wilson's interval of the share).
+
+    `bound_ms`: on the percentile of all requests together; `bounds_ms`: on those of tenants, by the name of their job
+    entry; at least one. `low`, `high`: rates between which to search; a hundredth of the most that the machine can
+    possibly do, and all of it, unless given; never more. `tolerance`: how near certain rates come to each other, or to
+    an undecided one, as a share of the higher. `most_requests`: 1,000,000, with preemption 20,000, unless given.
+    `progress` is called with runs done and about how many there will be. `InputError` for a scenario without rates, for
+    clients who wait for answers, and for tenants that are not there. Ctrl-C after the first run is a
+    `SearchInterrupted`, whose `found` is the answer as far as it is known.
+
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 200, "arrival": arrival}]
+    >>> found = saturate({"chip": "column-npu-16k", "jobs": jobs}, 0.002, tolerance=0.2, most_requests=10_000)
+    >>> found.bound_per_second > found.rate > 1e5
+    True
+    """
+    asked = _Asked(scenario, tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
+    rates, capacity = rates_of(scenario, overrides), asked.check()
+    bound = capacity.bound_per_second
+    if low is not None and bound <= low < inf:
+        text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
+        raise InputError(Mistake("saturation: low", text))
+    low = bound / 100 if low is None else low
+    high = bound if high is None else min(high, bound)
+    check_search(low, high, tolerance, asked.all_bounds)
+    runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests, asked.preempts))
+    # No single run may be worth the compiler, but all together are.
+    engines.warm_up()
+    try:
+        return _answer(asked, capacity, _search(runs, low, high, tolerance, progress))
+    except SearchInterrupted as stopped:
+        stopped.found = replace(_answer(asked, capacity, stopped.known), complete=False)
+        raise
+
+
+def _answer(asked: _Asked, capacity: Capacity, known: Known) -> Saturation:
+    best, worst, undecided, runs = known
+    return Saturation(
+        best,
+        worst,
+        asked.bound_ms,
+        runs,
+        undecided,
+        asked.percentile,
+        asked.bounds_ms,
+        capacity.bound_per_second,
+        capacity.limits_per_second,
+        capacity.not_counted,
+    )
+
+
+def _search(
+    runs: _Runs, low: float, high: float, tolerance: float, progress: Callable[[int, int], None] | None
+) -> Known:
+    """The bisection, `progress` told of every run."""
+    about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))
+    done = 0
+
+    def judge(rate: float) -> Tried:
+        nonlocal done
+        tried = runs.judge(rate)
+        done += 1
+        if progress is not None:
+            progress(min(done, about), about)
+        return tried
+
+    def close(lower: float, upper: float) -> bool:
+        return upper - lower <= tolerance * upper
+
+    return bisect_verdicts(judge, low, high, close=close)
+
+
+@dataclass
+class _Asked:
+    """What is to be judged, and of which scenario."""
+
+    scenario: Path | Mapping[str, Any]
+    overrides: tuple[str, ...]
+    bound_ms: float | None
+    bounds_ms: dict[str, float]
+    percentile: float
+    preempts: bool = False
+    #: Names of the tenants whose requests may be turned away.
+    leaving: set[str] = field(default_factory=set)
+    #: Of all requests, how many belong to the rarest tenant that has a bound.
+    least_share: float = 1.0
+
+    @property
+    def all_bounds(self) -> dict[str, float]:
+        """The bounds by the words that name them."""
+        every = {} if self.bound_ms is None else {"bound_ms": self.bound_ms}
+        return every | {f"bound of {name}": each for name, each in self.bounds_ms.items()}
+
+    def check(self) -> Capacity:
+        """`InputError` for what cannot be judged; how the load grows with the rate."""
+        wrong = []
+        if not self.all_bounds:
+            wrong.append(Mistake("bound_ms", "is missing: expected a bound on all requests, or on a tenant"))
+        if not 0 < self.percentile < 100:
+            wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {self.percentile:g}"))
+        drawn = load_requests(self.scenario, self.overrides, 1)
+        scenario, jobs = drawn.scenario, drawn.scenario.jobs
+        names = [name for name, _ in drawn.tenants]
+        for name in self.bounds_ms:
+            if name not in names:
+                hint = nearest(name, names)
+                wrong.append(Mistake(f"bound of {name!r}", f"there is no job entry of that name{hint}"))
+        if wrong:
+            raise InputError(wrong)
+        self.preempts = any(job.preempts for job in jobs)
+        self.leaving = {job.tenant for job in jobs if job.may_leave}
+        if self.leaving:
+            # Those that only a file of arrivals names may be of any entry.
+            self.leaving |= set(names) - {job.tenant for job in jobs}
+        rates = {name: each.rate_per_second for name, each in scenario.offers.items()}
+        shares = [rates[name] / sum(rates.values()) for name in self.bounds_ms if rates.get(name)]
+        self.least_share = min(shares, default=1.0)
+        return capacity_of(self.scenario, self.overrides)
+
+
+def _sizes(percentile: float, most: int | None, preempts: bool) -> tuple[int, int]:
+    """Fewest and most requests of a run."""
+    if most is not None and most < 1:
+        raise InputError(Mistake("most_requests", f"must be at least 1, got {most}"))
+    limit = (MOST_SIMULATED if preempts else MOST_REQUESTS) if most is None else most
+    return min(limit, max(FIRST_REQUESTS, ceil(_BEYOND / (1 - percentile / 100)))), limit
+
+
+@dataclass
+class _Runs:
+    """Judges one rate after another."""
+
+    asked: _Asked
+    rates: Mapping[str, float]
+    capacity: Capacity
+    sizes: tuple[int, int]
+
+    def judge(self, rate: float) -> Tried:
+        """One rate, by as many requests as its verdict needs."""
+        load = self.capacity.load(rate)
+        # Where requests may leave the queue it may be stable at any load.
+        if load >= 1 - 1e-9 and not self.asked.leaving:
+            return Tried(rate, None, VERDICTS["unstable"], verdict="unstable", load=load)
+        needs, sizes = self._sizes(rate)
+        tried = None
+        for size in sizes:
+            tried = self._tried(rate, load, size, size == sizes[-1])
+            if tried.kept is not None:
+                break
+        assert tried is not None
+        return replace(tried, needs=needs)
+
+    def _sizes(self, rate: float) -> tuple[int | None, list[int]]:
+        """How many requests an interval needs at this rate, and how many the runs have, one after another. Where that
+        is more than there may be, a short run shows what the latency is about."""
+        first, most = self.sizes
+        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
+        relaxation = load_of(self.asked.scenario, overrides, most).relaxation
+        if relaxation is None or relaxation == inf:
+            return None, [first, *[most] * (first < most)]
+        beyond = 1 - self.asked.percentile / 100
+        units = max(relaxation, 1 / self.asked.least_share)
+        needs = ceil(_SPARE * units * max(MEAN_UNITS, TAIL_UNITS / beyond))
+        if needs > most:
+            return needs, [first]
+        sizes = [max(first, needs)]
+        while sizes[-1] < most:
+            sizes.append(min(most, sizes[-1] * _TIMES))
+        return needs, sizes
+
+    def _tried(self, rate: float, load: float, size: int, last: bool) -> Tried:
+        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
+        wanted = tuple(sorted({99.0, self.asked.percentile}))
+        found = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
+        came = found.requests + found.turned_away
+        away = found.turned_away / came
+        # With fewer than were asked for, more were in the machine at once than it has room for.
+        if came < size or (found.verdict == "unstable" and last):
+            return Tried(rate, None, VERDICTS["unstable"], away, "unstable", came, load)
+        widths = 1.0 if last else _EARLY
+        every = self._judged(found, found.latency, None, found.requests, found.turned_away, widths)
+        tenants = {
+            name: self._judged(found, each.latency, name, each.requests, each.turned_away, widths)
+            for name, each in found.tenants.items()
+            if name in self.asked.bounds_ms and each.latency is not None
+        }
+        parts = [each.verdict for each in tenants.values()]
+        parts += [] if self.asked.bound_ms is None else [every.verdict]
+        missing = set(self.asked.bounds_ms) - set(tenants)
+        verdict = joined([*parts, *["too few"] * bool(missing)])
+        p99 = found.ms(found.latency.p99.value)
+        judged_ms = every.percentile_ms, every.half_width_ms
+        return Tried(rate, p99, VERDICTS[verdict], away, verdict, came, load, *judged_ms, tenants)
+
+    def _judged(
+        self, found: Serving, latency: Distribution, name: str | None, served: int, away: int, widths: float
+    ) -> Judged:
+        """One bound: of all requests (None) or of a tenant."""
+        asked = self.asked
+        interval = latency.percentiles[asked.percentile].scaled(found.ms(1))
+        # A queue of so many places is a random walk that has been everywhere after its square.
+        walk, load = float(found.most_waiting) ** 2, found.load
+        alike = max(1.0, min(walk if load is None or load.relaxation is None else load.relaxation, walk))
+        bound = asked.bounds_ms[name] if name is not None else asked.bound_ms
+        return judged(
+            interval,
+            interval.value if bound is None else bound,
+            asked.percentile,
+            served=served,
+            turned_away=away,
+            may_leave=bool(asked.leaving) if name is None else name in asked.leaving,
+            alike=alike,
+            widths=widths,
+        )

@@ -1,0 +1,48 @@
+"""What serving the jobs of one run came to, with what was asked of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lstmsim.api.serving.alone import Alones
+from lstmsim.api.serving.offered import traffic_of
+from lstmsim.metrics.report import Report
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.traffic.latencies import PERCENTILES
+from lstmsim.traffic.result import Serving
+from lstmsim.traffic.run_requests import collect
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["served"]
+
+
+def served(
+    scenario: Scenario,
+    program: Program,
+    report: Report,
+    trace: Trace | None = None,
+    *,
+    slowdowns: bool = False,
+    percentiles: Sequence[float] = PERCENTILES,
+) -> Serving:
+    """Latencies, intervals, offered load and verdict of a run.
+
+    `trace`: of the run, None if no job was preempted. `slowdowns`: simulate each kind of job alone for them too.
+    `percentiles`: which ones of latencies and waits.
+
+    >>> from lstmsim.api.run import run
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e6}
+    >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 30, "arrival": arrival}]
+    >>> result = run({"chip": "column-npu-64k", "jobs": jobs})
+    >>> found = served(result.scenario, result.program, result.report)
+    >>> found.verdict, found.load.offered > 1
+    ('unstable', True)
+    """
+    pauses = None if trace is None else trace.pauses
+    alone = None
+    if slowdowns:
+        alones = Alones(scenario.chip)
+        alone = [(each.latency_cycles, each.stalls) for each in map(alones, scenario.jobs)]
+    traffic = traffic_of(scenario)
+    return collect(scenario, program, report, pauses, alone, traffic=traffic, percentiles=percentiles)

@@ -1,0 +1,247 @@
+"""Serving any number of requests in memory that does not grow with it: they are drawn, run and counted as they come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lstmsim import targets
+from lstmsim.api.serving.alone import Alones
+from lstmsim.api.serving.offered import traffic_of
+from lstmsim.engines.fast.feed import WINDOW, Coming, Feed
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.requests import Requests, load_requests
+from lstmsim.traffic.latencies import PERCENTILES
+from lstmsim.traffic.load import Traffic, relaxation_of
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.result import Entry, Serving
+from lstmsim.traffic.run_requests import coarse_cores
+from lstmsim.traffic.statistics import Interval
+from lstmsim.workload.dispatch import DISPATCH
+from lstmsim.workload.scenario import Job, Scenario
+
+__all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "serve"]
+
+#: Why serving ended.
+ENDS = {
+    "all": "all requests were served",
+    "half width": "the intervals were as narrow as was asked for",
+    "limit": "the limit of requests came first: the intervals are wider than was asked for",
+    "full": "more requests than there is room for were in the machine at once",
+}
+#: Most requests for the sake of an interval, unless another limit is given: some minutes.
+MOST_REQUESTS = 10_000_000
+#: Requests after which the intervals are looked at for the first time, and by which factor more for the next time.
+FIRST_LOOK, NEXT_LOOK = 1_000, 1.25
+#: Narrowest interval that may be asked for, as a share of the value.
+LEAST_HALF_WIDTH = 1e-6
+
+_NEVER = 2**63 - 1
+
+
+class Row(NamedTuple):
+    """One request, numbered as they come: its job entry's name, where it ran (-1: it was turned away, at `start`), its
+    cycles, its steps, and whose it is."""
+
+    request: int
+    job: str
+    core: int
+    thread: int
+    arrival: int
+    start: int
+    finish: int
+    steps: int
+    tenant: str
+
+
+@dataclass(frozen=True)
+class Served:
+    """What serving came to, and what the whole run did: `utilization` and `tops` are those of a report.
+
+    `ended`: why it ended there, a key of `ENDS`. `full_at`: the cycle in which more requests than there is room for
+    would have been in the machine at once; those that came until then were all finished and counted.
+    `until_half_width`: what was asked for, as a share. `remarks`: what the chip has to say about the jobs.
+    """
+
+    serving: Serving
+    makespan_cycles: int
+    utilization: float
+    tops: float
+    ended: str = "all"
+    full_at: int | None = None
+    until_half_width: float | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def serve(
+    scenario: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    requests: int | None = None,
+    overrides: Sequence[str] = (),
+    rows: Callable[[Sequence[Row]], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    window: int = WINDOW,
+    percentiles: Sequence[float] = PERCENTILES,
+    until_half_width: float | None = None,
+) -> Served:
+    """Serve the requests of a scenario as they come, the same to the cycle as in a simulation of all of them.
+
+    `requests`: so many in all, processes of arrivals going on as long as that takes, instead of each entry's `count`.
+    `rows` is called with requests that are done, in the order of their ends; `progress` with requests done and in all.
+    At most `window` may be in the machine at once; with more, it ends there, with what has come until then (`ended`).
+    `percentiles`: which ones of the latencies. `until_half_width`: go on until the 95 % intervals of the mean latency
+    and of the last of `percentiles` are within that share of their values, up to `requests` (`MOST_REQUESTS`).
+    `InputError` as for a simulation; for clients who wait for answers and for preemption, which only a simulation
+    follows.
+
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": arrival}]
+    >>> serve({"chip": "column-npu-16k", "jobs": jobs}, requests=2000).serving.requests
+    2000
+    """
+    _check(percentiles, until_half_width)
+    found = load_requests(scenario, overrides, requests)
+    if requests is None and until_half_width is not None and _goes_on(found):
+        found = load_requests(scenario, overrides, MOST_REQUESTS)
+    chip, jobs = found.scenario.chip, found.scenario.jobs
+    _check_pauses(jobs)
+    program = targets.lower(chip, jobs, templates=True)
+    dues, tenants = dict[int, int](), dict[int, str]()
+    traffic, alones = traffic_of(found.scenario, found.count), Alones(chip)
+    collector = Collector(
+        chip.frequency_mhz,
+        sum(core.contexts for core in program.cores if not core.shared),
+        entries=[Entry(name, model) for name, model in found.tenants],
+        coarse=coarse_cores(chip),
+    )
+    goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
+    feed = Feed(program, goal.until_reached(_coming(found, dues, tenants)), window=window)
+    done = 0
+    for which, templates, table in feed.results():
+        numbers, own = which.tolist(), templates.tolist()
+        whose = [tenants.pop(number) for number in numbers]
+        _collect(collector, found.scenario, alones, dues, whose, numbers, own, table)
+        done += len(numbers)
+        if rows is not None:
+            rows([_row(*each, jobs=jobs) for each in zip(numbers, own, whose, table.tolist(), strict=True)])
+        if progress is not None:
+            progress(done, found.count)
+        goal.look(done)
+    work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
+    peak = makespan * sum(core.npe for core in chip.array_cores)
+    tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
+    result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
+    ended = goal.ended(feed), feed.full_at, until_half_width
+    return Served(result, makespan, work / (peak or 1), tops, *ended, found.scenario.remarks)
+
+
+def _check_pauses(jobs: Sequence[Job]) -> None:
+    if any(job.preempts for job in jobs):
+        raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
+
+
+def _check(percentiles: Sequence[float], until_half_width: float | None) -> None:
+    wrong = []
+    outside = [each for each in percentiles if not 0 < each < 100]
+    if outside or not percentiles:
+        told = ", ".join(f"{each:g}" for each in outside) or "none"
+        wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {told}"))
+    if until_half_width is not None and not LEAST_HALF_WIDTH <= until_half_width < 1:
+        text = f"must be a share of the value from {LEAST_HALF_WIDTH:g} to below 1, got {until_half_width:g}"
+        wrong.append(Mistake("until_half_width", text))
+    if wrong:
+        raise InputError(wrong)
+
+
+def _goes_on(found: Requests) -> bool:
+    """Whether an entry comes as a process, and not only as a list."""
+    return any(each.rate_per_second > 0 and not each.estimated for each in found.scenario.offers.values())
+
+
+class _Goal:
+    """Ends what comes once the intervals are narrow enough."""
+
+    def __init__(self, share: float | None, percent: float, traffic: Traffic, collector: Collector) -> None:
+        self.share, self.percent, self.traffic, self.collector = share, percent, traffic, collector
+        self.next, self.reached = FIRST_LOOK, False
+
+    def until_reached(self, coming: Iterator[Coming]) -> Iterator[Coming]:
+        """What comes, as long as more is wanted."""
+        return takewhile(lambda _: not self.reached, coming)
+
+    def ended(self, feed: Feed) -> str:
+        """Why it ended: a key of `ENDS`."""
+        if feed.full_at is not None:
+            return "full"
+        return "all" if self.share is None else "half width" if self.reached else "limit"
+
+    def look(self, done: int) -> None:
+        """Are the intervals of the requests so far narrow enough?"""
+        load = self.traffic.load
+        if self.share is None or done < self.next or load is None:
+            return
+        self.next = int(done * NEXT_LOOK)
+        latencies = self.collector.latencies
+        warmup = latencies.count // 10 if latencies.exact else 0
+        relaxation = relaxation_of(self.traffic, done, utilization=0.0)
+        made = latencies.distribution(warmup, relaxation=relaxation, percentiles=[self.percent])
+        self.reached = all(_within(each, self.share) for each in (made.mean, made.percentiles[self.percent]))
+
+
+def _within(each: Interval, share: float) -> bool:
+    return each.half_width is not None and each.half_width <= share * each.value
+
+
+def _coming(found: Requests, dues: dict[int, int], tenants: dict[int, str]) -> Iterator[Coming]:
+    """What comes, with its key; due times and tenants are kept until the request is done."""
+    jobs = found.scenario.jobs
+    keys = [DISPATCH[job.dispatch](job)[0] for job in jobs]
+    for number, each in enumerate(found.coming):
+        job, key = jobs[each.template], keys[each.template]
+        deadline = each.due if job.deadline is None else job.deadline
+        tenants[number] = each.tenant
+        if deadline is not None:
+            dues[number] = each.arrival + deadline
+            if job.deadline is None:
+                # the template has no deadline, so its key does not count from the arrival
+                key, from_arrival = DISPATCH[job.dispatch](replace(job, deadline=deadline))
+                key += each.arrival if from_arrival else 0
+        yield Coming(each.arrival, each.template, key)
+
+
+def _collect(
+    collector: Collector,
+    scenario: Scenario,
+    alones: Alones,
+    dues: dict[int, int],
+    tenants: list[str],
+    numbers: list[int],
+    own: list[int],
+    table: Any,
+) -> None:
+    """Hand requests that are done to the collector, `tenants` being whose they are."""
+    core, _, start, finish, arrived, _, taken = np.asarray(table).T
+    alone = [alones(scenario.jobs[template]) for template in own]
+    seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
+    collector.add_many(
+        numbers,
+        arrived,
+        start,
+        np.where(core < 0, start, finish),
+        tenants=tenants,
+        due=[dues.pop(number, _NEVER) for number in numbers],
+        servers=np.where(core < 0, 0, np.maximum(seats[own], [each.bit_count() for each in taken.tolist()])),
+        alone=[each.latency_cycles for each in alone],
+        cores=core,
+        stalls=[each.stalls for each in alone],
+    )
+
+
+def _row(number: int, template: int, tenant: str, row: list[int], *, jobs: Sequence[Job]) -> Row:
+    core, thread, start, finish, arrived, *_ = row
+    return Row(number, jobs[template].name, core, thread, arrived, start, finish, jobs[template].steps, tenant)

@@ -1,0 +1,77 @@
+"""What an accuracy report measures: a scenario's different jobs with their numbers, and the words for g2p-en."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from lstmsim.applications.accuracy_study import Case
+from lstmsim.applications.g2p import G2p
+from lstmsim.applications.g2p_files import read_g2p
+from lstmsim.formats.catalog import find_model
+from lstmsim.formats.files import readable_file
+from lstmsim.formats.scenario.numbers import job_data
+from lstmsim.replay.check import JobData
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["accuracy_cases", "read_words", "words_of"]
+
+_G2P = ("g2p-en-encoder", "g2p-en-decoder")
+
+
+def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tuple[Case, ...]:
+    """The jobs as `job_data` reads them, those with equal model, weights, inputs and steps as one; `InputError` from
+    there.
+
+    >>> from lstmsim.api.run import load_scenario
+    >>> job = {"model": "silero-vad-16k", "steps": 2, "inputs": "silero-speech.safetensors", "count": 3}
+    >>> [case.jobs for case in accuracy_cases(load_scenario({"chip": "column-npu-16k", "jobs": [job]}))]
+    [('silero-vad-16k-a', 'silero-vad-16k-b', 'silero-vad-16k-c')]
+    """
+    groups: dict[tuple[Model, str, str, int, str, int | None], list[int]] = {}
+    data: Mapping[int, JobData] = job_data(scenario, random_weights)
+    case_of: dict[int, int] = {}
+    for index, job in enumerate(scenario.jobs):
+        # Without a file every job has random frames of its own.
+        inputs = job.inputs or data[index].inputs
+        before = None if job.states_of is None else case_of[job.states_of]
+        group = groups.setdefault((job.model, job.model.weights, inputs, job.steps, job.initial, before), [])
+        group.append(index)
+        case_of[index] = len(groups) - 1 if len(group) == 1 else case_of[group[0]]
+    return tuple(
+        Case(
+            jobs=tuple(scenario.jobs[index].name for index in indices),
+            **{**vars(data[indices[0]]), "follows": key[-1]},
+        )
+        for key, indices in groups.items()
+    )
+
+
+def words_of(scenario: Scenario) -> tuple[G2p, tuple[str, ...]] | None:
+    """The speller and its words if a job runs a network of g2p-en that comes with lstmsim.
+
+    >>> from lstmsim.api.run import load_scenario
+    >>> words_of(load_scenario({"chip": "column-npu-16k", "jobs": [{"model": "silero-vad-16k", "steps": 1}]})) is None
+    True
+    """
+    folder = os.path.realpath(_models() / "weights")
+    files = {os.path.join(folder, f"{name}.safetensors") for name in _G2P}
+    if files.isdisjoint(os.path.realpath(job.model.weights) for job in scenario.jobs if job.model.weights):
+        return None
+    return read_g2p(), read_words()
+
+
+def read_words() -> tuple[str, ...]:
+    """The English words that come with lstmsim.
+
+    >>> len(read_words()), read_words()[0]
+    (365, 'able')
+    """
+    with readable_file(_models() / "inputs" / "words.txt") as file:
+        return tuple(file.read().decode("utf-8").split())
+
+
+def _models() -> Path:
+    return find_model(_G2P[0]).parent

@@ -1,0 +1,162 @@
+"""Who is admitted where, for the reference engine: places, contents of memories, who is asked to pause."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lstmsim.engines.reference.thread import Boundary, Seat, Thread
+from lstmsim.program.program import Content, Core, Task
+
+__all__ = ["Memory", "Place", "Waiting", "asked_to_pause", "best_place", "spread_over", "too_many_wait"]
+
+#: The cores of a place where a task may run, each task core's first.
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A task that waits: its rank, since when, its places; and the boundary from which a paused one goes on."""
+
+    rank: int
+    arrived: int
+    number: int
+    task: Task
+    places: tuple[Place, ...]
+    paused_at: Boundary | None = None
+
+    @property
+    def turn(self) -> tuple[int, int, int]:
+        """Its place in the order in which waiting tasks are looked at."""
+        return self.rank, self.arrived, self.number
+
+    def tired(self, now: int) -> bool:
+        """Whether it has waited longer than its patience lets it; who has run once has no patience any more."""
+        patience = self.task.patience
+        return self.paused_at is None and patience is not None and now - self.arrived > patience
+
+
+@dataclass
+class Memory:
+    """What lies in the memory of a core, the least recently used first, and how many running tasks use it."""
+
+    core: Core
+    sizes: dict[int, int]
+    held: list[int] = field(default_factory=list)
+    on_way: set[int] = field(default_factory=set)
+    users: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.held = list(self.core.held)
+
+    def holds(self, content: Content | None) -> bool:
+        """Whether a task finds here what it needs."""
+        return content is None or self.core.capacity is None or content.key in self.held
+
+    def has_room(self, content: Content | None) -> bool:
+        """Whether it is here (and not only on its way) or fits beside what running tasks use."""
+        if content is None or self.core.capacity is None:
+            return True
+        if content.key in self.held:
+            return content.key not in self.on_way
+        used = sum(self.sizes[key] for key, users in self.users.items() if users)
+        return used + content.size <= self.core.capacity
+
+    def enter(self, content: Content | None, loads: int) -> None:
+        """A task that needs it begins: make room, hold it, remember that it is used; it is on its way if the task has
+        operations that load it."""
+        if content is None or self.core.capacity is None:
+            return
+        if content.key not in self.held:
+            while sum(self.sizes.get(key, 0) for key in self.held) + content.size > self.core.capacity:
+                self.held.remove(next(key for key in self.held if not self.users.get(key)))
+            self.held.append(content.key)
+            if loads:
+                self.on_way.add(content.key)
+        self.users[content.key] = self.users.get(content.key, 0) + 1
+        self._touch(content.key)
+
+    def leave(self, content: Content | None) -> None:
+        """A task that needed it has finished."""
+        if content is not None and self.core.capacity is not None:
+            self.users[content.key] -= 1
+            self._touch(content.key)
+
+    def _touch(self, key: int) -> None:
+        self.held.remove(key)
+        self.held.append(key)
+
+
+Contexts = Sequence[Sequence[Seat | None]]
+
+
+def occupied(contexts: Contexts, core: int) -> int:
+    """How many threads of a core are taken."""
+    return sum(seat is not None for seat in contexts[core])
+
+
+def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory], kept: Collection[int]) -> Place | None:
+    """Where a task is admitted now, if anywhere; `kept`: cores that earlier tasks keep it off."""
+    content = waiting.task.content
+    able = [
+        place
+        for place in waiting.places
+        if all(
+            core not in kept and place.count(core) <= contexts[core].count(None) and memories[core].has_room(content)
+            for core in place
+        )
+    ]
+    if not able:
+        return None
+
+    def preference(place: Place) -> tuple[bool, int, Place]:
+        lacks = waiting.task.affine and not all(memories[core].holds(content) for core in place)
+        own = [core for core in place if not memories[core].core.shared]
+        return lacks, sum(occupied(contexts, core) for core in own), place
+
+    return min(able, key=preference)
+
+
+def spread_over(one: Waiting, others: Sequence[Waiting], contexts: Contexts) -> Place | None:
+    """The cores that a task with `wide` takes at once instead of the place that it has found; None if it takes that.
+
+    `others`: all that wait beside it.
+    """
+    own = set(one.task.cores)
+    if not one.task.wide or any(core in own for each in others for place in each.places for core in place):
+        return None
+    free = [core for core in one.task.cores if None in contexts[core]]
+    members = max((each.members for each in one.task.wide if each.members <= len(free)), default=1)
+    return tuple(free[:members]) if members > 1 else None
+
+
+def asked_to_pause(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Thread | None:
+    """The running thread that is asked to pause for a task that has found no place; None if there is none to ask, or if
+    one is about to pause already."""
+    found: list[tuple[int, int, int, int, Thread]] = []
+    for core, context, thread in _running(waiting, contexts, kept):
+        if thread.stop is not None and thread.stop != thread.end:
+            return None
+        whole = len(thread.seats) == 1 and thread.task.content is None and not thread.task.wide
+        movable = whole and thread.stop is None
+        if movable and thread.rank > waiting.rank:
+            found.append((thread.rank, thread.since, core, context, thread))
+    return max(found, key=lambda each: each[:-1])[-1] if found else None
+
+
+def _running(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Iterator[tuple[int, int, Thread]]:
+    for core in sorted({place[0] for place in waiting.places}):
+        if core not in kept:
+            for context, seat in enumerate(contexts[core]):
+                if seat is not None:
+                    yield core, context, seat.thread
+
+
+def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Contexts) -> bool:
+    """Whether a task that comes finds its queue full."""
+    limit = newcomer.task.queue_limit
+    if limit is None:
+        return False
+    before = sum(each.paused_at is None and each.places == newcomer.places for each in waiting)
+    free = sum(contexts[core].count(None) for core in {place[0] for place in newcomer.places})
+    return before - free >= limit

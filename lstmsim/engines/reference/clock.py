@@ -1,0 +1,59 @@
+"""The clock of the reference engine: SimPy's events in the order of a cycle, contexts, units that sleep and wake."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import simpy
+from simpy.events import EventPriority
+
+from lstmsim.engines.reference.thread import Seat, Thread
+from lstmsim.program.program import Program
+from lstmsim.program.trace import TraceBuilder
+
+__all__ = ["ADMISSION", "CHOICE", "Clockwork", "Process"]
+
+# after simpy's URGENT (0) and NORMAL (1)
+ADMISSION, CHOICE = EventPriority(2), EventPriority(3)
+
+Process = Generator[simpy.Event, None, None]
+
+
+class Clockwork:
+    """What all processes of a run share: time, the trace, who sits in which context, and bells that wake units."""
+
+    def __init__(self, program: Program) -> None:
+        self.env = simpy.Environment()
+        self.program = program
+        self.trace = TraceBuilder(len(program.tasks))
+        self.contexts: list[list[Seat | None]] = [[None] * core.contexts for core in program.cores]
+        self.bells: dict[tuple[int, int], simpy.Event] = {}
+        self.last_cycle = 0
+
+    def phase_of_cycle(self, priority: EventPriority) -> simpy.Event:
+        """An event of this very cycle that comes after everything of a smaller priority number."""
+        event = self.env.event()
+        event._ok, event._value = True, None
+        self.env.schedule(event, priority=priority)
+        return event
+
+    def ring(self, core: int) -> None:
+        """Wake the sleeping units of a core: something has changed."""
+        for unit in range(len(self.program.cores[core].units)):
+            bell = self.bells.pop((core, unit), None)
+            if bell is not None:
+                bell.succeed()
+
+    def ring_all(self, thread: Thread) -> None:
+        """Wake the units of a thread's cores."""
+        for core, _ in thread.seats:
+            self.ring(core)
+
+    def ring_at(self, thread: Thread, cycle: int) -> None:
+        """Wake the units of a thread's cores at a later cycle."""
+        timer = self.env.timeout(cycle - self.now)
+        timer.callbacks.append(lambda _: self.ring_all(thread))
+
+    @property
+    def now(self) -> int:
+        return int(self.env.now)

@@ -1,0 +1,230 @@
+"""The dispatcher of the reference engine: tasks come, are admitted or turned away, pause, and leave."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from lstmsim.engines.reference.admission import (
+    Memory,
+    Place,
+    Waiting,
+    asked_to_pause,
+    best_place,
+    spread_over,
+    too_many_wait,
+)
+from lstmsim.engines.reference.clock import ADMISSION, Clockwork, Process
+from lstmsim.engines.reference.thread import Seat, Thread, stream
+from lstmsim.program.program import Program
+
+__all__ = ["Dispatcher"]
+
+
+class Dispatcher(Clockwork):
+    """Tasks from their arrival to their end, but for what happens while they run."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        sizes = {task.content.key: task.content.size for task in program.tasks if task.content is not None}
+        self.memories = [Memory(core, sizes) for core in program.cores]
+        self.finished = 0
+        self.knocked = self.env.event()
+        self.newcomers: list[int] = []
+        self.left: list[Thread] = []
+        self.waiting: list[Waiting] = []
+        self.admitted: dict[int, int] = {}
+        self.paused: dict[int, tuple[int, int, int]] = {}
+        self.followers: dict[int, list[int]] = defaultdict(list)
+        for index, task in enumerate(program.tasks):
+            if task.after is not None:
+                self.followers[task.after].append(index)
+        self.env.process(self.dispatcher())
+        self.env.process(self.arrivals())
+
+    def arrivals(self) -> Process:
+        """Tasks that come after no other, in order of (release, position)."""
+        tasks = self.program.tasks
+        free = [index for index, task in enumerate(tasks) if task.after is None]
+        for task in sorted(free, key=lambda index: (tasks[index].release, index)):
+            if tasks[task].release > self.now:
+                yield self.env.timeout(tasks[task].release - self.now)
+            self.come(task)
+
+    def follow(self, task: int) -> Process:
+        """A task comes after the one that it follows is done with."""
+        yield self.env.timeout(self.program.tasks[task].release)
+        self.come(task)
+
+    def come(self, task: int) -> None:
+        """A task is there from now on."""
+        self.newcomers.append(task)
+        self.knock()
+
+    def done_with(self, task: int) -> None:
+        """A task has finished or was turned away: those that come after it may come."""
+        self.finished += 1
+        for follower in self.followers[task]:
+            if self.program.tasks[follower].release:
+                self.env.process(self.follow(follower))
+            else:
+                self.come(follower)
+
+    def knock(self) -> None:
+        """Tell the dispatcher that a task has come or a context is free."""
+        if not self.knocked.triggered:
+            self.knocked.succeed()
+
+    def knock_in(self, cycles: int) -> None:
+        """Tell the dispatcher at a later cycle to look again."""
+        timer = self.env.timeout(cycles)
+        timer.callbacks.append(lambda _: self.knock())
+
+    def dispatcher(self) -> Process:
+        """Hands waiting tasks to free contexts, once a cycle and after all effects."""
+        while True:
+            yield self.knocked
+            yield self.phase_of_cycle(ADMISSION)
+            self.let_go()
+            self.give_up()
+            self.let_in()
+            self.admit()
+            while self.newcomers:  # they follow one that found its queue full in this cycle
+                self.let_in()
+                self.admit()
+            # whoever knocked meanwhile has been heard
+            self.knocked = self.env.event()
+
+    def let_go(self) -> None:
+        """Those who have finished in this cycle use their contents no more, in the order of their cores and threads."""
+        for thread in sorted(self.left, key=lambda thread: thread.seats[0]):
+            for core in dict.fromkeys(core for core, _ in thread.seats):
+                self.memories[core].leave(thread.task.content)
+        self.left = []
+
+    def give_up(self) -> None:
+        """Those who have waited longer than their patience lets them leave, before anyone who comes is counted."""
+        for each in [each for each in self.waiting if each.tired(self.now)]:
+            self.waiting.remove(each)
+            self.turn_away(each)
+
+    def let_in(self) -> None:
+        """Those who have come begin to wait, or are turned away; those who follow others come last."""
+        tasks = self.program.tasks
+        came, self.newcomers = self.newcomers, []
+        for number in sorted(came, key=lambda number: (tasks[number].after is not None, number)):
+            task = tasks[number]
+            rank = task.key + (self.now if task.key_from_arrival else 0)
+            each = Waiting(rank, self.now, number, task, task.places)
+            if too_many_wait(each, self.waiting, self.contexts):
+                self.turn_away(each)
+            else:
+                self.waiting.append(each)
+                if task.patience is not None:
+                    self.knock_in(task.patience + 1)
+
+    def admit(self) -> None:
+        """Place whoever finds a place, in order; who finds none keeps the others off its cores, and asks another to
+        pause if nobody comes any more in this cycle."""
+        kept: set[int] = set()
+        asking = not self.newcomers
+        for each in sorted(self.waiting, key=lambda each: each.turn):
+            place = best_place(each, self.contexts, self.memories, kept)
+            if place is None:
+                victim = asked_to_pause(each, self.contexts, kept) if asking and each.task.preempts else None
+                if victim is not None:
+                    self.stop(victim)
+                    self.knock_in(1)  # it may just finish, and another one may have to be asked
+                cores = {core for place in each.places for core in place}
+                kept.update(core for core in cores if not self.program.cores[core].shared)
+                continue
+            self.waiting.remove(each)
+            self.place(each, spread_over(each, self.waiting, self.contexts) or place)
+
+    def turn_away(self, each: Waiting) -> None:
+        """A task leaves without having run."""
+        self.trace.task(each.number, core=-1, context=-1, admitted=self.now, finish=-1, arrived=each.arrived)
+        self.done_with(each.number)
+
+    def place(self, each: Waiting, place: Place) -> None:
+        """A task takes the lowest free contexts of a place and begins, or goes on."""
+        kind, content = self.program.cores[place[0]].kind, each.task.content
+        phases = each.task.phases(kind, len(place))
+        first = each.paused_at or (0, 0)
+        loads = 0
+        if content is not None and all(self.memories[core].holds(content) for core in place):
+            first = (content.loading, 0)
+        elif content is not None:
+            loads = sum(len(phase.body.operations) * phase.repeat for phase in phases[: content.loading])
+        for core in dict.fromkeys(place):
+            self.memories[core].enter(content, loads)
+        seats: list[tuple[int, int]] = []
+        for core in place:
+            free = (context for context, seat in enumerate(self.contexts[core]) if seat is None)
+            seats.append((core, next(context for context in free if (core, context) not in seats)))
+        times = (each.rank, each.arrived, self.now)
+        thread = Thread(each.number, each.task, *times, phases, each.task.slots(kind, len(place)), tuple(seats), first)
+        thread.loads = loads
+        for member, (core, context) in enumerate(seats):
+            self.contexts[core][context] = Seat(thread, member)
+            if member:
+                self.trace.seat(each.number, member=member, core=core, context=context)
+            for unit in range(len(self.program.cores[core].units)):
+                thread.streams[member, unit] = stream(phases, (member, unit), first)
+                thread.heads[member, unit] = next(thread.streams[member, unit], None)
+        if each.paused_at is None:
+            self.admitted[each.number] = self.now
+        else:
+            core, context, paused = self.paused.pop(each.number)
+            self.trace.pause(each.number, core=core, context=context, paused=paused, resumed=self.now)
+        self.last_cycle = max(self.last_cycle, self.now)
+        if each.task.frame_interval:
+            self.env.process(self.frames(thread))
+        self.ring_all(thread)
+
+    def frames(self, thread: Thread) -> Process:
+        """Wake the cores whenever a frame of the thread's task comes in."""
+        for step in range(thread.frames):
+            cycle = thread.arrived + step * thread.task.frame_interval
+            if cycle > self.now:
+                yield self.env.timeout(cycle - self.now)
+                self.ring_all(thread)
+
+    def loaded(self, thread: Thread) -> Process:
+        """From the cycle in which all of a thread's content is there, others that need it may be admitted."""
+        yield self.env.timeout(thread.loaded - self.now)
+        assert thread.task.content is not None
+        for core, _ in thread.seats:
+            self.memories[core].on_way.discard(thread.task.content.key)
+        self.knock()
+
+    def stop(self, thread: Thread) -> None:
+        """Ask a thread to pause at the next boundary."""
+        over = thread.over
+        thread.stop = thread.next_boundary()
+        for (member, unit), head in thread.heads.items():
+            if head is not None and thread.parked(head) and thread.ended.get((member, unit), thread.since) < self.now:
+                core, context = thread.seats[member]
+                self.trace.halt(self.now, (core, unit, context, thread.number), thread.until(head))
+        if thread.over and not over:
+            self.env.process(self.leave(thread, self.now + 1))
+
+    def leave(self, thread: Thread, earliest: int) -> Process:
+        """The thread ends when all is there; its contexts are free in that very cycle, and a task that pauses waits."""
+        pauses = thread.stop is not None and thread.stop != thread.end
+        yield self.env.timeout(max(thread.clear if pauses else thread.finish, earliest) - self.now)
+        for core, context in thread.seats:
+            self.contexts[core][context] = None
+        core, context = thread.seats[0]
+        if pauses:
+            self.paused[thread.number] = (core, context, self.now)
+            places = ((core,),)
+            each = Waiting(thread.rank, thread.arrived, thread.number, thread.task, places, thread.stop)
+            self.waiting.append(each)
+        else:
+            self.left.append(thread)
+            times = {"admitted": self.admitted[thread.number], "finish": self.now, "arrived": thread.arrived}
+            own = thread.task.cores if thread.task.wide else ()
+            taken = sum(2 ** own.index(core) for core, _ in thread.seats if own)
+            self.trace.task(thread.number, core=core, context=context, **times, taken=taken)
+            self.done_with(thread.number)
+        self.knock()

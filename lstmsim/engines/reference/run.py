@@ -1,0 +1,132 @@
+"""The reference engine: SimPy processes, one issue at a time, written to be read.
+
+Clock rules (see `lstmsim.program.program`), and how they are kept here:
+
+1. SimPy's clock only ever gets whole numbers.
+2. Three priorities order the events of one cycle: effects (SimPy's default), then admission, then choices.
+3. A thread holds one generator of operations per unit; dependences look at recorded start cycles.
+4. Each unit is one process that asks the policy; no SimPy resource decides anything.
+5. When no event is left and a task is unfinished, that is a deadlock.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from lstmsim.engines.reference.clock import CHOICE, Process
+from lstmsim.engines.reference.dispatcher import Dispatcher
+from lstmsim.engines.reference.thread import Head, Thread
+from lstmsim.errors import DeadlockError
+from lstmsim.program.policy import POLICIES
+from lstmsim.program.program import CAUSES, Core, Phase, Program
+from lstmsim.program.trace import Trace
+from lstmsim.program.validate import describe_wait, validate
+
+__all__ = ["run"]
+
+
+class _Machine(Dispatcher):
+    """Cores and their units as SimPy processes."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.echoes: dict[int, dict[tuple[int, int], set[int]]] = {}
+        for index, core in enumerate(program.cores):
+            for unit in range(len(core.units)):
+                self.env.process(self.unit(index, core, unit))
+
+    def unit(self, index: int, core: Core, number: int) -> Process:
+        """One unit: chooses, issues for `cycles`, chooses again; sleeps while it has no candidate."""
+        unit = core.units[number]
+        active, fresh = 0, False
+        while True:
+            yield self.phase_of_cycle(CHOICE)
+            seats = self.contexts[index]
+            ready = [None if seat is None else seat.thread.ready((seat.member, number), self.now) for seat in seats]
+            chosen = POLICIES[unit.policy](active, fresh, ready)
+            if chosen is None:
+                bell = self.bells[index, number] = self.env.event()
+                yield bell
+            elif chosen != active and unit.switch_cycles:
+                self.trace.switch(self.now, index, number, unit.switch_cycles, active, chosen)
+                active, fresh = chosen, True
+                yield self.env.timeout(unit.switch_cycles)
+            else:
+                active, fresh = chosen, False
+                yield self.env.timeout(self.issue(index, number, chosen))
+
+    def issue(self, core: int, unit: int, context: int) -> int:
+        """One issue of the chosen thread's next operation; returns how long the unit is taken."""
+        seat = self.contexts[core][context]
+        assert seat is not None
+        thread, which = seat.thread, (seat.member, unit)
+        head = thread.heads[which]
+        assert head is not None
+        operation = head.operation
+        who = (core, unit, context, thread.number, head.phase, head.iteration, head.index)
+        until = thread.until(head) if head.left == operation.count else (0,) * len(CAUSES)
+        self.trace.issue(self.now, operation.cycles, 1, who, until)
+        self.last_cycle = max(self.last_cycle, self.now)
+        thread.reached[which] = head.phase, head.iteration
+        thread.ended[which] = self.now + operation.cycles
+        if head.left == operation.count and operation.takes is not None:
+            thread.taken[operation.takes] += 1
+        head.left -= 1
+        if head.left == 0:
+            self.complete(thread, head)
+            thread.heads[which] = next(thread.streams[which], None)
+            if thread.over:
+                self.env.process(self.leave(thread, 0))
+        return operation.cycles
+
+    def complete(self, thread: Thread, head: Head) -> None:
+        """The last issue of an operation: note its start, and wake the cores when others may go on."""
+        operation = head.operation
+        thread.starts[head.phase, head.iteration, head.index] = self.now
+        thread.finish = max(thread.finish, self.now + operation.result_cycles)
+        delays = self.delays(thread.phases)[head.phase, head.index]
+        thread.clear = max(thread.clear, self.now + max((operation.result_cycles, *delays)))
+        content = thread.task.content
+        if thread.loads and content is not None and head.phase < content.loading:
+            thread.loads -= 1
+            thread.loaded = max(thread.loaded, self.now + operation.result_cycles)
+            if not thread.loads:
+                self.env.process(self.loaded(thread))
+        if operation.frees is not None:
+            thread.freed[operation.frees].append(self.now + operation.cycles)
+            self.ring_at(thread, self.now + operation.cycles)
+        for delay in delays:
+            self.ring_at(thread, self.now + delay)
+
+    def delays(self, phases: tuple[Phase, ...]) -> dict[tuple[int, int], set[int]]:
+        """Per (phase, operation): after how many cycles somebody who depends on it may go on."""
+        if id(phases) not in self.echoes:
+            echoes: dict[tuple[int, int], set[int]] = defaultdict(set)
+            for number, phase in enumerate(phases):
+                for operation in phase.body.operations:
+                    for need in operation.needs:
+                        echoes[number if need.phase is None else need.phase, need.operation].add(need.delay)
+            self.echoes[id(phases)] = echoes
+        return self.echoes[id(phases)]
+
+    def deadlock(self) -> DeadlockError:
+        """Who waits for what, in order of cores and threads."""
+        waits = []
+        for seat in (seat for core in self.contexts for seat in core if seat is not None):
+            thread = seat.thread
+            for (member, _), head in thread.heads.items():
+                if member == seat.member and head is not None and not thread.parked(head):
+                    lacking = thread.lacking(head)
+                    if lacking is not None:
+                        waits.append(describe_wait(thread.task, head.operation, lacking))
+        return DeadlockError(self.last_cycle, tuple(waits))
+
+
+def run(program: Program) -> Trace:
+    """Run a program to its end; `ProgramError` if it breaks a rule, `DeadlockError` if it gets stuck."""
+    validate(program)
+    machine = _Machine(program)
+    machine.env.run()
+    if machine.finished < len(program.tasks):
+        raise machine.deadlock()
+    return machine.trace.build()

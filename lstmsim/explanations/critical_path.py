@@ -1,0 +1,245 @@
+"""The critical path of a run: the chain of operations and waits that fixed its makespan.
+
+The walk goes back from the result that came last. Each operation started when the last thing that held it was over:
+that is the link to what stands before it. Where several ended in that same cycle, the path follows the first of:
+
+1. the issue before it on its unit (the unit was taken until then), or a switch of the unit to this thread;
+2. a result that it waits for, in the order in which the operation names them;
+3. its frame of input; 4. a free slot of its buffer; 5. the admission of its task: the job's arrival (which may follow
+   the end of another job), or the end of the job that ran in its thread before.
+
+Each cycle from 0 to the makespan is on exactly one segment. The time between the start of an operation and what waits
+for its result is first time of its unit (the results of an operation leave one after another, so the first of them
+after its first cycle) and then latency of the pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.explanations.trace_index import TraceIndex
+from lstmsim.program.program import CAUSES, Dependence, Program
+from lstmsim.program.trace import Trace
+
+__all__ = ["HELD_BY", "KINDS", "CriticalPath", "critical_path"]
+
+#: What a segment is. `busy`: a unit's issue time; `turn`: the same, while the path's next operation, of another task,
+#: was ready and waited for its turn; `latency`: results in a pipeline; `switch`: of threads; `input`: a frame on its
+#: way; `arrival`: before the job came.
+KINDS = ("busy", "turn", "latency", "switch", "input", "arrival")
+#: Why the next operation on the path waited for a segment: a cause of the program, or `order` (it comes next on the
+#: unit), `turn` (another task had the unit), `switch`, `thread` (a free context), `after` (the end of the task that it
+#: comes after), `arrival`, `result` (the end of the run).
+HELD_BY = (*CAUSES, "order", "turn", "switch", "thread", "after", "arrival", "result")
+
+_BUSY, _TURN, _LATENCY, _SWITCH, _INPUT, _ARRIVAL = range(len(KINDS))
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPath:
+    """Columns of equal length, in order of time: segments `start <= cycle < end` without a gap from 0 to the makespan.
+
+    `kind` and `held_by` are places in `KINDS` and `HELD_BY`, `row` is the row of `trace.issues` that the time belongs
+    to (for `switch`, `input` and `arrival` that of the operation that waited). `handovers`: how often the path goes
+    from one task to the task that got its context.
+    """
+
+    start: Numbers
+    end: Numbers
+    kind: Numbers
+    held_by: Numbers
+    row: Numbers
+    handovers: int = 0
+
+    @property
+    def cycles(self) -> Numbers:
+        """The length of each segment."""
+        return self.end - self.start
+
+
+class _Walk:
+    """The walk back; `links` are segments found one by one, `runs` are blocks of rows of one unit without a gap."""
+
+    def __init__(self, index: TraceIndex) -> None:
+        self.index = index
+        self.links: list[tuple[int, int, int, int, int]] = []
+        self.runs: list[tuple[int, int]] = []
+        self.handovers = 0
+
+    def add(self, start: int, end: int, kind: int, held_by: str, row: int) -> None:
+        if end > start:
+            self.links.append((start, end, kind, HELD_BY.index(held_by), row))
+
+    def result(self, row: int, cycle: int, held_by: str) -> tuple[int, int]:
+        """The results of the last issue in a row are there, or a slot is free, at that cycle; goes to its start."""
+        operation, start = self.index.operation(row), int(self.index.last[row])
+        # the last result comes `late` after the unit's last cycle, the ones before it each a cycle earlier
+        late = operation.result_cycles - operation.cycles
+        own = start + min(max(cycle - start - late, 1), operation.cycles, cycle - start)
+        self.add(start, own, _BUSY, held_by, row)
+        self.add(own, cycle, _LATENCY, held_by, row)
+        return row, start
+
+    def walk(self) -> None:
+        """From the makespan to cycle 0."""
+        index = self.index
+        finish = index.trace.task("finish")
+        makespan = index.trace.makespan_cycles
+        if not makespan:
+            return
+        step: tuple[int, int] | None = self.result(index.finisher(int(np.argmax(finish))), makespan, "result")
+        while step is not None:
+            row, cycle = step
+            self.add(int(index.start[row]), cycle, _BUSY, "order", row)
+            position = int(index.position[row])
+            head = int(index.head[position])
+            if head < position:
+                self.runs.append((head, position))
+            row = int(index.order[head])
+            step = self.before(row, head)
+
+    def before(self, row: int, position: int) -> tuple[int, int] | None:
+        """What held the start of a row that follows no other at once; None at the beginning."""
+        index, cycle = self.index, int(self.index.start[row])
+        if cycle == 0:
+            return None
+        switch = index.switch_before(row, cycle)
+        if not switch:
+            return self.held(row, cycle)
+        self.add(cycle - switch, cycle, _SWITCH, "switch", row)
+        cycle -= switch
+        if cycle == 0:
+            return None
+        earlier = int(index.order[position - 1]) if position else row
+        if index.unit[earlier] != index.unit[row] or index.end[earlier] != cycle or earlier == row:
+            return self.held(row, cycle)
+        turn = _waited(int(index.start[earlier]), int(index.ready[row]), cycle)
+        if index.task[earlier] == index.task[row]:
+            turn = cycle
+        self.add(turn, cycle, _TURN, "turn", earlier)
+        return earlier, turn
+
+    def held(self, row: int, cycle: int) -> tuple[int, int] | None:
+        """What an operation waited for until that cycle; None where nothing on the machine held it."""
+        index = self.index
+        task, phase, iteration, number = index.trace.issues[row, 4:8].tolist()
+        phases, job = index.phases(task), index.program.tasks[task]
+        operation = phases[phase].body.operations[number]
+        for need in operation.needs:
+            source = self.source(task, phase, iteration, need)
+            if source >= 0 and index.last[source] + need.delay == cycle:
+                return self.result(source, cycle, need.cause)
+        step = phases[phase].step(iteration, operation.ahead)
+        arrived = int(index.trace.task("arrived")[task])
+        if operation.frame and job.frame_interval and arrived + step * job.frame_interval == cycle:
+            self.add(arrived, cycle, _INPUT, "input", row)
+            return self.arrived(row, task, arrived)
+        if operation.takes is not None:
+            place = index.freer(task, phase, iteration, number)
+            freer = index.last_row(task, *place) if place is not None else -1
+            if freer >= 0 and index.end[freer] == cycle:
+                buffer = job.slots(index.kind(task), index.trace.spread(task))[operation.takes]
+                return self.freed(freer, cycle, buffer.cause)
+        return self.admitted(row, task, cycle)
+
+    def source(self, task: int, phase: int, iteration: int, need: Dependence) -> int:
+        """The row of the last issue that `need` points to; -1 where it holds nothing back."""
+        if need.phase is None:
+            earlier = iteration - need.lag
+            return -1 if earlier < 0 else self.index.last_row(task, phase, earlier, need.operation)
+        repeat = self.index.phases(task)[need.phase].repeat
+        earlier = repeat - 1 - iteration if need.mirrored else iteration
+        return self.index.last_row(task, need.phase, earlier, need.operation) if 0 <= earlier < repeat else -1
+
+    def freed(self, row: int, cycle: int, cause: str) -> tuple[int, int]:
+        """A slot is free at the end of the last issue in a row."""
+        start = int(self.index.last[row])
+        self.add(start, cycle, _BUSY, cause, row)
+        return row, start
+
+    def admitted(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
+        """A task could start (or go on) at that cycle because it came, or because another one left its context."""
+        index = self.index
+        if not index.entered(task, cycle):
+            raise ValueError(f"the trace is not one of this program: nothing ends at cycle {cycle} (row {row})")
+        if index.trace.task("arrived")[task] == cycle:
+            return self.arrived(row, task, cycle)
+        before = index.room_for(task, cycle)
+        if before is None and not (index.trace.pause("paused") == cycle).any() and not index.gave_up(cycle):
+            raise ValueError(f"the trace is not one of this program: no context becomes free at cycle {cycle}")
+        self.handovers += 1
+        if before is None:
+            # the task that paused for it had issued nothing yet, or one that kept it off gave up
+            arrived = int(index.trace.task("arrived")[task])
+            self.add(arrived, cycle, _ARRIVAL, "thread", row)
+            return self.arrived(row, task, arrived)
+        return self.result(before, cycle, "thread")
+
+    def arrived(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
+        """A task came at that cycle: nothing before it matters, but for the task that it comes after."""
+        job = self.index.program.tasks[task]
+        if job.after is None:
+            self.add(0, cycle, _ARRIVAL, "arrival", row)
+            return None
+        self.add(cycle - job.release, cycle, _ARRIVAL, "arrival", row)
+        came = cycle - job.release
+        if self.index.trace.task("core")[job.after] >= 0:
+            return self.result(self.index.finisher(job.after), came, "after")
+        # it was turned away: when it came (a full queue), or at the end of its patience
+        earlier = int(self.index.trace.task("arrived")[job.after])
+        self.add(earlier, came, _ARRIVAL, "after", row)
+        return self.arrived(row, job.after, earlier)
+
+
+def _waited(start: int, ready: int, end: int) -> int:
+    """From when on an operation that was ready at `ready` waited for the issues `start` to `end` of another task."""
+    return max(start, min(ready, end))
+
+
+def _of_runs(index: TraceIndex, runs: Sequence[tuple[int, int]]) -> Numbers:
+    """The segments of blocks of rows, of each block all rows but the last; as in `_Walk.links`."""
+    heads, lasts = np.array(runs, dtype=np.int64).reshape(-1, 2).T
+    lengths = lasts - heads
+    # 0, 1, 2 ... within each block
+    inner = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    position = np.repeat(heads, lengths) + inner
+    row, following = index.order[position], index.order[position + 1]
+    start, end = index.start[row], index.end[row]
+    turn = np.maximum(start, np.minimum(index.ready[following], end))
+    turn[index.task[row] == index.task[following]] = end[index.task[row] == index.task[following]]
+    tables = []
+    for first, last, kind, held_by in ((start, turn, _BUSY, "order"), (turn, end, _TURN, "turn")):
+        table = np.empty((len(row), 5), dtype=np.int64)
+        for column, values in enumerate((first, last, kind, HELD_BY.index(held_by), row)):
+            table[:, column] = values
+        tables.append(table[last > first])
+    return np.concatenate(tables)
+
+
+def critical_path(program: Program, trace: Trace, index: TraceIndex | None = None) -> CriticalPath:
+    """The critical path of a run (`index`: the trace's, if the caller has it); ties as the module says.
+
+    `ValueError` if the trace is not one of this program. Of tasks that finish last together, the first counts.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
+    >>> path = critical_path(program, run(program))
+    >>> [(s, e, KINDS[k], HELD_BY[h]) for s, e, k, h in zip(path.start, path.end, path.kind, path.held_by)]
+    ... # doctest: +NORMALIZE_WHITESPACE, +ELLIPSIS
+    [(...0..., ...2..., 'busy', 'order'), (...2..., ...3..., 'busy', 'hazard'), (...3..., ...7..., 'latency', 'hazard'),
+     (...7..., ...8..., 'busy', 'result'), (...8..., ...11..., 'latency', 'result')]
+    """
+    index = index or TraceIndex(program, trace)
+    walk = _Walk(index)
+    walk.walk()
+    links = np.array(walk.links, dtype=np.int64).reshape(-1, 5)
+    table = np.concatenate([links, _of_runs(index, walk.runs)])
+    start, end, kind, held_by, row = table[np.argsort(table[:, 0], kind="stable")].T
+    return CriticalPath(start, end, kind, held_by, row, walk.handovers)

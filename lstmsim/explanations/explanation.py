@@ -1,0 +1,141 @@
+"""The whole answer to "why is it not 100 %": the critical path in figures, and what changes would have made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lstmsim.explanations.critical_path import critical_path
+from lstmsim.explanations.shares import Leg, PathTable, Share, Step
+from lstmsim.explanations.slowest import Slowest, slowest
+from lstmsim.explanations.trace_index import TraceIndex
+from lstmsim.explanations.what_if import WhatIf, what_if
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["MAX_STEPS", "Explanation", "explain"]
+
+#: Steps of the path that are kept, from its beginning; `path_steps` says how many there are.
+MAX_STEPS = 1_000
+#: Steps of the path that are shown at its heart.
+_HEART = 12
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a run took `makespan_cycles`: `shares` (by name) and `causes` (by what was waited for) add up to them.
+
+    `array`: the name of the unit whose cycles the report names; `array_cycles`: cycles in which one issued, on the path
+    or beside it; `array_useful`: the share of its multipliers that were useful then. `handovers`: how often the path
+    goes from a job to the one that got its thread. `heart`: some steps of the path where it takes the way off the array
+    that costs most, or else in the middle. `jobs`: their names, which `Step.task` numbers. `slowest`: what
+    held the slowest requests up, None where all come in one cycle.
+    """
+
+    scenario: str
+    chip: str
+    makespan_cycles: int
+    utilization: float
+    array: str
+    array_cycles: int
+    array_useful: float
+    cores: int
+    jobs: tuple[str, ...]
+    shares: tuple[Share, ...]
+    causes: dict[str, int]
+    legs: tuple[Leg, ...]
+    heart: tuple[Step, ...]
+    path: tuple[Step, ...]
+    path_steps: int
+    handovers: int
+    what_if: WhatIf
+    slowest: Slowest | None = None
+
+
+def explain(
+    scenario: Scenario, program: Program, trace: Trace, progress: Callable[[int, int], None] | None = None
+) -> Explanation:
+    """Explain a run: `program` is the lowered scenario, `trace` what an engine made of it.
+
+    `progress` is called with the alternatives that have been simulated, and how many there are.
+
+    >>> from lstmsim import engines, targets
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer, Model
+    >>> from lstmsim.workload.scenario import Job
+    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
+    >>> scenario = Scenario(chip, (Job("a", model, steps=20),))
+    >>> program = targets.lower(chip, scenario.jobs)
+    >>> found = explain(scenario, program, engines.run(program))
+    >>> [(leg.name, leg.times, leg.cycles) for leg in found.legs], found.what_if.best.name
+    ([('step to step', 19, 1026), ('end', 1, 61)], 'latencies halved')
+    """
+    index = TraceIndex(program, trace)
+    path = critical_path(program, trace, index)
+    table = PathTable(index, path)
+    first, last = table.joined()
+    heart = slice(*_heart(table, first.tolist()))
+    makespan = trace.makespan_cycles
+    served = trace.task("core") >= 0
+    work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=True) if was)
+    peak = makespan * sum(core.npe for core in scenario.chip.array_cores)
+    busy = _busy(program, trace, index)
+    slow = slowest(scenario.jobs, program, trace)
+    issued = sum(core.npe * cycles for core, cycles in zip(scenario.chip.array_cores, busy, strict=True))
+    return Explanation(
+        scenario=scenario.name,
+        chip=scenario.chip.name,
+        makespan_cycles=makespan,
+        utilization=work / peak if peak else 0.0,
+        array=_array(program),
+        array_cycles=sum(busy),
+        array_useful=work / issued if issued else 0.0,
+        cores=len(scenario.chip.array_cores),
+        jobs=tuple(job.name for job in scenario.jobs),
+        shares=tuple(table.shares()),
+        causes=table.causes(),
+        legs=tuple(table.legs()),
+        heart=tuple(table.steps(first[heart].tolist(), last[heart].tolist())),
+        path=tuple(table.steps(first[:MAX_STEPS].tolist(), last[:MAX_STEPS].tolist())),
+        path_steps=len(first),
+        handovers=path.handovers,
+        what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
+        slowest=slow,
+    )
+
+
+def _array(program: Program) -> str:
+    core = program.cores[0]
+    return core.units[core.accounted].name
+
+
+def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
+    """Cycles in which each core's array issued; a memory is none."""
+    cycles, core, unit = index.end - index.start, trace.issue("core"), trace.issue("unit")
+    return [
+        int(cycles[(core == number) & (unit == one.accounted)].sum())
+        for number, one in enumerate(program.cores)
+        if not one.shared
+    ]
+
+
+def _heart(table: PathTable, first: list[int]) -> tuple[int, int]:
+    """First step of those to show, and the first behind them: the way off the array that costs most, in the middle of
+    its kind, with what is before and behind it."""
+    names, legs = table.leg_names(), table.legs()
+    middle = len(first) // 2
+    begin, end = max(0, middle - _HEART // 2), middle
+    if legs:
+        same = [number for number, name in enumerate(names) if name == legs[0].name]
+        at = same[len(same) // 2]
+        starts, behind = table.leg_bounds()
+        begin = max(0, int(np.searchsorted(first, starts[at], side="right")) - 2)
+        end = int(np.searchsorted(first, behind[at], side="right"))
+    # a short way is shown with the one that follows it
+    end = min(len(first), begin + _HEART, max(end, begin + _HEART // 2 + 2))
+    return begin, end

@@ -1,0 +1,231 @@
+"""What the critical path consists of: shares by name, the ways that lead off the array and back to it, its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.explanations.critical_path import HELD_BY, KINDS, CriticalPath
+from lstmsim.explanations.trace_index import TraceIndex
+from lstmsim.metrics.issued import issued_steps
+
+__all__ = ["LEGS", "Leg", "PathTable", "Share", "Step"]
+
+Numbers = NDArray[np.int64]
+
+#: The ways that the path takes off the array (the accounted unit) and back to it, and what each is.
+LEGS = {
+    "start": "until the array's first issue on the path",
+    "end": "from the array's last issue on the path to the end",
+    "job to job": "a job starts when another has ended",
+    "switch": "the array changes threads",
+    "thread to thread": "behind another thread's work in another unit",
+    "bank": "a row block waits for a free accumulator bank",
+    "weights": "tiles wait for weights from the memory",
+    "layer to layer": "a layer waits for results of the layer below",
+    "step to step": "a step waits for results (h) of the step before",
+    "within a step": "a product waits for another one of its step",
+}
+
+
+@dataclass(frozen=True)
+class Share:
+    """Cycles of the path that bear one name; `kind` is one of `KINDS`, `unit` the unit's name (or empty); `array`:
+    whether that is the accounted unit."""
+
+    name: str
+    kind: str
+    unit: str
+    array: bool
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A way off the array, a key of `LEGS`: how often the path takes it, its cycles in all, and their names."""
+
+    name: str
+    times: int
+    cycles: int
+    parts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Segments of the path that follow each other and are alike: where and when. `layer` and `step` are None where the
+    operation has none (before a job came, fetching); `held_by`: see `lstmsim.explanations.critical_path.HELD_BY`."""
+
+    start: int
+    end: int
+    what: str
+    task: int
+    core: int
+    thread: int
+    layer: int | None
+    step: int | None
+    held_by: str
+
+
+class PathTable:
+    """The path with a name, a layer and a time step for every segment.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.explanations.critical_path import critical_path
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
+    >>> index = TraceIndex(program, run(program))
+    >>> table = PathTable(index, critical_path(program, index.trace, index))
+    >>> [(share.name, share.cycles) for share in table.shares()]
+    [('MVM pipeline', 7), ('array busy', 4)]
+    >>> [(leg.name, leg.times, leg.cycles) for leg in table.legs()]
+    [('within a step', 1, 4), ('end', 1, 3)]
+    """
+
+    def __init__(self, index: TraceIndex, path: CriticalPath) -> None:
+        self.index, self.path = index, path
+        trace, row = index.trace, path.row
+        core, unit = trace.issue("core")[row], trace.issue("unit")[row]
+        # a memory is no array
+        accounted = np.array([-1 if each.shared else each.accounted for each in index.program.cores], dtype=np.int64)
+        self.array = (unit == accounted[core]) & np.isin(path.kind, [KINDS.index("busy"), KINDS.index("turn")])
+        self.names, self.name = self._names(core, unit)
+        self.task = index.task[row]
+        places = np.array([(*each.place, -1, -1)[:2] for each in index.operations], dtype=np.int64).reshape(-1, 2)
+        self.layer, self.direction = places[index.numbers[row]].T
+        self.step = issued_steps(index.program, trace)[row]
+
+    def _names(self, core: Numbers, unit: Numbers) -> tuple[list[Share], Numbers]:
+        """The names of segments (as shares without cycles), and for each segment its place among them."""
+        cores = self.index.program.cores
+        width = max(len(each.units) for each in cores) if cores else 1
+        key = (self.path.kind * len(cores) + core) * width + unit
+        found, inverse = np.unique(key, return_inverse=True)
+        shares: list[Share] = []
+        places = np.zeros(len(found), dtype=np.int64)
+        for number, each in enumerate(found.tolist()):
+            one, at = cores[each // width % len(cores)], each % width
+            share = _named(
+                KINDS[each // width // len(cores)], one.units[at].name, at == one.accounted and not one.shared
+            )
+            if share not in shares:
+                shares.append(share)
+            places[number] = shares.index(share)
+        return shares, places[inverse.reshape(-1)]
+
+    def shares(self) -> list[Share]:
+        """Cycles by name, the largest first; they add up to the makespan."""
+        cycles = _sums(self.name, self.path.cycles, len(self.names))
+        found = [
+            Share(each.name, each.kind, each.unit, each.array, count)
+            for each, count in zip(self.names, cycles, strict=True)
+        ]
+        return sorted(found, key=lambda share: (-share.cycles, share.name))
+
+    def causes(self) -> dict[str, int]:
+        """Cycles by what the next operation on the path waited for, the largest first; they add up to the makespan."""
+        cycles = _sums(self.path.held_by, self.path.cycles, len(HELD_BY))
+        found = sorted(zip(HELD_BY, cycles, strict=True), key=lambda pair: -pair[1])
+        return {name: count for name, count in found if count}
+
+    def leg_bounds(self) -> tuple[Numbers, Numbers]:
+        """First segment of each way off the array, and the first behind it."""
+        edge = np.diff(np.concatenate([[1], self.array.astype(np.int64), [1]]))
+        return np.flatnonzero(edge < 0), np.flatnonzero(edge > 0)
+
+    def leg_names(self) -> list[str]:
+        """The name of each way off the array."""
+        first, behind = self.leg_bounds()
+        held, switch = self.path.held_by, KINDS.index("switch")
+        causes = ("thread", "after", "backpressure", "reload", "weights")
+        waits = [_any(held == HELD_BY.index(name), first, behind) for name in causes]
+        other = _any(self.path.kind != switch, first, behind)
+        job, bank, weights = waits[0] | waits[1], waits[2], waits[3] | waits[4]
+        # the segments before and behind; where there is none, the first choices below decide
+        left, right = np.maximum(first - 1, 0), np.minimum(behind, len(self.array) - 1)
+        tasks = self.task[left] != self.task[right]
+        layers = (self.layer[left] != self.layer[right]) | (self.direction[left] != self.direction[right])
+        inner = self.step[left] == self.step[right]
+        choices = {
+            "weights": weights,
+            "end": behind == len(self.array),
+            "start": first == 0,
+            "job to job": job,
+            "switch": ~other,
+            "thread to thread": tasks,
+            "bank": bank,
+            "layer to layer": layers,
+            "within a step": inner,
+        }
+        found: list[str] = np.select(list(choices.values()), list(choices), "step to step").tolist()
+        return found
+
+    def legs(self) -> list[Leg]:
+        """The ways off the array by name, the one with most cycles first."""
+        first, behind = self.leg_bounds()
+        names = self.leg_names()
+        places = np.array([list(LEGS).index(name) for name in names], dtype=np.int64)
+        of_segment = np.full(len(self.array), -1, dtype=np.int64)
+        of_segment[~self.array] = np.repeat(places, behind - first)
+        found = []
+        for place, name in enumerate(LEGS):
+            mine = of_segment == place
+            if mine.any():
+                cycles = _sums(self.name[mine], self.path.cycles[mine], len(self.names))
+                parts = tuple((each.name, count) for each, count in zip(self.names, cycles, strict=True) if count)
+                found.append(Leg(name, names.count(name), sum(cycles), tuple(sorted(parts, key=lambda p: -p[1]))))
+        return sorted(found, key=lambda leg: -leg.cycles)
+
+    def joined(self) -> tuple[Numbers, Numbers]:
+        """First and last segment of each step: segments in a row with one name, task, layer and time step."""
+        columns = (self.name, self.task, self.layer, self.direction, self.step)
+        new = np.ones(len(self.name), dtype=bool)
+        if len(new) > 1:
+            new[1:] = np.logical_or.reduce([each[1:] != each[:-1] for each in columns])
+        first = np.flatnonzero(new)
+        return first, np.append(first[1:], len(new)) - 1
+
+    def steps(self, first: Sequence[int], last: Sequence[int]) -> list[Step]:
+        """The steps that begin and end with these segments."""
+        trace, path = self.index.trace, self.path
+        core, context = trace.task("core"), trace.task("context")
+        return [
+            Step(
+                int(path.start[a]),
+                int(path.end[b]),
+                self.names[int(self.name[a])].name,
+                int(self.task[a]),
+                int(core[self.task[a]]),
+                int(context[self.task[a]]),
+                int(self.layer[a]) if self.layer[a] >= 0 else None,
+                None if KINDS[int(path.kind[a])] == "arrival" else int(self.step[a]),
+                HELD_BY[int(path.held_by[b])],
+            )
+            for a, b in zip(first, last, strict=True)
+        ]
+
+
+def _named(kind: str, unit: str, array: bool) -> Share:
+    if kind in ("busy", "turn"):
+        return Share(f"{unit} busy" if kind == "busy" else f"turn in {unit}", kind, unit, array, 0)
+    if kind == "latency":
+        return Share("MVM pipeline" if array else f"{unit} pipeline", kind, unit, array, 0)
+    names = {"switch": "thread switch", "input": "input", "arrival": "before arrival"}
+    return Share(names[kind], kind, "", False, 0)
+
+
+def _sums(place: Numbers, cycles: Numbers, names: int) -> list[int]:
+    """Cycles by place, as exact whole numbers."""
+    total = np.zeros(names, dtype=np.int64)
+    np.add.at(total, place, cycles)
+    sums: list[int] = total.tolist()
+    return sums
+
+
+def _any(true: NDArray[np.bool_], first: Numbers, behind: Numbers) -> NDArray[np.bool_]:
+    """Whether any segment from `first` to before `behind` is true."""
+    count = np.concatenate([[0], np.cumsum(true)])
+    return np.asarray(count[behind] > count[first])

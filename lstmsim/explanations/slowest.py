@@ -1,0 +1,148 @@
+"""What held the slowest requests up: where their time went, beside where that of all requests went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.explanations.latency_shares import SHARES, latency_shares
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.workload.arriving import arriving
+from lstmsim.workload.scenario import Job
+
+__all__ = [
+    "MAX_LISTED",
+    "LatencyShare",
+    "SlowRequest",
+    "Slowest",
+    "TailLatency",
+    "slowest",
+    "slowest_of",
+    "tail_latency",
+]
+
+Numbers = NDArray[np.int64]
+
+#: How many of the slowest requests are listed one by one.
+MAX_LISTED = 10
+#: One of so many requests is among the slowest, rounded up.
+_ONE_OF = 100
+
+
+@dataclass(frozen=True)
+class LatencyShare:
+    """Cycles of a request that bear one name, a key of `lstmsim.explanations.latency_shares.SHARES`.
+
+    `slowest`: the mean over the slowest requests; `all`: the mean over all requests that were served.
+    """
+
+    name: str
+    slowest: float
+    all: float
+
+
+@dataclass(frozen=True)
+class SlowRequest:
+    """One of the slowest requests: the name of its job, its arrival and latency in cycles, and its cycles by name
+    (they add up to the latency; those of 0 cycles are left out)."""
+
+    job: str
+    arrival: int
+    latency_cycles: int
+    cycles: dict[str, int]
+
+
+@dataclass(frozen=True)
+class TailLatency:
+    """Latencies of a run in cycles: `mean` of all requests that were served, and `slowest`, the mean of the slowest."""
+
+    mean: float
+    slowest: float
+
+
+@dataclass(frozen=True)
+class Slowest:
+    """The slowest 1 % of the requests of a run (rounded up, at least one) against all of them.
+
+    `requests`: how many were served; `count`: how many of them are the slowest; `from_cycles`: the least latency of
+    these; `turned_away`: how many more were turned away and are not counted. `latency`: the means; `shares`: what they
+    consist of, the largest of the slowest first; each column adds up to its mean. `listed`: the slowest one by one, at
+    most `MAX_LISTED`. `way`: how jobs come, a key of `lstmsim.workload.arriving.ARRIVING`. `split`: whether any request
+    has threads on several cores.
+    """
+
+    requests: int
+    count: int
+    from_cycles: int
+    turned_away: int
+    latency: TailLatency
+    shares: tuple[LatencyShare, ...]
+    listed: tuple[SlowRequest, ...]
+    way: str
+    split: bool = False
+
+
+def slowest_of(latencies: Numbers) -> Numbers:
+    """Which latencies are the slowest 1 %, rounded up, the slowest first; of equal ones the earlier first.
+
+    >>> slowest_of(np.array([5, 9, 9, 1])).tolist(), len(slowest_of(np.arange(101)))
+    ([1], 2)
+    """
+    count = -(-len(latencies) // _ONE_OF)
+    found: Numbers = np.argsort(-latencies, kind="stable")[:count]
+    return found
+
+
+def tail_latency(latencies: Numbers) -> TailLatency:
+    """Mean latency, and that of the slowest 1 %; of at least one request.
+
+    >>> tail_latency(np.array([5, 9, 9, 1]))
+    TailLatency(mean=6.0, slowest=9.0)
+    """
+    return TailLatency(float(latencies.mean()), float(latencies[slowest_of(latencies)].mean()))
+
+
+def slowest(jobs: Sequence[Job], program: Program, trace: Trace) -> Slowest | None:
+    """What held the slowest requests of a run up; None where all come in one cycle, or fewer than two were served.
+
+    >>> from lstmsim.api.run import run
+    >>> arrival = {"kind": "fixed", "interval_cycles": 1000}
+    >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 3, "arrival": arrival}]
+    >>> result = run({"chip": "column-npu-64k", "jobs": jobs}, overrides=["chip.cores.0.threads=1"])
+    >>> found = slowest(result.scenario.jobs, result.program, result.trace)
+    >>> found.from_cycles, found.listed[0].cycles
+    (2269, {'queue': 846, 'array': 640, 'hazard': 722, 'drain': 61})
+    """
+    way = arriving(jobs)
+    served = np.flatnonzero(trace.task("core") >= 0)
+    if way == "at once" or len(served) < 2:
+        return None
+    shares = latency_shares(program, trace)[served]
+    latencies = (trace.task("finish") - trace.task("arrived"))[served]
+    last = slowest_of(latencies)
+    means = [(each, shares[:, place]) for place, each in enumerate(SHARES)]
+    found = [LatencyShare(name, float(column[last].mean()), float(column.mean())) for name, column in means]
+    arrays = np.array([not core.shared for core in program.cores])
+    return Slowest(
+        requests=len(served),
+        count=len(last),
+        from_cycles=int(latencies[last[-1]]),
+        turned_away=len(trace.tasks) - len(served),
+        latency=tail_latency(latencies),
+        shares=tuple(sorted((each for each in found if each.slowest or each.all), key=lambda each: -each.slowest)),
+        listed=tuple(
+            SlowRequest(
+                jobs[served[row]].name,
+                int(trace.task("arrived")[served[row]]),
+                int(latencies[row]),
+                {name: count for name, count in zip(SHARES, shares[row].tolist(), strict=True) if count},
+            )
+            for row in last[:MAX_LISTED].tolist()
+        ),
+        way=way,
+        split=bool(arrays[trace.seat("core")].any()),
+    )

@@ -1,0 +1,251 @@
+"""An explanation in the forms that people and scripts read: text for the terminal, JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import asdict
+from typing import Any
+
+from lstmsim.explanations.answer import answer
+from lstmsim.explanations.explanation import Explanation
+from lstmsim.explanations.glossary import words_in
+from lstmsim.explanations.shares import LEGS, Share, Step
+from lstmsim.explanations.slowest_answer import slowest_answer
+from lstmsim.explanations.slowest_text import heading, latencies_what_if, slowest_json, slowest_tables
+from lstmsim.explanations.what_if import Alternative, WhatIf
+from lstmsim.metrics.tables import table
+
+__all__ = ["SCHEMA", "explain_json", "explain_text", "glossary"]
+
+SCHEMA = "lstmsim/explanation/1"
+
+_WIDTH = 100
+_BAR = 20
+_LONGEST_NAME = 16
+
+
+def glossary(text: str) -> str:
+    """The words of a text that the glossary knows, a sentence each; empty if it knows none.
+
+    >>> print(glossary("utilization 76.9 %"))
+    GLOSSARY
+    utilization  useful multiply-accumulates / (npe x makespan): the share of what the multipliers could
+                 have done
+    """
+    words = words_in(text)
+    if not words:
+        return ""
+    width = max(map(len, words)) + 2
+    lines = [
+        textwrap.fill(sentence, _WIDTH, initial_indent=word.ljust(width), subsequent_indent=" " * width)
+        for word, sentence in words.items()
+    ]
+    return "\n".join(["GLOSSARY", *lines])
+
+
+def explain_text(found: Explanation, report: str = "") -> str:
+    """The explanation for the terminal, at most 100 columns wide, without a final newline.
+
+    `report`: the text that stands above it, whose words the glossary has too.
+    """
+    parts = _slowest(found)
+    parts.append("\n".join(["WHY NOT 100 %", *(_fill(each, "") for each in answer(found))]))
+    parts += [_shares(found), _legs(found), _heart(found), _what_if(found.what_if, found.utilization)]
+    text = "\n\n".join(part for part in parts if part)
+    words = glossary(f"{report}\n{text}")
+    return f"{text}\n\n{words}" if words else text
+
+
+def _slowest(found: Explanation) -> list[str]:
+    """What held the slowest requests up; it comes first, for requests over time are about latencies."""
+    if found.slowest is None:
+        return []
+    sentences = [_fill(each, "") for each in slowest_answer(found.slowest, found.what_if)]
+    parts = ["\n".join([heading(found.slowest), *sentences]), "\n".join(slowest_tables(found.slowest))]
+    return [*parts, "\n".join(latencies_what_if(found.slowest, found.what_if))]
+
+
+def _fill(text: str, indent: str = "  ") -> str:
+    """Lines of at most 100 columns; a percent sign stays with its number."""
+    return textwrap.fill(text.replace(" %", "\xa0%"), _WIDTH, subsequent_indent=indent).replace("\xa0", " ")
+
+
+def _percent(part: float, whole: float) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.1f} %" if share >= 0.05 or not share else "<0.1 %"
+
+
+def _shares(found: Explanation) -> str:
+    total = found.makespan_cycles
+    rows = []
+    for each in found.shares:
+        bar = "#" * round(_BAR * each.cycles / total)
+        rows.append([each.name, f"{each.cycles:,}", _percent(each.cycles, total), bar, _meaning(each)])
+    title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
+    causes = ", ".join(f"{_HELD[name]} {_percent(count, total)}" for name, count in found.causes.items())
+    note = _fill(f"by what the chain waited for: {causes}")
+    return "\n".join([title, *table(rows, left=(0, 3, 4)), note])
+
+
+#: The causes in words.
+_HELD = {
+    "hazard": "results (hazard)",
+    "input": "input",
+    "backpressure": "a free bank (backpressure)",
+    "dispatch": "instructions (dispatch)",
+    "reload": "a model's weights (reload)",
+    "weights": "streamed weights (weights)",
+    "order": "the issue before on the same unit",
+    "turn": "another thread's turn",
+    "switch": "thread switches",
+    "thread": "a free thread",
+    "after": "the end of the job before",
+    "arrival": "the job's arrival",
+    "result": "the last results",
+}
+#: The same for what follows a step of the path.
+_NEXT = {
+    "hazard": "result",
+    "input": "frame",
+    "backpressure": "free bank",
+    "dispatch": "instruction",
+    "reload": "model's weights",
+    "weights": "block's weights",
+    "order": "unit",
+    "turn": "turn",
+    "switch": "switch",
+    "thread": "free thread",
+    "after": "job before",
+    "arrival": "job",
+    "result": "(end)",
+}
+
+
+def _meaning(share: Share) -> str:
+    unit = share.unit
+    if share.kind == "busy":
+        if share.array:
+            return f"the {unit} issues"
+        return "instructions are sent one by one" if unit == "fetch" else f"the {unit} is at work"
+    if share.kind == "turn":
+        return f"the {unit} serves another thread first"
+    if share.kind == "latency":
+        return "results are on their way"
+    return {
+        "switch": "the unit changes threads",
+        "input": "the frame has not come yet",
+        "arrival": "the job has not come yet",
+    }[share.kind]
+
+
+def _legs(found: Explanation) -> str:
+    if not found.legs:
+        return ""
+    rows = [["way", "times", "cycles", "share", "each", ""]]
+    for leg in found.legs:
+        each = f"{leg.cycles / leg.times:,.1f}".removesuffix(".0")
+        share = _percent(leg.cycles, found.makespan_cycles)
+        meaning = LEGS[leg.name].replace("array", found.array)
+        rows.append([leg.name, f"{leg.times:,}", f"{leg.cycles:,}", share, each, meaning])
+    title = f"OFF THE {found.array.upper()}: where the path leaves the {found.array}, and how long it stays away"
+    return "\n".join([title, *table(rows, (0, 5))])
+
+
+def _short(name: str) -> str:
+    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return printable if len(printable) <= _LONGEST_NAME else printable[: _LONGEST_NAME - 3] + "..."
+
+
+def _heart(found: Explanation) -> str:
+    if not found.heart:
+        return ""
+    rows = [["from", "to", "cycles", "what", "job", "core", "thread", "layer", "step", "next waits for"]]
+    for each in found.heart:
+        where = ["-" if value is None else str(value) for value in (each.layer, each.step)]
+        times = [f"{each.start:,}", f"{each.end:,}", f"{each.end - each.start:,}"]
+        job = _short(found.jobs[each.task])
+        rows.append([*times, each.what, job, str(each.core), str(each.thread), *where, _NEXT[each.held_by]])
+    if found.cores == 1:
+        rows = [[*row[:5], *row[6:]] for row in rows]
+    title = f"AT ITS HEART: {len(found.heart):,} of the {found.path_steps:,} steps of the path"
+    return "\n".join([title, *table(rows, (3, 4, len(rows[0]) - 1))])
+
+
+def _what_if(found: WhatIf, utilization: float) -> str:
+    lines: list[str] = []
+    known = [each for each in found.alternatives if each.cycles is not None]
+    if known:
+        rows = [["change", "", "cycles", "saved", "", "utilization"]]
+        rows.append(["as it is", "", f"{found.base_cycles:,}", "", "", _percent(utilization, 1)])
+        rows += [_row(each, found.base_cycles) for each in known]
+        lines += table(rows, (0, 1))
+    for each in known:
+        if each.work != 1 and each.cycles is not None:
+            per = each.cycles / each.work
+            text = f"{each.name}: {each.work:.3g} times the work, {per:,.0f} cycles for what the run did"
+            lines.append(_fill(text))
+    for each in found.alternatives:
+        if each.cycles is None:
+            text = f"not possible: {each.name} ({each.detail}): {each.refused}"
+            lines.append(_fill(text))
+    if found.left_out:
+        text = f"not tried, because the run is long: {', '.join(found.left_out)}"
+        lines.append(_fill(text))
+    return "\n".join(["WHAT WOULD SHORTEN IT: one change at a time, each simulated", *lines]) if lines else ""
+
+
+def _row(each: Alternative, base: int) -> list[str]:
+    saved = f"{each.saved_cycles:,}" if each.saved_cycles else "no effect"
+    saved_share = 100 * each.saved_cycles / base if base else 0.0
+    share = f"{saved_share:.{1 if abs(saved_share) >= 0.05 else 2}f} %" if each.saved_cycles else ""
+    return [each.name, each.detail, f"{each.cycles:,}", saved, share, _percent(each.utilization, 1)]
+
+
+def explain_json(found: Explanation, report: str = "") -> dict[str, Any]:
+    """The explanation as plain data of schema `lstmsim/explanation/1`, ready for `json.dumps`; shares are 0 to 1.
+
+    `path` holds the first steps of the path, `path_steps` says how many there are. `report` as in `explain_text`.
+    """
+    total = found.makespan_cycles
+
+    def shared(cycles: int) -> dict[str, Any]:
+        return {"cycles": cycles, "share": cycles / total if total else 0.0}
+
+    return {
+        "schema": SCHEMA,
+        "scenario": found.scenario,
+        "chip": found.chip,
+        "makespan_cycles": total,
+        "utilization": found.utilization,
+        "array": found.array,
+        "array_cycles": found.array_cycles,
+        "array_useful": found.array_useful,
+        "answer": answer(found),
+        "slowest": None if found.slowest is None else slowest_json(found.slowest, found.what_if),
+        "shares": [
+            {"name": each.name, "kind": each.kind, "unit": each.unit} | shared(each.cycles) for each in found.shares
+        ],
+        "causes": {name: shared(count) for name, count in found.causes.items()},
+        "legs": [
+            {"name": each.name, "meaning": LEGS[each.name], "times": each.times}
+            | shared(each.cycles)
+            | {"parts": dict(each.parts)}
+            for each in found.legs
+        ],
+        "handovers": found.handovers,
+        "heart": [_step_json(found, each) for each in found.heart],
+        "path_steps": found.path_steps,
+        "path": [_step_json(found, each) for each in found.path],
+        "what_if": {
+            "base_cycles": found.what_if.base_cycles,
+            "alternatives": [asdict(each) for each in found.what_if.alternatives],
+            "left_out": list(found.what_if.left_out),
+        },
+        "glossary": words_in(f"{report}\n{explain_text(found)}"),
+    }
+
+
+def _step_json(found: Explanation, step: Step) -> dict[str, Any]:
+    data = asdict(step)
+    del data["task"]
+    return {"start": data.pop("start"), "end": data.pop("end"), "job": found.jobs[step.task]} | data

@@ -1,0 +1,91 @@
+"""From checked cell entries to `Cell`s: what their graphs must satisfy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lstmsim.formats.scenario.chip_entries import usable, wrong_keys
+from lstmsim.formats.scenario.schema import CellEntry, StageEntry
+from lstmsim.formats.wording import show
+from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.workload.cell import Cell, Gate, Node, Stage, Sum
+from lstmsim.workload.cell_flow import in_order
+from lstmsim.workload.cell_rules import mistakes
+from lstmsim.workload.cells import CELLS
+
+__all__ = ["node_of", "read_cells"]
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def read_cells(document: Document, path: DataPath, wrong: list[DataPath]) -> Mapping[str, Cell | None]:
+    """The cells under `cells` of the mapping at `path`; None for those with a mistake, which the document notes."""
+    holder = document.at(path)
+    entries = holder.get("cells") if isinstance(holder, dict) else None
+    found: dict[str, Cell | None] = {}
+    for name, data in (entries if isinstance(entries, dict) else {}).items():
+        place = (*path, "cells", name)
+        if name in CELLS:
+            document.blame(place, f"{show(name)} is a built-in cell, take another name", key=True)
+            continue
+        found[name] = None
+        keys = wrong_keys(place, wrong)
+        entry = usable(CellEntry, data, keys)
+        if not name or not name.isprintable() or name != name.strip():
+            text = f"a cell's name must be printable text without spaces around it, got {show(name)}"
+            document.blame(place, text, key=True)
+        elif entry is not None and not keys - {"source"}:
+            found[name] = _cell(document, place, name, entry)
+    return found
+
+
+def _cell(document: Document, place: DataPath, name: str, entry: CellEntry) -> Cell | None:
+    nodes, complete = [], True
+    for node, text in entry.nodes.items():
+        if text.strip():
+            nodes.append(node_of(node, text))
+        else:
+            sentence = f"must be an operation and its inputs, for example 'sigmoid i', got {show(text)}"
+            document.blame((*place, "nodes", node), sentence)
+            complete = False
+    if not complete:
+        return None
+    stages = tuple(_stage(each) for each in entry.stages)
+    cell = Cell(name, stages, tuple(nodes), dict(entry.states), tuple(entry.parameters), entry.source)
+    found = mistakes(cell)
+    # A name may hold points, so the places are looked up, not cut at them.
+    paths = {".".join(map(str, each)): each for each in _paths(document.at(place))} if found else {}
+    for where, text in found:
+        document.blame((*place, *paths.get(where, ())), text)
+    return None if found else in_order(cell)
+
+
+def _stage(entry: StageEntry) -> Stage:
+    return Stage(
+        tuple(
+            Gate(name, tuple(Sum(each, tuple(vectors)) for each, vectors in sums.items()))
+            if isinstance(sums, dict)
+            else Gate(name, (Sum(name, tuple(sums)),))
+            for name, sums in entry.gates.items()
+        ),
+        entry.rows,
+    )
+
+
+def node_of(name: str, text: str) -> Node:
+    """A node from its line in a file: the operation, then the inputs; what looks like a number is one.
+
+    >>> node_of("a", "subtract 1 r")
+    Node(name='a', operation='subtract', inputs=(1.0, 'r'))
+    """
+    operation, *inputs = text.split()
+    return Node(name, operation, tuple(float(each) if _NUMBER.fullmatch(each) else each for each in inputs))
+
+
+def _paths(data: Any, path: DataPath = ()) -> Iterator[DataPath]:
+    yield path
+    pairs = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, each in pairs:
+        yield from _paths(each, (*path, key))

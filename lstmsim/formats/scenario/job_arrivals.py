@@ -1,0 +1,158 @@
+"""When the jobs of an entry come: cycles as they stand, or those of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.job_traces import Traces
+from lstmsim.formats.scenario.schema import JobEntry
+from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry, arrival_mistakes, describe
+from lstmsim.formats.scenario.schema_types import MAX_CYCLES
+from lstmsim.formats.yaml.document import Document
+from lstmsim.traffic.arrivals import Stream, arrivals, exact
+from lstmsim.traffic.closed_loop import Clients, ClosedLoop
+from lstmsim.traffic.offers import offer_of
+from lstmsim.traffic.streams import StreamKey
+from lstmsim.workload.offer import Offer, estimated_offer
+
+__all__ = ["Coming", "JobArrivals"]
+
+#: Of a job: its arrival, the position of the job that it comes after (or None), the latency that it should not exceed.
+Coming = tuple[int, int | None, int | None]
+
+
+class JobArrivals:
+    """The arrivals of a document's jobs at one clock; each file of arrivals is read once.
+
+    `whole`: the file of arrivals of the whole scenario. With `frequency_mhz` None, of a scenario that has other
+    mistakes, only keys are checked.
+    """
+
+    def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
+        self.document, self.frequency_mhz = document, frequency_mhz
+        self.traces = Traces(document, frequency_mhz, whole)
+
+    def prepare(self, entries: Sequence[JobEntry | None], names: Sequence[str]) -> None:
+        """All entries (None: one that is wrong) and their names, before anything is asked about one of them."""
+        self.traces.prepare(entries, names)
+
+    def check(self, index: int, entry: JobEntry) -> int:
+        """How many jobs entry number `index` stands for: `count`, or all rows of a file where that is left out.
+
+        What is wrong with its process is noted in the document.
+        """
+        process = entry.arrival
+        if isinstance(process, ArrivalEntry):
+            mistakes = arrival_mistakes(process)
+            for key, text in mistakes:
+                self.document.blame(("jobs", index, "arrival", key), text)
+            if mistakes or self.frequency_mhz is None:
+                return entry.count
+            if process.kind == "stream" and exact(process.frame_ms) * exact(self.frequency_mhz) * 1000 < 1:
+                text = f"is shorter than a cycle, which takes {0.001 / self.frequency_mhz:g} ms on this chip"
+                self.document.blame(("jobs", index, "arrival", "frame_ms"), f"{text}: no frame could be in time")
+        try:
+            rows = self.traces.rows(index, entry)
+        except InputError as error:
+            self.document.mistakes.extend(error.mistakes)
+            rows = None
+        return entry.count if rows is None else len(rows.numbers)
+
+    def coming(self, index: int, entry: JobEntry, name: str, occurrence: int, first: int) -> list[Coming]:
+        """How each of the jobs of entry number `index` comes; `first` is the position of its first job among all.
+
+        `name` and `occurrence` (how many entries before have that name) keep the random numbers of one entry apart from
+        those of others. `InputError` for arrivals that are too late for a simulation.
+
+        >>> from lstmsim.formats.yaml.document import document_of
+        >>> layers = [{"cell": "rnn", "hidden": 4, "input": 4}]
+        >>> data = {"model": {"layers": layers}, "count": 3, "arrival": {"kind": "stream", "frame_ms": 0.5}}
+        >>> entry = JobEntry.model_validate(data)
+        >>> JobArrivals(document_of({"jobs": [data]}), frequency_mhz=1).coming(0, entry, "a", 0, 0)
+        [(0, None, 500), (500, None, 500), (1000, None, 500)]
+        """
+        process, rows = entry.arrival, self.traces.rows(index, entry)
+        if rows is None and not isinstance(process, ArrivalEntry):
+            each = process if isinstance(process, list) else [process] * entry.count
+            return [(cycle, None, None) for cycle in each]
+        if rows is not None:
+            drawn: Iterator[Coming] = ((cycle, None, None) for cycle in rows.cycles)
+        else:
+            assert isinstance(process, ArrivalEntry)
+            drawn = self._drawn(entry.count, process, (process.seed, name, occurrence), first)
+        found: list[Coming] = []
+        place = self.document.place(("jobs", index, "arrival"))
+        try:
+            for one in drawn:
+                if one[0] > MAX_CYCLES:
+                    text = f"job {len(found) + 1:,} of this entry comes as late as cycle {one[0]:,}"
+                    raise InputError(Mistake(place, f"{text}, at most {MAX_CYCLES:,} are simulated"))
+                found.append(one)
+        except InputError as error:
+            raise InputError([Mistake(place, each.sentence) for each in error.mistakes]) from None
+        return found
+
+    def goes_on(self, index: int, entry: JobEntry) -> bool:
+        """Whether its arrivals go on as long as one likes."""
+        return isinstance(entry.arrival, ArrivalEntry) and self.traces.comes_from(index, entry) is None
+
+    def tenants(self, index: int, entry: JobEntry, name: str) -> list[str] | None:
+        """Whose requests the entry's are, where its file says that: each the tenant `name/word`, `name` being the
+        entry's."""
+        rows = self.traces.rows(index, entry)
+        words = None if rows is None else rows.tenants
+        return None if words is None else [f"{name}/{word}" for word in words]
+
+    def one_by_one(
+        self, index: int, entry: JobEntry, key: tuple[str, int], count: int
+    ) -> Iterator[tuple[int, int | None]]:
+        """Arrivals of entry number `index` and the latency that each should not exceed (or None), the first `count` at
+        most, one at a time, in the entry's order; its process goes on as long as that, whatever its own `count`. `key`:
+        its name and how many entries before have that name. `InputError` for clients, who wait for answers."""
+        process, rows = entry.arrival, self.traces.rows(index, entry)
+        place = self.document.place(("jobs", index, "arrival"))
+        if rows is not None:
+            return ((cycle, None) for cycle in rows.cycles[:count])
+        if not isinstance(process, ArrivalEntry):
+            each = process if isinstance(process, list) else [process] * entry.count
+            return ((cycle, None) for cycle in each[:count])
+        if process.kind == "closed":
+            text = "clients wait for their answers, which a stream of requests does not know: use simulate --serving"
+            raise InputError(Mistake(place, text))
+        drawn = self._drawn(count, process, (process.seed, *key), 0)
+        return ((cycle, due) for cycle, _, due in drawn)
+
+    def offer(self, index: int, entry: JobEntry) -> Offer:
+        """At which rate the jobs of entry number `index` come in the long run, as far as that can be said."""
+        process, clock, rows = entry.arrival, self.frequency_mhz or 0, self.traces.rows(index, entry)
+        if rows is not None:
+            return estimated_offer(rows.cycles, clock)
+        if not isinstance(process, ArrivalEntry):
+            return estimated_offer(sorted(process), clock) if isinstance(process, list) else Offer()
+        return offer_of(describe(process), clock)
+
+    def _drawn(self, count: int, process: ArrivalEntry, key: StreamKey, first: int) -> Iterator[Coming]:
+        description, clock = describe(process), self.frequency_mhz or 0
+        if isinstance(description, ClosedLoop):
+            yield from _asked(description, count, clock, key, first)
+        elif isinstance(description, Stream):
+            for cycle, following in pairwise(arrivals(description, count + 1, clock, key)):
+                yield cycle, None, following - cycle
+        else:
+            for cycle in arrivals(description, count, clock, key):
+                yield cycle, None, None
+
+
+def _asked(loop: ClosedLoop, count: int, frequency_mhz: float, key: StreamKey, first: int) -> Iterator[Coming]:
+    many = min(loop.clients, count)
+    clients = Clients(replace(loop, clients=many), frequency_mhz, key)
+    thought = [0] * many
+    for number in range(count):
+        # how long a client thinks does not depend on when its last request has finished
+        before = thought[number % many]
+        thought[number % many] = clients.next_arrival(number % many, before)
+        after = None if number < many else first + number - many
+        yield thought[number % many] - before, after, None

@@ -1,0 +1,122 @@
+"""On which cores a job entry can run: cores that exist, that can run its model, and that it can be split over."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from lstmsim.formats.scenario.chip_entries import AnyCore, Cores
+from lstmsim.formats.scenario.schema import JobEntry
+from lstmsim.formats.wording import show
+from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.column.split import MAX_AUTO, split_refusal
+from lstmsim.workload.model import Model
+
+__all__ = ["Runnable", "check_cores", "named_cores"]
+
+
+def named_cores(entry: JobEntry) -> tuple[int, ...] | None:
+    """The cores that an entry names; None: all of the chip."""
+    if entry.cores is not None:
+        return tuple(entry.cores)
+    return None if entry.core is None else (entry.core,)
+
+
+def check_cores(document: Document, path: DataPath, entry: JobEntry, cores: Cores) -> None:
+    """Note cores that do not exist, and keys that say the same."""
+    key = "core" if entry.cores is None else "cores"
+    if entry.core is not None and entry.cores is not None:
+        document.blame((*path, "core"), "says the same as `cores`: give one of them")
+    for position, each in enumerate(named_cores(entry) or ()):
+        if cores.known and each >= len(cores.cores):
+            last = len(cores.cores) - 1
+            text = "must be 0, the chip's only core" if last == 0 else f"must be one of the chip's cores 0 to {last}"
+            place = (*path, key) if entry.cores is None else (*path, key, position)
+            document.blame(place, f"{text}, got {each}")
+    named = named_cores(entry) or ()
+    twice = [each for each in named if named.count(each) > 1]
+    if twice and entry.split != "layers":
+        why = "only a job split into layers takes several threads of a core"
+        document.blame((*path, "cores"), f"names core {twice[0]} twice; {why}")
+    if entry.split is not None and cores.kind == "row-npu":
+        document.blame((*path, "split"), "a row-npu runs a job on one core: leave it out")
+
+
+class Runnable:
+    """Which cores of a chip can run the jobs of a document: asked for every entry, found once for those alike."""
+
+    def __init__(self, document: Document, cores: Cores) -> None:
+        self.document, self.of_chip = document, cores
+        self._refusals: dict[tuple[AnyCore, int], str | None] = {}
+        self._known: dict[Hashable, list[AnyCore]] = {}
+
+    def cores(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
+        """Distinct cores that can run the job; a mistake is noted if there is none among those that it may use.
+
+        Equal models have to be one object.
+        """
+        key = (named_cores(entry), entry.split, id(model))
+        if key in self._known:
+            return self._known[key]
+        before = len(self.document.mistakes)
+        found = self._found(path, entry, model)
+        if len(self.document.mistakes) == before:
+            self._known[key] = found
+        return found
+
+    def _found(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
+        cores, named = self.of_chip.cores, named_cores(entry)
+        indexes = range(len(cores)) if named is None else named
+        if not self.of_chip.known or any(each >= len(cores) or cores[each] is None for each in indexes):
+            return []
+        allowed = {core: index for index in reversed(indexes) if (core := cores[index]) is not None}
+        if entry.split is not None and len(indexes) > 1:
+            split = _split_cores(self.document, path, entry, model, list(allowed), len(indexes))
+            if entry.split != "auto" or not split:
+                return split
+        refusals = {core: self._refusal(core, model) for core in allowed}
+        runnable = [core for core in allowed if not refusals[core]]
+        if not runnable:
+            where = "any core" if named is None else f"core {', '.join(map(str, named))}"
+            reasons = _reasons({index: refusals[core] or "" for core, index in allowed.items()})
+            place = path if named is None else (*path, "core" if entry.cores is None else "cores")
+            self.document.blame(place, f"job {show(entry.name or model.name)} cannot run on {where}: {reasons}")
+        return runnable
+
+    def _refusal(self, core: AnyCore, model: Model) -> str | None:
+        key = (core, id(model))
+        if key not in self._refusals:
+            self._refusals[key] = core.refusal(model)
+        return self._refusals[key]
+
+
+def _split_cores(
+    document: Document, path: DataPath, entry: JobEntry, model: Model, cores: list[AnyCore], members: int
+) -> list[AnyCore]:
+    """The one kind of core that a job is split over; what forbids that is noted."""
+    core = cores[0]
+    if not isinstance(core, ColumnCore):
+        return []
+    if len(cores) > 1:
+        document.blame((*path, "split"), "the cores of a job that is split must be equal: name some that are (`cores`)")
+        return []
+    if entry.split == "auto":
+        if members > MAX_AUTO:
+            text = f"auto takes at most {MAX_AUTO} cores, got {members}: name fewer (`cores`)"
+            document.blame((*path, "split"), text)
+            return []
+        return [core]
+    refusal = split_refusal(model, core, entry.split or "", members)
+    if refusal is not None:
+        document.blame((*path, "split"), f"job {show(entry.name or model.name)} cannot be split: {refusal}")
+        return []
+    return [core]
+
+
+def _reasons(by_core: dict[int, str]) -> str:
+    """Each reason once, with the first core that has it; the core is left out where all have the same."""
+    first = {text: index for index, text in sorted(by_core.items(), reverse=True)}
+    if len(first) == 1:
+        return next(iter(first))
+    texts = [f"core {index}: {text}" for text, index in sorted(first.items(), key=lambda pair: pair[1])]
+    return "; ".join(texts[:3]) + (f"; and {len(texts) - 3} more" if len(texts) > 3 else "")

@@ -1,0 +1,273 @@
+"""From checked job entries to `Job`s: their models, their names, and where they can run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from lstmsim import targets
+from lstmsim.formats.scenario.chip_entries import AnyCore, Cores, usable, wrong_keys
+from lstmsim.formats.scenario.job_arrivals import Coming, JobArrivals
+from lstmsim.formats.scenario.job_cores import Runnable, check_cores, named_cores
+from lstmsim.formats.scenario.job_initial import Initials, initial_file
+from lstmsim.formats.scenario.job_names import tenant_names, unique_names
+from lstmsim.formats.scenario.job_steps import JobSteps
+from lstmsim.formats.scenario.model_entries import STAND_IN, frames_path, read_model
+from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
+from lstmsim.formats.scenario.schema_types import MAX_JOBS
+from lstmsim.formats.wording import show
+from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
+from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.column.split import split_operations_per_step, spreads_over
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.model import Model
+from lstmsim.workload.offer import Offer
+from lstmsim.workload.scenario import Job
+
+__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "entry_keys", "job_templates", "tenant_offers"]
+
+#: Most operations of one step: a program holds them one by one.
+MAX_STEP_OPERATIONS = 500_000
+
+
+def check_jobs(
+    document: Document,
+    wrong: list[DataPath],
+    cores: Cores,
+    cells: Mapping[str, Cell | None],
+    arrivals: JobArrivals,
+    steps: JobSteps,
+    *,
+    single: bool = False,
+) -> list[Model | None]:
+    """One model per job entry; everything that is wrong between jobs, models and cores is noted in the document.
+
+    `cells` are those of the scenario. `single`: each entry counts as one job, however many it stands for.
+    """
+    jobs = document.data.get("jobs")
+    jobs = jobs if isinstance(jobs, list) else []
+    models = _one_of_each([_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)])
+    wrong_of = [wrong_keys(("jobs", index), wrong) for index in range(len(jobs))]
+    entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
+    names = [_name(*each) for each in zip(entries, models, strict=True)]
+    arrivals.prepare([None if model is None else entry for entry, model in zip(entries, models, strict=True)], names)
+    able = Runnable(document, cores)
+    initials = Initials(document, entries, names, models)
+    counts = [0] * len(entries)
+    total_jobs = total = 0
+    for index, (data, entry, model, key) in enumerate(zip(jobs, entries, models, entry_keys(names), strict=True)):
+        path: DataPath = ("jobs", index)
+        if entry is None:
+            continue
+        _check_entry(document, path, entry, cores, wrong_of[index])
+        all_jobs = counts[index] = arrivals.check(index, entry)
+        from_file = arrivals.traces.comes_from(index, entry) is not None
+        initials.check(index, counts, comes_from_file=from_file, single=single)
+        count = 1 if single else all_jobs
+        total_jobs += count
+        if total_jobs - count <= MAX_JOBS < total_jobs:
+            document.blame((*path, "count" if "count" in data else "arrival"), f"more than {MAX_JOBS} jobs in all")
+        # what serves keeps tables for each entry
+        alike = None if single else (id(model), named_cores(entry), entry.split, entry.batch)
+        most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs, alike)
+        runnable = [] if model is None else able.cores(path, entry, model)
+        if model is None or not runnable:
+            continue
+        step, held = _per_step(entry, model, cores, runnable)
+        if step * most > MAX_JOB_OPERATIONS:
+            text = f"takes up to {step * most:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
+            where = "steps" if "steps" in data else "model"
+            document.blame((*path, where), f"{text}; fewer steps show the same rhythm")
+            continue
+        before, total = total, total + step * most * count
+        if total > MAX_OPERATIONS >= before and steps.known(index) and not single:
+            total = before + step * steps.total(index, entry, key, count)
+        _check_size(document, path, model, held, before, total)
+    return models
+
+
+def _one_of_each(models: Sequence[Model | None]) -> list[Model | None]:
+    """Equal models as one object, by which everything else tells them apart.
+
+    A model's own equality leaves out where its numbers come from, which matters here.
+    """
+    one: dict[tuple[object, ...], Model] = {}
+    return [
+        None if each is None else one.setdefault((each, each.weights, each.states_from, each.states_whole), each)
+        for each in models
+    ]
+
+
+def _model(
+    document: Document, wrong: list[DataPath], cells: Mapping[str, Cell | None], index: int, data: Any
+) -> Model | None:
+    has_model = isinstance(data, dict) and "model" in data
+    return read_model(document, ("jobs", index, "model"), wrong, cells) if has_model else None
+
+
+def _name(entry: JobEntry | None, model: Model | None) -> str:
+    """What an entry's jobs are called; nothing where that cannot be told."""
+    return (entry and entry.name) or (model and model.name) or ""
+
+
+def entry_keys(names: list[str]) -> list[tuple[str, int]]:
+    """The name of each entry and how many before it have that name: what its random numbers belong to.
+
+    >>> entry_keys(["a", "b", "a"])
+    [('a', 0), ('b', 0), ('a', 1)]
+    """
+    named = Counter[str]()
+    found = []
+    for name in names:
+        found.append((name, named[name]))
+        named[name] += 1
+    return found
+
+
+def _per_step(entry: JobEntry, model: Model, cores: Cores, runnable: list[AnyCore]) -> tuple[int, int]:
+    """A bound on the operations of one step, wherever the job runs, and on those of all ways in which it can run."""
+    members, core, split = len(named_cores(entry) or cores.cores), runnable[0], [0]
+    if entry.split is not None and members > 1 and isinstance(core, ColumnCore):
+        if entry.split != "auto":
+            only = split_operations_per_step(model, core, entry.split, members)
+            return only, only
+        split += [split_operations_per_step(model, core, "rows", some) for some in spreads_over(model, core, members)]
+    one = max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
+    return max(one, *split), one + sum(split)
+
+
+def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cores, keys: set[str | int]) -> None:
+    if isinstance(entry.arrival, list) and "count" not in keys and len(entry.arrival) != entry.count:
+        text = f"must hold as many arrivals as there are jobs (count {entry.count}), got {len(entry.arrival)}"
+        document.blame((*path, "arrival"), text)
+    if entry.batch > 1 and cores.kind == "column-npu":
+        text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
+        document.blame((*path, "batch"), f"{text}, got {entry.batch}")
+    check_cores(document, path, entry, cores)
+
+
+def _check_steps(
+    document: Document,
+    index: int,
+    entry: JobEntry,
+    keys: set[str | int],
+    steps: JobSteps,
+    count: int,
+    alike: Hashable,
+) -> int:
+    """The most steps that a job of the entry may have, 1 where there is no telling."""
+    path: DataPath = ("jobs", index)
+    model = document.at(path).get("model")
+    own = model.get("steps") if isinstance(model, dict) else None
+    found = steps.check(index, entry, count, own if isinstance(own, int) else None, alike)
+    missing = entry.steps is None and found is None and own is None and "steps" not in keys
+    if missing and isinstance(model, dict) and not steps.arrivals.traces.unread(index, entry):
+        document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
+    return 1 if found is None else steps.possible(index)[-1]
+
+
+def _check_size(document: Document, path: DataPath, model: Model, step: int, before: int, total: int) -> None:
+    if step > MAX_STEP_OPERATIONS:
+        text = (
+            f"one step of {show(model.name)} takes up to {step:,} operations on this chip, "
+            f"more than {MAX_STEP_OPERATIONS:,}"
+        )
+        document.blame(path, f"{text}: too many to simulate")
+    elif before <= MAX_OPERATIONS < total:
+        text = (
+            f"this job and those before it take up to {total:,} operations on this chip, more than {MAX_OPERATIONS:,}"
+        )
+        key = next((key for key in ("steps", "count") if key in document.at(path)), "model")
+        document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
+
+
+def build_jobs(
+    document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals, steps: JobSteps
+) -> tuple[Job, ...]:
+    """The jobs of a file without mistakes, `count` expanded in place, with unique names; `InputError` for arrivals that
+    are too late."""
+    templates = job_templates(document, order, models)
+    names = [each.name for each in templates]
+    keys = entry_keys(names)
+    initials = Initials(document, order.jobs, names, models)
+    coming: list[list[Coming]] = []
+    firsts = [0]
+    for index, (entry, key) in enumerate(zip(order.jobs, keys, strict=True)):
+        each_of = arrivals.coming(index, entry, *key, firsts[-1])
+        before = initials.follows(index)
+        if before is not None:
+            each_of = [(cycle, firsts[before] + place, due) for place, (cycle, _, due) in enumerate(each_of)]
+        coming.append(each_of)
+        firsts.append(firsts[-1] + len(each_of))
+    unique = iter(unique_names([name for name, each_of in zip(names, coming, strict=True) for _ in each_of]))
+    jobs: list[Job] = []
+    for index, (entry, template, each_of) in enumerate(zip(order.jobs, templates, coming, strict=True)):
+        numbers = islice(steps.of_jobs(index, entry, keys[index]), len(each_of))
+        tenants = arrivals.tenants(index, entry, template.tenant) or [template.tenant] * len(each_of)
+        follows = initials.follows(index) is not None
+        jobs += [
+            replace(
+                template,
+                name=next(unique),
+                steps=number,
+                arrival=arrival,
+                after=after,
+                states_of=after if follows else None,
+                deadline=due if template.deadline is None else template.deadline,
+                tenant=tenant,
+            )
+            for (arrival, after, due), number, tenant in zip(each_of, numbers, tenants, strict=True)
+        ]
+    return tuple(jobs)
+
+
+def job_templates(document: Document, order: ScenarioFile, models: list[Model]) -> tuple[Job, ...]:
+    """One job for each entry of a file without mistakes, as it would come at cycle 0, of a single step; names may be
+    equal."""
+    jobs: list[Job] = []
+    tenants = tenant_names([entry.name or model.name for entry, model in zip(order.jobs, models, strict=True)])
+    for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
+        job = Job(
+            entry.name or model.name,
+            model,
+            steps=1,
+            frame_interval=entry.frame_interval,
+            cores=named_cores(entry),
+            split=entry.split or "",
+            batch=entry.batch,
+            inputs=frames_path(document, ("jobs", index, "inputs"), entry.inputs),
+            initial=initial_file(document, index, entry),
+            priority=entry.priority,
+            deadline=entry.deadline,
+            dispatch=order.dispatch,
+            preempts=order.preemption,
+            affinity=order.placement == "affinity",
+            queue_limit=entry.queue_limit,
+            patience=entry.patience,
+            tenant=tenants[index],
+        )
+        jobs.append(job)
+    return tuple(jobs)
+
+
+def tenant_offers(
+    order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals, steps: JobSteps, counts: Sequence[int]
+) -> dict[str, Offer]:
+    """At which rate the jobs of each entry come in the long run, under its own name and those of its tenants; `jobs`:
+    the templates, one for each entry; `counts`: how many come of it (0: as many as are asked for)."""
+    found: dict[str, Offer] = {}
+    initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
+    for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
+        lengths, comes = steps.shares(index), index
+        while (before := initials.follows(comes)) is not None:
+            # as often as the jobs that it follows
+            comes = before
+        offer = replace(
+            arrivals.offer(comes, order.jobs[comes]), entry=job.tenant, lengths=lengths, requests=counts[index]
+        )
+        found |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
+    return found

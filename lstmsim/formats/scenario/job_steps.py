@@ -1,0 +1,143 @@
+"""How many steps the jobs of an entry have: a number, a list, what is drawn, or a column of the file they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.arrival_columns import Measure
+from lstmsim.formats.scenario.arrival_file import read_lengths
+from lstmsim.formats.scenario.job_arrivals import JobArrivals
+from lstmsim.formats.scenario.model_entries import file_path
+from lstmsim.formats.scenario.schema import JobEntry
+from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS, StepsEntry, measure_of, random_lengths, steps_mistakes
+from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.traffic.lengths import InOrder, Lengths, Weighted, drawn_lengths, possible, shares
+
+__all__ = ["JobSteps"]
+
+
+class JobSteps:
+    """The steps of a document's jobs; each file of lengths is read once.
+
+    A key (name, occurrence) is an entry's name and how many entries before have that name: it keeps the random numbers
+    of one entry apart from those of others.
+    """
+
+    def __init__(self, document: Document, arrivals: JobArrivals) -> None:
+        self.document, self.arrivals = document, arrivals
+        self.different = 0
+        self._numbers: dict[Hashable, set[int]] = {}
+        self._known: dict[int, Lengths] = {}
+        self._files: dict[tuple[str, Measure], Sequence[int] | InputError] = {}
+
+    def check(self, index: int, entry: JobEntry, count: int, own: int | None, alike: Hashable = None) -> Lengths | None:
+        """How the steps of entry number `index` are chosen, for `count` jobs; `own`: the steps that its model states;
+        `alike`: equal for entries whose jobs of equal steps are lowered once (None: like no other).
+
+        None for steps that are missing or wrong, which is noted in the document.
+        """
+        place: DataPath = ("jobs", index, "steps")
+        try:
+            found = self._lengths(index, entry, own)
+        except InputError as error:
+            self.document.mistakes.extend(error.mistakes)
+            return None
+        if isinstance(entry.steps, list) and len(entry.steps) != count:
+            text = f"must hold as many numbers as there are jobs ({count:,}), got {len(entry.steps):,}"
+            self.document.blame(place, f"{text}; {{kind: list, values: [...]}} draws from some")
+            return None
+        if found is None:
+            return None
+        before, self.different = self.different, self.different + self._new(possible(found), alike)
+        if before <= MAX_LENGTHS < self.different:
+            text = f"may be {self.different:,} different numbers, with those of the jobs before"
+            hint = "; per_step makes fewer of a column" if isinstance(entry.steps, StepsEntry) else ""
+            self.document.blame(place, f"{text}, at most {MAX_LENGTHS:,} are simulated{hint}")
+            return None
+        self._known[index] = found
+        return found
+
+    def _new(self, numbers: Sequence[int], alike: Hashable) -> int:
+        """How many of these numbers no entry like it has had before."""
+        if alike is None or len(numbers) > MAX_LENGTHS:
+            return len(numbers)
+        seen = self._numbers.setdefault(alike, set())
+        before = len(seen)
+        seen.update(numbers)
+        return len(seen) - before
+
+    def known(self, index: int) -> bool:
+        """Whether entry number `index` has been checked and is right."""
+        return index in self._known
+
+    def total(self, index: int, entry: JobEntry, key: tuple[str, int], count: int) -> int:
+        """The steps of the first `count` jobs together, of an entry that has been checked."""
+        return sum(islice(self.of_jobs(index, entry, key), count))
+
+    def of_jobs(self, index: int, entry: JobEntry, key: tuple[str, int]) -> Iterator[int]:
+        """The steps of one job after another, of an entry that has been checked."""
+        seed = entry.steps.seed if isinstance(entry.steps, StepsEntry) else 0
+        return drawn_lengths(self._known[index], (seed, *key, "steps"))
+
+    def possible(self, index: int) -> Sequence[int]:
+        """The numbers of steps that may come, ascending, of an entry that has been checked."""
+        return possible(self._known[index])
+
+    def shares(self, index: int) -> tuple[tuple[int, float], ...]:
+        """The numbers of steps that may come and how often each does; nothing where there is one only."""
+        found = shares(self._known[index])
+        return tuple(found.items()) if len(found) > 1 else ()
+
+    def _lengths(self, index: int, entry: JobEntry, own: int | None) -> Lengths | None:
+        if isinstance(entry.steps, StepsEntry):
+            return self._of_kind(index, entry, entry.steps)
+        if isinstance(entry.steps, list):
+            return InOrder(entry.steps)
+        if entry.steps is not None:
+            return InOrder((entry.steps,))
+        try:
+            rows = self.arrivals.traces.rows(index, entry)
+        except InputError:  # which the check of its arrivals has noted
+            return None
+        column = None if rows is None else rows.steps()
+        if column:
+            return InOrder(column)
+        return None if own is None else InOrder((own,))
+
+    def _of_kind(self, index: int, entry: JobEntry, steps: StepsEntry) -> Lengths | None:
+        place: DataPath = ("jobs", index, "steps")
+        mistakes = steps_mistakes(steps)
+        for key, text in mistakes:
+            self.document.blame((*place, key), text)
+        if mistakes:
+            return None
+        drawn = random_lengths(steps)
+        if drawn is not None:
+            return drawn
+        if steps.kind == "empirical":
+            return Weighted(self._of_file((*place, "path"), steps))
+        if self.arrivals.traces.comes_from(index, entry) is None:
+            text = "column takes the steps from the rows of a file of arrivals, and this job comes from none"
+            self.document.blame((*place, "kind"), f"{text}: empirical draws from the rows of any file")
+            return None
+        try:
+            rows = self.arrivals.traces.rows(index, entry)
+        except InputError:  # which the check of its arrivals has noted
+            return None
+        column = None if rows is None else rows.steps(measure_of(steps))
+        return InOrder(column) if column else None
+
+    def _of_file(self, place: DataPath, steps: StepsEntry) -> Sequence[int]:
+        key = file_path(self.document, place, steps.path), measure_of(steps)
+        if key not in self._files:
+            try:
+                self._files[key] = read_lengths(*key)
+            except InputError as error:
+                self._files[key] = error
+        found = self._files[key]
+        if isinstance(found, InputError):
+            named = self.document.place(place)
+            raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in found.mistakes])
+        return found

@@ -1,0 +1,230 @@
+"""Which rows of which file of arrivals are the requests of which job entry; each file is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.arrival_columns import OWN_STEPS, Measure
+from lstmsim.formats.scenario.arrival_file import LABELS, ArrivalFile, Wanted, read_arrivals
+from lstmsim.formats.scenario.job_names import tenant_names
+from lstmsim.formats.scenario.model_entries import file_path
+from lstmsim.formats.scenario.schema import JobEntry
+from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry
+from lstmsim.formats.scenario.schema_steps import StepsEntry, measure_of
+from lstmsim.formats.weights.imported import capped
+from lstmsim.formats.wording import nearest, show
+from lstmsim.formats.yaml.document import DataPath, Document
+
+__all__ = ["Rows", "Traces"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a file that one entry takes, by their numbers in the order of time; `tenant_column` names tenants."""
+
+    file: ArrivalFile
+    numbers: Sequence[int]
+    tenant_column: str
+
+    @property
+    def cycles(self) -> list[int]:
+        """When each comes."""
+        return [self.file.cycles[number] for number in self.numbers]
+
+    @property
+    def tenants(self) -> list[str] | None:
+        """Whose each is; None where the file does not say so."""
+        words = self.file.labels.get(self.tenant_column)
+        return None if words is None else [words[number] for number in self.numbers]
+
+    def steps(self, measure: Measure = OWN_STEPS) -> list[int] | None:
+        """The steps of each; None where the file has no such columns."""
+        found = self.file.lengths.get(measure)
+        return None if found is None else [found[number] for number in self.numbers]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file as an entry, or the whole scenario (then `shared`), names it, and where it does."""
+
+    place: DataPath
+    entry: ArrivalEntry | TraceEntry
+    shared: bool
+
+    @property
+    def job(self) -> str | None:
+        """The word that a row must have to be taken; None: all rows."""
+        return self.entry.job if isinstance(self.entry, ArrivalEntry) else None
+
+    @property
+    def words(self) -> set[str]:
+        """Columns of words that have to be there."""
+        named = {self.entry.job_column, self.entry.tenant_column} - set(LABELS)
+        return named | ({self.entry.job_column} if self.job is not None else set())
+
+
+class Traces:
+    """The files of arrivals of a document at one clock.
+
+    `prepare` is told all entries, so that a file is read for all of them at once and the rows of the scenario's own
+    file find theirs.
+    """
+
+    def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
+        self.document, self.frequency_mhz, self.whole = document, frequency_mhz, whole
+        self.entries: Sequence[JobEntry | None] = ()
+        self._files: dict[tuple[str, float, int | None], ArrivalFile | InputError] = {}
+        self._rows: dict[int, Rows] = {}
+        self._by_word: dict[tuple[str, str], dict[str, list[int]]] = {}
+        self._routed: list[list[int]] | None = None
+
+    def prepare(self, entries: Sequence[JobEntry | None], names: Sequence[str]) -> None:
+        """All entries of the document (None: one that is wrong) and their names; what is wrong with the scenario's own
+        file is noted in the document."""
+        self.entries = entries
+        if self.whole is None or self.frequency_mhz is None or any(each is None for each in entries):
+            return
+        taking = [index for index, each in enumerate(entries) if each is not None and self._shares(each)]
+        if not taking:
+            self.document.blame(("arrivals",), "has no effect: each job has an `arrival` of its own")
+            return
+        try:
+            self._routed = self._route(self._read(_Source(("arrivals",), self.whole, shared=True)), taking, names)
+        except InputError as error:
+            self.document.mistakes.extend(error.mistakes)
+
+    def comes_from(self, index: int, entry: JobEntry) -> DataPath | None:
+        """Where the file is named that an entry's requests come from; None if they come from none."""
+        source = self._source(index, entry)
+        return None if source is None else source.place
+
+    def unread(self, index: int, entry: JobEntry) -> bool:
+        """Whether it comes from a file whose rows nobody knows, which has been noted."""
+        return self._source(index, entry) is not None and index not in self._rows
+
+    def rows(self, index: int, entry: JobEntry) -> Rows | None:
+        """The rows that entry number `index` takes; None where there is no telling, which has been noted. `InputError`
+        for a file that is wrong, or that has too few rows for its `count`."""
+        source = self._source(index, entry)
+        if source is None or self.frequency_mhz is None or (source.shared and self._routed is None):
+            return None
+        if index in self._rows:
+            return self._rows[index]
+        file = self._read(source)
+        numbers: Sequence[int] = self._routed[index] if source.shared and self._routed else self._filtered(file, source)
+        if "count" in entry.model_fields_set:
+            if len(numbers) < entry.count:
+                text = f"the file has {len(numbers):,} arrivals, there are {entry.count:,} jobs (count)"
+                raise InputError(Mistake(self.document.place((*source.place, "path")), text))
+            numbers = numbers[: entry.count]
+        self._rows[index] = Rows(file, numbers, source.entry.tenant_column)
+        return self._rows[index]
+
+    def _shares(self, entry: JobEntry) -> bool:
+        return self.whole is not None and "arrival" not in entry.model_fields_set
+
+    def _source(self, index: int, entry: JobEntry) -> _Source | None:
+        if isinstance(entry.arrival, ArrivalEntry) and entry.arrival.kind == "file":
+            return _Source(("jobs", index, "arrival"), entry.arrival, shared=False)
+        if self.whole is not None and self._shares(entry):
+            return _Source(("arrivals",), self.whole, shared=True)
+        return None
+
+    def _key(self, source: _Source) -> tuple[str, float, int | None]:
+        path = file_path(self.document, (*source.place, "path"), source.entry.path)
+        return path, source.entry.speedup, source.entry.rows
+
+    def _read(self, source: _Source) -> ArrivalFile:
+        """The file of a source, read for all entries that name it."""
+        key = self._key(source)
+        if key not in self._files:
+            try:
+                self._files[key] = read_arrivals(key[0], self.frequency_mhz or 0, wanted=self._wanted(source))
+            except InputError as error:
+                self._files[key] = error
+        found = self._files[key]
+        if isinstance(found, InputError):
+            # What concerns a file as a whole is said where it is named, for there it can be mended.
+            named = self.document.place((*source.place, "path"))
+            raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in found.mistakes])
+        return found
+
+    def _wanted(self, source: _Source) -> Wanted:
+        """What all entries together ask of the file of a source."""
+        words, measures = dict.fromkeys(sorted(source.words)), dict[Measure, None]()
+        for index, entry in enumerate(self.entries):
+            other = None if entry is None else self._source(index, entry)
+            if entry is None or other is None or self._key(other) != self._key(source):
+                continue
+            words |= dict.fromkeys(sorted(other.words))
+            if isinstance(entry.steps, StepsEntry) and entry.steps.kind == "column":
+                measures[measure_of(entry.steps)] = None
+        return Wanted(tuple(words), tuple(measures), source.entry.speedup, source.entry.rows)
+
+    def _filtered(self, file: ArrivalFile, source: _Source) -> Sequence[int]:
+        """The rows of the source's job; all of them if it names none."""
+        if source.job is None:
+            return range(len(file.cycles))
+        column = source.entry.job_column
+        if (file.name, column) not in self._by_word:
+            groups: dict[str, list[int]] = {}
+            for number, each in enumerate(file.labels[column]):
+                groups.setdefault(each, []).append(number)
+            self._by_word[file.name, column] = groups
+        found = self._by_word[file.name, column].get(source.job)
+        if found is None:
+            hint = nearest(source.job, self._by_word[file.name, column])
+            text = f"no row of {file.name} has {show(source.job)} in its column {show(column)}{hint}"
+            raise InputError(Mistake(self.document.place((*source.place, "job")), text))
+        return found
+
+    def _route(self, file: ArrivalFile, taking: list[int], names: Sequence[str]) -> list[list[int]]:
+        """The rows of each entry: of those that are `taking` rows the one that the row names."""
+        assert self.whole is not None
+        found: list[list[int]] = [[] for _ in names]
+        column = self.whole.job_column
+        words = file.labels.get(column)
+        if words is None:
+            if len(taking) > 1:
+                text = f"has no column {show(column)} that says to which of {len(taking)} jobs a row belongs"
+                raise InputError(Mistake(f"{file.name}:1", text))
+            found[taking[0]] = list(range(len(file.cycles)))
+            return found
+        entries = _by_name(taking, names)
+        unknown: dict[str, str] = {}
+        mistakes: list[Mistake] = []
+        for number, each in enumerate(words):
+            if each in entries:
+                found[entries[each]].append(number)
+                continue
+            if each not in unknown:
+                unknown[each] = _unknown(each, entries, names)
+            mistakes.append(Mistake(f"{file.name}:{file.line(number)}: {column}", unknown[each]))
+        for index in [] if mistakes else taking:
+            if not found[index]:
+                text = f"no row of {file.name} has its name, {show(names[index])}, in column {show(column)}"
+                mistakes.append(Mistake(self.document.place(("jobs", index)), text))
+        if mistakes:
+            raise InputError(capped(mistakes))
+        return found
+
+
+def _unknown(name: str, entries: dict[str, int], names: Sequence[str]) -> str:
+    """What is wrong with a word that names no entry that takes rows."""
+    times = list(names).count(name)
+    if times > 1:
+        numbered = [each for each in entries if each.startswith(f"{name} #")]
+        which = f"expected one of {', '.join(numbered[:3])}" if numbered else "these have an `arrival` of their own"
+        return f"{times} jobs are called {show(name)}: give each a name, or {which}"
+    if times:
+        return f"job {show(name)} has an `arrival` of its own"
+    hint = nearest(name, entries) or f"; there is {', '.join(show(each) for each in list(entries)[:5])}"
+    return f"no job is called {show(name)}{hint}"
+
+
+def _by_name(taking: Iterable[int], names: Sequence[str]) -> dict[str, int]:
+    """The entries that take rows by their names; equal names have a number each."""
+    unique = tenant_names(list(names))
+    return {unique[index]: index for index in taking}

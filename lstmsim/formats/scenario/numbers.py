@@ -1,0 +1,145 @@
+"""The numbers of a scenario's jobs: weights and frames from their files, or drawn at random if that was asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.frames import read_frames
+from lstmsim.formats.scenario.job_initial import ZERO
+from lstmsim.formats.weights import read_states, read_weights
+from lstmsim.numerics.jobs import JobData
+from lstmsim.numerics.weights import Floats, Network, States, Stimulus, random_network, random_stimulus
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job, Scenario
+
+__all__ = ["job_data"]
+
+
+def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[int, JobData]:
+    """Weights and input of every job by its index; `InputError` for jobs whose model has no weights.
+
+    `random_weights`: the seed of weights for models that have none. A job without `inputs` runs on random frames, other
+    ones for each job, so that numbers which went to the wrong job are noticed. What a job begins with and what its
+    fixed-point formats are calibrated on is read too; jobs of one model share its network.
+
+    >>> from lstmsim.api.run import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256", "steps": 2}]})
+    >>> job_data(scenario)
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: job lstm-256: model lstm-256 has no weights; --random-weights 0 draws some
+    >>> job_data(scenario, random_weights=0)[0].weights
+    'random, seed 0'
+    """
+    reader = _Reader(scenario, random_weights)
+    found = {}
+    mistakes: list[Mistake] = []
+    for index in range(len(scenario.jobs)):
+        try:
+            found[index] = reader.job(index)
+        except InputError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise InputError(list(dict.fromkeys(mistakes)))
+    return found
+
+
+class _Reader:
+    """Reads each file once: jobs of one model share their network, those that are alike also their frames."""
+
+    def __init__(self, scenario: Scenario, random_weights: int | None) -> None:
+        self.scenario, self.random_weights = scenario, random_weights
+        self.networks: dict[tuple[Model, str], Network] = {}
+        self.stimuli: dict[tuple[int, str, int, str], Stimulus] = {}
+        self.calibrations: dict[tuple[str, int], Floats] = {}
+
+    def job(self, index: int) -> JobData:
+        """The numbers of job number `index`."""
+        job = self.scenario.jobs[index]
+        network = self._network(job)
+        stimulus, inputs = self._stimulus(job, network, index)
+        calibration, calibrated_on = self._calibration(job)
+        return JobData(
+            network,
+            stimulus,
+            os.path.basename(job.model.weights) or f"random, seed {self.random_weights}",
+            inputs,
+            job.states_of,
+            self._begins(job, network),
+            calibration,
+            calibrated_on,
+        )
+
+    def _network(self, job: Job) -> Network:
+        key = (job.model, job.model.weights)
+        if key not in self.networks:
+            if job.model.weights:
+                self.networks[key] = read_weights(job.model.weights, job.model)
+            elif self.random_weights is None:
+                text = f"model {job.model.name} has no weights; --random-weights 0 draws some"
+                raise InputError(Mistake(f"job {job.name}", text))
+            else:
+                self.networks[key] = random_network(job.model, self.random_weights)
+        return self.networks[key]
+
+    def _stimulus(self, job: Job, network: Network, index: int) -> tuple[Stimulus, str]:
+        if job.states_of is None and not job.initial and job.model.states_from:
+            text = f"model {job.model.name} starts from {job.model.states_from}: give the job `initial`"
+            text += ", the name of the job that computes them, a file of states, or zero"
+            raise InputError(Mistake(f"job {job.name}", text))
+        if job.states_of is not None and job.states_of != job.after:
+            text = f"begins with the last states of job {job.states_of}, but does not come after it"
+            raise InputError(Mistake(f"job {job.name}", text))
+        if not job.inputs:
+            # random frames are other ones for each job
+            x = random_stimulus(job.model, job.steps, index).x
+            return Stimulus(x, self._initial(job, network)), f"random, seed {index}"
+        key = (id(network), job.inputs, job.steps, job.initial)
+        if key not in self.stimuli:
+            x = read_frames(job.inputs, job.steps, job.model.layers[0].input)
+            self.stimuli[key] = Stimulus(x, self._initial(job, network))
+        return self.stimuli[key], os.path.basename(job.inputs)
+
+    def _initial(self, job: Job, network: Network) -> States:
+        """The states that the job says, over those that the network itself fixes."""
+        if job.initial == ZERO:
+            return {}
+        if not job.initial:
+            return network.initial
+        given = read_states(job.initial, job.model)
+        return {key: _over(network, key, given.get(key, {})) for key in {**network.initial, **given}}
+
+    def _begins(self, job: Job, network: Network) -> str:
+        if job.states_of is not None:
+            return f"the last states of {self.scenario.jobs[job.states_of].name}"
+        if job.initial:
+            return "" if job.initial == ZERO else f"the states in {os.path.basename(job.initial)}"
+        return "the states that its model fixes" if network.initial else ""
+
+    def _calibration(self, job: Job) -> tuple[Floats | None, str]:
+        """The frames that the job's model is calibrated on, and their file."""
+        path = self.scenario.calibration.get(job.model.name, "")
+        if not path:
+            return None, ""
+        key = (path, job.model.layers[0].input)
+        if key not in self.calibrations:
+            try:
+                self.calibrations[key] = read_frames(path, None, key[1])
+            except InputError as error:
+                text = f"for model {job.model.name}; models of other widths have files of their own:"
+                text += " write precision.calibration as a mapping from each model's name to its file"
+                several = os.path.isfile(path) and len({job.model.layers[0].input for job in self.scenario.jobs}) > 1
+                mistakes = [Mistake(each.place, each.sentence + f" {text}" * several) for each in error.mistakes]
+                raise InputError(mistakes) from None
+        return self.calibrations[key], os.path.basename(path)
+
+
+def _over(network: Network, key: tuple[int, int], given: Mapping[str, Floats]) -> Mapping[str, Floats]:
+    """States of one pass: those given, and of the network's own those that they leave as they are."""
+    cell = network.model.layers[key[0]].cell
+    # a state that h is made of follows h
+    source = cell.node(cell.output).inputs[0]
+    follow = {name for name, target in cell.states.items() if "h" in given and target == source}
+    own = network.initial.get(key, {})
+    return {**{name: values for name, values in own.items() if name not in follow}, **given}

@@ -1,0 +1,57 @@
+"""The key `precision` of a scenario: widths of numbers, and which frames fixed-point formats are calibrated on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lstmsim.formats.scenario.chip_entries import usable, wrong_keys
+from lstmsim.formats.scenario.model_entries import frames_path
+from lstmsim.formats.scenario.schema import PrecisionEntry
+from lstmsim.formats.wording import nearest, show
+from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.workload.model import Model
+from lstmsim.workload.precision import Precision
+
+__all__ = ["Numbers", "read_precision"]
+
+_CALIBRATION: DataPath = ("precision", "calibration")
+
+
+class Numbers(NamedTuple):
+    """precision: the widths. given: whether the scenario has the key. calibration: the file of each model's frames."""
+
+    precision: Precision
+    given: bool
+    calibration: dict[str, str]
+
+
+def read_precision(
+    document: Document, wrong: list[DataPath], models: Sequence[Model | None], *, given: bool
+) -> Numbers:
+    """What the document says of its numbers; what is wrong between its keys is noted in it.
+
+    >>> from lstmsim.formats.yaml.document import document_of
+    >>> read_precision(document_of({"precision": {"weight_bits": 6}}), [], [], given=True).precision.weight_bits
+    6
+    """
+    keys = wrong_keys(("precision",), wrong)
+    entry = usable(PrecisionEntry, document.data.get("precision"), keys) or PrecisionEntry()
+    precision = Precision(**entry.model_dump(exclude={"calibration"}))
+    for key, text in precision.mistakes():
+        document.blame(("precision", key), text)
+    return Numbers(precision, given, _calibration(document, entry, models))
+
+
+def _calibration(document: Document, entry: PrecisionEntry, models: Sequence[Model | None]) -> dict[str, str]:
+    """By the name of each model its file: one file for all models, or a mapping of some of their names."""
+    names = list(dict.fromkeys(model.name for model in models if model is not None))
+    if entry.calibration is None:
+        return {}
+    if isinstance(entry.calibration, str):
+        return dict.fromkeys(names, frames_path(document, _CALIBRATION, entry.calibration))
+    for name in entry.calibration:
+        if name not in names and None not in models:
+            hint = nearest(name, names) or f"; there are: {', '.join(names[:8])}"
+            document.blame((*_CALIBRATION, name), f"no job has a model called {show(name)}{hint}", key=True)
+    return {name: frames_path(document, (*_CALIBRATION, name), file) for name, file in entry.calibration.items()}

@@ -1,0 +1,112 @@
+"""The requests of a scenario one after another, as many as are wanted, without a list of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import merge
+from itertools import islice, repeat
+from typing import Any, NamedTuple
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.job_entries import entry_keys, job_templates, tenant_offers
+from lstmsim.formats.scenario.scenario_file import checked_scenario, open_scenario
+from lstmsim.formats.scenario.schema import JobEntry
+from lstmsim.workload.scenario import Job, Scenario
+
+__all__ = ["MAX_REQUESTS", "Request", "Requests", "load_requests"]
+
+#: Most requests of one run: a few hours.
+MAX_REQUESTS = 1_000_000_000
+
+
+class Request(NamedTuple):
+    """When it comes, number of its template among the jobs of `Requests.scenario`, the latency that it should not
+    exceed (None: it may take any), and whose it is."""
+
+    arrival: int
+    template: int
+    due: int | None
+    tenant: str
+
+
+@dataclass(frozen=True)
+class Requests:
+    """`scenario` has one job for each entry and each number of steps that a request of it may have (in that order);
+    `coming` gives the requests in the order of arrival, of equal ones that of the entries, and can be gone through
+    once; there are `count` at most. `tenants`: all that there may be, each with its model's name. `entries`: of each
+    template, the number of its entry in the file.
+    """
+
+    scenario: Scenario
+    coming: Iterator[Request]
+    count: int
+    tenants: tuple[tuple[str, str], ...]
+    entries: tuple[int, ...]
+
+
+def load_requests(
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = (), requests: int | None = None
+) -> Requests:
+    """The requests of a scenario; `requests`: so many in all, all processes of arrivals going on as long as that takes,
+    instead of each entry's `count`. `InputError` as for a scenario, and for clients who wait for answers.
+
+    >>> arrival, steps = {"kind": "fixed", "interval_cycles": 7}, {"kind": "uniform", "low": 1, "high": 3}
+    >>> jobs = [{"model": "lstm-256", "steps": steps, "arrival": arrival}, {"model": "lstm-512", "steps": 9}]
+    >>> found = load_requests({"chip": "column-npu-64k", "jobs": jobs}, requests=4)
+    >>> [job.steps for job in found.scenario.jobs]
+    [1, 2, 3, 9]
+    >>> [tuple(each) for each in found.coming]
+    [(0, ..., None, 'lstm-256'), (0, 3, None, 'lstm-512'), (7, ..., None, 'lstm-256'), (14, ..., None, 'lstm-256')]
+    """
+    if requests is not None and not 1 <= requests <= MAX_REQUESTS:
+        raise InputError(Mistake("requests", f"must be from 1 to {MAX_REQUESTS:,}, got {requests:,}"))
+    document, name = open_scenario(source)
+    found = checked_scenario(document, overrides, single=True)
+    entries = job_templates(document, found.order, found.models)
+    jobs: list[Job] = []
+    origins: list[int] = []
+    tenants: list[tuple[str, str]] = []
+    streams, total, ends = [], 0, []
+    keys = entry_keys([job.name for job in entries])
+    for index, (entry, job, key) in enumerate(zip(found.order.jobs, entries, keys, strict=True)):
+        own = found.arrivals.check(index, entry)
+        endless = requests is not None and found.arrivals.goes_on(index, entry)
+        count = requests if requests is not None and endless else own
+        ends.append(0 if endless else own)
+        lengths = found.steps.possible(index)
+        templates = {steps: len(jobs) + place for place, steps in enumerate(lengths)}
+        jobs += [replace(job, steps=steps) for steps in lengths]
+        origins += [index] * len(lengths)
+        steps = map(templates.__getitem__, found.steps.of_jobs(index, entry, key))
+        whose = found.arrivals.tenants(index, entry, job.tenant)
+        tenants += [(name, job.model.name) for name in dict.fromkeys(whose or [job.tenant])]
+        coming = found.arrivals.one_by_one(index, entry, key, count)
+        streams.append(_in_time(index, entry, coming, steps, whose or repeat(job.tenant)))
+        total += count
+    if requests is not None and total < requests:
+        text = f"the file's arrivals end after {total:,}, and none is a process that goes on: leave it out"
+        raise InputError(Mistake(f"requests {requests:,}", text))
+    count = total if requests is None else requests
+    offers = tenant_offers(found.order, entries, found.arrivals, found.steps, ends)
+    scenario = found.scenario(tuple(jobs), name, offers)
+    in_order = merge(*streams, key=lambda each: each[:2])
+    coming_in_order = (request for _, _, request in islice(in_order, count))
+    return Requests(scenario, coming_in_order, count, tuple(tenants), tuple(origins))
+
+
+def _in_time(
+    index: int,
+    entry: JobEntry,
+    coming: Iterator[tuple[int, int | None]],
+    templates: Iterator[int],
+    tenants: Iterable[str],
+) -> Iterator[tuple[int, int, Request]]:
+    """The requests of an entry in the order of time, each after its arrival and the entry's number."""
+    drawn = (
+        (cycle, index, Request(cycle, template, due, tenant))
+        for (cycle, due), template, tenant in zip(coming, templates, tenants, strict=False)
+    )
+    # a list of arrivals is in any order, and each has the steps of its place there
+    return iter(sorted(drawn, key=lambda each: each[0])) if isinstance(entry.arrival, list) else drawn

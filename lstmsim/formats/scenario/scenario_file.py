@@ -1,0 +1,302 @@
+"""Scenario, chip and model files: read, checked as a whole, and turned into the plain descriptions that targets take.
+
+Names and paths of chips and models are first replaced by what they stand for, then `PATH=VALUE` changes are made,
+then everything is checked. All mistakes of all files come in one `InputError`, in the order of their lines.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.catalog import find_chip, find_model, is_path
+from lstmsim.formats.scenario.cell_entries import read_cells
+from lstmsim.formats.scenario.chip_entries import Cores, build_chip, read_cores
+from lstmsim.formats.scenario.job_arrivals import JobArrivals
+from lstmsim.formats.scenario.job_entries import build_jobs, check_jobs, job_templates, tenant_offers
+from lstmsim.formats.scenario.job_steps import JobSteps
+from lstmsim.formats.scenario.model_entries import read_model
+from lstmsim.formats.scenario.precision_entry import Numbers, read_precision
+from lstmsim.formats.scenario.schema import ModelFile, ScenarioFile, scenario_entry
+from lstmsim.formats.scenario.schema_chips import chip_entry
+from lstmsim.formats.yaml.checks import check
+from lstmsim.formats.yaml.document import DataPath, Document, document_of
+from lstmsim.formats.yaml.overrides import apply_overrides
+from lstmsim.formats.yaml.source import read_document
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.row.npu import RowNpu
+from lstmsim.workload.model import Model
+from lstmsim.workload.offer import Offer
+from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Job, Scenario
+
+__all__ = [
+    "Checked",
+    "References",
+    "checked_scenario",
+    "load_chip",
+    "load_model",
+    "load_model_file",
+    "load_scenario",
+    "open_scenario",
+    "scenario_from_data",
+    "scenario_from_document",
+]
+
+
+def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario of a file (or of data laid out like one), after `PATH=VALUE` overrides; `InputError` otherwise.
+
+    Paths inside a file start at its folder, paths inside data at the working directory.
+
+    >>> data = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]}
+    >>> [job.name for job in load_scenario(data, ["jobs.0.steps=7"]).jobs]
+    ['lstm-512-a', 'lstm-512-b']
+    """
+    document, name = open_scenario(source)
+    return _scenario(document, overrides, name)
+
+
+def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Document, str]:
+    """The document of a file, or of data laid out like one, and what a scenario without a name is called."""
+    if isinstance(source, Mapping):
+        return document_of(source), "scenario"
+    return read_document(source), Path(source).stem
+
+
+def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
+    """The scenario that `data`, laid out like a scenario file, describes; `InputError` with every mistake in it.
+
+    >>> scenario_from_data({"chip": "column-npu-64k", "jobs": []})
+    Traceback (most recent call last):
+    ...
+    lstmsim.errors.InputError: jobs: must be a list of at least 1 entry, got 0
+    """
+    return _scenario(document_of(data), overrides, name)
+
+
+def scenario_from_document(document: Document, overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
+    """The scenario of a document that has been read, which is changed: names are replaced, overrides made."""
+    return _scenario(document, overrides, name)
+
+
+def load_chip(name_or_path: str | os.PathLike[str]) -> ColumnNpu | RowNpu:
+    """The chip preset of that name, or the chip in that file; `InputError` otherwise.
+
+    >>> load_chip("column-npu-64k").cores[0].npe, load_chip("intel-npu-rtl").cores[0].npe
+    (65536, 67200)
+    """
+    document = _named_document(os.fspath(name_or_path), find_chip)
+    entry, wrong = check(chip_entry(document.data), document)
+    cores = read_cores(document, (), wrong)
+    if entry is None or document.mistakes:
+        raise _error(document)
+    return build_chip(entry, cores)
+
+
+def load_model(name_or_path: str | os.PathLike[str]) -> Model:
+    """The model of that name that comes with lstmsim, or the model in that file; `InputError` otherwise.
+
+    >>> load_model("deepbench-gru-1024-1500").layers[0].hidden
+    1024
+    """
+    return _model(_named_document(os.fspath(name_or_path), find_model))
+
+
+def load_model_file(path: str | os.PathLike[str]) -> Model:
+    """The model in that file, whatever the file is called; `InputError` otherwise."""
+    return _model(_file_document(os.fspath(path)))
+
+
+def _model(document: Document) -> Model:
+    _, wrong = check(ModelFile, document)
+    model = read_model(document, (), wrong)
+    if model is None or document.mistakes:
+        raise _error(document)
+    return model
+
+
+def _named_document(name: str, find: Callable[[str], Path]) -> Document:
+    """The file of a chip or model; one without a `name` is called by the name that it was asked for."""
+    if is_path(name):
+        return _file_document(name)
+    document = read_document(find(name))
+    document.data.setdefault("name", name)
+    return document
+
+
+def _file_document(path: str) -> Document:
+    document = read_document(path)
+    document.data.setdefault("name", Path(path).stem)
+    return document
+
+
+class Checked(NamedTuple):
+    """A scenario document without mistakes: its entries, its chip, a model for each job entry, when jobs come, how many
+    steps they have."""
+
+    order: ScenarioFile
+    chip: ColumnNpu | RowNpu
+    models: list[Model]
+    arrivals: JobArrivals
+    steps: JobSteps
+    numbers: Numbers
+
+    def scenario(self, jobs: tuple[Job, ...], name: str, offers: Mapping[str, Offer]) -> Scenario:
+        """The scenario with these jobs; `name`: what it is called if its file says nothing."""
+        own = self.numbers
+        called = self.order.name or name
+        return Scenario(self.chip, jobs, called, own.precision, offers, own.given, own.calibration)
+
+
+def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:
+    found = checked_scenario(document, overrides)
+    jobs = build_jobs(document, found.order, found.models, found.arrivals, found.steps)
+    entries = job_templates(document, found.order, found.models)
+    counts = [found.arrivals.check(index, entry) for index, entry in enumerate(found.order.jobs)]
+    offers = tenant_offers(found.order, entries, found.arrivals, found.steps, counts)
+    return found.scenario(jobs, name, offers)
+
+
+def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
+    """Everything of a scenario but its jobs, after the overrides, which change the document; `InputError` with every
+    mistake. `single`: each job entry counts as one job, however many it stands for."""
+    references = References(document)
+    apply_overrides(document, overrides, references.expand)
+    references.expand_all()
+    entry, wrong = check(scenario_entry(document.data), document, references.failed)
+    cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
+    cells = read_cells(document, (), wrong)
+    clock, whole = (None, None) if entry is None else (entry.chip.frequency_mhz, entry.arrivals)
+    arrivals = JobArrivals(document, clock, whole)
+    steps = JobSteps(document, arrivals)
+    models = check_jobs(document, wrong, cores, cells, arrivals, steps, single=single)
+    _check_order(document)
+    given = "precision" in document.data
+    _settle_width(document)
+    numbers = read_precision(document, wrong, models, given=given)
+    if entry is None or document.mistakes:
+        raise _error(document)
+    all_models = [model for model in models if model is not None]
+    chip = _with_widths(build_chip(entry.chip, cores), numbers.precision)
+    return Checked(entry, chip, all_models, arrivals, steps, numbers)
+
+
+def _with_widths(chip: ColumnNpu | RowNpu, precision: Precision) -> ColumnNpu | RowNpu:
+    """The chip whose memories hold weights of the scenario's width."""
+    if not isinstance(chip, ColumnNpu) or all(core.weight_kib is None for core in chip.cores):
+        return chip
+    return replace(chip, cores=tuple(replace(core, weight_bits=precision.weight_bits) for core in chip.cores))
+
+
+def _check_order(document: Document) -> None:
+    """Note what has no effect, or contradicts itself, in how jobs are chosen and weights are held."""
+    data = document.data
+    if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
+        text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
+        document.blame(("preemption",), text)
+    chip = data.get("chip")
+    rooms = _core_entries(document)
+    if rooms and all(core.get("weight_kib") is None for _, core in rooms):
+        why = "has no effect: no core has weight_kib, so all weights stay on the chip"
+        if isinstance(chip, dict) and chip.get("memory") is not None:
+            document.blame(("chip", "memory"), why)
+
+
+def _core_entries(document: Document) -> list[tuple[int, dict[str, Any]]]:
+    """The entries of cores that are mappings, with their numbers."""
+    chip = document.data.get("chip")
+    cores = chip.get("cores") if isinstance(chip, dict) else None
+    return [
+        (index, core) for index, core in enumerate(cores if isinstance(cores, list) else []) if isinstance(core, dict)
+    ]
+
+
+def _settle_width(document: Document) -> None:
+    """Weights have one width: that of `precision` or, if it says nothing, that of the cores' memories."""
+    precision = document.data.get("precision", {})
+    bits = precision.get("weight_bits") if isinstance(precision, dict) else None
+    for index, core in _core_entries(document):
+        if core.get("weight_kib") is not None and isinstance(core.get("weight_bits"), int):
+            own = core["weight_bits"]
+            bits = own if bits is None else bits
+            if own != bits:
+                text = (
+                    f"must be {bits}, as in `precision` or on the cores before, got {own}: all numbers have one width"
+                )
+                document.blame(("chip", "cores", index, "weight_bits"), text)
+    if isinstance(precision, dict) and bits is not None:
+        document.data["precision"] = {**precision, "weight_bits": bits}
+
+
+class References:
+    """Replaces names and paths of chips and models in a document by what they stand for."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.failed: set[DataPath] = set()
+        self.read: dict[tuple[str, str], Document | InputError] = {}
+
+    def expand_all(self) -> None:
+        self.expand(("chip",))
+        jobs = self.document.data.get("jobs")
+        for index, job in enumerate(jobs if isinstance(jobs, list) else []):
+            if isinstance(job, dict):
+                self.expand(("jobs", index, "model"))
+
+    def expand(self, path: DataPath) -> bool:
+        """Replace the text at `path` if it names a chip or a model; False if there is none of that name."""
+        kind = "chip" if path == ("chip",) else "model"
+        if kind == "model" and not (len(path) == 3 and path[0] == "jobs" and path[2] == "model"):
+            return True
+        holder = self.document.at(path[:-1])
+        name = holder.get(path[-1])
+        if not isinstance(name, str):
+            return path not in self.failed
+        found = self._find(kind, name)
+        if isinstance(found, InputError):
+            for mistake in found.mistakes:
+                # What concerns a file as a whole is said where it is named, for there it can be mended.
+                inside = mistake.place not in ("", self._file(name))
+                self.document.mistakes.append(mistake if inside else Mistake(self.document.place(path), str(mistake)))
+            holder[path[-1]] = None
+            self.failed.add(path)
+            return False
+        holder[path[-1]] = copy.deepcopy(found.data)
+        for below, value_place in found.values.items():
+            self.document.values[path + below] = value_place
+        for below, key_place in found.keys.items():
+            self.document.keys[path + below] = key_place
+        return True
+
+    def _file(self, name: str) -> str:
+        return str(self.document.folder / name)
+
+    def _find(self, kind: str, name: str) -> Document | InputError:
+        if (kind, name) not in self.read:
+            find = find_chip if kind == "chip" else find_model
+            try:
+                found = _named_document(self._file(name) if is_path(name) else name, find)
+                self.document.mistakes.extend(found.mistakes)
+                self.read[kind, name] = found
+            except InputError as error:
+                self.read[kind, name] = error
+        return self.read[kind, name]
+
+
+def _error(document: Document) -> InputError:
+    """Every mistake once, those of one file in the order of its lines."""
+    files: dict[str, int] = {}
+
+    def order(mistake: Mistake) -> tuple[int, int, int]:
+        found = re.match(r"(.*?):(\d+):(\d+)", mistake.place)
+        file, line, column = found.groups() if found else ("", "0", "0")
+        return files.setdefault(file, len(files)), int(line), int(column)
+
+    return InputError(sorted(dict.fromkeys(document.mistakes), key=order))

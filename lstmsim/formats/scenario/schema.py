@@ -1,0 +1,208 @@
+"""What scenario and model files may hold: keys, types, bounds (chips: `lstmsim.formats.scenario.schema_chips`).
+
+The pydantic models here are the edge: nothing behind them sees a value that they have not let through.
+`lstmsim.formats.yaml.checks` has the sentence for each way to miss them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry
+from lstmsim.formats.scenario.schema_chips import ChipFile, RowChipFile, UnknownChipFile, chip_entry
+from lstmsim.formats.scenario.schema_steps import AnySteps
+from lstmsim.formats.scenario.schema_types import (
+    MAX_CELLS,
+    MAX_CORES,
+    MAX_CYCLES,
+    MAX_INTERVAL_CYCLES,
+    MAX_JOBS,
+    MAX_SIZE,
+    Arrivals,
+    Cycles,
+    Entry,
+    InputsPath,
+    Name,
+    Size,
+    Steps,
+    Sums,
+    Text,
+    WeightsPath,
+    Width,
+    Word,
+)
+from lstmsim.workload.cell_rules import MAX_GATES, MAX_NODES
+
+__all__ = [
+    "CellEntry",
+    "JobEntry",
+    "LayerEntry",
+    "ModelFile",
+    "PrecisionEntry",
+    "ScenarioFile",
+    "StageEntry",
+    "scenario_entry",
+]
+
+
+class StageEntry(Entry):
+    """A stage of a cell: each gate's vectors, or its sums by name with the vectors of each."""
+
+    gates: Annotated[dict[str, Sums], Field(max_length=MAX_GATES, description="each gate's vectors")]
+    rows: Literal["hidden", "projection"] = "hidden"
+
+
+class CellEntry(Entry):
+    """A cell of the user's own; `lstmsim.workload.cell_rules` has the rules. A node is its operation and its inputs."""
+
+    source: Text = ""
+    stages: Annotated[list[StageEntry], Field(min_length=1, max_length=MAX_GATES, description="a list of stages")]
+    nodes: Annotated[
+        dict[str, Text], Field(max_length=MAX_NODES, description="each node's operation and inputs, like 'sigmoid r'")
+    ]
+    states: Annotated[
+        dict[str, Word], Field(max_length=MAX_GATES, description="each state and the node of its next value")
+    ]
+    parameters: Annotated[list[Word], Field(max_length=MAX_NODES)] = Field(default_factory=list)
+
+
+Cells = Annotated[dict[str, CellEntry], Field(max_length=MAX_CELLS)]
+
+
+class LayerEntry(Entry):
+    """One layer: `hidden` units over `input` elements; `projection` units of h where the cell projects it;
+    `reverse`: its only pass runs from the last step to the first."""
+
+    cell: Annotated[str, Field(description="for example lstm")]
+    hidden: Annotated[Size, Field(description="units of the layer")]
+    input: Annotated[Size, Field(description="elements of its input")]
+    bidirectional: bool = False
+    projection: Size | None = Field(default=None, description="units of h where the cell projects it")
+    reverse: bool = False
+
+
+class ModelFile(Entry):
+    """A network, its origin, its cells and weights, and the number of steps that a benchmark runs it for."""
+
+    name: Name | None = None
+    source: Text = ""
+    licence: Text = ""
+    layers: Annotated[list[LayerEntry], Field(min_length=1, max_length=10_000, description="a list of layers")]
+    layer_order: Literal["layer", "step"] = "layer"
+    steps: Steps | None = None
+    weights: WeightsPath | None = None
+    states_from: Text = ""
+    states_whole: bool = True
+    cells: Cells = Field(default_factory=dict)
+
+
+def _kind_of_arrival(value: Any) -> str:
+    return "(list)" if isinstance(value, list) else "(process)" if isinstance(value, dict) else "(one)"
+
+
+AnyArrival = Annotated[
+    Annotated[Cycles, Tag("(one)")] | Annotated[Arrivals, Tag("(list)")] | Annotated[ArrivalEntry, Tag("(process)")],
+    Discriminator(_kind_of_arrival),
+]
+
+
+CoreNumber = Annotated[int, Field(ge=0, lt=MAX_CORES)]
+
+
+class InitialEntry(Entry):
+    """Where the states before the first step are from: a file of states, or the last states of an earlier job."""
+
+    job: Name | None = None
+    file: WeightsPath | None = None
+
+
+def _word_or_mapping(value: Any) -> str:
+    return "(mapping)" if isinstance(value, dict) else "(word)"
+
+
+AnyInitial = Annotated[
+    Annotated[Annotated[Word, Field(min_length=1)], Tag("(word)")] | Annotated[InitialEntry, Tag("(mapping)")],
+    Discriminator(_word_or_mapping),
+]
+
+
+class JobEntry(Entry):
+    """`count` jobs, equal but for their arrivals and steps."""
+
+    name: Name | None = None
+    model: Annotated[ModelFile, Field(description="a model's name, its path, or its layers")]
+    steps: AnySteps | None = None
+    count: Annotated[int, Field(ge=1, le=MAX_JOBS)] = 1
+    arrival: AnyArrival = 0
+    frame_interval: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
+    core: CoreNumber | None = None
+    cores: Annotated[list[CoreNumber], Field(min_length=1, max_length=MAX_CORES)] | None = None
+    split: Literal["rows", "layers", "auto"] | None = None
+    batch: Size = 1
+    priority: Annotated[int, Field(ge=-MAX_SIZE, le=MAX_SIZE)] = 0
+    deadline: Annotated[int, Field(ge=1, le=MAX_CYCLES)] | None = None
+    queue_limit: Annotated[int, Field(ge=0, le=MAX_JOBS)] | None = None
+    patience: Cycles | None = None
+    inputs: InputsPath | None = None
+    initial: AnyInitial | None = None
+
+
+AnyCalibration = Annotated[
+    Annotated[InputsPath, Tag("(word)")]
+    | Annotated[Annotated[dict[str, InputsPath], Field(min_length=1, max_length=MAX_JOBS)], Tag("(mapping)")],
+    Discriminator(_word_or_mapping),
+]
+
+
+class PrecisionEntry(Entry):
+    """Widths of numbers; meaning, defaults and ranges as in `lstmsim.workload.precision.Precision`. `calibration`: the
+    frames that formats are calibrated on, one file or a file for each model's name."""
+
+    weight_bits: Width = 8
+    vector_bits: Width = 8
+    weight_scale: Literal["row", "tensor"] = "row"
+    accumulator_bits: Width = 32
+    multiplier_bits: Width = 16
+    tail_bits: Width = 16
+    state_bits: Width = 16
+    activation: Literal["table", "linear"] = "linear"
+    activation_entries: Width = 256
+    activation_range: Width = 8
+    calibration: AnyCalibration | None = None
+
+
+class ScenarioFile(Entry):
+    """A chip and its jobs, names already replaced by what they stand for; cells that their models share."""
+
+    name: Name | None = None
+    chip: Annotated[ChipFile, Field(description="a preset's name, a path, or the chip itself")]
+    dispatch: Literal["fcfs", "sjf", "edf", "priority"] = "fcfs"
+    preemption: bool = False
+    placement: Literal["least-loaded", "affinity"] = "least-loaded"
+    arrivals: TraceEntry | None = None
+    jobs: Annotated[list[JobEntry], Field(min_length=1, max_length=MAX_JOBS, description="a list of jobs")]
+    precision: PrecisionEntry = PrecisionEntry()
+    cells: Cells = Field(default_factory=dict)
+
+
+class RowScenarioFile(ScenarioFile):
+    """A scenario on a row-wise NPU."""
+
+    chip: Annotated[RowChipFile, Field(description="a preset's name, a path, or the chip itself")]  # type: ignore[assignment]
+
+
+class UnknownScenarioFile(ScenarioFile):
+    """A scenario on a chip that says no kind that there is."""
+
+    chip: Annotated[UnknownChipFile, Field(description="a preset's name, a path, or the chip itself")]
+
+
+def scenario_entry(scenario: Any) -> type[ScenarioFile]:
+    """What the keys of a scenario with such a chip are."""
+    chip = scenario.get("chip") if isinstance(scenario, dict) else None
+    entry = chip_entry(chip)
+    if entry is RowChipFile:
+        return RowScenarioFile
+    return UnknownScenarioFile if entry is UnknownChipFile else ScenarioFile

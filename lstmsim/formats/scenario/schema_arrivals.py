@@ -1,0 +1,135 @@
+"""What a description of arrivals may hold in a scenario file: one kind, and the keys that belong to it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from lstmsim.errors import InputError
+from lstmsim.formats.scenario.schema_types import MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS, Cycles, Entry, Name
+from lstmsim.formats.wording import listed
+from lstmsim.traffic.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream
+from lstmsim.traffic.closed_loop import MAX_CLIENTS, ClosedLoop
+
+__all__ = ["MAX_MS", "MAX_RATE", "ArrivalEntry", "ArrivalPath", "TraceEntry", "arrival_mistakes", "describe"]
+
+#: A request per cycle at the fastest clock that a chip may have.
+MAX_RATE = 1e12
+#: As many cycles as a run may have, at 1 GHz.
+MAX_MS = MAX_CYCLES / 1e6
+
+
+def _csv(path: str) -> str:
+    if not path.isprintable() or not path.endswith((".csv", ".txt")):
+        raise ValueError("must be the path of a file that ends in .csv or .txt")
+    return path
+
+
+Rate = Annotated[float, Field(gt=0, le=MAX_RATE)]
+Milliseconds = Annotated[float, Field(gt=0, le=MAX_MS)]
+ArrivalPath = Annotated[str, Field(max_length=4096), AfterValidator(_csv)]
+Speedup = Annotated[float, Field(gt=0, le=MAX_RATE)]
+FirstRows = Annotated[int, Field(ge=1, le=MAX_JOBS)]
+
+#: Keys of each kind: those it needs, those it may have.
+KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "fixed": (("interval_cycles",), ("start_cycle",)),
+    "periodic": (("interval_cycles", "jitter_cycles"), ("start_cycle", "seed")),
+    "poisson": (("rate_per_second",), ("seed",)),
+    "bursty": (("on_rate_per_second", "mean_on_ms", "mean_off_ms"), ("seed",)),
+    "stream": (("frame_ms",), ("start_cycle",)),
+    "closed": (("clients", "think_ms"), ("think", "seed")),
+    "file": (("path",), ("job", "job_column", "tenant_column", "speedup", "rows")),
+}
+
+
+class ArrivalEntry(Entry):
+    """How requests arrive; meaning of the keys as in `lstmsim.traffic.arrivals` and `lstmsim.traffic.closed_loop`.
+
+    `seed`: another one gives other random arrivals of the same kind. `path`: a file that
+    `lstmsim.formats.scenario.arrival_file` reads, `job`: only its rows that have this word in `job_column`; the other
+    keys of a file as in `TraceEntry`. One class for all kinds, so that each key is checked whatever the kind.
+    """
+
+    kind: Annotated[
+        Literal["fixed", "periodic", "poisson", "bursty", "stream", "closed", "file"],
+        Field(description="the kind of arrivals, for example poisson"),
+    ]
+    interval_cycles: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
+    jitter_cycles: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
+    start_cycle: Cycles = 0
+    rate_per_second: Rate = 1.0
+    on_rate_per_second: Rate = 1.0
+    mean_on_ms: Milliseconds = 1.0
+    mean_off_ms: Milliseconds = 1.0
+    frame_ms: Milliseconds = 1.0
+    clients: Annotated[int, Field(ge=1, le=MAX_CLIENTS)] = 1
+    think_ms: Annotated[float, Field(ge=0, le=MAX_MS)] = 0.0
+    think: Literal["exponential", "fixed"] = "exponential"
+    path: ArrivalPath = ""
+    job: Name | None = None
+    job_column: Name = "job"
+    tenant_column: Name = "tenant"
+    speedup: Speedup = 1.0
+    rows: FirstRows | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+
+
+class TraceEntry(Entry):
+    """A file whose rows are the requests of a whole scenario.
+
+    `job_column` names the entry that a row belongs to, `tenant_column` the one whose request it is; `speedup`: all
+    comes that many times faster; `rows`: only so many first rows are read.
+    """
+
+    path: Annotated[ArrivalPath, Field(description="a file with a row for each request")]
+    job_column: Name = "job"
+    tenant_column: Name = "tenant"
+    speedup: Speedup = 1.0
+    rows: FirstRows | None = None
+
+
+def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
+    """What is wrong between the keys of an entry that is right key by key, as (key, sentence) pairs.
+
+    >>> arrival_mistakes(ArrivalEntry(kind="poisson", frame_ms=10))
+    [('rate_per_second', 'required key is missing for poisson'), ('frame_ms', 'is no key of poisson; its keys: ...')]
+    >>> arrival_mistakes(ArrivalEntry(kind="periodic", interval_cycles=5, jitter_cycles=6))
+    [('jitter_cycles', 'must be at most interval_cycles (5), got 6: requests would overtake each other')]
+    """
+    needed, allowed = KEYS[entry.kind]
+    given = entry.model_fields_set - {"kind"}
+    found = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
+    foreign = [key for key in ArrivalEntry.model_fields if key in given and key not in (*needed, *allowed)]
+    keys = listed((*needed, *allowed), "and")
+    found += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
+    if not found and entry.kind != "file":
+        try:
+            describe(entry)
+        except InputError as error:
+            found += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
+    return found
+
+
+def describe(entry: ArrivalEntry) -> OpenArrivals | ClosedLoop:
+    """The description that an entry without mistakes stands for; a `file` has to be read instead.
+
+    >>> describe(ArrivalEntry(kind="stream", frame_ms=10))
+    Stream(frame_ms=10.0, start_cycle=0)
+    """
+    match entry.kind:
+        case "fixed":
+            return Fixed(entry.interval_cycles, entry.start_cycle)
+        case "periodic":
+            return Periodic(entry.interval_cycles, entry.jitter_cycles, entry.start_cycle)
+        case "poisson":
+            return Poisson(entry.rate_per_second)
+        case "bursty":
+            return Bursty(entry.on_rate_per_second, entry.mean_on_ms, entry.mean_off_ms)
+        case "stream":
+            return Stream(entry.frame_ms, entry.start_cycle)
+        case "closed":
+            return ClosedLoop(entry.clients, entry.think_ms, entry.think)
+        case "file":
+            raise InputError(f"{entry.path}: arrivals of a file are read, not described")

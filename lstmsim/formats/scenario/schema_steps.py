@@ -1,0 +1,124 @@
+"""What `steps` of a job may hold besides a number: a list, or a kind of distribution and the keys that belong to it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from lstmsim.errors import InputError
+from lstmsim.formats.scenario.arrival_columns import Measure
+from lstmsim.formats.scenario.schema_arrivals import ArrivalPath
+from lstmsim.formats.scenario.schema_types import MAX_JOBS, MAX_STEPS, Entry, Name, Steps
+from lstmsim.formats.wording import listed
+from lstmsim.traffic.lengths import Geometric, Lengths, Uniform, Weighted
+
+__all__ = ["MAX_LENGTHS", "AnySteps", "StepsEntry", "measure_of", "random_lengths", "steps_mistakes"]
+
+#: Most different numbers of steps of all entries together: each is lowered, and kept in the tables of `serve`.
+MAX_LENGTHS = 4096
+#: Keys of each kind: those it needs, those it may have.
+KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "list": (("values",), ("weights", "seed")),
+    "uniform": (("low", "high"), ("seed",)),
+    "geometric": (("mean", "most"), ("seed",)),
+    "empirical": (("path",), ("column", "per_step", "seed")),
+    "column": ((), ("column", "per_step")),
+}
+
+
+def _one_or_list(value: Any) -> str:
+    return "(list)" if isinstance(value, list) else "(one)"
+
+
+def _kind_of_steps(value: Any) -> str:
+    return "(list)" if isinstance(value, list) else "(kind)" if isinstance(value, dict) else "(one)"
+
+
+Weight = Annotated[float, Field(ge=0, le=MAX_STEPS)]
+Columns = Annotated[
+    Annotated[Name, Tag("(one)")] | Annotated[list[Name], Field(min_length=1, max_length=20), Tag("(list)")],
+    Discriminator(_one_or_list),
+]
+
+
+class StepsEntry(Entry):
+    """How the steps of an entry's requests are chosen; meaning of the keys as in `lstmsim.traffic.lengths` and
+    `lstmsim.formats.scenario.arrival_columns.Measure`.
+
+    `column`: of the request's own row in the file that it comes from (kind column), or of another file, of whose rows
+    one is drawn for each request (kind empirical). One class for all kinds, so that each key is checked whatever the
+    kind.
+    """
+
+    kind: Annotated[
+        Literal["list", "uniform", "geometric", "empirical", "column"],
+        Field(description="how the steps are chosen, for example uniform"),
+    ]
+    values: Annotated[list[Steps], Field(min_length=1, max_length=65_536)] | None = None
+    weights: Annotated[list[Weight], Field(min_length=1, max_length=65_536)] | None = None
+    low: Steps = 1
+    high: Steps = 1
+    mean: Annotated[float, Field(ge=1, le=MAX_STEPS)] = 1.0
+    most: Steps = 1
+    path: ArrivalPath = ""
+    column: Columns = "steps"
+    per_step: Annotated[float, Field(gt=0, le=1e12)] = 1.0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+
+
+AnySteps = Annotated[
+    Annotated[Steps, Tag("(one)")]
+    | Annotated[list[Steps], Field(min_length=1, max_length=MAX_JOBS), Tag("(list)")]
+    | Annotated[StepsEntry, Tag("(kind)")],
+    Discriminator(_kind_of_steps),
+]
+
+
+def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
+    """What is wrong between the keys of an entry that is right key by key, as (key, sentence) pairs.
+
+    >>> steps_mistakes(StepsEntry(kind="uniform", low=3, most=9))
+    [('high', 'required key is missing for uniform'), ('most', 'is no key of uniform; its keys: low, high and seed')]
+    >>> steps_mistakes(StepsEntry(kind="uniform", low=3, high=2))
+    [('high', 'must be at least low (3), got 2')]
+    """
+    needed, allowed = KEYS[entry.kind]
+    given = entry.model_fields_set - {"kind"}
+    found = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
+    foreign = [key for key in StepsEntry.model_fields if key in given and key not in (*needed, *allowed)]
+    keys = listed((*needed, *allowed), "and")
+    found += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
+    if not found:
+        try:
+            random_lengths(entry)
+        except InputError as error:
+            found += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
+    return found
+
+
+def random_lengths(entry: StepsEntry) -> Lengths | None:
+    """The distribution that an entry without mistakes describes; None where a file has to be read for it.
+
+    >>> random_lengths(StepsEntry(kind="uniform", low=3, high=5))
+    Uniform(low=3, high=5)
+    """
+    match entry.kind:
+        case "list":
+            return Weighted(tuple(entry.values or ()), tuple(entry.weights or ()))
+        case "uniform":
+            return Uniform(entry.low, entry.high)
+        case "geometric":
+            return Geometric(entry.mean, entry.most)
+        case "empirical" | "column":
+            return None
+
+
+def measure_of(entry: StepsEntry) -> Measure:
+    """How its steps are made of columns.
+
+    >>> measure_of(StepsEntry(kind="column", column="ContextTokens", per_step=16))
+    Measure(columns=('ContextTokens',), per_step=16.0)
+    """
+    columns = (entry.column,) if isinstance(entry.column, str) else tuple(entry.column)
+    return Measure(columns, entry.per_step)

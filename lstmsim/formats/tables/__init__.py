@@ -1,0 +1,1 @@
+"""Tables in files: CSV, published figures, devices."""

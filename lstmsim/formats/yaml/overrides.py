@@ -1,0 +1,100 @@
+"""`PATH=VALUE` changes to a document's data, made before anything is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.wording import dotted, nearest, show
+from lstmsim.formats.yaml.document import DataPath, Document, Place
+from lstmsim.formats.yaml.source import parse_document
+
+__all__ = ["LABEL", "apply_overrides"]
+
+LABEL = "--set "
+#: Replaces a name at a path by what it stands for, if it is one; False if there is no such thing.
+Expand = Callable[[DataPath], bool]
+#: Mappings that a file may leave out and an override may still reach into, by the first words of their place.
+_OPTIONAL_MAPPINGS = {
+    (): ("precision", "arrivals"),
+    ("chip",): ("sources", "memory", "exchange"),
+    ("chip", "cores"): ("latency", "by_cell"),
+}
+
+
+class _NoSuchPathError(Exception):
+    """The path of an override leads nowhere; its text is the sentence for the user."""
+
+
+def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand) -> None:
+    """Change the document's data in the order given; mistakes are noted in it.
+
+    `expand` is called for each path on the way down, so that a name can be replaced by what it stands for.
+
+    >>> document = parse_document("chip: {cores: [{ep: 4}]}", "a.yaml")
+    >>> apply_overrides(document, ["chip.cores.0.ep=16"], lambda path: True)
+    >>> document.data, document.place(("chip", "cores", 0, "ep"))
+    ({'chip': {'cores': [{'ep': 16}]}}, '--set chip.cores.0.ep=16')
+    """
+    if isinstance(overrides, str):
+        raise TypeError(f"overrides is a list of texts like ['jobs.0.steps=3'], got the text {show(overrides)}")
+    for override in overrides:
+        if not isinstance(override, str):
+            raise TypeError(f"overrides is a list of texts like ['jobs.0.steps=3'], got {show(override)} in it")
+        label = LABEL + (override if override.isprintable() else repr(override))
+        target, equals, text = override.partition("=")
+        parts = target.strip().split(".")
+        if not equals or "" in parts:
+            sentence = "must look like PATH=VALUE, for example chip.cores.0.ep=16"
+            document.mistakes.append(Mistake(label, sentence))
+            continue
+        try:
+            value = parse_document(text, label)
+            _put(document, parts, value, label, expand)
+        except InputError as error:
+            document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in error.mistakes)
+        except _NoSuchPathError as error:
+            document.mistakes.append(Mistake(label, str(error)))
+
+
+def _put(document: Document, parts: list[str], value: Document, label: str, expand: Expand) -> None:
+    path: DataPath = ()
+    for name in parts[:-1]:
+        key = _key(document.at(path), name, path, create=False)
+        container = document.at(path)
+        if name in _optional(path) and isinstance(container, dict) and name not in container:
+            container[name] = {}
+            document.keys[*path, name] = document.values[*path, name] = Place(label)
+        path = (*path, key)
+        if not expand(path):
+            return
+    path = (*path, _key(document.at(path), parts[-1], path, create=True))
+    document.put(path, value.data)
+    raw = value.raw(())
+    document.keys[path] = Place(label)
+    document.values[path] = Place(label, raw=raw)
+    document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in value.mistakes)
+
+
+def _optional(path: DataPath) -> tuple[str, ...]:
+    """Mappings that may be left out right below a place."""
+    words = tuple(each for each in path if isinstance(each, str))
+    return _OPTIONAL_MAPPINGS.get(words, ()) if len(path) - len(words) == words.count("cores") else ()
+
+
+def _key(container: Any, name: str, path: DataPath, *, create: bool) -> str | int:
+    """`name` as a key or index of `container`; any key may be created at the end of a path (the schema judges it)."""
+    here = f"{dotted(path)!r}" if path else "the top"
+    if isinstance(container, dict):
+        if create or name in container or name in _optional(path):
+            return name
+        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, [*container, *_optional(path)])}")
+    if not isinstance(container, list):
+        raise _NoSuchPathError(f"{here} is {show(container)}: there is nothing below it")
+    entries = "1 entry" if len(container) == 1 else f"{len(container)} entries"
+    if not (name.isascii() and name.isdigit() and len(name) < 10):
+        raise _NoSuchPathError(f"{here} is a list of {entries}: expected an index, got {show(name)}")
+    if int(name) >= len(container):
+        raise _NoSuchPathError(f"{here} has {entries}, counted from 0: there is no {name}")
+    return int(name)

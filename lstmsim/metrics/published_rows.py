@@ -1,0 +1,185 @@
+"""What one row of each table of published figures is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+__all__ = ["Anchor", "Claim", "Hardware", "IntelWorkload", "Measurement"]
+
+#: Matrices as tall as `hidden` that meet the input in each step; as many meet the state.
+_GATES: Mapping[str, int] = {"lstm": 4, "gru": 3, "rnn": 1}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One DeepBench task on one machine: latency in ms, TOPS (two operations a multiply-accumulate), utilization in %.
+
+    `macs` are the machine's multipliers; None stands for what the source does not print. Design, task and batch
+    together name a row.
+
+    >>> from lstmsim.formats.tables.published import deepbench
+    >>> row = deepbench()[0]
+    >>> row.design, row.task, row.batch, row.latency_ms, row.tops
+    ('Brainwave BW_S10', 'lstm-256-150', 1, 0.425, 0.37)
+    """
+
+    design: str
+    cell: str
+    hidden: int
+    input: int
+    steps: int
+    batch: int
+    latency_ms: float | None
+    tops: float | None
+    utilization_pct: float | None
+    macs: int | None
+    frequency_mhz: float | None
+    source: str
+    note: str
+
+    @property
+    def task(self) -> str:
+        """Cell, hidden units and steps: `lstm-256-150`.
+
+        >>> from lstmsim.formats.tables.published import deepbench
+        >>> deepbench()[-1].task
+        'gru-2816-1500'
+        """
+        return f"{self.cell}-{self.hidden}-{self.steps}"
+
+    @property
+    def operations(self) -> int:
+        """Additions and multiplications of the matrix products over all steps and the batch; no element-wise work.
+
+        >>> from lstmsim.formats.tables.published import deepbench
+        >>> deepbench()[0].operations == 2 * 4 * 256 * (256 + 256) * 150
+        True
+        """
+        return 2 * _GATES[self.cell] * self.hidden * (self.input + self.hidden) * self.steps * self.batch
+
+    @property
+    def latency_cycles(self) -> float | None:
+        """The printed latency in cycles of the machine's clock, as exact as it was printed; None without either.
+
+        >>> from lstmsim.formats.tables.published import deepbench
+        >>> round(deepbench()[0].latency_cycles)
+        106250
+        """
+        if self.latency_ms is None or self.frequency_mhz is None:
+            return None
+        return self.latency_ms * 1e3 * self.frequency_mhz
+
+
+@dataclass(frozen=True)
+class IntelWorkload:
+    """One benchmark of the Intel NPU: cycles and TOPS at 300 MHz of its C++ simulator (`cpp`) and of its RTL.
+
+    `sizes`: the input, then the outputs of each layer. `note`: on the workload; `cpp_note`: on `cpp` alone.
+
+    >>> from lstmsim.formats.tables.published import intel_npu
+    >>> row = intel_npu()[14]
+    >>> row.workload, row.sizes, row.cpp_cycles, row.rtl_cycles
+    ('15_lstm_1024_8', (1024, 1024), 7585, 8053)
+    """
+
+    workload: str
+    cell: str
+    sizes: tuple[int, ...]
+    steps: int
+    batch: int
+    cpp_cycles: int
+    cpp_tops: float
+    rtl_cycles: int
+    rtl_tops: float
+    source: str
+    note: str
+    cpp_note: str
+
+    @property
+    def operations(self) -> int:
+        """Operations as the published TOPS count them: the batch rounded up to a multiple of 6, every recurrent
+        matrix as input * hidden, no element-wise work.
+
+        >>> from lstmsim.formats.tables.published import intel_npu
+        >>> intel_npu()[0].operations == 2 * 6 * 512 * 512
+        True
+        """
+        matrices = 2 * _GATES[self.cell] if self.cell in _GATES else 1
+        products = sum(wide * tall for wide, tall in pairwise(self.sizes))
+        return 2 * matrices * products * self.steps * -(-self.batch // 6) * 6
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """One figure of another accelerator; cell `suite` is a mean over several networks.
+
+    `interval_cycles`: cycles from one step's start to the next one's; `depth_cycles`: those of one step.
+
+    >>> from lstmsim.formats.tables.published import accelerators
+    >>> row = accelerators()[0]
+    >>> row.design, row.interval_cycles, row.depth_cycles, row.latency_cycles
+    ('HLS LSTM', 11, 30, 326)
+    """
+
+    design: str
+    device: str
+    cell: str
+    layers: int | None
+    hidden: int | None
+    input: int | None
+    steps: int | None
+    batch: int | None
+    latency_ms: float | None
+    latency_cycles: int | None
+    interval_cycles: int | None
+    depth_cycles: int | None
+    tops: float | None
+    utilization_pct: float | None
+    macs: int | None
+    frequency_mhz: float | None
+    source: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """One machine: multipliers, clock, peak TOPS; resources and power as the source words them (`alm`: logic).
+
+    >>> from lstmsim.formats.tables.published import hardware
+    >>> row = hardware()[0]
+    >>> row.design, row.macs, row.frequency_mhz, row.peak_tops
+    ('Brainwave BW_S10', 96000, 250.0, 48.0)
+    """
+
+    design: str
+    device: str
+    organisation: str
+    precision: str
+    macs: int | None
+    frequency_mhz: float | None
+    peak_tops: float | None
+    alm: str
+    dsp: str
+    m20k: str
+    power: str
+    source: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A headline number of a paper: `value` as printed, often a range; `where_read` says what of the source was read.
+
+    >>> from lstmsim.formats.tables.published import claims
+    >>> next(each for each in claims() if each.key == "patent-ep-65536").value
+    '16-64'
+    """
+
+    key: str
+    quantity: str
+    value: str
+    unit: str
+    source: str
+    where_read: str

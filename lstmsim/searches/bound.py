@@ -1,0 +1,87 @@
+"""How many cycles an (EP, VP) takes at least, without a simulation: its tiles alone.
+
+An array issues at most one tile a cycle (docs/timing.md, section 3), so that jobs on it take as many cycles as they
+have tiles, from the arrival of the first of them, and the last tile's sums another MVM latency and a cycle until
+something of them is visible. No order of the tiles, no thread and no policy can help it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from lstmsim.searches.score import Searched
+from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.column.shape import StageShape, pass_shapes
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+
+__all__ = ["Least", "least_of"]
+
+#: (EP, VP) -> cycles that the jobs take at least; never fewer for a smaller VP.
+Least = Callable[[int, int], int]
+
+
+@dataclass(frozen=True)
+class _Load:
+    """Jobs, the latest first, that run on some cores of the searched ones and nowhere else."""
+
+    jobs: tuple[Job, ...]
+    cores: int
+
+
+def least_of(searched: Searched) -> Least:
+    """The bound for these jobs on these cores; the VP must hold a unit of every model.
+
+    >>> from lstmsim.targets.column.npu import ColumnNpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20)
+    >>> least = least_of(Searched(chip, (job,), (0,), 65536))
+    >>> least(32, 2048), least(32, 1024)  # 20 steps of 32 tiles, of 64 tiles; 19 is the MVM latency
+    (659, 1299)
+    """
+    loads = tuple(_loads(searched))
+    models = {id(job.model): job.model for load in loads for job in load.jobs}
+    base = searched.chip.cores[searched.cores[0]]
+
+    def least(ep: int, vp: int) -> int:
+        core = replace(base, npe=searched.npe, ep=ep, vp=vp, tree_inputs=None, cat=1)
+        tiles = {number: _tiles(model, core) for number, model in models.items()}
+        return max((_last(load, tiles) for load in loads), default=0) + core.latency.mvm_cycles(ep)
+
+    return least
+
+
+def _loads(searched: Searched) -> list[_Load]:
+    """Jobs bound to each searched core, and, if no core is left out, all jobs on all cores together."""
+    latest = sorted(searched.jobs, key=lambda job: -job.arrival)
+    bound = [_Load(tuple(job for job in latest if job.cores == (core,)), 1) for core in searched.cores]
+    every = [_Load(tuple(latest), len(searched.cores))] if len(searched.cores) == len(searched.chip.cores) else []
+    return [load for load in (*bound, *every) if load.jobs]
+
+
+def _last(load: _Load, tiles: dict[int, tuple[int, int]]) -> int:
+    """The earliest cycle after the last tile of a load."""
+    last = total = 0
+    for job in load.jobs:
+        step, final = tiles[id(job.model)]
+        total += job.steps * step
+        alone = max(job.steps * step, (job.steps - 1) * job.frame_interval + final)
+        # what arrives no earlier than this job is spread over the cores at best
+        last = max(last, job.arrival + max(alone, -(-total // load.cores)))
+    return last
+
+
+def _tiles(model: Model, core: ColumnCore) -> tuple[int, int]:
+    """Tiles of a step, and those of the last step that cannot issue before its frame is there."""
+    passes = [(layer, pass_shapes(layer, core)) for layer in model.layers]
+    step = sum(layer.directions * _of_step(shapes) for layer, shapes in passes)
+    first, shapes = passes[0]
+    # x comes first in the first layer, so that all of its step is behind the frame
+    return step, _of_step(shapes) if "x" in first.cell.stages[0].vectors else 1
+
+
+def _of_step(shapes: Sequence[StageShape]) -> int:
+    return sum(len(shape.blocks) * sum(map(shape.groups, shape.stage.vectors)) for shape in shapes)

@@ -1,0 +1,49 @@
+"""The scenario of a search: what the array of its file could not run may be run by the array that is searched."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lstmsim.errors import InputError
+from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim.formats.scenario.schema_types import MAX_PES
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["load_for_search"]
+
+#: A job that every core can run.
+_TRIVIAL = {"model": {"layers": [{"cell": "dense", "hidden": 1, "input": 1}]}, "steps": 1}
+
+#: EP of a stand-in array of `MAX_PES`: few column groups and few row blocks of any model.
+_EP = 1024
+
+
+def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario, whose EP and VP need not fit its jobs, because a search replaces them; `InputError` for whatever
+    else is wrong.
+
+    >>> core = {"npe": 64, "ep": 32, "vp": 2}
+    >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
+    >>> load_for_search({"chip": chip, "jobs": [{"model": "lstm-512", "steps": 5}]}).chip.cores[0].vp
+    2
+    """
+    try:
+        return load_scenario(source, overrides)
+    except InputError as error:
+        try:
+            # the chip without its jobs, then the jobs on a chip that runs whatever any array runs
+            trivial = [f"jobs={json.dumps([_TRIVIAL])}", "precision.calibration=null"]
+            chip = load_scenario(source, [*overrides, *trivial]).chip
+            if not isinstance(chip, ColumnNpu):
+                raise error from None
+            core = {"count": len(chip.cores), "npe": MAX_PES, "ep": _EP, "vp": MAX_PES // _EP}
+            stand_in = {"kind": chip.kind, "frequency_mhz": chip.frequency_mhz, "cores": [core]}
+            found = load_scenario(source, [*overrides, f"chip={json.dumps(stand_in)}"])
+        except InputError:
+            raise error from None
+    return replace(found, chip=chip)

@@ -1,0 +1,99 @@
+"""The score of an (EP, VP): the scenario is simulated on its chip with those numbers in the searched cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+from lstmsim import engines, targets
+from lstmsim.errors import InputError
+from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.searches.candidates import Limits, limits_of, widest_vp
+from lstmsim.searches.result import Point, Refused
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.workload.scenario import Job
+
+__all__ = ["Score", "Searched", "score_of"]
+
+#: (EP, VP) -> the simulated point, or why there is none; the same pair is simulated once.
+Score = Callable[[int, int], Point | Refused]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Jobs on a chip whose cores of these numbers get `npe` multipliers, their EP and VP being searched."""
+
+    chip: ColumnNpu
+    jobs: tuple[Job, ...]
+    cores: tuple[int, ...]
+    npe: int
+
+    @cached_property
+    def distinct(self) -> tuple[Job, ...]:
+        """The first job of each kind that a chip runs or does not run."""
+        found: dict[tuple[int, tuple[int, ...] | None, int], Job] = {}
+        for job in self.jobs:
+            found.setdefault((id(job.model), job.cores, job.batch), job)
+        return tuple(found.values())
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What the models that may run on the searched cores ask of them."""
+        able = [job.model for job in self.jobs if job.may_use(self.cores)]
+        return limits_of(dict.fromkeys(able), self.chip.cores[self.cores[0]].tail_width)
+
+    def chip_with(self, ep: int, vp: int) -> ColumnNpu:
+        """The chip with that array; its adder trees are built for the EP, so that a CAT does not narrow the search."""
+        cores = list(self.chip.cores)
+        for index in self.cores:
+            cores[index] = replace(cores[index], npe=self.npe, ep=ep, vp=vp, tree_inputs=None, cat=1)
+        return replace(self.chip, cores=tuple(cores))
+
+
+def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
+    """One pair, simulated; what the chip or its lowering refuses is told, not raised."""
+    runs = False
+    try:
+        chip = searched.chip_with(ep, vp)
+        for job in searched.distinct:
+            chip.check(job)
+        runs = True
+        program = targets.lower(chip, searched.jobs)
+    except InputError as error:
+        return Refused(ep, vp, "; ".join(map(str, error.mistakes)), too_large=runs)
+    totals = engines.totals(program, check=False)
+    cores: Sequence[int] = searched.cores
+    makespan = totals.makespan_cycles
+    work = sum(int(totals.work[core]) for core in cores)
+    hazard = sum(int(totals.cycles[core][CYCLE_NAMES.index("hazard")]) for core in cores)
+    widest, bound = widest_vp(searched.limits, searched.npe, ep)
+    return Point(
+        ep=ep,
+        vp=vp,
+        bound=bound if vp == widest else "blocks",
+        cycles=makespan,
+        utilization=work / (searched.npe * makespan * len(cores)),
+        hazard=hazard / (makespan * len(cores)),
+    )
+
+
+def score_of(searched: Searched, tick: Callable[[], None]) -> Score:
+    """The score; `tick` is called after every simulation.
+
+    >>> from lstmsim.targets.column.npu import ColumnCore
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer, Model
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20)
+    >>> score_of(Searched(chip, (job,), (0,), 65536), lambda: None)(32, 2048).cycles
+    1423
+    """
+
+    @cache
+    def score(ep: int, vp: int) -> Point | Refused:
+        found = simulate_pair(searched, ep, vp)
+        tick()
+        return found
+
+    return score

@@ -1,0 +1,188 @@
+"""The search as a whole: what is searched, for all jobs at one EP, and for each model of a mix at its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from lstmsim import engines
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.schema_types import MAX_PES
+from lstmsim.searches.bound import least_of
+from lstmsim.searches.candidates import doublings, widest_vp
+from lstmsim.searches.exhaustive import best_of_every, count_pairs
+from lstmsim.searches.greedy import walk
+from lstmsim.searches.mix import AtEp, cat_choices, trees_for
+from lstmsim.searches.result import Found, Mix, ModelChoice, Point, SearchResult
+from lstmsim.searches.score import Score, Searched, score_of
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["search"]
+
+Progress = Callable[[int, int], None]
+
+#: Simulations after which loading the compiled loop of the engine is worth its time, though each is a small run: it is
+#: not known before how many there will be.
+_COMPILER_PAYS = 300
+
+
+@dataclass(frozen=True)
+class _How:
+    exhaustive: bool
+    any_ep: bool
+
+
+class _Steps:
+    """Counts simulations against a bound that is known before."""
+
+    def __init__(self, total: int, show: Progress | None) -> None:
+        self.done, self.total, self.show = 0, total, show
+
+    def tick(self) -> None:
+        self.done = min(self.done + 1, self.total)
+        if self.done == _COMPILER_PAYS:
+            engines.warm_up()
+        if self.show is not None:
+            self.show(self.done, self.total)
+
+    def skip(self, simulations: int) -> None:
+        """So many will not be needed."""
+        self.total = max(self.done, self.total - simulations)
+
+
+def search(
+    scenario: Scenario,
+    npe: int,
+    *,
+    exhaustive: bool = False,
+    any_ep: bool = False,
+    core: int | None = None,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs: fewest cycles until all are finished.
+
+    Searched is core number `core` or, if None, every core of the chip, which then must be equal; all other parameters
+    stay. `any_ep`: not only powers of two. `exhaustive`: the optimum too, proven where it can be. Of several models,
+    each is searched alone as well. `progress` is called with simulations done and a bound on them. `InputError` if the
+    chip, `npe` or `core` do not fit, or nothing can be simulated.
+
+    >>> from lstmsim.targets.column.npu import ColumnCore
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> from lstmsim.workload.scenario import Job
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=3)
+    >>> found = search(Scenario(chip, (job,)), 4096, exhaustive=True)
+    >>> found.common.walk.chosen.ep, found.common.regret_percent
+    (16, 0.0)
+    """
+    searched = _searched(scenario, npe, core)
+    how = _How(exhaustive, any_ep)
+    able = [job.model for job in searched.jobs if job.may_use(searched.cores)]
+    models = list(dict.fromkeys(able))
+    alone = [_alone(searched, model) for model in models] if len(models) > 1 else []
+    steps = _Steps(sum(_bound(each, how) for each in [searched, *alone]), progress)
+    common = _find(searched, how, steps, score_of(searched, steps.tick))
+    mix = _mix(models, alone, common, how, steps) if alone else None
+    return SearchResult(
+        scenario=scenario.name,
+        chip=searched.chip.name,
+        cores=searched.cores,
+        npe=npe,
+        any_ep=any_ep,
+        jobs=len(searched.jobs),
+        models=tuple(model.name for model in models),
+        rows=searched.limits.rows,
+        common=common,
+        mix=mix,
+    )
+
+
+def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
+    chip = scenario.chip
+    if not isinstance(chip, ColumnNpu):
+        text = f"is of kind {chip.kind!r}, which has no EP and VP; expected a column-npu"
+        raise InputError(Mistake(f"chip {chip.name}", text))
+    searched = Searched(chip, scenario.jobs, _cores(chip, core), npe)
+    if not any(job.may_use(searched.cores) for job in scenario.jobs):
+        raise InputError(Mistake("core", f"no job may run on core {core}: all are bound to others"))
+    for job in scenario.jobs:
+        if job.settled(len(chip.cores)).split:
+            raise InputError(Mistake(f"job {job.name}: split", "a search has one core for each job: leave it out"))
+        if job.may_leave:
+            text = "a search wants all jobs done: leave queue_limit and patience out"
+            raise InputError(Mistake(f"job {job.name}", text))
+    if npe < 1:
+        raise InputError(Mistake("npe", f"must be at least 1, got {npe}"))
+    if npe > MAX_PES:
+        raise InputError(Mistake("npe", f"must be at most {MAX_PES:,}, as in a chip's file, got {npe:,}"))
+    gates = searched.limits.gates
+    if npe < gates:
+        text = f"must be at least {gates}, the gates of one unit of the largest cell, got {npe}"
+        raise InputError(Mistake("npe", text))
+    return searched
+
+
+def _cores(chip: ColumnNpu, core: int | None) -> tuple[int, ...]:
+    count = len(chip.cores)
+    if core is not None:
+        if not 0 <= core < count:
+            text = f"there is no core {core}; the chip has {count} (0 to {count - 1})"
+            raise InputError(Mistake("core", text))
+        return (core,)
+    if len(set(chip.cores)) > 1:
+        text = f"the {count} cores of chip {chip.name} are not equal; say which one is searched (0 to {count - 1})"
+        raise InputError(Mistake("core", text))
+    return tuple(range(count))
+
+
+def _alone(searched: Searched, model: Model) -> Searched:
+    """Only the jobs of one model, the first of which arrives at cycle 0; those that come after others still do, where
+    these are among them."""
+    kept = [number for number, job in enumerate(searched.jobs) if job.model == model]
+    place = {number: position for position, number in enumerate(kept)}
+    jobs = [searched.jobs[number] for number in kept]
+    after = [None if job.after is None else place.get(job.after) for job in jobs]
+    first = min(job.arrival for job, before in zip(jobs, after, strict=True) if before is None)
+    return replace(
+        searched,
+        jobs=tuple(
+            replace(job, arrival=job.arrival - first if before is None else job.arrival, after=before)
+            for job, before in zip(jobs, after, strict=True)
+        ),
+    )
+
+
+def _bound(searched: Searched, how: _How) -> int:
+    limits, npe = searched.limits, searched.npe
+    return count_pairs(limits, npe, how.any_ep) if how.exhaustive else len(doublings(limits, npe))
+
+
+def _find(searched: Searched, how: _How, steps: _Steps, score: Score) -> Found:
+    limits, npe = searched.limits, searched.npe
+    found = walk(limits, npe, score, how.any_ep)
+    if not how.exhaustive:
+        return Found(found, None)
+    return Found(found, best_of_every(limits, npe, score, least_of(searched), how.any_ep, skip=steps.skip))
+
+
+def _mix(models: list[Model], alone: list[Searched], common: Found, how: _How, steps: _Steps) -> Mix:
+    chosen = common.walk.chosen
+    choices, at_ep = [], []
+    for model, own in zip(models, alone, strict=True):
+        score = score_of(own, steps.tick)
+        at_common = score(chosen.ep, chosen.vp)
+        # fewer of the jobs that have just run on this array
+        assert isinstance(at_common, Point)
+        choices.append(ModelChoice(model.name, len(own.jobs), _find(own, how, steps, score), at_common.cycles))
+        at_ep.append(_at_ep(own, score))
+    eps = [each.found.walk.chosen.ep for each in choices]
+    trees = trees_for(eps, max((doublings(own.limits, own.npe) for own in alone), key=len))
+    return Mix(tuple(choices), *cat_choices(eps, at_ep, trees), trees)
+
+
+def _at_ep(searched: Searched, score: Score) -> AtEp:
+    limits, npe = searched.limits, searched.npe
+    return lambda ep: score(ep, widest_vp(limits, npe, ep)[0])

@@ -1,0 +1,123 @@
+"""What the chip of a point is made of: columns that follow from its description and are never simulated.
+
+`npe`, `threads`, `tail_width` and `banks` are there in every table. What the chip takes of an FPGA is there if the
+sweep names a `device`; `lstmsim.devices.fit` counts it, of all models of the point's jobs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lstmsim.devices.device import Device
+from lstmsim.devices.fit import Fit, fit
+from lstmsim.devices.resource import Resource
+from lstmsim.errors import InputError
+from lstmsim.sweeps.spec import Value
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.row.npu import RowNpu
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["CHIP", "COST_VERSION", "PREFIX", "ChipColumns", "chip_columns", "chip_costs", "device_words"]
+
+#: To be raised whenever `fit` or the sums below count in another way: what was kept is then counted anew.
+COST_VERSION = 2
+
+#: Columns about the chip alone, each a sum over its cores.
+CHIP = ("npe", "threads", "tail_width", "banks")
+
+#: Before the name of such a column where an axis has that name already.
+PREFIX = "chip_"
+
+
+@dataclass(frozen=True)
+class ChipColumns:
+    """Columns about the chip of a point.
+
+    names: their names in the table, in order.
+    device: the FPGA that resources are counted for; None: no columns about one.
+    """
+
+    names: tuple[str, ...] = ()
+    device: Device | None = None
+
+    def values(self, scenario: Scenario) -> tuple[Value, ...]:
+        """A value for each name; None where it is not known or the chip has no such thing."""
+        return (*chip_costs(scenario), *(_device_costs(scenario, self.device) if self.device else ()))
+
+
+def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipColumns:
+    """The columns of a sweep whose axes and derived values have the names `taken`.
+
+    A name that is taken stands with `chip_` before it, for the axis may be about one core and the column is about all.
+
+    >>> chip_columns(["npe", "ep"]).names
+    ('chip_npe', 'threads', 'tail_width', 'banks')
+    """
+    lower = {each.lower() for each in taken}
+    words = (*CHIP, *(device_words(device) if device else ()))
+    return ChipColumns(tuple(f"{PREFIX}{each}" if each in lower else each for each in words), device)
+
+
+def device_words(device: Device) -> tuple[str, ...]:
+    """Names of the columns about an FPGA. Its memory has the name of its blocks, if they are of one kind.
+
+    >>> from lstmsim.formats.tables.devices_file import device
+    >>> device_words(device("stratix-10-gx-2800"))
+    ('dsp', 'dsp_share', 'm20k', 'm20k_share', 'logic', 'logic_share', 'fits')
+    >>> device_words(device("alveo-u250"))
+    ('dsp', 'dsp_share', 'memory_share', 'logic', 'logic_share', 'fits')
+    """
+    single = device.memories[0].name.lower() if len(device.memories) == 1 else ""
+    word = single if single.isidentifier() else "memory"
+    memory = (word, f"{word}_share") if len(device.memories) == 1 else (f"{word}_share",)
+    return ("dsp", "dsp_share", *memory, "logic", "logic_share", "fits")
+
+
+def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
+    """The values of `CHIP`, summed over cores, whatever each of them is: multipliers, threads, elements that all tails
+    take in a cycle, accumulator banks (each thread of a core has its own; a row-wise chip has none: None).
+
+    >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
+    >>> cores = (ColumnCore(npe=64, ep=4, vp=16, threads=2), ColumnCore(npe=32, ep=4, vp=8))
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), 1)
+    >>> chip_costs(Scenario(ColumnNpu("c", 260, cores), (job,)))
+    (96, 3, 128, 6)
+    """
+    chip = scenario.chip
+    if isinstance(chip, ColumnNpu):
+        columns = [
+            (each.npe, each.threads, each.tail_width, each.accumulator_banks * each.threads) for each in chip.cores
+        ]
+        npe, threads, width, banks = (sum(column) for column in zip(*columns, strict=True))
+        return npe, threads, width, banks
+    if isinstance(chip, RowNpu):
+        rows = [(each.npe, 1, each.vector_lanes * each.replicas) for each in chip.cores]
+        npe, threads, width = (sum(column) for column in zip(*rows, strict=True))
+        return npe, threads, width, None
+    return sum(each.npe for each in chip.array_cores), None, None, None
+
+
+def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:
+    """The values of `device_words`; all None where nothing can be counted."""
+    chip = scenario.chip
+    nothing: tuple[Value, ...] = (None,) * len(device_words(device))
+    if not isinstance(chip, ColumnNpu | RowNpu):
+        return nothing
+    try:
+        return _counted(fit(chip, tuple(dict.fromkeys(job.model for job in scenario.jobs)), scenario.precision, device))
+    except InputError:
+        # One of several cores cannot hold a model that another one runs.
+        return nothing
+
+
+def _counted(found: Fit) -> tuple[Value, ...]:
+    memory = found.memory
+    need, share = _need(memory)
+    blocks: tuple[Value, ...] = (need,) if len(found.device.memories) == 1 else ()
+    return (*_need(found.multipliers), *blocks, share, *_need(found.logic), found.fits)
+
+
+def _need(resource: Resource) -> tuple[Value, Value]:
+    """Need and share. A lower bound is neither: points would be compared by what somebody could count of them."""
+    return (None, None) if resource.at_least else (resource.need, resource.share)

@@ -1,0 +1,269 @@
+"""One point: from its values to the numbers of its row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from lstmsim import engines, targets
+from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.formats.wording import nearest
+from lstmsim.formats.yaml.document import Document
+from lstmsim.formats.yaml.overrides import LABEL
+from lstmsim.metrics.measure import measure
+from lstmsim.metrics.report import Report
+from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.sweeps.resolve import Resolver, Setup
+from lstmsim.sweeps.spec import Value
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row.npu import RowCore, RowNpu
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Chip, Job, Scenario
+
+__all__ = ["MODEL_VERSION", "NUMBERS", "Outcome", "adders", "compute_chunk", "digest", "numbers_of", "point_key"]
+
+#: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
+MODEL_VERSION = 4
+
+#: The numbers of a row that was simulated, in this order; cycles by name are summed over the cores.
+NUMBERS = (
+    "makespan_cycles",
+    "utilization",
+    "tops",
+    *CYCLE_NAMES,
+    "turned_away",
+    "pes_used",
+    "adders",
+    *(f"latency_ms_{each}" for each in ("mean", "p50", "p95", "p99", "max")),
+)
+
+_MOST_KEPT = 4096
+_NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
+_ENDINGS = (".yaml", ".yml", ".json")
+#: What a job is to the simulation, beside its model: not its names, and not where its numbers are from.
+_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of")
+_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in _NO_CYCLES)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a point: its key, `done`, `infeasible` or `failed`, its `NUMBERS` if done, else the reason.
+
+    `seconds` is the wall time that it took, which is no part of the result. `chip`: the values of the setup's columns
+    about the chip, none where there is no chip.
+    """
+
+    point: int
+    key: str
+    status: str
+    numbers: tuple[int | float, ...] | None
+    reason: str | None
+    seconds: float
+    chip: tuple[Value, ...] = ()
+
+
+def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
+    """The outcomes of some points, in their order; what a process has read for a setup it keeps for the next chunk."""
+    # The same sweep from another folder names its files in another way.
+    kept = (setup.identity, os.path.abspath(setup.document.folder), setup.document.name)
+    if kept not in _RESOLVERS:
+        _RESOLVERS.clear()
+        _RESOLVERS[kept] = Resolver(setup)
+    resolver = _RESOLVERS[kept]
+    outcomes = []
+    for point in points:
+        if _SPENT_SECONDS[0] > _COMPILE_SECONDS or len(setup.sweep) > _MANY_POINTS:
+            # No single run of a sweep may be worth the compiler, but many together are.
+            engines.warm_up()
+        outcome = _outcome(resolver, point)
+        _SPENT_SECONDS[0] += outcome.seconds
+        outcomes.append(outcome)
+    return outcomes
+
+
+#: What this process keeps between chunks: of the last setup, and the time that it has spent on points.
+_RESOLVERS: dict[tuple[str, ...], Resolver] = {}
+_SPENT_SECONDS = [0.0]
+#: About what loading the compiled engine takes.
+_COMPILE_SECONDS = 1.5
+#: Points of a sweep that take longer than that without it, also on several processors.
+_MANY_POINTS = 4000
+
+
+def _outcome(resolver: Resolver, point: int) -> Outcome:
+    started = time.perf_counter()
+    values = resolver.setup.sweep.values(point)
+    key, status, numbers, reason = None, "infeasible", None, resolver.setup.sweep.broken(values)
+    chip: tuple[Value, ...] = ()
+    try:
+        if reason is None:
+            scenario = resolver.scenario(values)
+            chip = resolver.setup.chip.values(scenario)
+            numbers = numbers_of(scenario, _simulate(scenario))
+            key, status = scenario_key(scenario), "done"
+    except InputError as error:
+        reason = "; ".join(_sentence(each, resolver.setup.document) for each in error.mistakes[:3])
+    except (LstmsimError, MemoryError) as error:
+        status, reason = "failed", f"{type(error).__name__}: {error}".strip()
+    except Exception as error:  # A fault of ours in one point must not lose the others; it is kept and shown.
+        status, reason = "failed", " ".join(f"internal error: {type(error).__name__}: {error}".split())
+    # Reasons name jobs and paths, so they belong to the values of the point and not to what it simulates.
+    key = key or value_key(resolver, values)
+    text = reason and _writable(reason)[:500]
+    return Outcome(point, key, status, numbers, text, time.perf_counter() - started, chip)
+
+
+def _sentence(mistake: Mistake, document: Document) -> str:
+    """The mistake as every process says it, wherever it was started: file names count from the scenario's folder."""
+    if mistake.place.startswith(LABEL):
+        place = mistake.place.removeprefix(LABEL)
+    elif document.name and mistake.place.startswith(f"{document.name}:"):
+        place = os.path.basename(document.name) + mistake.place.removeprefix(document.name)
+    else:
+        place = _from_folder(mistake.place, document.folder)
+    return str(Mistake(place, _from_folder(mistake.sentence, document.folder)))
+
+
+def _from_folder(text: str, folder: Path) -> str:
+    """The text without the folder before the names in it, as it was typed or as the system knows it.
+
+    >>> _from_folder("a/models/b.yaml:3:1: layers: must be a list", Path("a"))
+    'models/b.yaml:3:1: layers: must be a list'
+    """
+    for name in (os.path.abspath(folder), str(folder)):
+        if name not in (".", "/"):
+            text = re.sub(rf"(?<![\w./-]){re.escape(name)}/(?=\S)", "", text)
+    return _NO_FILE.sub(lambda found: found[1] + _nearest_file(found[2], folder), text)
+
+
+def _nearest_file(name: str, folder: Path) -> str:
+    """The hint at a file, sought among names as they are shown: long folders make all names alike."""
+    try:
+        siblings = sorted(os.listdir((folder / name).parent))
+    except (OSError, ValueError):
+        return ""
+    return nearest(name, [os.path.join(os.path.dirname(name), each) for each in siblings if each.endswith(_ENDINGS)])
+
+
+def _writable(text: str) -> str:
+    """The text without half letters, which names of files may have and tables may not."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _simulate(scenario: Scenario) -> Report:
+    return measure(scenario, engines.totals(targets.lower(scenario.chip, scenario.jobs), check=False), "fast")
+
+
+def numbers_of(scenario: Scenario, report: Report) -> tuple[int | float, ...]:
+    """The `NUMBERS` of a report."""
+    latency = report.latency_ms
+    return (
+        report.makespan_cycles,
+        report.utilization,
+        report.tops,
+        *(sum(core.cycles.get(name, 0) for core in report.cores) for name in CYCLE_NAMES),
+        len(report.turned_away),
+        sum(core.ep * core.vp for core in report.cores),
+        adders(scenario.chip),
+        *(latency.mean, latency.p50, latency.p95, latency.p99, latency.max),
+    )
+
+
+def adders(chip: Chip) -> int:
+    """Adders of the chip's trees and accumulators: per row `ep - 1` in its tree and one that accumulates.
+
+    A core with `tree_inputs` has its trees built, whatever `ep` is set: `tree_inputs - 1` and an accumulator for each
+    `tree_inputs` multipliers (a configurable tail takes its further sums from the tree's own adders).
+
+    >>> adders(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=8),)))
+    32
+
+    Of a row-wise NPU: each engine's tree, the sum over the tiles, an accumulator a row; as many as multipliers.
+    """
+    if isinstance(chip, RowNpu):
+        return sum(core.vp * (core.ep - 1) + core.vp for core in chip.cores)
+    total = 0
+    for core in chip.cores if isinstance(chip, ColumnNpu) else ():
+        rows, leaves = (
+            (core.vp, core.ep) if core.tree_inputs is None else (core.npe // core.tree_inputs, core.tree_inputs)
+        )
+        total += rows * (leaves - 1) + rows
+    return total
+
+
+def digest(content: Any) -> str:
+    """SHA-256 of the canonical JSON of plain data.
+
+    >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
+    True
+    """
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tuple[Value, ...]]:
+    """The key of a point without simulating it, and the values of its columns about the chip.
+
+    The key is that of its scenario, or of its values where it has none; there is no chip then either.
+    """
+    if resolver.setup.sweep.broken(values) is None:
+        try:
+            scenario = resolver.scenario(values)
+            return scenario_key(scenario), resolver.setup.chip.values(scenario)
+        except InputError:
+            pass
+    return value_key(resolver, values), ()
+
+
+def scenario_key(scenario: Scenario) -> str:
+    """The key of everything that decides the cycles: chip, models and jobs without their names, and our version."""
+    jobs = [[_model_digest(job.model), *(getattr(job, key) for key in _JOB_KEYS)] for job in scenario.jobs]
+    chip = scenario.chip
+    cores = [_core_digest(core) for core in chip.cores] if isinstance(chip, ColumnNpu | RowNpu) else [repr(chip)]
+    return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs, *_beside_cores(chip)])
+
+
+def _beside_cores(chip: Chip) -> list[Any]:
+    """What the cores of a chip share."""
+    if not isinstance(chip, ColumnNpu):
+        return []
+    return [None if chip.memory is None else asdict(chip.memory), asdict(chip.exchange)]
+
+
+def value_key(resolver: Resolver, values: Mapping[str, Value]) -> str:
+    """The key of a point that has no scenario."""
+    return digest([_versions(), resolver.setup.identity, dict(values)])
+
+
+def _versions() -> list[Any]:
+    from lstmsim import __version__
+
+    return [__version__, MODEL_VERSION]
+
+
+@lru_cache(_MOST_KEPT)
+def _core_digest(core: ColumnCore | RowCore) -> str:
+    return digest(asdict(core))
+
+
+@lru_cache(_MOST_KEPT)
+def _model_digest(model: Model) -> str:
+    layers = [
+        {each.name: getattr(layer, each.name) for each in fields(layer)} | {"cell": _cell_digest(layer.cell)}
+        for layer in model.layers
+    ]
+    return digest([layers, model.layer_order])
+
+
+@lru_cache(_MOST_KEPT)
+def _cell_digest(cell: Cell) -> str:
+    return digest(asdict(cell))

@@ -1,0 +1,32 @@
+"""The files that a sweep reads: those that none of its outputs may replace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from lstmsim.errors import InputError
+from lstmsim.formats.files_read import files_read_by_document, files_that_come_along
+from lstmsim.sweeps.spec_file import load_sweep
+
+__all__ = ["files_of_sweep"]
+
+
+def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
+    """The file of the sweep, the scenario's and what that names after `PATH=VALUE` overrides, the files that its axes
+    go through, and those that come with lstmsim. Mistakes are passed over, the sweep itself says them.
+
+    >>> files_of_sweep("no-such-file.yaml")
+    ['no-such-file.yaml']
+    """
+    try:
+        found = load_sweep(spec)
+    except InputError:
+        return [spec]
+    folder = found.scenario.folder
+    values = {each for axis in found.sweep.axes for each in axis.values if isinstance(each, str) and "\0" not in each}
+    named = [found.scenario.name, *sorted(str(folder / each) for each in values)]
+    files = [each for each in named if os.path.isfile(each)]
+    if found.device_file is not None:
+        files.append(found.device_file)
+    return [spec, *files, *files_read_by_document(found.scenario, overrides), *files_that_come_along()]

@@ -1,0 +1,168 @@
+"""Who computes the points: this process, worker processes, or the workers of a dask cluster.
+
+Every executor of `concurrent.futures` will do, for only `submit` is needed. Points go out in chunks of about a quarter
+of a second. When a worker ends, or the whole executor, the points that were lost are tried once more, each alone, so
+that one that kills its worker takes no other with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from itertools import islice
+from typing import Any
+
+from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.sweeps.evaluate import Outcome, compute_chunk, value_key
+from lstmsim.sweeps.processes import CannotStartError, ProcessExecutor
+from lstmsim.sweeps.resolve import Resolver, Setup
+
+__all__ = ["dask_executor", "inline", "on_executor", "process_executor"]
+
+_CHUNK_SECONDS = 0.25
+_MOST_POINTS = 500
+#: So often in a row, without one answer, an executor may break before it is given up.
+_BREAKS_IN_A_ROW = 5
+
+Results = Iterator[list[Outcome]]
+
+
+def inline(setup: Setup, points: Iterable[int]) -> Results:
+    """Compute the points in this process, one after another."""
+    for point in points:
+        yield compute_chunk(setup, [point])
+
+
+def process_executor(workers: int) -> Executor:
+    """Worker processes of this machine."""
+    return ProcessExecutor(workers)
+
+
+def dask_executor(address: str) -> tuple[Executor, int]:
+    """The dask cluster at that address as an executor, and the number of its threads; `InputError` if there is none."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError(Mistake("--dask", "needs the package dask.distributed: pip install 'lstmsim[dask]'")) from None
+    # Some versions of it are typed and some are not.
+    kind: Any = Client
+    client = kind.__new__(kind)
+    try:
+        client.__init__(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        # Half made, it would try to close a connection that it never had, and complain when that fails.
+        client.status = "closed"
+        raise InputError(Mistake(f"--dask {address}", f"no scheduler answers there ({error})")) from None
+    return _DaskExecutor(client), max(1, sum(client.nthreads().values()))
+
+
+class _DaskExecutor(Executor):
+    """The executor of a dask client, which ends with it; a task whose worker has gone is given to another one."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.inner: Executor = client.get_executor(pure=False, retries=2)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        return self.inner.submit(function, *arguments, **named)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self.inner.shutdown(wait=wait)
+        self.client.close()
+
+
+def on_executor(setup: Setup, points: Iterable[int], make: Callable[[], Executor], workers: int) -> Results:
+    """Compute the points on an executor, every point once; `make` is called again when one has broken.
+
+    `LstmsimError` if executors break again and again, without one answer in between.
+    """
+    return _Dispatch(setup, iter(points), make, workers).run()
+
+
+class _Dispatch:
+    def __init__(self, setup: Setup, points: Iterator[int], make: Callable[[], Executor], workers: int) -> None:
+        self.setup = setup
+        self.points = points
+        self.make = make
+        self.workers = workers
+        self.executor = make()
+        self.chunk = 1
+        #: What is under way: the points, and who has them.
+        self.out: dict[Future[list[Outcome]], tuple[list[int], Executor]] = {}
+        self.suspects: list[int] = []
+        self.breaks = 0
+
+    def run(self) -> Results:
+        try:
+            self._fill()
+            while self.out:
+                yield from self._collect()
+                self._fill()
+            for point in self.suspects:
+                yield [self._alone(point)]
+        finally:
+            for future in self.out:
+                future.cancel()
+            self.executor.shutdown(wait=False, cancel_futures=True)
+
+    def _fill(self) -> None:
+        while len(self.out) < 2 * self.workers and (chunk := list(islice(self.points, self.chunk))):
+            future = self._submit(chunk)
+            self.out[future] = (chunk, self.executor)
+
+    def _submit(self, chunk: list[int]) -> Future[list[Outcome]]:
+        """The chunk on its way, with another executor if this one takes nothing any more."""
+        while True:
+            try:
+                return self.executor.submit(compute_chunk, self.setup, chunk)
+            except BrokenExecutor as error:
+                self._replace(self.executor, error)
+
+    def _collect(self) -> Results:
+        done, _ = wait(self.out, return_when=FIRST_COMPLETED)
+        for future in done:
+            chunk, executor = self.out.pop(future)
+            try:
+                outcomes = future.result()
+            except Exception as error:
+                self.suspects += chunk
+                self._replace(executor, error)
+                continue
+            self._learn(outcomes)
+            yield outcomes
+
+    def _learn(self, outcomes: list[Outcome]) -> None:
+        self.breaks = 0
+        mean = sum(each.seconds for each in outcomes) / len(outcomes)
+        self.chunk = max(1, min(_MOST_POINTS, 2 * self.chunk, int(_CHUNK_SECONDS / max(mean, 1e-6))))
+
+    def _replace(self, executor: Executor, error: Exception) -> None:
+        """Make another executor if the error broke this one, and none has taken its place yet."""
+        if not isinstance(error, BrokenExecutor) or executor is not self.executor:
+            return
+        executor.shutdown(wait=False, cancel_futures=True)
+        self.breaks += 1
+        if self.breaks >= _BREAKS_IN_A_ROW:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise LstmsimError(f"the workers end before they have done anything; --jobs 1 needs none ({why})")
+        self.executor = self.make()
+
+    def _alone(self, point: int) -> Outcome:
+        """The second attempt at a point, when nothing else is under way."""
+        while True:
+            future = self._submit([point])
+            try:
+                outcome = future.result()[0]
+            except Exception as error:
+                self._replace(self.executor, error)
+                # Then the point has not been tried.
+                if not isinstance(error, CannotStartError):
+                    return self._failed(point, error)
+            else:
+                self.breaks = 0
+                return outcome
+
+    def _failed(self, point: int, error: Exception) -> Outcome:
+        reason = " ".join(f"its worker ended or gave no answer, twice ({type(error).__name__}: {error})".split())
+        key = value_key(Resolver(self.setup), self.setup.sweep.values(point))
+        return Outcome(point, key, "failed", None, reason[:500], 0.0)

@@ -1,0 +1,98 @@
+"""From the values of a point to its scenario.
+
+What a point sets is applied to the scenario's document like `--set`, shorter paths first. Reading and checking a
+document takes milliseconds, so it is done once for all points that differ only in numbers of cores, jobs and layers;
+those numbers are then put into the frozen descriptions, which check themselves. Whatever is unusual, also every number
+out of its range, goes the long way round.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lstmsim.errors import InputError
+from lstmsim.formats.scenario.scenario_file import scenario_from_document
+from lstmsim.formats.yaml.document import Document
+from lstmsim.sweeps.costs import ChipColumns
+from lstmsim.sweeps.objectives import Objective
+from lstmsim.sweeps.quick import Assignments, Prepared, quick_path
+from lstmsim.sweeps.spec import Sweep, Value
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["Resolver", "Setup"]
+
+_MOST_PREPARED = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """Everything that all points share; `identity` names it (equal setups, equal names).
+
+    `chip`: the columns about the chip of each point. `objectives`: what points are judged by.
+    """
+
+    sweep: Sweep
+    document: Document
+    scenario_name: str
+    overrides: tuple[str, ...]
+    identity: str
+    chip: ChipColumns
+    objectives: tuple[Objective, ...]
+
+
+class Resolver:
+    """Makes scenarios; keeps what was read for the points to come."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.prepared: dict[tuple[str, ...], Prepared | None] = {}
+
+    def assignments(self, values: Mapping[str, Value]) -> Assignments:
+        """(path, value) pairs in the order in which they are made."""
+        paths = self.setup.sweep.paths
+        pairs = [(path, value) for name, value in values.items() for path in paths[name]]
+        return sorted(pairs, key=lambda pair: pair[0].count("."))
+
+    def scenario(self, values: Mapping[str, Value]) -> Scenario:
+        """The scenario of a point; `InputError` if there is none."""
+        pairs = self.assignments(values)
+        rest = [override(path, value) for path, value in pairs if not quick_path(path)]
+        prepared = self._prepare(tuple(rest))
+        if prepared is not None:
+            found = prepared.scenario([(path, value) for path, value in pairs if quick_path(path)])
+            if found is not None:
+                return found
+        return self.checked(values)
+
+    def checked(self, values: Mapping[str, Value]) -> Scenario:
+        """The scenario of a point by the long way: every value through the checks of scenario files."""
+        texts = [override(path, value) for path, value in self.assignments(values)]
+        return self._read(texts)[0]
+
+    def _read(self, overrides: list[str]) -> tuple[Scenario, Document]:
+        setup = self.setup
+        document = copy.deepcopy(setup.document)
+        return scenario_from_document(document, [*setup.overrides, *overrides], setup.scenario_name), document
+
+    def _prepare(self, overrides: tuple[str, ...]) -> Prepared | None:
+        """The scenario without the quick numbers; None if it needs them to be one."""
+        if overrides not in self.prepared:
+            if len(self.prepared) >= _MOST_PREPARED:
+                self.prepared.clear()
+            try:
+                self.prepared[overrides] = Prepared(*self._read(list(overrides)))
+            except InputError:
+                self.prepared[overrides] = None
+        return self.prepared[overrides]
+
+
+def override(path: str, value: Value) -> str:
+    """The value at a path, as `--set` takes it.
+
+    >>> override("chip", "column-npu-64k"), override("chip.cores.0.vp", None)
+    ('chip="column-npu-64k"', 'chip.cores.0.vp=null')
+    """
+    return f"{path}={json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,224 @@
+"""A sweep from its file to its tables: what is left to do, doing it, and keeping it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.formats.files_kept import refuse_if_read
+from lstmsim.sweeps import pool
+from lstmsim.sweeps.evaluate import Outcome, point_key
+from lstmsim.sweeps.export import export, keep_objectives, table_names
+from lstmsim.sweeps.prepare import prepare
+from lstmsim.sweeps.resolve import Resolver, Setup
+from lstmsim.sweeps.spec import Value, shard_numbers
+from lstmsim.sweeps.store import SPELLING, Store
+from lstmsim.sweeps.stored import beside
+
+__all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "table_stem"]
+
+#: Shard i of n, i counted from 1.
+Shard = tuple[int, int]
+
+_COMMIT_SECONDS = 0.5
+_COMMIT_POINTS = 500
+#: Below this many points a pool of processes costs more than it saves.
+_FEW_POINTS = 3
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is: points with a result, of how many; of them `reused` from before, infeasible and failed."""
+
+    done: int
+    total: int
+    reused: int = 0
+    infeasible: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What a sweep left behind: its SQLite file, the tables written from it, and the counts; `dropped`: rows that were
+    there and did not match their checksums, or had none, whose points were computed anew; `rebuilt`: whether that was
+    so of what the file says of its sweep (axes, objectives, ...), which was then taken from the sweep file."""
+
+    path: str
+    tables: tuple[str, ...]
+    progress: Progress
+    dropped: int = 0
+    rebuilt: bool = False
+
+
+def table_stem(folder: str, shard: Shard | None) -> str:
+    """Where the files of a sweep go, without their suffixes; shards keep theirs apart.
+
+    >>> table_stem("out", None), table_stem("out", (3, 20))
+    ('out/sweep', 'out/sweep-3-of-20')
+    """
+    return os.path.join(folder, "sweep" if shard is None else f"sweep-{shard[0]}-of-{shard[1]}")
+
+
+def run_sweep(
+    source: str | os.PathLike[str] | Mapping[str, Any],
+    folder: str | os.PathLike[str],
+    *,
+    overrides: Sequence[str] = (),
+    jobs: int | None = None,
+    dask: str | None = None,
+    shard: Shard | None = None,
+    resume: bool = True,
+    retry_failed: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> SweepResult:
+    """Simulate every point of a sweep that has no result yet, and write its tables into `folder`.
+
+    `jobs`: worker processes, default one for each processor (1: this process alone); `dask`: address of a scheduler
+    instead. `overrides` change the scenario, before the axes do. `progress` is called after every commit. The tables do
+    not depend on who computed. Raises `InputError` for mistakes in the file; those of one point are in its row.
+    """
+    setup, axes = prepare(source, overrides)
+    stem = table_stem(os.fspath(folder), shard)
+    wanted = shard or (1, 1)
+    make_folder(os.fspath(folder))
+    for each in (f"{stem}.sqlite", *beside(f"{stem}.sqlite"), *table_names(stem)):
+        refuse_if_read(each)
+    with Store(f"{stem}.sqlite", create=True) as store:
+        if not resume:
+            store.forget()
+        columns = [*axes, *((name, ()) for name in setup.chip.names)]
+        derived = [each.name for each in setup.sweep.derived]
+        store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
+        store.mend()
+        keep_objectives(store, setup.objectives)
+        left, counts = _left(setup, store, wanted, retry_failed)
+        if progress:
+            progress(counts)
+        counts = _compute(setup, store, left, counts, jobs, dask, progress)
+        store.tidy()
+        return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped, store.rebuilt)
+
+
+def make_folder(folder: str) -> None:
+    """Make the folder if it is not there; `InputError` if it cannot be."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(Mistake(f"--out {folder}", f"cannot be a folder ({reason})")) from None
+
+
+def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple[bytearray, Progress]:
+    """Which points are left to compute (1 each), and how far the sweep is already."""
+    sweep = setup.sweep
+    left = bytearray(len(sweep))
+    for point in shard_numbers(len(sweep), shard):
+        left[point] = 1
+    total = sum(left)
+    found = {"done": 0, "infeasible": 0, "failed": 0}
+    for point, status in store.statuses():
+        if left[point] and not (status == "failed" and retry_failed):
+            left[point] = 0
+            found[status] += 1
+    if any(left) and store.has_any():
+        # Results of another sweep file, or of one that has changed.
+        resolver = Resolver(setup)
+        links = []
+        for point in _numbers(left):
+            values = sweep.values(point)
+            key, chip = point_key(resolver, values)
+            if store.has(key):
+                links.append((point, key, *_row(setup, values, chip)))
+                left[point] = 0
+        store.link(links)
+        found["done"] += len(links)
+    done = sum(found.values())
+    return left, Progress(done, total, done, found["infeasible"], found["failed"])
+
+
+def _row(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> list[Value]:
+    """What the file keeps of a point beside its result: its values, then those of the columns about its chip."""
+    return [*values.values(), *(chip or [None] * len(setup.chip.names))]
+
+
+def _numbers(flags: bytearray) -> Iterator[int]:
+    at = flags.find(1)
+    while at >= 0:
+        yield at
+        at = flags.find(1, at + 1)
+
+
+def _compute(
+    setup: Setup,
+    store: Store,
+    left: bytearray,
+    counts: Progress,
+    jobs: int | None,
+    dask: str | None,
+    progress: Callable[[Progress], None] | None,
+) -> Progress:
+    """Compute what is left, committing as it comes in."""
+    count = sum(left)
+    if not count:
+        if dask is not None:
+            # A wrong address is said also where it is not needed.
+            pool.dask_executor(dask)[0].shutdown(wait=False)
+        return counts
+    results = _results(setup, _numbers(left), count, jobs, dask)
+    waiting: list[Outcome] = []
+    last = time.monotonic()
+
+    def commit() -> None:
+        store.record((each, _row(setup, setup.sweep.values(each.point), each.chip)) for each in waiting)
+        waiting.clear()
+        if progress:
+            progress(counts)
+
+    try:
+        for outcomes in results:
+            waiting += outcomes
+            counts = _counted(counts, outcomes)
+            if len(waiting) >= _COMMIT_POINTS or time.monotonic() - last >= _COMMIT_SECONDS:
+                commit()
+                last = time.monotonic()
+    finally:
+        # Also what came in before an interrupt is kept.
+        commit()
+        results.close()
+    if counts.done != counts.total:
+        missing = counts.total - counts.done
+        raise LstmsimError(f"{store.path}: {missing:,} points were never computed; the same command goes on with them")
+    return counts
+
+
+def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, dask: str | None) -> Any:
+    if dask is not None:
+        executor, threads = pool.dask_executor(dask)
+        return pool.on_executor(setup, points, lambda: executor, threads)
+    workers = min(jobs if jobs is not None else _processors(), count)
+    if workers == 1 or (jobs is None and count <= _FEW_POINTS):
+        return pool.inline(setup, points)
+
+    def make() -> Executor:
+        return pool.process_executor(workers)
+
+    return pool.on_executor(setup, points, make, workers)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _counted(counts: Progress, outcomes: Sequence[Outcome]) -> Progress:
+    statuses = [each.status for each in outcomes]
+    return replace(
+        counts,
+        done=counts.done + len(outcomes),
+        infeasible=counts.infeasible + statuses.count("infeasible"),
+        failed=counts.failed + statuses.count("failed"),
+    )

@@ -1,0 +1,69 @@
+"""What a sweep's store is made of besides SQL: names of columns and files, values, and the checksums of rows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from lstmsim.sweeps.spec import Value
+
+__all__ = ["beside", "checksum", "locked", "marks", "quoted", "spelled"]
+
+
+def beside(path: str) -> tuple[str, ...]:
+    """The files that SQLite may write, and remove, beside a store.
+
+    >>> beside("out/sweep.sqlite")
+    ('out/sweep.sqlite-journal', 'out/sweep.sqlite-wal', 'out/sweep.sqlite-shm')
+    """
+    return tuple(f"{path}-{each}" for each in ("journal", "wal", "shm"))
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL.
+
+    >>> quoted("ep")
+    '"ep"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def checksum(values: Iterable[Any]) -> str:
+    """What a row of these values carries; equal for a row that is read back.
+
+    >>> checksum(["a", 1, 2.5, None]) == checksum(("a", 1, 2.5, None)) != checksum(["a", 1, 2.25, None])
+    True
+    """
+    # SQLite knows no minus zero and no NaN.
+    plain = [(each + 0.0 if each == each else None) if isinstance(each, float) else each for each in values]
+    text = repr([float(each) if isinstance(each, float) else each for each in plain])
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def locked(error: object) -> bool:
+    """Whether an error of SQLite says that another process has the file.
+
+    >>> locked(sqlite3.OperationalError("database is locked"))
+    True
+    """
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def spelled(value: Value) -> Value:
+    """A value as SQLite keeps it, which knows no truth values: they would come back as 1 and 0.
+
+    >>> spelled(True), spelled(1)
+    ('true', 1)
+    """
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def marks(rows: Sequence[Sequence[Any]]) -> str:
+    """A mark for each value of a row, and one for its checksum.
+
+    >>> marks([("a", 1)])
+    '?, ?, ?'
+    """
+    return ", ".join("?" * (len(rows[0]) + 1))

@@ -1,0 +1,84 @@
+"""Lowers jobs on a column-wise NPU to a Program: the timing contract of the chip, layer by layer and job by job.
+
+One step of a pass is lowered in `lstmsim.targets.column.passes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lstmsim.program.program import Buffer, Core, Phase, Program
+from lstmsim.targets.assembly import Parts, assemble
+from lstmsim.targets.column.members import Members, own_units
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.passes import ARRAY
+from lstmsim.targets.column.phases import model_phases
+from lstmsim.targets.column.plan import Plan
+from lstmsim.targets.column.shape import pass_shapes
+from lstmsim.targets.column.split import split_operations_per_step
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+from lstmsim.workload.segments import segments
+
+__all__ = ["ARRAY", "check", "lower", "operations_per_step"]
+
+
+def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
+    """A bound on the operations that one step of the model lowers to on that core, without making them."""
+    # a fine-grained core with several threads may have to record every tile on its own
+    single = core.thread_policy == "fine" and core.threads > 1
+    total = 0
+    for layer in model.layers:
+        for shape in pass_shapes(layer, core):
+            blocks = -(-layer.units(shape.stage.rows) // shape.units_per_block)
+            groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
+            runs = groups + 4 * blocks if core.block_order == "row" else 3 * groups + 2 * blocks
+            tails = blocks * sum(each.stage == shape.number for each in segments(layer.cell))
+            total += layer.directions * (tails + (blocks * groups if single else runs))
+    return total
+
+
+def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
+    """The Program of these jobs on that chip; `InputError` if a job can run nowhere or the whole is too large.
+    `templates`: as of `lstmsim.targets.lower`.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
+    >>> program = lower(chip, [Job("a", model, steps=20)])
+    >>> sum(each.count for each in program.tasks[0].phases(0)[0].body.operations if each.unit == ARRAY)
+    32
+    """
+    jobs = [job.settled(len(chip.cores)) for job in jobs]
+    if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
+        return assemble(chip.cores, jobs, chip.check, PARTS, templates=templates)
+    plan = Plan(chip, jobs)
+
+    def refuse(job: Job) -> None:
+        check(chip, job)
+
+    return assemble(chip.cores, jobs, refuse, PARTS, plan.footprint, lambda: plan.machine, templates=templates)
+
+
+def check(chip: ColumnNpu, job: Job) -> None:
+    """`InputError` if no core that the job may use can run it, or if it cannot be split as it says."""
+    settled = job.settled(len(chip.cores))
+    chip.check(settled)
+    Members(chip).places(settled)
+
+
+def _job_phases(job: Job, core: ColumnCore) -> tuple[Phase, ...]:
+    return model_phases(job.model, core, job.steps)
+
+
+def _banks(core: ColumnCore) -> tuple[Buffer, ...]:
+    return (Buffer("accumulator bank", core.accumulator_banks),)
+
+
+def _core(kind: int, core: ColumnCore) -> Core:
+    return Core(kind, own_units(core), core.threads, ARRAY)
+
+
+#: What `assemble` makes a Program of.
+PARTS = Parts(operations_per_step, _job_phases, _banks, _core, split_operations_per_step)

@@ -1,0 +1,84 @@
+"""The cores that a job of a column-wise NPU takes together, and its phases on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.program.program import Buffer, Unit, Wide
+from lstmsim.targets.assembly import Phases
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.phases import model_phases
+from lstmsim.targets.column.split import MAX_AUTO, share_weights, split_phases, split_refusal, spreads_over
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+
+__all__ = ["Members", "own_units"]
+
+Wides = tuple[Wide, ...]
+
+
+def own_units(core: ColumnCore) -> tuple[Unit, ...]:
+    """The units that every core has."""
+    return Unit("array", core.thread_policy, core.switch_cycles), Unit("tail", "fifo")
+
+
+@dataclass(frozen=True)
+class Members:
+    """Places and phases of jobs on a chip, whatever its memories hold. `exchanging`: whether some job is split."""
+
+    chip: ColumnNpu
+    exchanging: bool = False
+
+    def places(self, job: Job) -> tuple[tuple[int, ...], ...]:
+        """Where a job may run: each place the cores that it takes together. `InputError` if it cannot be split so."""
+        cores = job.allowed(len(self.chip.cores))
+        if not job.split:
+            return tuple((each,) for each in sorted(set(cores)) if self.chip.cores[each].refusal(job.model) is None)
+        mistake = self._mistake(job, cores)
+        if mistake is not None:
+            raise InputError(Mistake(f"job {job.name}: split", mistake))
+        return tuple((each,) for each in cores) if job.split == "auto" else (cores,)
+
+    def _mistake(self, job: Job, place: tuple[int, ...]) -> str | None:
+        """Why a job cannot be split over these cores."""
+        first = self.chip.cores[place[0]]
+        unlike = [each for each in place if self.chip.cores[each] != first]
+        if unlike:
+            return f"the cores of a job that is split must be equal, and core {unlike[0]} is not like core {place[0]}"
+        for core in dict.fromkeys(place):
+            times = place.count(core)
+            if times > 1 and job.split != "layers":
+                return f"names core {core} twice; only a job split into layers takes several threads of a core"
+            if times > self.chip.cores[core].threads:
+                return f"takes {times} threads of core {core}, which has {self.chip.cores[core].threads}"
+        if job.split != "auto":
+            return split_refusal(job.model, first, job.split, len(place))
+        return f"auto takes at most {MAX_AUTO} cores, got {len(place)}" if len(place) > MAX_AUTO else None
+
+    def phases(self, job: Job, core: ColumnCore, place: tuple[int, ...]) -> Phases:
+        """The phases of a job on the cores of a place, all like `core`."""
+        split = job.split_over(len(place))
+        if split:
+            return split_phases(job.model, core, job.steps, split, place, self.chip.exchange)
+        return model_phases(job.model, core, job.steps)
+
+    def wide(self, job: Job, places: Sequence[tuple[int, ...]], banks: Callable[[int], tuple[Buffer, ...]]) -> Wides:
+        """How a job with `split: auto` runs on several of its places at once; nothing of other jobs. `banks`: the
+        buffers of so many members."""
+        if job.split != "auto":
+            return ()
+        core = self.chip.cores[places[0][0]]
+        return tuple(
+            Wide(members, self.phases(job, core, tuple(range(members))), banks(members))
+            for members in spreads_over(job.model, core, len(places))
+        )
+
+    def weights(self, model: Model, split: str, place: Sequence[int]) -> int:
+        """Weights on the core of the place that has the most."""
+        return share_weights(model, split, place) if split else model.macs_per_step
+
+    def units(self, core: ColumnCore) -> tuple[Unit, ...]:
+        """The units of a core."""
+        return (*own_units(core), Unit("exchange", "fifo")) if self.exchanging else own_units(core)

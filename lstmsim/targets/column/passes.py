@@ -1,0 +1,184 @@
+"""One step of one pass (a layer in one direction) as operations of the column-wise NPU, on one core or on several.
+
+Tiles are in `lstmsim.targets.column.tiles`, what follows them in `lstmsim.targets.column.turns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+
+from lstmsim.program.program import Operation
+from lstmsim.targets.column.npu import ColumnCore, Exchange
+from lstmsim.targets.column.shape import StageShape, issue_order, pass_shapes
+from lstmsim.targets.column.tiles import ARRAY, Group, Read, Share, Source, Tiles, column_groups
+from lstmsim.targets.column.turns import EXCHANGE, TAIL, Turns
+from lstmsim.workload.model import Layer
+from lstmsim.workload.segments import Segment, segment_of, segments
+
+__all__ = ["ARRAY", "EXCHANGE", "TAIL", "WHOLE", "Source", "Spread", "pass_operations"]
+
+#: Where in the body the operations of a share begin: by share, stage, segment and unit (tail or exchange).
+Homes = Mapping[tuple[int, int, int, int], int]
+
+#: More operations than a segment of a share has, so that guessed places never fall together.
+_APART = 1 << 32
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Over which members of a task a pass is spread: share i of its units is on member `members[i]`, which is on core
+    `cores[i]` of the task's. `readers`: the cores on which the layer above reads its h.
+
+    >>> Spread((0, 1), (0, 1)).sends_to(0, ["h"]), Spread().sends_to(0, ["h"])
+    (True, False)
+    """
+
+    members: tuple[int, ...] = (0,)
+    cores: tuple[int, ...] = (0,)
+    readers: tuple[int, ...] = ()
+    exchange: Exchange = field(default_factory=Exchange)
+
+    def sends_to(self, share: int, readers: Sequence[str]) -> bool:
+        """Whether anyone on another core reads a share of what is read by these: `h` (the pass itself), `above`."""
+        cores = {*(self.cores if "h" in readers else ()), *(self.readers if "above" in readers else ())}
+        return bool(cores - {self.cores[share]})
+
+
+#: A pass on one core.
+WHOLE = Spread()
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One step of a pass: its stages share by share, where it stands, what x is made of, where its results are made."""
+
+    shapes: tuple[tuple[StageShape, ...], ...]
+    place: tuple[int, int]
+    x: tuple[Source, ...]
+    x_last: bool
+    spread: Spread
+    homes: Homes
+
+    @property
+    def layer(self) -> Layer:
+        return self.shapes[0][0].layer
+
+    def homes_from(self, base: int) -> Homes:
+        """Where in the body, which the operations enter at `base`, those after the tiles begin; `homes` may still be a
+        guess."""
+        homes: dict[tuple[int, int, int, int], int] = {}
+        for stage, share, tiles in self._parts():
+            base += tiles.total
+            blocks = len(tiles.shape.blocks)
+            for segment in self._segments(stage):
+                homes[share, stage, segment.index, TAIL] = base
+                homes[share, stage, segment.index, EXCHANGE] = base + blocks
+                base += blocks * (1 + len(self._sent(share, segment)))
+        return homes
+
+    def operations(self, base: int) -> list[Operation]:
+        """Stage after stage, member after member, tiles before tails, tails before what is sent of them."""
+        operations: list[Operation] = []
+        for stage, share, tiles in self._parts():
+            issued, last = tiles.by_row() if tiles.shape.core.block_order == "row" else tiles.by_column()
+            ends = [base + len(operations) + each for each in last]
+            operations += issued
+            turns = self._turns[share]
+            for segment in self._segments(stage):
+                operations += turns.tails(segment, ends)
+                operations += turns.sends(segment, self._sent(share, segment), self.spread.exchange)
+        return operations
+
+    def source(self, node: str, lag: int = 0) -> Source:
+        """The results `node` of the pass."""
+        if (node, lag) not in self._sources:
+            shares = tuple(self._share(share, node) for share in range(len(self.shapes)))
+            self._sources[node, lag] = Source(shares, lag)
+        return self._sources[node, lag]
+
+    @cached_property
+    def _sources(self) -> dict[tuple[str, int], Source]:
+        return {}
+
+    def _segments(self, stage: int) -> Iterator[Segment]:
+        return (each for each in segments(self.layer.cell) if each.stage == stage)
+
+    @cached_property
+    def _turns(self) -> list[Turns]:
+        turns = []
+        for share, shapes in enumerate(self.shapes):
+            tails = {(s, i): home for (own, s, i, unit), home in self.homes.items() if own == share and unit == TAIL}
+            turns.append(Turns(shapes, self.place, tails, self.spread.members[share]))
+        return turns
+
+    def _parts(self) -> Iterator[tuple[int, int, Tiles]]:
+        """Stage, share, and its tiles: all shares of a stage before the next stage, which reads them."""
+        waited: list[set[str]] = [set() for _ in self.shapes]
+        for stage in range(len(self.layer.cell.stages)):
+            for share, shapes in enumerate(self.shapes):
+                shape = shapes[stage]
+                vectors = issue_order(shape.stage, self.x_last)
+                groups = [each for vector in vectors for each in self._waits(share, shape, vector, waited[share])]
+                yield stage, share, Tiles(shape, self.place, tuple(groups), self.spread.members[share])
+
+    def _waits(self, share: int, shape: StageShape, vector: str, waited: set[str]) -> list[Group]:
+        """The groups of a vector; they wait only where its elements are read for the first time in the step."""
+        if vector in waited:
+            return column_groups(shape, vector, (), frame=False)
+        waited.add(vector)
+        sources = self.x if vector == "x" else (self.source(shape.homes(vector), lag=int(vector == "h")),)
+        reads = [read for source in sources for read in source.read_on(self.spread.cores[share])]
+        return column_groups(shape, vector, reads, frame=not sources)
+
+    def _share(self, share: int, node: str) -> Share:
+        """What one member gives of a vector."""
+        stage, index = segment_of(self.layer.cell, node)
+        shape = self.shapes[share][stage]
+        segment = next(each for each in self._segments(stage) if each.index == index)
+        nodes, sent = self._sent(share, segment), None
+        if node in nodes:
+            first = self.homes[share, stage, index, EXCHANGE] + nodes.index(node)
+            exchange = self.spread.exchange
+            sent = Read(shape, first, len(nodes), exchange.rate(shape.core.tail_width), exchange.visible_cycles)
+        return Share(shape, node, self.spread.cores[share], self.homes[share, stage, index, TAIL], sent)
+
+    def _sent(self, share: int, segment: Segment) -> list[str]:
+        """What others read of a segment's results, in the order in which it is there, then by name."""
+        if len({*self.spread.cores, *self.spread.readers}) == 1:
+            return []
+        shape = self.shapes[share][segment.stage]
+        names = [each.name for each in segment.nodes if self.spread.sends_to(share, self._readers(each.name))]
+        return sorted(names, key=lambda name: (shape.visible_cycles(name), name))
+
+    def _readers(self, node: str) -> list[str]:
+        """Who reads a node as a vector: a product of the pass itself (`h`), the layer above (`above`)."""
+        cell = self.layer.cell
+        vectors = {vector for stage in cell.stages for vector in stage.vectors}
+        own = node in vectors or (node == cell.output and "h" in vectors)
+        return ["h"] * own + ["above"] * (node == cell.output)
+
+
+def pass_operations(
+    layer: Layer,
+    core: ColumnCore,
+    place: tuple[int, int],
+    x: Sequence[Source],
+    base: int,
+    x_last: bool,
+    spread: Spread = WHOLE,
+) -> tuple[list[Operation], Source]:
+    """The operations of one step of a pass, and its h as a source. `place` is (layer, direction).
+
+    Where its own tails stand in the body depends on how many tiles it has, so these are counted first.
+    """
+    shares = len(spread.members)
+    shapes = tuple(pass_shapes(layer, core, share, shares) for share in range(shares))
+    order = product(range(shares), segments(layer.cell), (TAIL, EXCHANGE))
+    keys = [(share, each.stage, each.index, unit) for share, each, unit in order]
+    guess: Homes = {key: base + number * _APART for number, key in enumerate(keys)}
+    one = _Pass(shapes, place, tuple(x), x_last, spread, guess)
+    one = replace(one, homes=one.homes_from(base))
+    return one.operations(base), one.source(layer.cell.output)

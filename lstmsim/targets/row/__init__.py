@@ -1,0 +1,1 @@
+"""The row-wise NPU: its description, and how jobs become a Program on it."""

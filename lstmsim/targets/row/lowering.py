@@ -1,0 +1,168 @@
+"""Lowers jobs on a row-wise NPU to a Program: a phase for each block of `row_plan`, timed by `row_timing`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Unit
+from lstmsim.targets.assembly import Parts, assemble
+from lstmsim.targets.row.cells import PROGRAMS
+from lstmsim.targets.row.core import RowCore
+from lstmsim.targets.row.npu import RowNpu
+from lstmsim.targets.row.plan import Block, plan
+from lstmsim.targets.row.shape import Shape
+from lstmsim.targets.row.timing import MVU, UNITS, BlockTimer, Wait, Written
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+
+__all__ = ["check", "lower", "operations_per_step"]
+
+#: Units of each machine beside the ones that pictures show.
+_HIDDEN = ("fetch", "decode", "serializer")
+
+
+@dataclass(frozen=True)
+class _Earlier:
+    """Who wrote a name last in a phase; `gap`: empty slots since then, where the name is a unit's."""
+
+    phase: int
+    block: Block
+    written: Written
+    gap: int = 0
+
+    def need(self, delay: int, *, last: bool) -> Dependence:
+        """Wait for it in the same iteration, or (in iteration 0) in the `last` of its phase."""
+        own = self.written
+        delay += own.cycles - 1 + self.gap
+        return Dependence(own.operation, delay, own.cause, phase=self.phase, mirrored=last)
+
+
+@dataclass(frozen=True)
+class _Writers:
+    """Those who wrote a name in earlier phases, as far as anybody can wait for them: the last one, and the first one of
+    each kind of block (a block without its items). A batch has thousands of blocks of few kinds."""
+
+    last: _Earlier
+    first: Mapping[Block, _Earlier]
+
+    def passed(self, slots: int) -> _Writers:
+        """With so many more empty slots since then."""
+        first = {kind: replace(each, gap=each.gap + slots) for kind, each in self.first.items()}
+        return _Writers(replace(self.last, gap=self.last.gap + slots), first)
+
+    def and_then(self, each: _Earlier) -> _Writers:
+        """With one more."""
+        return _Writers(each, {_kind(each.block): each} | dict(self.first))
+
+
+Earlier = dict[str, _Writers]
+
+
+def _kind(block: Block) -> Block:
+    return replace(block, items=())
+
+
+def _needs(wait: Wait, block: Block, timer: BlockTimer, earlier: Earlier) -> list[Dependence]:
+    """What an operation waits for whose writer is not before it in its block."""
+    own, before = timer.written.get(wait.name), earlier.get(wait.name)
+    unit = UNITS.index(wait.name) if wait.name in UNITS else None
+    found = []
+    if own is not None and block.repeat > 1:
+        gap = 0 if unit is None else timer.trailing[unit]
+        found.append(Dependence(own.operation, own.cycles - 1 + wait.delay + gap, own.cause, lag=1))
+    same = before.first.get(_kind(block)) if before is not None and wait.name in block.matched else None
+    if same is not None:
+        found.append(same.need(wait.delay, last=False))
+    elif before is not None:
+        # of the other direction all steps have been done when the last has
+        found.append(before.last.need(wait.delay, last=True))
+    # operations of a unit follow each other anyway
+    return [need for need in found if unit is None or need.delay > _length(need, own, before)]
+
+
+def _length(need: Dependence, own: Written | None, before: _Writers | None) -> int:
+    one = own if need.phase is None or before is None else before.last.written
+    return 0 if one is None else one.cycles
+
+
+def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tuple[bool, bool]) -> Phase:
+    """A block's phase; what it waits for in other iterations or phases is looked up, and what it writes is noted."""
+    timer = BlockTimer(core, *kind)
+    for item in block.items:
+        timer.add(item)
+    needs: dict[int, list[Dependence]] = {}
+    for wait in timer.waits:
+        needs.setdefault(wait.operation, []).extend(_needs(wait, block, timer, earlier))
+    operations = [replace(each, needs=(*each.needs, *needs.get(i, ()))) for i, each in enumerate(timer.operations)]
+    for unit, name in enumerate(UNITS):
+        if name not in timer.written and name in earlier:
+            passed = timer.trailing[unit] * block.repeat
+            earlier[name] = earlier[name].passed(passed) if passed else earlier[name]
+    for name, written in timer.written.items():
+        gap = timer.trailing[UNITS.index(name)] if name in UNITS else 0
+        one = _Earlier(number, block, written, gap)
+        earlier[name] = earlier[name].and_then(one) if name in earlier else _Writers(one, {_kind(block): one})
+    return Phase(Body(tuple(operations)), block.repeat, block.mirrored, block.first_step)
+
+
+@lru_cache(maxsize=64)
+def _phases(model: Model, core: RowCore, steps: int, batch: int, paced: bool) -> tuple[Phase, ...]:
+    phases = []
+    start_cycles = core.dispatch(model.layers[0].cell.name).start_cycles
+    if start_cycles:
+        start = Operation(0, start_cycles, result_cycles=start_cycles, label="start")
+        phases.append(Phase(Body((start,)), 1))
+    earlier: Earlier = {}
+    dense = steps == 1 and not any(layer.cell.recurrent for layer in model.layers)
+    for block in plan(model, steps, batch, core.batch):
+        phases.append(_phase(core, block, len(phases), earlier, (dense, paced)))
+    return tuple(phases)
+
+
+def check(chip: RowNpu, job: Job) -> None:
+    """`InputError` if no core that the job may use can run it."""
+    chip.check(job)
+
+
+def operations_per_step(model: Model, core: RowCore, batch: int) -> int:
+    """A bound on the operations that one step of a model in a batch lowers to, without making them."""
+    shape, total = Shape(core), 0
+    for layer in model.layers:
+        program = PROGRAMS[layer.cell.name](layer)
+        for chain in (*program.x_part, *program.h_part):
+            groups = shape.groups(chain.size)
+            parts = groups if core.serializer_cycles else len(shape.chunks(groups))
+            stores = len(shape.loader_words(chain.size)) + 1
+            total += layer.directions * (7 + 5 * parts + 2 * stores)
+        total += layer.directions * 2 * core.tiles + 2
+    return total * -(-batch // core.batch)
+
+
+def lower(chip: RowNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
+    """The Program of these jobs on that chip; `InputError` if a job can run nowhere or the whole is too large.
+    `templates`: as of `lstmsim.targets.lower`.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> core = RowCore(7, 40, 40, vectors=3, replicas=2, chunk_groups=12, serializer_cycles=4)
+    >>> job = Job("gemv", Model("m", (Layer(cell("dense"), 512, 512),)), steps=1, batch=6)
+    >>> run(lower(RowNpu("c", 300, (core,)), [job])).makespan_cycles
+    266
+    """
+    return assemble(chip.cores, jobs, chip.check, PARTS, templates=templates)
+
+
+def _job_phases(job: Job, core: RowCore) -> tuple[Phase, ...]:
+    return _phases(job.model, core, job.steps, job.batch, job.frame_interval > 0)
+
+
+def _core(kind: int, core: RowCore) -> Core:
+    units = tuple(Unit(name, "coarse", shown=not name.startswith(_HIDDEN)) for name in UNITS)
+    return Core(kind, units, 1, MVU)
+
+
+#: What `assemble` makes a Program of.
+PARTS = Parts(operations_per_step, _job_phases, lambda _: (), _core)

@@ -1,0 +1,81 @@
+"""The row-wise NPU: description of the chip. Its lowering is in `lstmsim.targets.row.lowering`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.assembly import check_cores
+from lstmsim.targets.row.cells import PROGRAMS
+from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
+from lstmsim.targets.row.shape import Shape
+from lstmsim.workload.scenario import ArrayCore, Job
+
+__all__ = ["Dispatch", "RowCore", "RowLatency", "RowNpu"]
+
+#: Settings of a core that a report shows beside its array.
+_SHOWN = ("tiles", "engines", "lanes", "vectors", "replicas")
+
+
+@dataclass(frozen=True)
+class RowNpu:
+    """A chip: one clock, one or more independent cores, each running one job after another. `InputError` if a core
+    cannot be built.
+
+    >>> RowNpu("small", 250, (RowCore(tiles=2, engines=4, lanes=4),)).array_cores[0].npe
+    32
+    """
+
+    name: str
+    frequency_mhz: float
+    cores: tuple[RowCore, ...]
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    kind: str = "row-npu"
+
+    def __post_init__(self) -> None:
+        mistakes = [
+            Mistake(f"chip {self.name}: cores.{index}.{key}", text)
+            for index, core in enumerate(self.cores)
+            for key, text in core.mistakes()
+        ]
+        if mistakes:
+            raise InputError(mistakes)
+
+    @cached_property
+    def array_cores(self) -> tuple[ArrayCore, ...]:
+        """The cores as the accounts see them; equal cores are one object."""
+        distinct = {
+            each: ArrayCore(each.npe, each.ep, each.vp, {key: getattr(each, key) for key in _SHOWN}, ("dispatch",))
+            for each in dict.fromkeys(self.cores)
+        }
+        return tuple(distinct[each] for each in self.cores)
+
+    def remarks(self, job: Job) -> tuple[str, ...]:
+        """What is simulated although the machine could not do it, or nobody knows how long it takes, in sentences."""
+        beyond = self.cores[job.allowed(1)[0]].beyond_fit(job.model)
+        if beyond is None:
+            return self._too_large(job)
+        return (*self._too_large(job), f"{job.model.name} has {beyond}: no published latency stands behind its cycles")
+
+    def _too_large(self, job: Job) -> tuple[str, ...]:
+        shape = Shape(self.cores[job.allowed(1)[0]])
+        limit = shape.core.matrix_words
+        programs = [(layer, PROGRAMS[layer.cell.name](layer)) for layer in job.model.layers]
+        words = sum(
+            layer.directions * shape.product_cycles(chain.product.rows, chain.product.columns)
+            for layer, program in programs
+            for chain in (*program.x_part, *program.h_part)
+            if chain.product is not None
+        )
+        if limit is None or words <= limit:
+            return ()
+        text = f"the weights of {job.model.name} take {words:,} words of each engine's matrix memory"
+        return (f"{text}, which has {limit:,}: simulated as if they fitted",)
+
+    def check(self, job: Job) -> None:
+        """Raise `InputError` if no core that the job may use can run it."""
+        if job.split:
+            raise InputError(Mistake(f"job {job.name}: split", "a row-wise NPU runs a job on one core: leave it out"))
+        check_cores(self.cores, job)

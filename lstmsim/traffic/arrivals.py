@@ -1,0 +1,259 @@
+"""When requests arrive: descriptions, and the whole cycles that they stand for.
+
+Everything is exact but for one rounding per arrival: an arrival at the real time t belongs to cycle floor(t * clock),
+the cycle within which it falls. Rates, times and clock count as the decimals that they are written as (0.1 is 1/10,
+not the double next to it), random times are sums of whole multiples of 2^-52 of a mean, and both meet in whole
+numbers of any length: nothing drifts, not even over billions of arrivals. (Floored arrivals leave the mean wait of
+M/D/1 as it is, exactly, where the service takes whole cycles.)
+
+A Poisson process of another rate with the same key is the same process on another scale: no arrival comes later at a
+higher rate. Runs at several rates therefore differ by the rate alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, islice, repeat
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.traffic.streams import UNIT, StreamKey, below, exponentials
+
+__all__ = [
+    "MAX_CYCLE",
+    "Bursty",
+    "Fixed",
+    "OpenArrivals",
+    "Periodic",
+    "Poisson",
+    "Stream",
+    "Timestamps",
+    "arrivals",
+    "deadlines",
+    "exact",
+    "positive",
+]
+
+#: The last cycle at which anything may arrive: differences and small sums of cycles stay within 64 bits.
+MAX_CYCLE = 2**62
+
+#: Fewest requests that an "on" period of `Bursty` holds on average: below, nearly all of the work would be to draw
+#: periods in which nothing arrives, of a process that cannot be told from Poisson any more.
+LEAST_PER_BURST = 0.001
+
+
+def exact(number: float) -> Fraction:
+    """A number as the decimal that it is written as.
+
+    >>> exact(0.1), exact(250)
+    (Fraction(1, 10), Fraction(250, 1))
+    """
+    return Fraction(str(number))
+
+
+def positive(place: str, **numbers: float) -> None:
+    """`InputError` with a sentence for each number that is not above 0 and finite."""
+    wrong = [(key, number) for key, number in numbers.items() if not 0 < number < float("inf")]
+    if wrong:
+        text = "must be a finite number above 0, got"
+        raise InputError([Mistake(f"{place}: {key}", f"{text} {number}") for key, number in wrong])
+
+
+def _whole(place: str, least: int, **numbers: int) -> None:
+    wrong = [(key, number) for key, number in numbers.items() if not least <= number <= MAX_CYCLE]
+    if wrong:
+        text = f"must be a whole number from {least} to {MAX_CYCLE}, got"
+        raise InputError([Mistake(f"{place}: {key}", f"{text} {number}") for key, number in wrong])
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A request every `interval_cycles`, the first at `start_cycle`; with interval 0 all at once.
+
+    >>> list(arrivals(Fixed(100, start_cycle=5), 3, 250))
+    [5, 105, 205]
+    """
+
+    interval_cycles: int
+    start_cycle: int = 0
+
+    def __post_init__(self) -> None:
+        _whole("fixed", 0, interval_cycles=self.interval_cycles, start_cycle=self.start_cycle)
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """A request every `interval_cycles`, each late by 0 ... `jitter_cycles`, equally likely and independent.
+
+    Jitter is at most one interval: requests keep their order. Lateness does not add up.
+
+    >>> list(arrivals(Periodic(100, 10), 3, 250, (1, "mic")))
+    [7, 110, 202]
+    """
+
+    interval_cycles: int
+    jitter_cycles: int
+    start_cycle: int = 0
+
+    def __post_init__(self) -> None:
+        _whole("periodic", 1, interval_cycles=self.interval_cycles)
+        _whole("periodic", 0, jitter_cycles=self.jitter_cycles, start_cycle=self.start_cycle)
+        if self.jitter_cycles > self.interval_cycles:
+            text = f"must be at most interval_cycles ({self.interval_cycles}), got {self.jitter_cycles}"
+            raise InputError(Mistake("periodic: jitter_cycles", f"{text}: requests would overtake each other"))
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """Independent exponential gaps of mean 1 / `rate_per_second`; the first gap begins at cycle 0.
+
+    >>> slow, fast = (list(arrivals(Poisson(rate), 3, 250, (1, "a"))) for rate in (1000, 2000))
+    >>> slow == fast, all(abs(2 * b - a) <= 1 for a, b in zip(slow, fast))
+    (False, True)
+    """
+
+    rate_per_second: float
+
+    def __post_init__(self) -> None:
+        positive("poisson", rate_per_second=self.rate_per_second)
+
+
+@dataclass(frozen=True)
+class Bursty:
+    """Poisson arrivals of `on_rate_per_second` while on, none while off; both periods are exponential. Begins on.
+
+    This is the interrupted Poisson process (Kuczura: The interrupted Poisson process as an overflow process; Bell
+    System Technical Journal 52, 1973). Its rate in the long run is on_rate * mean_on / (mean_on + mean_off).
+
+    >>> len(list(arrivals(Bursty(2000, 5, 20), 100, 250, (1, "a"))))
+    100
+    """
+
+    on_rate_per_second: float
+    mean_on_ms: float
+    mean_off_ms: float
+
+    def __post_init__(self) -> None:
+        numbers = {"on_rate_per_second": self.on_rate_per_second, "mean_on_ms": self.mean_on_ms}
+        positive("bursty", **numbers, mean_off_ms=self.mean_off_ms)
+        held = self.on_rate_per_second * self.mean_on_ms / 1000
+        if held < LEAST_PER_BURST:
+            text = f"an on period holds {held:.2g} requests on average, expected at least {LEAST_PER_BURST}"
+            raise InputError(Mistake("bursty: mean_on_ms", f"{text}; use poisson for arrivals that come one by one"))
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A real-time stream: a frame every `frame_ms` from `start_cycle`, each due before the next one (`deadlines`).
+
+    >>> list(arrivals(Stream(0.3), 4, 1))
+    [0, 300, 600, 900]
+    """
+
+    frame_ms: float
+    start_cycle: int = 0
+
+    def __post_init__(self) -> None:
+        positive("stream", frame_ms=self.frame_ms)
+        _whole("stream", 0, start_cycle=self.start_cycle)
+
+
+@dataclass(frozen=True)
+class Timestamps:
+    """Arrivals at known cycles, in order (`lstmsim.formats.scenario.arrival_file` reads them from a file).
+
+    >>> Timestamps((3, 2))
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: timestamps: must not go back in time, got 2 after 3 (number 2 of 2)
+    """
+
+    cycles: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        before = 0
+        for number, cycle in enumerate(self.cycles, 1):
+            where = f"(number {number} of {len(self.cycles)})"
+            if not 0 <= cycle <= MAX_CYCLE:
+                raise InputError(Mistake("timestamps", f"must be from 0 to {MAX_CYCLE}, got {cycle} {where}"))
+            if cycle < before:
+                raise InputError(Mistake("timestamps", f"must not go back in time, got {cycle} after {before} {where}"))
+            before = cycle
+
+
+#: Whatever arrives without regard to what has been served; `lstmsim.traffic.closed_loop` has the other kind.
+OpenArrivals = Fixed | Periodic | Poisson | Bursty | Stream | Timestamps
+
+
+def arrivals(description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,)) -> Iterator[int]:
+    """The cycles of the first `count` arrivals, never going back; one at a time, in memory that does not grow.
+
+    The random numbers are those of the stream `seed_key`: equal keys, equal arrivals, on every machine.
+    `InputError` for more arrivals than a list of time stamps holds; on the way, for one after `MAX_CYCLE`.
+
+    >>> list(arrivals(Timestamps((0, 7, 7)), 2, 250))
+    [0, 7]
+    """
+    positive("chip", frequency_mhz=frequency_mhz)
+    if isinstance(description, Timestamps) and count > len(description.cycles):
+        raise InputError(Mistake("timestamps", f"holds {len(description.cycles)} arrivals, expected {count} or more"))
+    if count < 0:
+        raise InputError(Mistake("count", f"must be at least 0, got {count}"))
+    return _bounded(islice(_endless(description, exact(frequency_mhz) * 1000, seed_key), count))
+
+
+def deadlines(stream: Stream, count: int, frequency_mhz: float) -> Iterator[int]:
+    """The cycle at which each of the first `count` frames is due: the next frame's arrival.
+
+    A frame that finishes at that very cycle is in time: its results are there when the next frame arrives.
+
+    >>> list(deadlines(Stream(10), 3, 250))
+    [2500000, 5000000, 7500000]
+    """
+    return islice(arrivals(stream, count + 1, frequency_mhz), 1, None)
+
+
+def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: StreamKey) -> Iterator[int]:
+    match description:
+        case Fixed(interval, start):
+            return accumulate(repeat(interval), initial=start)
+        case Periodic(interval, jitter, start):
+            late = below((*key, "jitter"), jitter + 1)
+            return (
+                cycle + more for cycle, more in zip(accumulate(repeat(interval), initial=start), late, strict=False)
+            )
+        case Stream(frame_ms, start):
+            frame = exact(frame_ms) * cycles_per_ms
+            times = accumulate(repeat(frame.numerator), initial=0)
+            return (start + time // frame.denominator for time in times)
+        case Poisson(rate):
+            gap = 1000 * cycles_per_ms / exact(rate)
+            unit = gap.denominator * UNIT
+            return (time * gap.numerator // unit for time in accumulate(exponentials((*key, "gap"))))
+        case Bursty():
+            return _bursts(description, cycles_per_ms, key)
+        case Timestamps(cycles):
+            return iter(cycles)
+
+
+def _bursts(bursty: Bursty, cycles_per_ms: Fraction, key: StreamKey) -> Iterator[int]:
+    """A Poisson process on a clock that runs only while on; what is off is added between."""
+    gap = 1000 * cycles_per_ms / exact(bursty.on_rate_per_second)
+    on, off = exact(bursty.mean_on_ms) * cycles_per_ms, exact(bursty.mean_off_ms) * cycles_per_ms
+    common = gap.denominator * on.denominator * off.denominator
+    per_gap, per_on, per_off = (int(each * common) for each in (gap, on, off))
+    ons, offs = exponentials((*key, "on")), exponentials((*key, "off"))
+    end, away = next(ons) * per_on, 0
+    for time in accumulate(exponentials((*key, "gap"))):
+        now = time * per_gap
+        while now >= end:
+            away += next(offs) * per_off
+            end += next(ons) * per_on
+        yield (now + away) // (common * UNIT)
+
+
+def _bounded(cycles: Iterator[int]) -> Iterator[int]:
+    for cycle in cycles:
+        if cycle > MAX_CYCLE:
+            raise InputError(Mistake("arrivals", f"would go on to cycle {cycle}, expected at most {MAX_CYCLE} (2^62)"))
+        yield cycle

@@ -1,0 +1,190 @@
+"""Confidence intervals of one long run that hold what they promise, or none: how many requests that takes, and how.
+
+A queue forgets slowly. In heavy traffic every queue of one kind of server looks like the same Brownian motion once
+requests are counted in units of its relaxation, (ca^2 + cs^2) / (1 - load)^2 requests (ca, cs: coefficients of
+variation of gaps and work; Whitt: Planning queueing simulations; Management Science 35, 1989). What an interval covers
+is therefore a matter of how many such units a run has, whatever the load; so the gates are numbers of units:
+
+* mean: `MEAN_UNITS` of them. Then ten or more batches of at least ten units each give Student's t (Schmeiser: Batch
+  size effects in the analysis of simulation output; Operations Research 30, 1982). Two corrections: neighbouring
+  batches still share a unit or two, by which their variance is too small; and a quiet run has a low mean and a narrow
+  interval at once, which the logarithm of the mean's excess over the least value does not have.
+* a percentile p: also `TAIL_UNITS` independent excursions beyond it, of which n (1 - p) / relaxation are to be
+  expected, because what lies beyond comes in clusters (Aldous: Probability approximations via the Poisson clumping
+  heuristic; Springer, 1989, chapter D). The t interval is that of the share of requests below it, batch by batch; its
+  ends are percentiles (Iglehart: Simulating stable stochastic systems VI: quantile estimation; Journal of the ACM 23,
+  1976). No interval where it would reach beyond the largest value.
+
+To choose by the run alone whether it is long enough would choose the lucky runs: at load 0.95 a quiet short run looks
+as if it had nothing to forget. So the units come from the offered load. The data have a veto only: where batches vary
+twice as much as the load explains, or neighbouring batches are alike. Where no load is known the relaxation is
+estimated from the data, and multiplied by `UNKNOWN`. The constants were tuned on M/D/1, M/M/1 and M/G/1 with one set
+of seeds; `experiments/serving/coverage.py` measures the coverage with another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import exp, fsum, inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.traffic.statistics import Interval, batch_interval
+
+__all__ = [
+    "BATCHES",
+    "MEAN_UNITS",
+    "TAIL_UNITS",
+    "Spread",
+    "batch_number",
+    "forgetting",
+    "growing",
+    "mean_interval",
+    "spreads_of",
+    "tail_interval",
+]
+
+#: Fewest batches for confidence intervals, and most.
+BATCHES, MOST_BATCHES = 10, 30
+#: A mean has an interval from so many units of relaxation on.
+MEAN_UNITS = 100.0
+#: A percentile has an interval if so many units of relaxation lie beyond it.
+TAIL_UNITS = 12.0
+#: Where no load is known, the relaxation counts so many times what the data show of it.
+UNKNOWN = 4.0
+#: Where it is known, the data overrule it if they show so many times as much.
+OVERRULED = 2.0
+#: Neighbouring batches are alike if their correlation is above so many standard deviations of that of independent ones.
+ALIKE = 2.0
+#: The queue grows if the correlation of the means of batches with their number is larger.
+GROWING = 0.97
+#: Batches of this many units vary as independent ones would, but for a share of two units of their size.
+_SHARED = 2.0
+
+
+class Spread(NamedTuple):
+    """Batches of a series: the `means` of equal batches of `size` numbers each."""
+
+    means: Sequence[float]
+    size: int
+
+
+def batch_number(requests: int, relaxation: float) -> int:
+    """In how many batches so many requests are best put: 10 to 30, of twenty units of relaxation where there is room.
+
+    >>> batch_number(1_000, 4.0), batch_number(1_000, 1.0), batch_number(100_000, 4.0)
+    (12, 30, 30)
+    """
+    return int(min(MOST_BATCHES, max(BATCHES, requests // (20 * relaxation))))
+
+
+def forgetting(spreads: Sequence[Spread], variance: float, relaxation: float | None) -> float:
+    """The relaxation that intervals are made with: `relaxation`, unless the batches vary far more than it explains.
+
+    `spreads`: the series in batches of several sizes; `variance`: that of its single numbers. In a stationary series
+    size * variance of batch means / variance goes to twice the relaxation of a queue as batches grow; the largest
+    of several sizes is taken, for the small ones hide what is forgotten slowly.
+
+    >>> forgetting([Spread([1.0, 2.0, 1.0, 2.0], 9)], variance=1.5, relaxation=None)
+    4.0
+    """
+    seen = 1.0
+    for means, size in spreads:
+        if len(means) > 1 and variance > 0:
+            average = fsum(means) / len(means)
+            seen = max(seen, size * fsum((each - average) ** 2 for each in means) / (len(means) - 1) / variance / 2)
+    return UNKNOWN * seen if relaxation is None else max(1.0, relaxation, seen / OVERRULED)
+
+
+def mean_interval(
+    value: float, least: float, spread: Spread, requests: int, units: float, confidence: float
+) -> Interval:
+    """The interval of the mean `value` of so many requests, `units` being their relaxation; none if they are too few.
+
+    `least`: the smallest number of the series.
+
+    >>> mean_interval(2.0, 0.0, Spread([1.9, 2.1] * 5, 100), requests=1000, units=2.0, confidence=0.95)
+    Interval(value=2.0, half_width=0.078..., batches=10, correlation=-0.9...)
+    >>> mean_interval(2.0, 0.0, Spread([1.9, 2.1] * 5, 100), requests=1000, units=20.0, confidence=0.95).half_width
+    """
+    if requests < MEAN_UNITS * units or len(spread.means) < BATCHES:
+        return Interval(value)
+    plain = batch_interval(value, spread.means, confidence)
+    half, excess = _widened(plain, spread.size, units), value - least
+    if half and excess > 0:
+        half = excess * (exp(half / excess) - 1)
+    return _unless_alike(plain, half)
+
+
+def tail_interval(
+    percent: float,
+    value: float,
+    spread: Spread,
+    requests: int,
+    units: float,
+    confidence: float,
+    percentile: Callable[[float], float],
+) -> Interval:
+    """The interval of a percentile, `value`; without, if too few requests lie beyond it.
+
+    `spread`: the shares of each batch that are no larger than `value`. `percentile`: any other one of the whole series.
+
+    >>> tail_interval(50, 9.0, Spread([0.49, 0.51] * 5, 100), 1000, 2.0, 0.95, percentile=lambda percent: percent / 5)
+    Interval(value=9.0, half_width=1.15..., batches=10, correlation=-0.9...)
+    """
+    share = percent / 100
+    beyond = requests * min(share, 1 - share) / units
+    if requests < MEAN_UNITS * units or beyond < TAIL_UNITS * (1 - 1e-9) or len(spread.means) < BATCHES:
+        return Interval(value)
+    plain = batch_interval(share, spread.means, confidence)
+    # Batches that are all alike say nothing finer than what one request that counts for itself would change.
+    off = max(_widened(plain, spread.size, units), units / requests)
+    if share + off >= 1 or share - off <= 0:
+        return Interval(value, None, plain.batches, plain.correlation)
+    low, high = percentile(100 * (share - off)), percentile(100 * (share + off))
+    return _unless_alike(plain, max(high - value, value - low, 0.0), value)
+
+
+def _widened(plain: Interval, size: int, units: float) -> float:
+    """The half width, made as much wider as batches of this size vary too little."""
+    return (plain.half_width or 0.0) / sqrt(1 - min(0.75, _SHARED * units / size))
+
+
+def _unless_alike(plain: Interval, half: float, value: float | None = None) -> Interval:
+    alike = plain.correlation > ALIKE / sqrt(plain.batches) or half == inf
+    middle = plain.value if value is None else value
+    return Interval(middle, None if alike else half, plain.batches, plain.correlation)
+
+
+def growing(means: Sequence[float]) -> bool:
+    """Do the means of ten or more batches lie on a rising line, and the last ones well above the first?
+
+    At this level one stable queue in 100,000 would be said to grow, if its batches forget each other.
+
+    >>> growing(range(1, 11)), growing([1, 2] * 5)
+    (True, False)
+    """
+    number = len(means)
+    if number < BATCHES:
+        return False
+    third = number // 3
+    first, last = fsum(means[:third]), fsum(means[-third:])
+    spread = float(np.std(means))
+    return spread > 0 and last > 2 * first and float(np.corrcoef(means, range(number))[0, 1]) > GROWING
+
+
+def spreads_of(values: NDArray[np.int64], sizes: Sequence[int] = (10, 20, 40, 80, 160)) -> list[Spread]:
+    """A series cut into so many batches, for each of the numbers of batches that leaves five or more in each.
+
+    >>> [(len(means), size) for means, size in spreads_of(np.arange(100))]
+    [(10, 10), (20, 5)]
+    """
+    found = []
+    for number in sizes:
+        size = len(values) // number
+        if size >= 5:
+            means = values[: size * number].reshape(number, size).mean(axis=1, dtype=np.float64)
+            found.append(Spread(means.tolist(), size))
+    return found

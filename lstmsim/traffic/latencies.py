@@ -1,0 +1,304 @@
+"""Latencies of ever so many requests in bounded memory: all of them while they fit, then a histogram.
+
+Up to `KEPT` latencies are kept as they are and every figure is exact. With one more, a tenth of those is left out as
+warm-up, the rest goes into histograms, and so does whatever follows: mean and maximum stay exact, a percentile is off
+by at most 1 / 2048 of itself. `Series.exact` says which of the two it is.
+
+The histogram's buckets are whole numbers below 2048 each for itself and then 1024 equal parts of each power of two (as
+in HdrHistogram by G. Tene); a percentile is the middle of its bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.traffic.intervals import (
+    BATCHES,
+    MEAN_UNITS,
+    Spread,
+    batch_number,
+    forgetting,
+    growing,
+    mean_interval,
+    spreads_of,
+    tail_interval,
+)
+from lstmsim.traffic.statistics import Interval
+
+__all__ = ["KEPT", "PERCENTILES", "Distribution", "Histogram", "Series"]
+
+Ints = NDArray[np.int64]
+
+#: Latencies that are kept one by one: 8 MB.
+KEPT = 2**20
+PERCENTILES = (50.0, 95.0, 99.0, 99.9)
+
+_PARTS = 1024
+_POWERS = np.array([2 * _PARTS << shift for shift in range(52)], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Mean and percentiles in cycles, with confidence intervals, of the `requests` that count (without warm-up).
+
+    `exact`: from every single number; otherwise percentiles are off by at most 1 / 2048 of themselves.
+    """
+
+    requests: int
+    mean: Interval
+    percentiles: dict[float, Interval]
+    max: int
+    exact: bool
+
+    @property
+    def p50(self) -> Interval:
+        """The median."""
+        return self.percentiles[50.0]
+
+    @property
+    def p95(self) -> Interval:
+        """The 95th percentile."""
+        return self.percentiles[95.0]
+
+    @property
+    def p99(self) -> Interval:
+        """The 99th percentile."""
+        return self.percentiles[99.0]
+
+
+class Histogram:
+    """How often whole numbers from 0 below 2^62 occurred, in buckets no wider than 1 / 1024 of what they hold.
+
+    >>> histogram = Histogram()
+    >>> histogram.add(np.array([3, 5, 5, 1_000_000]))
+    >>> histogram.percentile(50), abs(histogram.percentile(100) - 1_000_000) <= 1_000_000 / 2048
+    (5.0, True)
+    """
+
+    def __init__(self) -> None:
+        self.counts: Ints = np.zeros(0, dtype=np.int64)
+        self.requests = 0
+        self.total = 0
+
+    def add(self, values: Ints) -> None:
+        """Count these. Shape [values]."""
+        shift = np.searchsorted(_POWERS, values, side="right")
+        self._join(np.bincount(shift * _PARTS + (values >> shift)), len(values), sum_of(values))
+
+    def join(self, other: Histogram) -> None:
+        """Count what the other one has counted."""
+        self._join(other.counts, other.requests, other.total)
+
+    def _join(self, counts: Ints, requests: int, total: int) -> None:
+        if len(counts) > len(self.counts):
+            self.counts = np.concatenate([self.counts, np.zeros(len(counts) - len(self.counts), dtype=np.int64)])
+        self.counts[: len(counts)] += counts
+        self.requests += requests
+        self.total += total
+
+    def percentile(self, percent: float) -> float:
+        """Linear between ranks, as that of numbers one by one; of at least one number."""
+        below, share = _rank(self.requests, percent)
+        until = np.cumsum(self.counts)
+        ranks = [below, min(below + 1, self.requests - 1)]
+        one, two = (_middle(int(each)) for each in np.searchsorted(until, ranks, side="right"))
+        return one + (two - one) * share
+
+    def share_to(self, value: float) -> float:
+        """The share of the numbers that lie in the bucket of `value` or below it."""
+        least = int(value)
+        shift = int(np.searchsorted(_POWERS, least, side="right"))
+        return int(self.counts[: shift * _PARTS + (least >> shift) + 1].sum()) / self.requests
+
+    @property
+    def least(self) -> float:
+        """The smallest number, as the middle of its bucket."""
+        return _middle(int(np.flatnonzero(self.counts)[0]))
+
+    @property
+    def variance(self) -> float:
+        """Of the middles of the buckets."""
+        middles = np.array([_middle(each) for each in np.flatnonzero(self.counts).tolist()])
+        weights = self.counts[self.counts > 0]
+        return float(np.average((middles - np.average(middles, weights=weights)) ** 2, weights=weights))
+
+
+class Series:
+    """Numbers in the order in which they come, and what they amount to without the first few.
+
+    >>> series = Series()
+    >>> series.add(np.arange(1000))
+    >>> found = series.distribution(warmup=500)
+    >>> found.mean.value, found.p50.value, found.max, found.exact
+    (749.5, 749.5, 999, True)
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self.kept = kept
+        self.count = 0
+        self._values: Ints = np.zeros(min(kept, 4096), dtype=np.int64)
+        self._batches: list[Histogram] | None = None
+        self._batch_size = 0
+        self._max = 0
+
+    @property
+    def exact(self) -> bool:
+        """Are all numbers still there one by one?"""
+        return self._batches is None
+
+    @property
+    def values(self) -> Ints:
+        """The numbers one by one, while `exact`."""
+        return self._values[: self.count]
+
+    def add(self, values: Ints) -> None:
+        """Further numbers from 0 below 2^62. While `exact`, no more than there is room for: `kept` in all."""
+        if self._batches is not None:
+            self._add_to_batches(values)
+            return
+        until = self.count + len(values)
+        if until > len(self._values):
+            grown = np.zeros(min(self.kept, max(until, 2 * len(self._values))), dtype=np.int64)
+            grown[: self.count] = self.values
+            self._values = grown
+        self._values[self.count : until] = values
+        self.count = until
+
+    def summarize(self, warmup: int) -> None:
+        """Put all but the first `warmup` numbers into histograms; from now on nothing is kept one by one."""
+        values, self._values = self.values[warmup:], np.zeros(0, dtype=np.int64)
+        self._batches, self._batch_size, self.count = [], max(1, -(-len(values) // BATCHES)), 0
+        self._add_to_batches(values)
+
+    def _add_to_batches(self, values: Ints) -> None:
+        assert self._batches is not None
+        self.count += len(values)
+        self._max = max(self._max, int(values.max(initial=0)))
+        while len(values):
+            if not self._batches or self._batches[-1].requests == self._batch_size:
+                if len(self._batches) == 2 * BATCHES:
+                    for one, two in zip(self._batches[::2], self._batches[1::2], strict=True):
+                        one.join(two)
+                    self._batches = self._batches[::2]
+                    self._batch_size *= 2
+                self._batches.append(Histogram())
+            room = self._batch_size - self._batches[-1].requests
+            self._batches[-1].add(values[:room])
+            values = values[room:]
+
+    def grows(self, warmup: int, relaxation: float) -> bool:
+        """Do these numbers grow all the time, where a stable queue would have forgotten long ago that it began empty?
+
+        False where there are too few to tell; `warmup`, `relaxation` as in `distribution`.
+
+        >>> series = Series()
+        >>> series.add(np.arange(1000))
+        >>> series.grows(100, relaxation=1.0), series.grows(100, relaxation=100.0)
+        (True, False)
+        """
+        if self._batches is None:
+            values = self.values[warmup:]
+            means = [float(row.mean()) for row in _rows(values, BATCHES)] if len(values) >= BATCHES else []
+            return len(values) >= MEAN_UNITS * relaxation and growing(means)
+        means = [each.total / each.requests for each in self._batches if each.requests == self._batch_size]
+        return self.count >= MEAN_UNITS * relaxation and growing(means)
+
+    def distribution(
+        self,
+        warmup: int,
+        confidence: float = 0.95,
+        *,
+        relaxation: float | None = None,
+        percentiles: Sequence[float] = PERCENTILES,
+    ) -> Distribution:
+        """Mean and percentiles of all but the first `warmup` numbers (those that are gone already, once summarized).
+
+        `relaxation`: about how many of these numbers pass until what they measure has forgotten its past, at least 1;
+        None: nobody knows, and it is estimated with caution (`lstmsim.traffic.intervals`).
+        `percentiles`: which ones, between 0 and 100.
+        """
+        if self._batches is None:
+            return _of_values(self.values[warmup:], confidence, relaxation, percentiles)
+        return _of_histograms(self._batches, self._batch_size, self._max, confidence, relaxation, percentiles)
+
+
+def sum_of(values: Ints) -> int:
+    """The exact sum of whole numbers from 0 below 2^62, however many.
+
+    >>> sum_of(np.full(4, 2**61)) == 2**63
+    True
+    """
+    return (int((values >> 31).sum()) << 31) + int((values & (2**31 - 1)).sum())
+
+
+def _of_values(values: Ints, confidence: float, relaxation: float | None, wanted: Sequence[float]) -> Distribution:
+    ordered, number = np.sort(values), len(values)
+    units = forgetting(spreads_of(values), float(np.var(values, dtype=np.float64)), relaxation)
+    rows = _rows(values, batch_number(number, units))
+    size = rows.shape[1]
+    means = Spread([sum_of(row) / size for row in rows] if size else [], size)
+    mean = mean_interval(sum_of(values) / number, float(ordered[0]), means, number, units, confidence)
+    percentiles = {}
+    for percent in wanted:
+        value = _percentile(ordered, percent)
+        shares = Spread((rows <= value).mean(axis=1).tolist() if size else [], size)
+        percentiles[percent] = tail_interval(
+            percent, value, shares, number, units, confidence, lambda each: _percentile(ordered, each)
+        )
+    return Distribution(number, mean, percentiles, int(ordered[-1]), True)
+
+
+def _rows(values: Ints, number: int) -> Ints:
+    size = len(values) // number
+    return values[: size * number].reshape(number, size)
+
+
+def _of_histograms(
+    batches: list[Histogram],
+    size: int,
+    most: int,
+    confidence: float,
+    relaxation: float | None,
+    wanted: Sequence[float],
+) -> Distribution:
+    whole, full = Histogram(), [each for each in batches if each.requests == size]
+    for each in batches:
+        whole.join(each)
+    number, means = whole.requests, Spread([each.total / size for each in full], size)
+    units = forgetting([means], whole.variance, relaxation)
+    mean = mean_interval(whole.total / number, whole.least, means, number, units, confidence)
+    percentiles = {}
+    for percent in wanted:
+        value = whole.percentile(percent)
+        shares = Spread([each.share_to(value) for each in full], size)
+        percentiles[percent] = tail_interval(percent, value, shares, number, units, confidence, whole.percentile)
+    return Distribution(number, mean, percentiles, most, False)
+
+
+#: Parts of a percent that are told apart, so that 99.9 is exact.
+_PARTS_OF_PERCENT = 10**9
+
+
+def _rank(number: int, percent: float) -> tuple[int, float]:
+    """The rank below a percentile and how far beyond it the percentile lies."""
+    whole = 100 * _PARTS_OF_PERCENT
+    rank, rest = divmod((number - 1) * round(percent * _PARTS_OF_PERCENT), whole)
+    return rank, rest / whole
+
+
+def _percentile(ordered: Ints, percent: float) -> float:
+    """Linear between ranks, as in the report of a simulation."""
+    below, share = _rank(len(ordered), percent)
+    one, two = int(ordered[below]), int(ordered[min(below + 1, len(ordered) - 1)])
+    return one + (two - one) * share
+
+
+def _middle(bucket: int) -> float:
+    if bucket < 2 * _PARTS:
+        return float(bucket)
+    shift = bucket // _PARTS - 1
+    return float((bucket - shift * _PARTS << shift) + ((1 << shift) - 1) / 2)

@@ -1,0 +1,201 @@
+"""How many steps each request takes: descriptions of distributions, and the numbers that are drawn from them.
+
+The numbers of an entry belong to its own stream (`lstmsim.traffic.streams`): its k-th request has the same number
+whatever the chip, the rate, the other entries, and whoever draws. All is done in whole numbers, so it is the same on
+every machine.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import accumulate, cycle, repeat
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.traffic.arrivals import exact, positive
+from lstmsim.traffic.streams import UNIT, StreamKey, below, exponentials
+
+__all__ = ["Geometric", "InOrder", "Lengths", "Uniform", "Weighted", "drawn_lengths", "extent", "possible", "shares"]
+
+#: Weights are shares of this many parts; a share below half a part is never drawn.
+_PARTS = 1 << 63
+#: Decimal digits of the scale that makes an exponential number a geometric one.
+_DIGITS = 40
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """Known numbers, one after another; from the beginning again where more are asked for.
+
+    >>> from itertools import islice
+    >>> list(islice(drawn_lengths(InOrder((10, 20))), 3))
+    [10, 20, 10]
+    """
+
+    values: Sequence[int]
+
+    def __post_init__(self) -> None:
+        if not len(self.values):
+            raise InputError(Mistake("list: values", "must hold at least one number"))
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """One of `values` each time, independent of those before, in proportion to its weight (empty: equally likely).
+
+    A value that comes twice has the sum of its weights. Shares are kept in 63 bits.
+
+    >>> from itertools import islice
+    >>> sorted(set(islice(drawn_lengths(Weighted((10, 20, 40), (3, 2, 0))), 100)))
+    [10, 20]
+    """
+
+    values: Sequence[int]
+    weights: tuple[float, ...] = ()
+    bounds: tuple[int, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not len(self.values):
+            raise InputError(Mistake("list: values", "must hold at least one number"))
+        if self.weights and len(self.weights) != len(self.values):
+            text = f"must hold as many numbers as values ({len(self.values)}), got {len(self.weights)}"
+            raise InputError(Mistake("list: weights", text))
+        wrong = [each for each in self.weights if not 0 <= each < float("inf")]
+        if wrong:
+            raise InputError(Mistake("list: weights", f"must be finite numbers of at least 0, got {wrong[0]}"))
+        if self.weights and not any(self.weights):
+            raise InputError(Mistake("list: weights", "must not all be 0"))
+        sums = list(accumulate(exact(each) for each in self.weights))
+        total = sums[-1] if sums else Fraction(1)
+        object.__setattr__(self, "bounds", tuple(round(each / total * _PARTS) for each in sums))
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A whole number from `low` to `high`, both among them, equally likely, independent of those before.
+
+    >>> Uniform(5, 4)
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: uniform: high: must be at least low (5), got 4
+    """
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if self.high < self.low:
+            raise InputError(Mistake("uniform: high", f"must be at least low ({self.low}), got {self.high}"))
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """1, 2, ... `most`, each 1 - 1 / `mean` times as likely as the one before, independent of those before.
+
+    This is the geometric distribution on 1, 2, ... whose mean is `mean`, given that the number is at most `most`; the
+    mean of what is drawn is therefore below `mean`. (A geometric number has no memory: the remainder of N - 1 by `most`
+    is distributed as N - 1 given N <= `most`, so nothing is drawn twice.)
+
+    >>> from itertools import islice
+    >>> numbers = list(islice(drawn_lengths(Geometric(20, 10_000), (1, "a")), 10_000))
+    >>> min(numbers), round(sum(numbers) / len(numbers))
+    (1, 20)
+    """
+
+    mean: float
+    most: int
+
+    def __post_init__(self) -> None:
+        positive("geometric", mean=self.mean)
+        if self.mean < 1:
+            raise InputError(Mistake("geometric: mean", f"must be at least 1, got {self.mean}"))
+
+
+#: How the steps of the requests of one entry are chosen.
+Lengths = InOrder | Weighted | Uniform | Geometric
+
+
+def drawn_lengths(description: Lengths, key: StreamKey = (0,)) -> Iterator[int]:
+    """The numbers of one entry, endlessly; the random ones are those of the stream `key`.
+
+    >>> next(drawn_lengths(Uniform(7, 7))), next(drawn_lengths(Geometric(1, 5)))
+    (7, 1)
+    """
+    match description:
+        case InOrder(values):
+            return cycle(values)
+        case Uniform(low, high):
+            return (low + more for more in below(key, high - low + 1))
+        case Geometric(mean, most):
+            return _geometric(mean, most, key)
+        case Weighted(values, weights):
+            if not weights:
+                return (values[place] for place in below(key, len(values)))
+            bounds = description.bounds
+            return (values[bisect_right(bounds, part)] for part in below(key, _PARTS))
+
+
+def possible(description: Lengths) -> Sequence[int]:
+    """The numbers that may come, each once, ascending.
+
+    >>> list(possible(Weighted((40, 10, 40), (1, 2, 3)))), possible(Geometric(3, 5))
+    ([10, 40], range(1, 6))
+    """
+    match description:
+        case Uniform(low, high):
+            return range(low, high + 1)
+        case Geometric(mean, most):
+            return range(1, most + 1 if mean > 1 else 2)
+        case InOrder(values) | Weighted(values):
+            return sorted(set(values))
+
+
+def shares(description: Lengths) -> dict[int, float]:
+    """How large a part of all requests has each number, by number, ascending.
+
+    >>> shares(Weighted((40, 10, 40))), shares(Geometric(2, 2))
+    ({10: 0.3333333333333333, 40: 0.6666666666666666}, {1: 0.6666666666666666, 2: 0.3333333333333333})
+    """
+    numbers = possible(description)
+    match description:
+        case Uniform():
+            return dict.fromkeys(numbers, 1 / len(numbers))
+        case Geometric(mean):
+            weights = [(1 - 1 / mean) ** (number - 1) for number in numbers]
+        case InOrder(values):
+            weights = [float(times) for _, times in sorted(Counter(values).items())]
+        case Weighted(values, given):
+            sums = dict.fromkeys(numbers, 0.0)
+            for value, weight in zip(values, given or repeat(1.0), strict=False):
+                sums[value] += weight
+            weights = list(sums.values())
+    total = sum(weights)
+    return {number: weight / total for number, weight in zip(numbers, weights, strict=True) if weight}
+
+
+def extent(description: Lengths) -> tuple[int, int]:
+    """The least and the largest number that may come.
+
+    >>> extent(Uniform(3, 9))
+    (3, 9)
+    """
+    numbers = possible(description)
+    return numbers[0], numbers[-1]
+
+
+def _geometric(mean: float, most: int, key: StreamKey) -> Iterator[int]:
+    """floor(E / -ln q) of an exponential E of mean 1 is k with probability q^k (1 - q); here q = 1 - 1 / mean."""
+    share = exact(mean)
+    if share == 1:
+        yield from cycle((1,))
+    with localcontext() as context:
+        # a decimal logarithm is correctly rounded, so the same everywhere
+        context.prec = _DIGITS
+        tail = Decimal(share.numerator - share.denominator) / Decimal(share.numerator)
+        scale = Fraction(-1 / tail.ln())
+    upper, lower = scale.numerator, scale.denominator * UNIT
+    for number in exponentials(key):
+        yield number * upper // lower % most + 1

@@ -1,0 +1,110 @@
+"""How much is asked of a machine against what it can do, and what a run's statistics may therefore promise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from lstmsim.traffic.intervals import MEAN_UNITS
+
+__all__ = ["VERDICTS", "Load", "Traffic", "relaxation_of", "verdict_of"]
+
+#: What may be said of a run, and what it means.
+VERDICTS = {
+    "settled": "the queue has a steady state, and the run is long enough to show its mean latency",
+    "too few": "the queue may have a steady state, but the run has too few requests to tell its mean latency",
+    "unstable": "more comes than the machine can do: latencies grow as long as requests come",
+    "no steady state": "requests do not come as a process that goes on, so that there is nothing to settle to",
+}
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a mix of requests asks of a machine.
+
+    `offered`: the load, the largest of the parts.
+    `lasting`: the load of those requests alone that go on coming and cannot be turned away; at 1 or above no queue is
+    stable. None: that of all of them.
+    `parts`: for each resource of the machine, by its name, the work asked for per second / the most that it can do.
+    `rate_per_second`: requests of all kinds that come per second in the long run.
+    `bound_per_second`: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
+    `estimated`: the rate is that of the arrivals of this run, because they do not come as a process with a known rate.
+    `relaxation`: about how many requests pass until the queue has forgotten its past (at least 1); None: unknown.
+    `cores`: for parts that only concern some cores, which. `measured`: how many requests the part `saturated` was
+    measured on. `not_counted`: what comes beside, and is in no part.
+    `saturated_fcfs`: the part `saturated` of a machine whose order of dispatch may do more than that of arrival, in
+    which it is measured; it is none of the parts then.
+
+    >>> Load(0.5, {"PE arrays": 0.5, "threads": 0.2}, rate_per_second=100.0, bound_per_second=200.0).stable
+    True
+    """
+
+    offered: float
+    parts: Mapping[str, float]
+    rate_per_second: float
+    bound_per_second: float
+    estimated: bool = False
+    relaxation: float | None = 1.0
+    lasting: float | None = None
+    saturated_fcfs: float | None = None
+    cores: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    measured: int = 0
+    not_counted: tuple[str, ...] = ()
+
+    @property
+    def stable(self) -> bool:
+        """Is less asked for than the machine can do, or is the rest turned away, or does it end?"""
+        return (self.offered if self.lasting is None else self.lasting) < 1
+
+    @property
+    def bounded(self) -> bool:
+        """Is more asked for than the machine can do, but not by what goes on coming and cannot be turned away?"""
+        return self.offered >= 1 and self.stable
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What comes to a machine.
+
+    `load`: None where no rate can be said. `clients`: how many ask in a closed loop. `steady`: whether anything comes
+    as a process that goes on.
+    """
+
+    load: Load | None = None
+    clients: int = 0
+    steady: bool = True
+
+
+def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float | None:
+    """About how many requests pass until the queue has forgotten its past; None: only the data can say (with caution).
+
+    In a closed loop every client's past is forgotten once it has been served. `utilization`: the share of time in which
+    threads are taken, which stands for the load where that is not known (with gaps and work that vary like those of
+    M/M/1).
+
+    >>> relaxation_of(Traffic(), 1000, utilization=0.5)
+    8.0
+    """
+    load = traffic.load
+    if not traffic.steady or (load is not None and not load.stable):
+        return inf
+    if load is not None and not traffic.clients:
+        return load.relaxation if load.offered < 1 else None
+    if traffic.clients:
+        return None if requests >= MEAN_UNITS * traffic.clients else inf
+    return 2 / (1 - utilization) ** 2 if utilization < 1 else inf
+
+
+def verdict_of(traffic: Traffic, *, grows: bool, told: bool) -> str:
+    """The key of `VERDICTS` for a run; `grows`: its queue does, `told`: its mean latency has an interval.
+
+    >>> verdict_of(Traffic(Load(1.5, {}, 150.0, 100.0)), grows=False, told=False)
+    'unstable'
+    """
+    load = traffic.load
+    if not traffic.steady:
+        return "no steady state"
+    if load is not None and (not load.stable or (grows and not load.bounded)):
+        return "unstable"
+    return "settled" if told else "too few"

@@ -1,0 +1,97 @@
+"""The offered load and the verdict on a run, as lines for the terminal and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lstmsim.traffic.intervals import MEAN_UNITS
+from lstmsim.traffic.load import VERDICTS
+from lstmsim.traffic.result import Serving
+
+__all__ = ["load_json", "load_lines"]
+
+
+def load_lines(found: Serving) -> list[str]:
+    """What is asked of the machine, by its parts, and what that means for the figures of this run.
+
+    >>> from lstmsim.traffic.load import Load
+    >>> from lstmsim.traffic.metrics import Collector
+    >>> collector = Collector(250)
+    >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
+    >>> result = collector.result(load=Load(1.25, {"threads": 1.25}, rate_per_second=500.0, bound_per_second=400.0))
+    >>> print(*load_lines(result), sep="\\n")
+    offered load 1.25: threads 1.25; 500 requests/s come, at most 400 /s can be served
+    verdict: unstable: more comes than the machine can do: latencies grow as long as requests come
+    """
+    return [_load_line(found), f"verdict: {found.verdict}: {VERDICTS[found.verdict]}{_missing(found)}"]
+
+
+def _load_line(found: Serving) -> str:
+    load = found.load
+    if load is None:
+        steady = found.verdict != "no steady state"
+        clients = sum(each.clients for each in found.tenants.values())
+        why = f"{clients:,} clients ask when they are answered" if clients else "nobody has said how requests come"
+        return f"offered load: none, {why if steady else 'requests come once'}"
+    parts = [f"{name}{_where(load.cores.get(name, ()))} {each:.3g}" for name, each in load.parts.items()]
+    if "saturated" in load.parts and load.measured:
+        parts[-1] += f" (measured on {load.measured:,} requests at once)"
+    come = f"{load.rate_per_second:,.6g} requests/s come{' (estimated from the arrivals)' * load.estimated}"
+    more = f"; not counted: {', '.join(load.not_counted)}" if load.not_counted else ""
+    if load.saturated_fcfs is not None:
+        more += f"; first come first served it would be {load.saturated_fcfs:.3g} (measured), this order may do more"
+    return (
+        f"offered load {load.offered:.4g}: {', '.join(parts)}; {come}, at most {load.bound_per_second:,.6g} /s can be "
+        f"served{more}"
+    )
+
+
+def _where(cores: tuple[int, ...]) -> str:
+    return f" of core{'s' * (len(cores) > 1)} {', '.join(map(str, cores))}" if cores else ""
+
+
+def _missing(found: Serving) -> str:
+    """How many requests would be enough, where there are too few and that is known; what is done with too many."""
+    load = found.load
+    if load is not None and load.offered < 1 and found.verdict == "unstable":
+        return "; the offered load does not explain it, but the latencies of this run rise all the time"
+    if load is not None and load.offered >= 1 and load.bounded:
+        return "; more come than can be served, but what goes on coming and is never turned away is no more than that"
+    if found.verdict != "too few" or load is None or load.offered >= 1 or load.relaxation is None:
+        return ""
+    needed = MEAN_UNITS * load.relaxation / 0.9
+    if found.requests >= needed:
+        return "; its latencies vary more than the load explains"
+    return f"; at this load that takes about {_round_up(needed):,}"
+
+
+def _round_up(number: float) -> int:
+    """To two digits."""
+    unit = 10 ** max(0, len(str(int(number))) - 2)
+    return int(-(-number // unit) * unit)
+
+
+def load_json(found: Serving) -> dict[str, Any]:
+    """The keys `load` (rates per second), `verdict` and `warmup`."""
+    load, warmup = found.load, found.warmup
+    left_out = {"requests": warmup.requests, "rule": warmup.rule, "settled": found.verdict == "settled"}
+    return {
+        "load": None
+        if load is None
+        else {
+            "offered": load.offered,
+            "parts": dict(load.parts),
+            "cores": {name: list(cores) for name, cores in load.cores.items()},
+            "rate_per_second": load.rate_per_second,
+            "bound_per_second": load.bound_per_second,
+            "estimated": load.estimated,
+            "bounded": load.bounded,
+            "lasting": load.lasting,
+            "saturated_fcfs": load.saturated_fcfs,
+            "measured_requests": load.measured,
+            "relaxation_requests": load.relaxation if load.offered < 1 else None,
+            "not_counted": list(load.not_counted),
+        },
+        "verdict": found.verdict,
+        "warmup": left_out,
+    }

@@ -1,0 +1,290 @@
+"""The metrics of a run, gathered while its requests finish; memory does not grow with their number.
+
+A request is its number in the order of arrival and its cycles of arrival, start and finish; requests come in the order
+in which they finish. The numbers say when the past is complete: once all requests up to number n are here, nothing
+that is still to come can have happened before the arrival of n. Up to there the population is swept, what lies behind
+is forgotten. So memory grows only with the requests that are in the system together with the oldest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.traffic.arrivals import positive
+from lstmsim.traffic.checks import check_times
+from lstmsim.traffic.latencies import KEPT, PERCENTILES, Series, sum_of
+from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
+from lstmsim.traffic.past import Past
+from lstmsim.traffic.result import ClosedWindow, Entry, Little, Serving
+from lstmsim.traffic.sharing import Sharing
+from lstmsim.traffic.statistics import Warmup, warmup_of
+from lstmsim.traffic.tenants import NEVER, Accounts, Rows
+
+__all__ = ["Collector"]
+
+Ints = NDArray[np.int64]
+
+#: Requests that are added one by one are gone through this many at a time.
+_CHUNK = 4096
+
+
+class Collector:
+    """Gathers finished requests; `result` says what they amount to.
+
+    `servers`: how many requests can run at once, for the utilization. `warmup`: how many of the first to finish are
+    left out of the latencies; None is a tenth of them (of the first `kept`, if there are more than can be kept).
+    `entries`: the tenants in the order in which they are listed; those that are not known beforehand come behind them.
+    `window`: of a closed loop, what counts (`ClosedWindow`). `coarse`: the threads of each coarse-grained core that has
+    several, by the core's number.
+
+    >>> collector = Collector(frequency_mhz=250)
+    >>> for number in range(3):
+    ...     collector.add(number, arrival=0, start=100 * number, finish=100 * (number + 1), due=250)
+    >>> result = collector.result()
+    >>> result.latency.mean.value, result.misses, result.most_waiting, result.utilization, result.little.difference
+    (200.0, 1, 2, 1.0, 0)
+    """
+
+    def __init__(
+        self,
+        frequency_mhz: float,
+        servers: int = 1,
+        *,
+        warmup: int | None = None,
+        kept: int = KEPT,
+        entries: Sequence[Entry] = (),
+        window: ClosedWindow | None = None,
+        coarse: Mapping[int, int] | None = None,
+    ) -> None:
+        positive("chip", frequency_mhz=frequency_mhz, servers=servers)
+        if kept < 1 or (warmup is not None and not 0 <= warmup < kept):
+            text = f"must be from 0 to less than the latencies kept ({kept}), got {warmup}"
+            raise InputError(Mistake("warmup", text))
+        self.frequency_mhz, self.servers, self.kept = frequency_mhz, servers, kept
+        self._given = warmup
+        self._warmup: Warmup | None = None
+        self._latency, self._wait = Series(kept), Series(kept)
+        self._past = Past()
+        self._requests = self._away = self._misses = self._sojourn = self._waited = self._taken = 0
+        self._last_finish = 0
+        self._done = False
+        self._rows: list[tuple[int, ...]] = []
+        self._pauses: list[tuple[int, int, int]] = []
+        self._names: list[str] = []
+        self._window = window
+        self._accounts, self._sharing = Accounts(entries, kept, window), Sharing(coarse or {})
+
+    def add(
+        self,
+        number: int,
+        arrival: int,
+        start: int,
+        finish: int,
+        *,
+        tenant: str = "",
+        due: int | None = None,
+        servers: int = 1,
+        pauses: Sequence[tuple[int, int]] = (),
+        alone: int = 0,
+        core: int = -1,
+        stalls: bool = True,
+    ) -> None:
+        """One more request, which finished no earlier than those before; `number`: its place by arrival, from 0.
+
+        `servers`: on how many it ran at once; `pauses`: from when to when on none. `alone`: cycles of the same job
+        alone on the chip, 0 if unknown; `core`: where it ran, -1 if unknown; `stalls`: whether it ever lets another
+        thread have the array. What is wrong with it (`InputError`) may be said at a later call.
+        """
+        times = (number, arrival, start, finish, NEVER if due is None else due)
+        paused = sum(resumed - since for since, resumed in pauses)
+        self._rows.append((*times, servers, alone, core, int(stalls), paused))
+        self._pauses += [(paused, resumed, servers) for paused, resumed in pauses]
+        self._names.append(tenant)
+        if len(self._rows) >= _CHUNK:
+            self._flush()
+
+    def turn_away(
+        self, number: int, arrival: int, at: int, *, tenant: str = "", due: int | None = None, alone: int = 0
+    ) -> None:
+        """A request that came and at cycle `at` went without service; it has its place in the order of finishes.
+
+        >>> collector = Collector(250)
+        >>> collector.turn_away(1, arrival=5, at=7)
+        >>> collector.add(0, arrival=0, start=0, finish=10)
+        >>> result = collector.result()
+        >>> result.requests, result.turned_away, result.little.difference
+        (1, 1, 0)
+        """
+        self.add(number, arrival, at, at, tenant=tenant, due=due, servers=0, alone=alone)
+
+    def add_many(
+        self,
+        numbers: ArrayLike,
+        arrivals: ArrayLike,
+        starts: ArrayLike,
+        finishes: ArrayLike,
+        *,
+        tenants: Sequence[str] | str = "",
+        due: ArrayLike | None = None,
+        servers: ArrayLike | None = None,
+        alone: ArrayLike | None = None,
+        cores: ArrayLike | None = None,
+        stalls: ArrayLike | None = None,
+    ) -> None:
+        """Many requests at once: sequences of one length; `tenants` may be one name for all of them. `servers`: on how
+        many each ran, 0 if it was turned away at its start and finish; 1 unless given. `alone`, `cores`, `stalls`: as
+        `alone`, `core`, `stalls` of `add`.
+
+        >>> collector = Collector(250)
+        >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
+        >>> collector.result().wait.max
+        5
+        """
+        self._flush()
+        number = np.asarray(numbers, dtype=np.int64)
+        columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes))]
+        for column, otherwise in ((due, NEVER), (servers, 1), (alone, 0), (cores, -1), (stalls, 1), (None, 0)):
+            given = np.full(len(number), otherwise) if column is None else np.asarray(column)
+            columns.append(given.astype(np.int64, copy=False))
+        names = [tenants] * len(number) if isinstance(tenants, str) else list(tenants)
+        lengths = {len(names), *(len(column) for column in columns)}
+        if len(lengths) > 1:
+            raise InputError(Mistake("requests", f"must come in columns of one length, got {sorted(lengths)}"))
+        self._take(columns, names)
+
+    def _flush(self) -> None:
+        rows, names, pauses = self._rows, self._names, self._pauses
+        self._rows, self._names, self._pauses = [], [], []
+        if rows:
+            self._pause(np.array(pauses, dtype=np.int64).reshape(-1, 3).T)
+            self._take(list(np.array(rows, dtype=np.int64).T), names)
+
+    def _pause(self, pauses: Ints) -> None:
+        """Requests wait again while they are paused."""
+        paused, resumed, servers = pauses
+        one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
+        self._waited += length
+        self._taken -= int(((resumed - paused) * servers).sum())
+        gives_up = np.stack([paused, one, -one, -servers])
+        goes_on = np.stack([resumed, -one, one, servers])
+        self._past.change(np.concatenate([gives_up, goes_on], axis=1))
+
+    def _take(self, columns: list[Ints], names: list[str]) -> None:
+        number, rows = columns[0], Rows(*columns[1:])
+        arrival, start, finish, due, servers = rows[:5]
+        if self._done:
+            raise InputError(Mistake("requests", "the result has been taken, nothing can be added any more"))
+        if not len(number):
+            return
+        check_times(number, arrival, start, finish, (self._past.next, self._last_finish))
+        latency, wait, served = finish - arrival, start - arrival, servers > 0
+        late = (finish > due) & served
+        self._requests += int(served.sum())
+        self._away += int((~served).sum())
+        self._misses += int(late.sum())
+        self._sojourn += sum_of(latency)
+        self._waited += sum_of(wait)
+        self._taken += sum_of((finish - start) * servers)
+        self._last_finish = int(finish[-1])
+        places = self._accounts.places(names)
+        self._accounts.take(places, rows)
+        self._sharing.take(places, rows)
+        counts = served
+        if self._window is not None:
+            counts = served & (finish <= self._window.end_cycle)
+        self._keep(latency[counts], wait[counts])
+        none, one = np.zeros(len(number), dtype=np.int64), np.ones(len(number), dtype=np.int64)
+        times, waiting = np.concatenate([arrival, start, finish]), np.concatenate([one, -one, none])
+        runs = served.astype(np.int64)
+        running, taken = np.concatenate([none, runs, -runs]), np.concatenate([none, servers, -servers])
+        self._past.change(np.stack([times, waiting, running, taken]))
+        self._past.settle(np.stack([number, arrival]))
+
+    def _keep(self, latency: Ints, wait: Ints) -> None:
+        room = max(0, self.kept - self._latency.count) if self._latency.exact else len(latency)
+        self._latency.add(latency[:room])
+        self._wait.add(wait[:room])
+        if room < len(latency):
+            self._warmup = self._find_warmup()
+            for series, rest in ((self._latency, latency[room:]), (self._wait, wait[room:])):
+                series.summarize(self._warmup.requests)
+                series.add(rest)
+
+    def _find_warmup(self) -> Warmup:
+        return warmup_of(self._latency.count, self._given)
+
+    def _left_out(self) -> Warmup:
+        warmup = self._warmup or self._find_warmup()
+        if self._latency.exact and warmup.requests >= self._latency.count:
+            text = f"leaves out {warmup.requests} requests of {self._latency.count}"
+            raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
+        return warmup
+
+    @property
+    def latencies(self) -> Series:
+        """Those of all requests so far."""
+        self._flush()
+        return self._latency
+
+    def result(
+        self,
+        confidence: float = 0.95,
+        *,
+        load: Load | None = None,
+        traffic: Traffic | None = None,
+        percentiles: Sequence[float] = PERCENTILES,
+    ) -> Serving:
+        """What all requests amount to; nothing can be added after that.
+
+        `traffic`: what is known of how they come, for intervals and verdict; `load` stands for one that only has that.
+        `percentiles`: of latencies and waits. `InputError` if there are none, or a number below the highest is missing.
+        """
+        self._flush()
+        if not self._requests:
+            raise InputError(Mistake("requests", "none has finished, expected at least one"))
+        swept, warmup, self._done = self._past.finish(), self._left_out(), True
+        span, came = swept.now - swept.first_cycle, self._requests + self._away
+        taken = self._taken / (self.servers * span) if span else 0.0
+        relaxation = relaxation_of(known := traffic or Traffic(load), came, taken)
+        latency, wait = (
+            each.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
+            for each in (self._latency, self._wait)
+        )
+        grows = relaxation is not None and self._latency.grows(warmup.requests, relaxation)
+        counting = self._last_finish - swept.first_cycle if self._window is None else self._window.span_cycles
+        return Serving(
+            frequency_mhz=self.frequency_mhz,
+            servers=self.servers,
+            requests=self._requests,
+            misses=self._misses,
+            first_arrival=swept.first_cycle,
+            last_finish=self._last_finish,
+            service_cycles=self._taken,
+            warmup=warmup,
+            latency=latency,
+            wait=wait,
+            little=Little(swept.waiting_area + swept.running_area, self._sojourn, came, span),
+            little_waiting=Little(swept.waiting_area, self._waited, came, span),
+            most_waiting=swept.most_waiting,
+            most_inside=swept.most_inside,
+            windows=swept.windows,
+            tenants=self._accounts.tenants(
+                counting / (self.frequency_mhz * 1e6),
+                (latency, wait),
+                warmup=self._given,
+                confidence=confidence,
+                relaxation=relaxation,
+                percentiles=percentiles,
+            ),
+            models=self._accounts.models(),
+            window=self._window,
+            remarks=self._sharing.remarks(self._accounts.names),
+            memory_requests=self._past.most_ahead,
+            turned_away=self._away,
+            load=known.load,
+            verdict=verdict_of(known, grows=grows, told=latency.mean.half_width is not None),
+        )

@@ -1,0 +1,37 @@
+"""The long-run rate and variability of each kind of arrivals."""
+
+from __future__ import annotations
+
+from lstmsim.traffic.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream, Timestamps
+from lstmsim.traffic.closed_loop import ClosedLoop
+from lstmsim.workload.offer import Offer, estimated_offer
+
+__all__ = ["offer_of"]
+
+
+def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer:
+    """What such arrivals offer in the long run; nothing where all come at once.
+
+    `bursty` is the interrupted Poisson process, whose gaps are independent; with lambda its rate while on, g = 1 / mean
+    time on, w = 1 / mean time off, their squared coefficient of variation is 1 + 2 lambda g / (g + w)^2 (Kuczura: The
+    interrupted Poisson process as an overflow process; Bell System Technical Journal 52, 1973). Jitter of `periodic`
+    arrivals does not add up, so that in the long run they come evenly.
+
+    >>> offer = offer_of(Bursty(2000, mean_on_ms=5, mean_off_ms=20), 250)
+    >>> offer.rate_per_second, offer.variability
+    (400.0, 13.8)
+    """
+    match arrivals:
+        case Poisson(rate):
+            return Offer(rate, 1.0)
+        case Bursty(rate, on_ms, off_ms):
+            up, down = 1000 / on_ms, 1000 / off_ms
+            return Offer(rate * on_ms / (on_ms + off_ms), 1 + 2 * rate * up / (up + down) ** 2)
+        case Fixed(interval) | Periodic(interval):
+            return Offer(frequency_mhz * 1e6 / interval) if interval else Offer()
+        case Stream(frame_ms):
+            return Offer(1000 / frame_ms)
+        case ClosedLoop(clients):
+            return Offer(clients=clients)
+        case Timestamps(cycles):
+            return estimated_offer(cycles, frequency_mhz)

@@ -1,0 +1,250 @@
+"""The highest rate that a machine can bear: bisection over runs of the simulator with certain verdicts, or none.
+
+A run at a rate is judged by the confidence interval of a percentile: it keeps the bound (`below`), it breaks it
+(`above`; `unstable` where the queue has no steady state), or the interval cannot tell. Only certain verdicts move the
+ends of the bracket; what lies between them is reported as undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.traffic.arrivals import positive
+
+__all__ = ["VERDICTS", "Judged", "Known", "Saturation", "SearchInterrupted", "Tried", "bisect_verdicts", "check_search"]
+
+#: Far below what any run can tell apart, and far above the spacing of doubles, where halving would not end.
+LEAST_TOLERANCE = 1e-9
+
+#: What a run says about a bound, and whether the bound is kept (None: unknown).
+VERDICTS: Mapping[str, bool | None] = {
+    "below": True,
+    "above": False,
+    "unstable": False,
+    "too few": None,
+    "cannot tell": None,
+}
+
+
+#: The best rate, the worst, the lowest and highest undecided ones, all runs: see `bisect_verdicts`.
+Known = tuple[float | None, float | None, tuple[float, float] | None, tuple["Tried", ...]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A percentile of latency held against its bound, both in ms; of one tenant, or of all requests.
+
+    `percentile_ms` is None where there is no such number (unstable, or no request was served); `half_width_ms` is None
+    where there are too few requests for an interval. `requests` counts those served, `turned_away` is the share of
+    those that came. `verdict`: a key of `VERDICTS`.
+
+    >>> Judged(bound_ms=0.5, percentile_ms=0.4, half_width_ms=0.01, verdict="below").kept
+    True
+    """
+
+    bound_ms: float
+    percentile_ms: float | None
+    half_width_ms: float | None
+    verdict: str
+    requests: int = 0
+    turned_away: float = 0.0
+
+    @property
+    def kept(self) -> bool | None:
+        """Is the bound kept? None: unknown."""
+        return VERDICTS[self.verdict]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One run at a rate in requests per second.
+
+    `p99_ms`: its 99th percentile in ms, None where the run is unstable and there is no such number. `kept`: whether
+    every bound is kept, None where that cannot be told. `turned_away`: the share of requests that were. `verdict`: a
+    key of `VERDICTS`. `requests`: how many were simulated. `load`: offered load, the work that comes over what the
+    machine can do. `percentile_ms`, `half_width_ms`: the judged percentile of all requests and its 95 % interval.
+    `tenants`: those with a bound of their own, by name. `needs`: how many requests it takes until the percentile has an
+    interval, as far as that is known beforehand.
+    """
+
+    rate: float
+    p99_ms: float | None
+    kept: bool | None
+    turned_away: float = 0.0
+    verdict: str = ""
+    requests: int = 0
+    load: float | None = None
+    percentile_ms: float | None = None
+    half_width_ms: float | None = None
+    tenants: Mapping[str, Judged] = field(default_factory=dict)
+    needs: int | None = None
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Which rates keep the bounds: `rate` certainly does, `fails_from` certainly does not, between them it is open.
+
+    `rate`: the highest that was seen to keep the bound; None if none was, not even the lowest.
+    `fails_from`: the lowest rate that was seen to break it; None if none was, not even the highest.
+    `undecided`: the lowest and the highest rate between them whose run could not tell; None where all could.
+    `bound_ms`: of all requests (None: only tenants have bounds); `bounds_ms`: of tenants by name. `percentile`: which.
+    `runs`: all of them, in the order in which they were made.
+    `bound_per_second`: the highest rate that the machine can possibly do of this mix; None where it is unknown.
+    `limits_per_second`: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
+    `not_counted`: what comes beside, and is in no load. `complete`: False where the search was interrupted, so that the
+    rates of the answer may lie further apart than they should.
+    """
+
+    rate: float | None
+    fails_from: float | None
+    bound_ms: float | None
+    runs: tuple[Tried, ...]
+    undecided: tuple[float, float] | None = None
+    percentile: float = 99.0
+    bounds_ms: Mapping[str, float] = field(default_factory=dict)
+    bound_per_second: float | None = None
+    limits_per_second: Mapping[str, float] = field(default_factory=dict)
+    not_counted: tuple[str, ...] = ()
+    complete: bool = True
+
+    @property
+    def falls(self) -> tuple[tuple[Tried, Tried], ...]:
+        """Pairs of neighbouring rates whose percentiles are the wrong way round by more than their intervals allow."""
+        ordered = sorted((run for run in self.runs if run.p99_ms is not None), key=lambda run: run.rate)
+        return tuple((low, high) for low, high in pairwise(ordered) if _least(low) > _most(high))
+
+    @property
+    def monotone(self) -> bool:
+        """Does no run up to `rate` break the bound, and none from `fails_from` on keep it?"""
+        least, most = self.fails_from or inf, self.rate or 0.0
+        low = all(run.kept is not False for run in self.runs if run.rate <= most)
+        return low and all(run.kept is not True for run in self.runs if run.rate >= least) and most < least
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """Somebody interrupted a search after its first run.
+
+    `known`: what `bisect_verdicts` would have returned, as far as it got. `found`: the same as the answer of
+    `lstmsim.api.serving.saturate.saturate`, which fills it in.
+    """
+
+    def __init__(self, known: Known) -> None:
+        super().__init__()
+        self.known = known
+        self.found: Saturation | None = None
+
+
+def _least(run: Tried) -> float:
+    value = run.p99_ms if run.percentile_ms is None else run.percentile_ms
+    return (value or 0.0) - (run.half_width_ms or 0.0)
+
+
+def _most(run: Tried) -> float:
+    value = run.p99_ms if run.percentile_ms is None else run.percentile_ms
+    return (value or 0.0) + (run.half_width_ms or 0.0)
+
+
+def bisect_verdicts(
+    judge: Callable[[float], Tried],
+    low: float,
+    high: float,
+    *,
+    close: Callable[[float, float], bool],
+    probes: int = 2,
+) -> Known:
+    """The highest rate that certainly keeps the bound, the lowest that certainly breaks it, the undecided ones between
+    (lowest, highest), and all runs.
+
+    The bracket is halved until `close(lower, upper)`. Where a middle cannot be told, both sides of what is undecided
+    are halved instead, so that the certain rates come as near to it as they can. Then `probes` rates, evenly spread
+    between `low` and the answer, show whether they keep the bound too. `SearchInterrupted` (Ctrl-C) has what is known
+    once there is a run.
+
+    >>> def judge(rate):
+    ...     verdict = "below" if rate < 40 else "above" if rate > 60 else "cannot tell"
+    ...     return Tried(rate, rate, VERDICTS[verdict], verdict=verdict)
+    >>> best, worst, undecided, _ = bisect_verdicts(judge, 1, 101, close=lambda a, b: b - a < 4)
+    >>> 36 < best < 40 < undecided[0] < 44, 57 < undecided[1] < 60 < worst < 64
+    (True, True)
+    """
+    search = _Search(judge)
+    try:
+        search.go(low, high, close, probes)
+    except KeyboardInterrupt:
+        if not search.runs:
+            raise
+        raise SearchInterrupted(search.known) from None
+    return search.known
+
+
+class _Search:
+    """The ends of the bracket, and what is undecided between them."""
+
+    def __init__(self, judge: Callable[[float], Tried]) -> None:
+        self.judge, self.runs = judge, list[Tried]()
+        self.best: float | None = None
+        self.worst: float | None = None
+        self.undecided: tuple[float, float] | None = None
+
+    @property
+    def known(self) -> Known:
+        return self.best, self.worst, self.undecided, tuple(self.runs)
+
+    def go(self, low: float, high: float, close: Callable[[float, float], bool], probes: int) -> None:
+        """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound."""
+        first = self.kept(low)
+        self.note(low, first)
+        if first is False:
+            return
+        self.note(high, self.kept(high))
+        while (middle := self.middle(close)) is not None:
+            self.note(middle, self.kept(middle))
+        if self.best is None:
+            return
+        for rate in [low + (self.best - low) * place / (probes + 1) for place in range(1, probes + 1)]:
+            if all(run.rate != rate for run in self.runs):
+                self.kept(rate)
+
+    def kept(self, rate: float) -> bool | None:
+        self.runs.append(self.judge(rate))
+        return self.runs[-1].kept
+
+    def note(self, rate: float, kept: bool | None) -> None:
+        """Draw the bracket closer; a certain rate on the wrong side of an undecided one makes that one worthless."""
+        least, most = self.undecided or (inf, -inf)
+        if kept is None:
+            self.undecided = (min(least, rate), max(most, rate))
+            return
+        if kept:
+            self.best = rate if self.best is None else max(self.best, rate)
+        else:
+            self.worst = rate if self.worst is None else min(self.worst, rate)
+        if self.undecided is not None and (rate >= least if kept else rate <= most):
+            self.undecided = None
+
+    def middle(self, close: Callable[[float, float], bool]) -> float | None:
+        """The next rate to try; None when all is close enough."""
+        if self.undecided is None:
+            gaps = [(self.best, self.worst)]
+        else:
+            gaps = [(self.best, self.undecided[0]), (self.undecided[1], self.worst)]
+        for lower, upper in gaps:
+            if lower is not None and upper is not None and not close(lower, upper):
+                return (lower + upper) / 2
+        return None
+
+
+def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[str, float]) -> None:
+    """`InputError` for ends, a tolerance and bounds in ms (by their names) that no search can work with."""
+    positive("saturation", **{"low": low, "high": high, **bounds_ms, "tolerance": tolerance})
+    wrong = []
+    if not low < high:
+        wrong.append(Mistake("saturation: high", f"must be above low ({low}), got {high}"))
+    if tolerance < LEAST_TOLERANCE:
+        wrong.append(Mistake("saturation: tolerance", f"must be at least {LEAST_TOLERANCE}, got {tolerance}"))
+    if wrong:
+        raise InputError(wrong)

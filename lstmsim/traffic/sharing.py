@@ -1,0 +1,108 @@
+"""Whether jobs that never stall keep the other threads of coarse-grained cores out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.traffic.latencies import sum_of
+from lstmsim.traffic.tenants import Rows
+
+__all__ = ["Sharing"]
+
+Ints = NDArray[np.int64]
+
+#: Ratios are summed in units of 2^-20: whole numbers, so that no grouping of requests changes the sum.
+_UNIT = 2**20
+#: How many jobs that never stall are looked back at on each core.
+_REMEMBERED = 4096
+#: No more remarks than this.
+_SAID = 4
+
+
+class Sharing:
+    """Measures how much longer requests take on cores where threads share the array, and how much of that is while a
+    job that never stalls has it.
+
+    Such a job keeps a coarse-grained array from its first tile to its end: for about as long as it takes alone, right
+    before it finishes. So a request was kept out, at least, in those cycles of all others that ended in its time.
+    `coarse`: the threads of each coarse-grained core that has several, by the core's number.
+
+    >>> sharing = Sharing({0: 2})
+    >>> columns = [np.array(each) for each in ([0, 0], [0, 0], [900, 1000], [9000, 9000], [1, 1], [900, 100])]
+    >>> sharing.take(np.array([0, 1]), Rows(*columns, np.array([0, 0]), np.array([0, 1]), np.array([0, 0])))
+    >>> sharing.remarks(["long", "short"])[0]
+    'long never stalls: on core 0, whose 2 threads are coarse-grained, it keeps the others out while it runs. ...'
+    """
+
+    def __init__(self, coarse: Mapping[int, int]) -> None:
+        self.coarse = dict(coarse)
+        #: By core: finishes, cycles alone and tenants of the last jobs that never stall.
+        self._past = {core: np.zeros((3, 0), dtype=np.int64) for core in self.coarse}
+        #: By core: for how long each tenant's jobs that never stall have had the array.
+        self._held = {core: Counter[int]() for core in self.coarse}
+        #: By tenant and core: requests, the sum of their service times / cycles alone, of the cycles that they took
+        #: longer than alone, and of those of these in which they were kept out.
+        self._sums: dict[tuple[int, int], Ints] = {}
+
+    def take(self, places: Ints, rows: Rows) -> None:
+        """Count these requests; `places` of their tenants, shape [requests]."""
+        for core in self.coarse:
+            own = np.flatnonzero((rows.core == core) & (rows.servers > 0) & (rows.alone > 0))
+            if len(own):
+                self._take(core, places[own], rows.of(own))
+
+    def _take(self, core: int, places: Ints, rows: Rows) -> None:
+        keeps = rows.stalls == 0
+        more = np.stack([rows.finish[keeps], rows.alone[keeps], places[keeps]])
+        past = np.concatenate([self._past[core], more], axis=1)
+        service = rows.finish - rows.start - rows.paused
+        longer = np.maximum(service - rows.alone, 0)
+        ratio = np.rint(service / rows.alone * _UNIT).astype(np.int64)
+        for place in np.unique(places).tolist():
+            own = places == place
+            held = np.minimum(_kept_out(past, place, rows.start[own], rows.finish[own]), longer[own])
+            found = [int(own.sum()), sum_of(ratio[own]), sum_of(longer[own]), sum_of(held)]
+            self._sums[place, core] = self._sums.get((place, core), np.zeros(4, dtype=object)) + np.array(found, object)
+            self._held[core][place] += sum_of(rows.alone[own & keeps])
+        self._past[core] = past[:, -_REMEMBERED:]
+
+    def remarks(self, names: Sequence[str]) -> tuple[str, ...]:
+        """A sentence or two for each core where a tenant takes longer from its start to its finish than equal shares of
+        the array could explain (more than 2 and more than the core's threads times as long as alone), at least half of
+        it while jobs of others that never stall had the array; the worst ones. `names` of the tenants."""
+        worst: dict[int, tuple[float, int, int]] = {}
+        for (place, core), (number, ratios, longer, held) in self._sums.items():
+            ratio = ratios / _UNIT / number
+            if ratio <= max(2, self.coarse[core]) or 2 * held < longer:
+                continue
+            keeper = max((each for each in self._held[core].items() if each[0] != place), key=lambda each: each[1])[0]
+            worst[keeper] = max(worst.get(keeper, (0.0, 0, 0)), (ratio, -core, -place))
+        ranked = sorted(worst.items(), key=lambda each: (-each[1][0], each[0]))[:_SAID]
+        return tuple(
+            self._sentence(names[keeper], names[-place], ratio, -core) for keeper, (ratio, core, place) in ranked
+        )
+
+    def _sentence(self, name: str, other: str, ratio: float, core: int) -> str:
+        return (
+            f"{name} never stalls: on core {core}, whose {self.coarse[core]} threads are coarse-grained, it keeps the "
+            f"others out while it runs. There {other} takes {ratio:.3g} times as long from its start to its finish as "
+            f"alone, mostly because of such jobs; `thread_policy: fine` shares the array among the threads."
+        )
+
+
+def _kept_out(past: Ints, place: int, start: Ints, finish: Ints) -> Ints:
+    """In how many cycles from its start to its finish each request waited for others that never stall."""
+    ends, alone, whose = past
+    cycles = np.where(whose == place, 0, alone)
+    until = np.searchsorted(ends, finish, side="left")
+    since = np.maximum(np.searchsorted(ends, start, side="right"), until - _REMEMBERED)
+    sums = np.concatenate([[0], np.cumsum(cycles)])
+    total: Ints = np.where(until > since, sums[until] - sums[np.minimum(since, until)], 0)
+    # the first of them may have been at it before the request was there
+    first = np.minimum(since, max(0, len(ends) - 1))
+    before = np.maximum(cycles[first] - (ends[first] - start), 0) if len(ends) else 0
+    return total - np.where(until > since, before, 0)

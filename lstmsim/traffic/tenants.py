@@ -1,0 +1,240 @@
+"""What each tenant, an entry of the scenario, gets: gathered while its requests finish, in memory that is bounded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import fsum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.traffic.latencies import PERCENTILES, Distribution, sum_of
+from lstmsim.traffic.result import ClosedWindow, Entry, Tenant
+from lstmsim.traffic.samples import LEAST_KEPT, Sample
+
+__all__ = ["NEVER", "Accounts", "Rows"]
+
+Ints = NDArray[np.int64]
+
+#: The due time of a request that may take any time.
+NEVER = 2**63 - 1
+
+#: Progress is summed in units of 2^-50: whole numbers, so that no order or grouping of requests changes the sum.
+_PROGRESS = 2.0**50
+#: Requests are counted when there are so many, and about so many for each tenant.
+_LEAST, _EACH = 4096, 32
+
+
+class Rows(NamedTuple):
+    """Requests as columns, shape [requests] each, in the order of their finishes.
+
+    `arrival`, `start`, `finish`: cycles. `due`: the last cycle at which it is in time. `servers`: on how many it ran,
+    0 if it was turned away. `alone`: cycles of that job alone on the chip, 0: unknown. `core`: where it ran, -1:
+    unknown. `stalls`: 0 if it never lets another thread have the array. `paused`: cycles from start to finish without
+    a thread.
+    """
+
+    arrival: Ints
+    start: Ints
+    finish: Ints
+    due: Ints
+    servers: Ints
+    alone: Ints
+    core: Ints
+    stalls: Ints
+    paused: Ints
+
+    def of(self, chosen: Ints | slice) -> Rows:
+        """Some of them."""
+        return Rows(*(column[chosen] for column in self))
+
+
+class _Account:
+    """The sums of one tenant."""
+
+    def __init__(self, entry: Entry, room: int) -> None:
+        self.entry = entry
+        self.counts: Counter[str] = Counter()
+        self.sample = Sample(room)
+        #: Requests with a known time alone, those turned away among them; their progress in units of 2^-50.
+        self.compared = self.progress = 0
+        #: By the cycles that a request takes alone: how many were served, and the sum of their latencies.
+        self.alone: dict[int, tuple[int, int]] = {}
+
+    def take(self, rows: Rows, window: ClosedWindow | None, sampled: bool) -> None:
+        latency, wait, served = rows.finish - rows.arrival, rows.start - rows.arrival, rows.servers > 0
+        in_time, asked = served & (rows.finish <= rows.due), rows.due < NEVER
+        until = np.ones(len(latency), dtype=np.bool_) if window is None else rows.finish <= window.end_cycle
+        inside = until if window is None else until & (rows.finish > window.start_cycle)
+        self.counts.update(
+            requests=int(served.sum()),
+            in_time=int(in_time.sum()),
+            sojourn=sum_of(latency[served]),
+            service=sum_of((rows.finish - rows.start)[served]),
+            turned_away=int((~served).sum()),
+            with_deadline=int(asked.sum()),
+            attained=int((in_time & asked).sum()),
+            counted=int((served & inside).sum()),
+            counted_in_time=int((in_time & inside).sum()),
+        )
+        self._compare(latency, rows.alone, served, until & (rows.alone > 0))
+        if sampled:
+            self.sample.add(latency[served & until], wait[served & until])
+
+    def _compare(self, latency: Ints, alone: Ints, served: NDArray[np.bool_], known: NDArray[np.bool_]) -> None:
+        self.compared += int(known.sum())
+        latency, alone = latency[known & served], alone[known & served]
+        if not len(alone):
+            return
+        self.progress += sum_of(np.rint(alone / np.maximum(latency, 1) * _PROGRESS).astype(np.int64))
+        kinds, group = np.unique(alone, return_inverse=True)
+        for kind, cycles in enumerate(kinds.tolist()):
+            of_kind = latency if len(kinds) == 1 else latency[group == kind]
+            number, total = self.alone.get(cycles, (0, 0))
+            self.alone[cycles] = number + len(of_kind), total + sum_of(of_kind)
+
+
+def _turnaround(accounts: Iterable[_Account]) -> float | None:
+    """The mean over requests of latency / cycles alone."""
+    sums = [(cycles, *each) for account in accounts for cycles, each in account.alone.items()]
+    served = sum(number for _, number, _ in sums)
+    return fsum(total / cycles for cycles, _, total in sorted(sums)) / served if served else None
+
+
+class Accounts:
+    """Gathers the requests of each tenant; `tenants` and `models` say what they amount to.
+
+    `entries`: the tenants that are known beforehand, in their order; others come behind them as they appear. `kept`:
+    latencies that are kept of all tenants together, shared equally; each has room for `LEAST_KEPT` at least.
+    `window`: of a closed loop, the part of the run that counts.
+    """
+
+    def __init__(self, entries: Sequence[Entry], kept: int, window: ClosedWindow | None = None) -> None:
+        self.kept, self.window = kept, window
+        #: The only tenant's latencies are those of the whole run.
+        self._single = len(entries) == 1
+        self._room = max(LEAST_KEPT, kept // max(1, len(entries)))
+        self._accounts = [_Account(entry, self._room) for entry in entries]
+        self._places = {entry.name: place for place, entry in enumerate(entries)}
+        #: Requests that are not counted yet: few at a time would be slow where there are many tenants.
+        self._pending: list[tuple[Ints, Rows]] = []
+        self._waiting = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The tenants' names, in their order."""
+        return [each.entry.name for each in self._accounts]
+
+    def places(self, names: Sequence[str]) -> Ints:
+        """The tenants' places in their order; those that nobody knows yet get one."""
+        for name in dict.fromkeys(names):
+            if name not in self._places and self._single:
+                raise InputError(Mistake("tenant", f"must be {self.names[0]}, the only one, got {name}"))
+            if name not in self._places:
+                self._open(Entry(name, name))
+        return np.array([self._places[name] for name in names], dtype=np.int64)
+
+    def _open(self, entry: Entry) -> None:
+        self._places[entry.name] = len(self._accounts)
+        room = max(LEAST_KEPT, self.kept // (len(self._accounts) + 1))
+        if room < self._room:
+            self._room = room
+            for account in self._accounts:
+                account.sample.shrink(room)
+        self._accounts.append(_Account(entry, self._room))
+
+    def take(self, places: Ints, rows: Rows) -> None:
+        """Count these requests; `places` of their tenants, shape [requests]."""
+        self._pending.append((places, rows))
+        self._waiting += len(places)
+        if self._waiting >= max(_LEAST, _EACH * len(self._accounts)):
+            self._count()
+
+    def _count(self) -> None:
+        if not self._pending:
+            return
+        places = np.concatenate([each for each, _ in self._pending])
+        rows = Rows(*(np.concatenate(columns) for columns in zip(*(each for _, each in self._pending), strict=True)))
+        self._pending, self._waiting = [], 0
+        order = np.argsort(places, kind="stable")
+        cuts = np.flatnonzero(np.diff(places[order])) + 1
+        for chosen in np.split(order, cuts):
+            self._accounts[int(places[chosen[0]])].take(rows.of(chosen), self.window, not self._single)
+
+    def tenants(
+        self,
+        seconds: float,
+        whole: tuple[Distribution, Distribution],
+        *,
+        warmup: int | None = None,
+        confidence: float = 0.95,
+        relaxation: float | None = None,
+        percentiles: Sequence[float] = PERCENTILES,
+    ) -> dict[str, Tenant]:
+        """What each has got, by name, in order.
+
+        `seconds`: of the part of the run that counts. `whole`: latencies and waits of all, which are those of a single
+        tenant. `warmup`: how many requests of all are left out (None: a tenth).
+        `relaxation`: about how many requests of all tenants pass until the queue has forgotten its past; None:
+        nobody knows.
+        """
+        self._count()
+        all_served = sum(each.counts["requests"] for each in self._accounts)
+        made = {}
+        for each in self._accounts:
+            share = each.counts["requests"] / all_served
+            left_out = None if warmup is None else int(warmup * share)
+            own_relaxation = None if relaxation is None else max(1.0, relaxation * share)
+            own = each.sample.distributions(left_out, confidence, own_relaxation, percentiles)
+            known = whole if self._single else own
+            made[each.entry.name] = _tenant(each, known, seconds)
+        return made
+
+    def models(self) -> dict[str, Tenant]:
+        """The counts of all tenants with the same model together, by its name, in the order of names."""
+        self._count()
+        by_model: dict[str, list[_Account]] = {}
+        for each in self._accounts:
+            if each.counts["requests"] or each.counts["turned_away"]:
+                by_model.setdefault(each.entry.model, []).append(each)
+        found = {}
+        for name, group in sorted(by_model.items()):
+            sums: Counter[str] = sum((each.counts for each in group), Counter())
+            found[name] = Tenant(
+                name,
+                sums["requests"],
+                sums["in_time"],
+                sums["sojourn"],
+                sums["service"],
+                sums["turned_away"],
+                model=name,
+                slowdown=_turnaround(group),
+            )
+        return found
+
+
+def _tenant(account: _Account, known: tuple[Distribution, Distribution] | None, seconds: float) -> Tenant:
+    counts, rate = account.counts, 1 / seconds if seconds else 0.0
+    return Tenant(
+        account.entry.name,
+        counts["requests"],
+        counts["in_time"],
+        counts["sojourn"],
+        counts["service"],
+        counts["turned_away"],
+        model=account.entry.model,
+        clients=account.entry.clients,
+        with_deadline=counts["with_deadline"],
+        attained=counts["attained"],
+        counted=counts["counted"],
+        counted_in_time=counts["counted_in_time"],
+        throughput_per_second=counts["counted"] * rate,
+        goodput_per_second=counts["counted_in_time"] * rate,
+        latency=None if known is None else known[0],
+        wait=None if known is None else known[1],
+        slowdown=_turnaround([account]),
+        progress=account.progress / _PROGRESS / account.compared if account.compared else None,
+    )

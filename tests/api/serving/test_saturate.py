@@ -1,0 +1,151 @@
+"""The highest rate: against the exact M/D/1, below the machine's bound, for tenants, and refusals."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from tests.serving.md1 import md1_rate
+
+from lstmsim.api.serving.capacity import capacity_of
+from lstmsim.api.serving.horizon import serve_on_horizon
+from lstmsim.api.serving.saturate import saturate
+from lstmsim.errors import InputError
+from lstmsim.formats.scenario.rates import rate_overrides, rates_of
+
+#: The long version, by LSTMSIM_EXAMPLES (any number), judges more bounds and with more requests.
+LONG = "LSTMSIM_EXAMPLES" in os.environ
+ONE_THREAD = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 16384, "ep": 16, "vp": 1024, "threads": 1}]}
+POISSON = {"kind": "poisson", "rate_per_second": 200_000}
+SMALL: dict[str, Any] = {
+    "chip": ONE_THREAD,
+    "jobs": [{"model": "lstm-256", "steps": 2, "count": 100, "arrival": POISSON}],
+}
+
+
+def tenants(**counts: int) -> dict[str, Any]:
+    """Two tenants, one of which comes nine times as often."""
+    fast = {"name": "fast", "model": "lstm-256", "steps": 1, "count": counts.get("fast", 100)}
+    slow = {"name": "slow", "model": "lstm-256", "steps": 8, "count": counts.get("slow", 100)}
+    fast["arrival"], slow["arrival"] = ({"kind": "poisson", "rate_per_second": rate} for rate in (900.0, 100.0))
+    return {"chip": ONE_THREAD, "jobs": [fast, slow]}
+
+
+@pytest.mark.parametrize(
+    ("services", "percentile"), [(3, 90.0), *([(4, 99.0), (8, 99.0), (20, 99.0), (15, 99.9)] if LONG else [])]
+)
+def test_the_answer_is_that_of_md1(services: int, percentile: float) -> None:
+    bound = capacity_of(SMALL).bound_per_second
+    truth = bound * md1_rate(services, percentile)
+    size, near = (640_000, 0.03) if LONG else (10_000, 0.15)
+    found = saturate(SMALL, 1000 * services / bound, percentile=percentile, most_requests=size, tolerance=near / 2)
+    assert found.rate is not None
+    assert found.fails_from is not None
+    # The certain rates lie on their sides of the truth, and near it.
+    assert (1 - near) * truth < found.rate <= truth <= found.fails_from < (1 + near) * truth
+    assert found.monotone
+
+
+def test_no_rate_above_the_machines_bound() -> None:
+    """All that came within a hundred requests was over before the queue could grow."""
+    jobs = [{"model": "lstm-512", "steps": 20, "count": 100, "arrival": POISSON}]
+    found = saturate({"chip": "column-npu-64k", "jobs": jobs}, 0.5, high=5e7, most_requests=1000, tolerance=0.1)
+    assert found.bound_per_second is not None
+    assert found.bound_per_second < 406_250
+    assert max(run.rate for run in found.runs) <= found.bound_per_second
+    assert found.fails_from is not None
+    last = max(found.runs, key=lambda run: run.rate)
+    assert (last.verdict, last.kept, last.p99_ms) == ("unstable", False, None)
+
+
+FAST = {"name": "fast", "model": "lstm-256", "steps": 10, "count": 1000, "arrival": POISSON}
+SLOW = {"name": "slow", "model": "lstm-1024", "steps": 25, "count": 10}
+SLOW["arrival"] = {"kind": "poisson", "rate_per_second": 4000}
+
+
+@pytest.mark.skipif(not LONG, reason="takes minutes: LSTMSIM_EXAMPLES")
+@pytest.mark.parametrize(
+    ("jobs", "tenant", "bound_ms"),
+    [
+        ([{"model": "lstm-512", "steps": 20, "count": 100, "arrival": POISSON}], "lstm-512", 0.5),
+        ([FAST, SLOW], "fast", 0.02),
+    ],
+)
+def test_the_answer_is_within_three_percent_of_serve_by_hand(
+    jobs: list[dict[str, Any]], tenant: str, bound_ms: float
+) -> None:
+    scenario = {"chip": "column-npu-64k", "jobs": jobs}
+    found = saturate(scenario, bounds_ms={tenant: bound_ms})
+    assert found.rate is not None
+    assert found.bound_per_second is not None
+    assert found.rate < found.bound_per_second
+
+    def by_hand(rate: float) -> float:
+        changes = rate_overrides(rates_of(scenario), rate)
+        latency = serve_on_horizon(scenario, 1_000_000, changes).tenants[tenant].latency
+        assert latency is not None
+        return latency.p99.value / 260e3
+
+    assert by_hand(found.rate) <= bound_ms < by_hand(1.03 * found.rate)
+
+
+def test_counts_of_the_file_do_not_matter() -> None:
+    """All entries go on until the last request, whatever their counts."""
+    one, two = (
+        saturate(tenants(fast=fast, slow=slow), 0.02, most_requests=1000, tolerance=0.3)
+        for fast, slow in ((1000, 10), (10, 1000))
+    )
+    assert one == two
+
+
+def test_each_tenant_keeps_its_own_bound() -> None:
+    size = {"most_requests": 40_000, "tolerance": 0.5, "high": 900_000.0}
+    bounds = {"fast": 0.0032, "slow": 1.0}
+    both = saturate(tenants(), bounds_ms=bounds, **size)  # type: ignore[arg-type]
+    best, worst = (next(each for each in both.runs if each.rate == rate) for rate in (both.rate, both.fails_from))
+    assert {name: each.verdict for name, each in best.tenants.items()} == {"fast": "below", "slow": "below"}
+    assert {name: each.verdict for name, each in worst.tenants.items()} == {"fast": "above", "slow": "below"}
+    assert best.tenants["slow"].requests < best.tenants["fast"].requests
+    assert both.bound_ms is None
+
+
+def test_an_undecided_rate_is_neither_kept_nor_broken() -> None:
+    found = saturate(SMALL, 0.01, most_requests=300, low=100_000, high=400_000, tolerance=0.1)
+    assert found.undecided is not None
+    assert all(run.kept is None for run in found.runs if found.undecided[0] <= run.rate <= found.undecided[1])
+    assert found.rate is None or found.rate < found.undecided[0]
+
+
+def test_preemption_is_simulated_on_the_same_horizon() -> None:
+    chip = {"chip": ONE_THREAD, "dispatch": "sjf"}
+    jobs = tenants()["jobs"]
+    served, simulated = (
+        serve_on_horizon(chip | {"jobs": jobs, "preemption": preempts}, 500) for preempts in (False, True)
+    )
+    assert {name: each.requests for name, each in served.tenants.items()} == {
+        name: each.requests for name, each in simulated.tenants.items()
+    }
+    found = saturate(chip | {"jobs": jobs, "preemption": True}, 5.0, most_requests=500, tolerance=0.5)
+    assert found.bound_per_second is not None
+    assert max(run.requests for run in found.runs) == 500
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "sentence"),
+    [
+        ({}, {"bound_ms": None}, "expected a bound"),
+        ({}, {"percentile": 100.0}, "percentile"),
+        ({}, {"percentile": float("nan")}, "above 0 and below 100"),
+        ({}, {"bounds_ms": {"lstm-265": 1.0}}, "no job entry of that name; did you mean 'lstm-256'"),
+        ({}, {"most_requests": 0}, "most_requests"),
+        ({}, {"low": 5e6}, r"low: must be below .* the most that this machine can possibly do, got 5,000,000.0"),
+        ({}, {"low": 5.0, "high": 4.0}, "high: must be above low"),
+        ({"arrival": {"kind": "closed", "clients": 2, "think_ms": 1}}, {}, "no job comes at a rate"),
+        ({"arrival": 0}, {}, "no job comes at a rate"),
+    ],
+)
+def test_what_is_wrong_is_said(changes: dict[str, Any], arguments: dict[str, Any], sentence: str) -> None:
+    scenario = {**SMALL, "jobs": [{**SMALL["jobs"][0], **changes}]}
+    with pytest.raises(InputError, match=sentence):
+        saturate(scenario, **{"bound_ms": 1.0, **arguments})

@@ -1,0 +1,146 @@
+"""What if: every alternative is the simulation of the changed chip, refusals and harm included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from lstmsim import engines, targets
+from lstmsim.explanations import what_if as module
+from lstmsim.explanations.changes import changes
+from lstmsim.explanations.what_if import what_if
+from lstmsim.formats.scenario.scenario_file import load_chip
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.row.npu import RowNpu
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Chip, Job, Scenario
+from tests.strategies import scenarios
+
+CORE = ColumnCore(npe=65536, ep=32, vp=2048, threads=2, tree_inputs=64, cat=2, switch_cycles=2)
+MODEL = Model("m", (Layer(cell("lstm"), 512, 512),))
+JOBS = tuple(Job(name, MODEL, steps=20) for name in "abc")
+
+
+def makespan(chip: Chip, jobs: tuple[Job, ...] = JOBS) -> int:
+    return engines.run(targets.lower(chip, jobs)).makespan_cycles
+
+
+def column(**changed: int) -> ColumnNpu:
+    return ColumnNpu("c", 260, (replace(CORE, **changed),))
+
+
+def test_each_alternative_is_a_simulation_of_its_own() -> None:
+    base = makespan(column())
+    found = {each.name: each for each in what_if(Scenario(column(), JOBS), base, 100).alternatives}
+    expected = {
+        "one more thread": column(threads=3),
+        "ep doubled": column(ep=64, vp=1024),
+        "tail twice as wide": column(tail_width=128),
+        "one more bank": column(accumulator_banks=3),
+        "npe and vp doubled": column(npe=131072, vp=4096),
+        "npe and ep doubled": column(npe=131072, ep=64),
+        "switches for free": column(switch_cycles=0),
+    }
+    for name, chip in expected.items():
+        assert found[name].cycles == makespan(chip)
+        assert found[name].saved_cycles == base - makespan(chip)
+    assert found["npe and vp doubled"].utilization == 3 * JOBS[0].macs / (
+        131072 * makespan(column(npe=131072, vp=4096))
+    )
+
+
+def test_what_the_chip_refuses_is_said_and_stands_last() -> None:
+    last = what_if(Scenario(column(), JOBS), makespan(column()), 100).alternatives[-1]
+    assert (last.name, last.cycles, last.saved_cycles) == ("ep halved", None, 0)
+    assert last.refused == "an adder tree of 64 inputs with CAT-2 gives ep 64, 32; got 16"
+
+
+def test_what_a_job_refuses_is_said_too() -> None:
+    core = ColumnCore(npe=64, ep=16, vp=4)
+    job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=2)
+    found = what_if(Scenario(ColumnNpu("c", 260, (core,)), (job,)), 1, 1)
+    (refused,) = (each for each in found.alternatives if each.name == "ep doubled")
+    assert "needs vp >= 4, got vp 2" in refused.refused
+
+
+def test_ep_of_1_cannot_be_halved() -> None:
+    core = ColumnCore(npe=64, ep=1, vp=64)
+    job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=2)
+    found = what_if(Scenario(ColumnNpu("c", 260, (core,)), (job,)), 1, 1)
+    (refused,) = (each for each in found.alternatives if each.name == "ep halved")
+    assert refused.cycles is None
+
+
+@settings(max_examples=25)
+@given(scenarios())
+def test_alternatives_are_in_order_of_what_they_save(scenario: Scenario) -> None:
+    base = makespan(scenario.chip, scenario.jobs)
+    found = what_if(scenario, base, 1).alternatives
+    known = [each for each in found if each.cycles is not None]
+    assert found[: len(known)] == tuple(known)
+    assert [each.saved_cycles for each in known] == sorted((each.saved_cycles for each in known), reverse=True)
+    assert all(each.refused for each in found[len(known) :])
+
+
+def test_a_long_run_gets_fewer_alternatives_and_progress_counts_them() -> None:
+    calls: list[tuple[int, int]] = []
+    scenario = Scenario(column(), JOBS)
+    found = what_if(scenario, makespan(column()), module.MAX_ROWS, lambda done, total: calls.append((done, total)))
+    assert len(found.alternatives) == 2
+    assert found.left_out == tuple(each.name for each in changes(scenario.chip, JOBS)[2:])
+    assert calls == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_a_row_npu() -> None:
+    chip = load_chip("brainwave-s10")
+    assert isinstance(chip, RowNpu)
+    jobs = (Job("a", MODEL, steps=5),)
+    found = what_if(Scenario(chip, jobs), makespan(chip, jobs), 1)
+    core = chip.cores[0]
+    fast = replace(core, dispatch_cycles=1, by_cell=tuple(replace(each, dispatch_cycles=1) for each in core.by_cell))
+    assert found.best is not None
+    assert (found.best.name, found.best.detail) == ("faster dispatch", "dispatch_cycles 59 -> 1")
+    assert found.best.cycles == makespan(replace(chip, cores=(fast,)), jobs)
+
+
+def test_full_batches_do_more_work_and_say_so() -> None:
+    chip = load_chip("intel-npu-rtl")
+    assert isinstance(chip, RowNpu)
+    jobs = (Job("a", MODEL, steps=5),)
+    found = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 1).alternatives}
+    assert found["full batches"].detail == "batch 1 -> 6"
+    assert found["full batches"].work == 6
+    assert found["full batches"].cycles == makespan(chip, (replace(jobs[0], batch=6),))
+    assert "replicas doubled" not in found
+    rounds = (replace(jobs[0], batch=12),)
+    assert "replicas doubled" in [each.name for each in changes(chip, rounds)]
+
+
+def test_unlike_cores_are_changed_together() -> None:
+    chip = ColumnNpu("c", 260, (CORE, replace(CORE, threads=4)))
+    (first, *_) = changes(chip, JOBS)
+    assert first.detail == "threads of each core"
+    assert isinstance(first.chip, ColumnNpu)
+    assert [core.threads for core in first.chip.cores] == [3, 5]
+
+
+def test_links_and_memories_are_tried_too() -> None:
+    """A narrow exchange binds: twice the width saves what half the latency cannot."""
+    core = ColumnCore(npe=1024, ep=16, vp=64)
+    chip = ColumnNpu("c", 100, (core, core), exchange=Exchange(latency_cycles=1, width=1))
+    jobs = (Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=10, split="rows"),)
+    found = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 100).alternatives}
+    assert found["exchange twice as wide"].saved_cycles > 0 == found["exchange latency halved"].saved_cycles
+    assert found["no job split"].cycles == makespan(chip, (replace(jobs[0], split=""),))
+    tight = replace(core, weight_kib=256)
+    memory = Memory(gb_per_s=1)
+    chip = ColumnNpu("c", 100, (tight,), memory)
+    jobs = (Job("a", MODEL, steps=2),)
+    found = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 100).alternatives}
+    faster = ColumnNpu("c", 100, (tight,), replace(memory, gb_per_s=2))
+    assert found["memory twice as fast"].cycles == makespan(faster, jobs)
+    roomy = ColumnNpu("c", 100, (replace(tight, weight_kib=512),), memory)
+    assert found["room for weights doubled"].cycles == makespan(roomy, jobs)

@@ -1,0 +1,18 @@
+"""What the tests of sweeps share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.sweep.specs import spec
+
+from lstmsim.sweeps.run import run_sweep
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small sweep, run in this process without a break."""
+    folder = tmp_path_factory.mktemp("whole")
+    run_sweep(spec(), folder, jobs=1)
+    return folder

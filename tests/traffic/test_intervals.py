@@ -1,0 +1,128 @@
+"""Intervals hold what they promise on queues whose truth is known, or there are none."""
+
+from __future__ import annotations
+
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lstmsim.traffic.intervals import BATCHES, MEAN_UNITS, TAIL_UNITS, Spread, mean_interval, tail_interval
+from lstmsim.traffic.latencies import Distribution, Series
+from lstmsim.traffic.queueing import md1_wait
+
+SERVICE = 10_000
+
+
+def waits(seed: int, load: float, requests: int) -> NDArray[np.int64]:
+    """M/D/1 from empty: Lindley's recursion as a reflected sum."""
+    rng = np.random.default_rng(seed)
+    steps = SERVICE - rng.exponential(SERVICE / load, requests - 1)
+    walk = np.concatenate([[0.0], np.cumsum(steps)])
+    return np.rint(walk - np.minimum.accumulate(walk)).astype(np.int64)
+
+
+def relaxation(load: float) -> float:
+    return 1 / (1 - load) ** 2
+
+
+def distribution(seed: int, load: float, requests: int, known: bool = True, kept: int = 2**20) -> Distribution:
+    series, values = Series(kept), waits(seed, load, requests) + SERVICE
+    series.add(values[:kept])
+    if len(values) > kept:
+        series.summarize(kept // 10)
+        series.add(values[kept:])
+    return series.distribution(requests // 10, relaxation=relaxation(load) if known else None)
+
+
+@pytest.mark.parametrize("kept", [2**20, 500])
+@pytest.mark.parametrize(("load", "requests"), [(0.3, 1000), (0.7, 3000)])
+def test_means_are_covered_as_promised(load: float, requests: int, kept: int) -> None:
+    """Nominal 95 %; of 150 runs at least 88 % (three standard deviations below) and not all with ever wider ones."""
+    truth = SERVICE + md1_wait(load, SERVICE)
+    made = [distribution(seed, load, requests, kept=kept).mean for seed in range(150)]
+    told = [each for each in made if each.half_width is not None]
+    assert len(told) > 0.9 * len(made)
+    assert sum(each.holds(truth) for each in told) >= 0.88 * len(told)
+    assert np.median([each.half_width or 0 for each in told]) < 0.25 * truth
+
+
+def test_percentiles_are_covered_as_promised() -> None:
+    """Of the wait in M/D/1 at load 0.5: P(wait = 0) = 0.5, and 0.95 from Erlang's series."""
+    load, percent = 0.5, 95.0
+
+    def below(t: float) -> float:
+        """P(wait <= t services) (Erlang 1909)."""
+        total = 0.0
+        factor = 1.0
+        for k in range(int(t) + 1):
+            factor = 1.0 if k == 0 else factor * load * (k - t) / k
+            term = 1.0 if k == 0 else (load * (k - t)) ** k / np.prod(np.arange(1, k + 1, dtype=float))
+            total += term * exp(-load * (k - t))
+        return (1 - load) * total
+
+    low, high = 0.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < percent / 100 else (low, middle)
+    truth = SERVICE * (1 + low)
+    made = [distribution(1000 + seed, load, 3000).percentiles[percent] for seed in range(150)]
+    told = [each for each in made if each.half_width is not None]
+    assert len(told) > 0.9 * len(made)
+    assert 0.88 * len(told) <= sum(each.holds(truth) for each in told) < len(told)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_short_runs_near_saturation_have_no_interval_however_quiet_they_are(known: bool) -> None:
+    for seed in range(200):
+        found = distribution(seed, 0.95, 300, known)
+        assert [each.half_width for each in (found.mean, *found.percentiles.values())] == [None] * 5
+
+
+def test_the_gates() -> None:
+    """So many units of relaxation, and so many of them beyond a percentile."""
+    spread = Spread([0.9, 1.1] * 5, 100)
+    enough = int(MEAN_UNITS * 8)
+    assert mean_interval(1.0, 0.0, spread, enough, 8.0, 0.95).half_width is not None
+    assert mean_interval(1.0, 0.0, spread, enough - 1, 8.0, 0.95).half_width is None
+    shares = Spread([0.98, 1.0] * 5, 1000)
+    enough = int(TAIL_UNITS * 8 * 100)
+    assert tail_interval(99, 5.0, shares, enough, 8.0, 0.95, lambda percent: percent).half_width is not None
+    assert tail_interval(99, 5.0, shares, enough - 1, 8.0, 0.95, lambda percent: percent).half_width is None
+
+
+def test_no_interval_beyond_the_largest_value_and_none_from_batches_that_are_alike() -> None:
+    wild = Spread([1.0] * 9 + [0.9], 1000)
+    assert tail_interval(99, 5.0, wild, 10_000, 8.0, 0.95, lambda percent: percent).half_width is None
+    rising = Spread([float(each) for each in range(BATCHES)], 1000)
+    assert mean_interval(4.5, 0.0, rising, 10_000, 1.0, 0.95).half_width is None
+
+
+def test_a_mean_interval_by_hand() -> None:
+    """Ten batches 1 and 3: standard error sqrt(10 / 9 / 10), t 2.262; a fiftieth of each batch is shared; logarithm."""
+    spread = Spread([1.0, 3.0] * 5, 200)
+    half = 2.26215716 * sqrt(10 / 9 / 10) / sqrt(1 - 2 * 2 / 200)
+    expected = 1.5 * (exp(half / 1.5) - 1)
+    assert mean_interval(2.0, 0.5, spread, 2000, 2.0, 0.95).half_width == pytest.approx(expected)
+
+
+def test_a_queue_that_grows_is_told_from_one_that_is_only_slow() -> None:
+    overloaded = Series()
+    overloaded.add(waits(1, 1.05, 20_000))
+    assert overloaded.grows(2_000, relaxation=10.0)
+    for seed in range(60):
+        stable = Series()
+        stable.add(waits(seed, 0.8, 3_000))
+        assert not stable.grows(300, relaxation(0.8))
+
+
+def test_a_percentile_in_a_gap_of_the_latencies_has_no_width_of_zero() -> None:
+    """Half of every batch is 1,000, the other half lies far above: the median is anywhere between."""
+    series = Series()
+    series.add(np.array([1000, 3000] * 2000))
+    median = series.distribution(0, relaxation=1.0, percentiles=[50.0]).percentiles[50.0]
+    assert median.half_width is None or median.half_width >= 900
+    atom = Series()
+    atom.add(np.array([1000] * 4000))
+    assert atom.distribution(0, relaxation=1.0, percentiles=[50.0]).percentiles[50.0].half_width == 0

@@ -1,0 +1,100 @@
+"""Verdicts, and what kinds of arrivals offer."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+import pytest
+
+from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps, arrivals
+from lstmsim.traffic.closed_loop import ClosedLoop
+from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
+from lstmsim.traffic.load_text import load_lines
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.offers import offer_of
+from lstmsim.workload.offer import Offer, estimated_offer
+
+
+def load(offered: float, **more: object) -> Load:
+    return Load(offered, {"threads": offered}, 1000 * offered, 1000.0, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("known", "steady", "grows", "told", "verdict"),
+    [
+        (load(0.5), True, False, True, "settled"),
+        (load(0.5), True, False, False, "too few"),
+        (load(0.5), True, True, True, "unstable"),
+        (load(1.0), True, False, True, "unstable"),
+        (load(1.5, lasting=0.5), True, True, True, "settled"),
+        (None, True, False, True, "settled"),
+        (None, False, False, True, "no steady state"),
+    ],
+)
+def test_verdicts(known: Load | None, steady: bool, grows: bool, told: bool, verdict: str) -> None:
+    assert verdict_of(Traffic(known, steady=steady), grows=grows, told=told) == verdict
+
+
+def test_what_is_known_of_the_relaxation() -> None:
+    assert relaxation_of(Traffic(load(0.5, relaxation=7.0)), 9, 0.0) == 7.0
+    assert relaxation_of(Traffic(load(1.0, relaxation=7.0)), 9, 0.0) == inf
+    assert relaxation_of(Traffic(load(1.5, lasting=0.5)), 9, 1.0) is None
+    assert relaxation_of(Traffic(steady=False), 9, 0.5) == inf
+    assert relaxation_of(Traffic(clients=5), 499, 1.0) == inf
+    assert relaxation_of(Traffic(clients=5), 500, 1.0) is None
+    assert relaxation_of(Traffic(), 500, 1.0) == inf
+
+
+def test_what_arrivals_offer() -> None:
+    assert offer_of(Poisson(100), 250) == Offer(100, 1.0)
+    assert offer_of(Fixed(1000), 250) == offer_of(Periodic(1000, 10), 250) == Offer(250_000.0)
+    assert offer_of(Fixed(0), 250) == Offer()
+    assert offer_of(Stream(0.5), 250) == Offer(2000.0)
+    assert offer_of(ClosedLoop(7, 1.0), 250) == Offer(clients=7)
+    assert offer_of(Timestamps(tuple(range(0, 2500, 100))), 250) == Offer(2_500_000.0, estimated=True)
+
+
+def test_the_gaps_of_bursts_vary_as_kuczura_says() -> None:
+    bursty = Bursty(20_000, mean_on_ms=0.5, mean_off_ms=1.5)
+    offer = offer_of(bursty, 250)
+    gaps = np.array([two - one for one, two in pairwise(arrivals(bursty, 100_000, 250, (3, "a")))], dtype=float)
+    assert offer.rate_per_second == pytest.approx(250e6 / gaps.mean(), rel=0.03)
+    assert offer.variability == pytest.approx(gaps.var() / gaps.mean() ** 2, rel=0.06)
+
+
+def test_few_arrivals_are_no_process() -> None:
+    assert estimated_offer(range(19), 250) == Offer()
+    assert estimated_offer([5] * 100, 250) == Offer()
+    assert estimated_offer(range(20), 250).rate_per_second == 250e6
+
+
+def test_overload_is_never_settled_nor_too_short() -> None:
+    collector = Collector(250)
+    numbers = np.arange(20_000)
+    collector.add_many(numbers, numbers * 90, numbers * 100, numbers * 100 + 100)
+    result = collector.result(load=load(100 / 90))
+    assert result.verdict == "unstable"
+    assert result.latency.mean.half_width is None
+    text = "\n".join(load_lines(result))
+    assert "offered load 1.111" in text
+    assert "unstable" in text
+    assert "settled" not in text
+    assert "few" not in text
+
+
+def test_what_comes_evenly_below_load_1_is_settled_with_nothing_to_vary() -> None:
+    collector = Collector(250)
+    numbers = np.arange(300)
+    collector.add_many(numbers, numbers * 110, numbers * 110, numbers * 110 + 100)
+    result = collector.result(load=load(100 / 110))
+    assert (result.verdict, result.latency.mean.half_width) == ("settled", 0.0)
+
+
+def test_busy_and_quiet_times_make_a_list_of_arrivals_irregular() -> None:
+    """Bursts of 100 even arrivals and as long a quiet time: the gaps one by one hardly vary."""
+    bursts = [10_000 * burst + 50 * place for burst in range(100) for place in range(100)]
+    assert estimated_offer(bursts, 250).variability > 20
+    even = estimated_offer(range(0, 1_000_000, 100), 250)
+    assert even.variability < 0.01

@@ -1,0 +1,104 @@
+"""Bisection for the highest rate: where it is known, where it is not there, and where the order is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+from math import ceil, log2, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.serving.lindley import served
+
+from lstmsim.errors import InputError
+from lstmsim.traffic.arrivals import Poisson, arrivals
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.saturation import Saturation, Tried, bisect_verdicts, check_search
+
+
+def search(
+    simulate: Callable[[float], float], low: float, high: float, bound: float, tolerance: float = 0.01, probes: int = 2
+) -> Saturation:
+    """The bisection where every run is certain: `simulate` gives a percentile in ms."""
+
+    def judge(rate: float) -> Tried:
+        p99 = simulate(rate)
+        return Tried(rate, p99, p99 <= bound, verdict="below" if p99 <= bound else "above", percentile_ms=p99)
+
+    def close(lower: float, upper: float) -> bool:
+        return upper - lower <= tolerance * high
+
+    best, worst, undecided, runs = bisect_verdicts(judge, low, high, close=close, probes=probes)
+    return Saturation(best, worst, bound, runs, undecided)
+
+
+@given(st.floats(1, 1000), st.floats(1.01, 1000), st.floats(0, 1.2), st.floats(1e-6, 0.5), st.integers(0, 4))
+def test_the_step_is_between_what_was_found(low: float, times: float, place: float, tol: float, probes: int) -> None:
+    high = low * times
+    step = low + (high - low) * place
+    tried: list[float] = []
+
+    def simulate(rate: float) -> float:
+        tried.append(rate)
+        return 1.0 if rate <= step else 2.0
+
+    found = search(simulate, low, high, 1.5, tol, probes)
+    assert found.monotone
+    assert not found.falls
+    assert [run.rate for run in found.runs] == tried
+    halvings = max(0, ceil(log2((high - low) / (tol * high))))
+    assert len(tried) == len(set(tried)) <= 2 + halvings + probes
+    assert found.rate is not None
+    assert found.rate <= step
+    if step >= high:
+        assert (found.rate, found.fails_from) == (high, None)
+    else:
+        assert found.fails_from is not None
+        assert step < found.fails_from
+        assert found.fails_from - found.rate <= tol * high
+
+
+def test_nothing_keeps_the_bound() -> None:
+    found = search(lambda rate: rate, 10, 20, 5)
+    assert (found.rate, found.fails_from, len(found.runs), found.monotone) == (None, 10, 1, True)
+
+
+def test_a_broken_order_is_seen_by_the_probes() -> None:
+    found = search(lambda rate: 9 if 300 < rate < 500 else rate / 1000, 100, 1000, 0.8, probes=2)
+    assert found.rate is not None
+    assert 790 < found.rate <= 800
+    assert not found.monotone
+    assert [low.p99_ms for low, _ in found.falls] == [9]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"low": 0}, "low"),
+        ({"high": 5}, "high: must be above low"),
+        ({"high": nan}, "high"),
+        ({"bound_ms": -1}, "bound_ms"),
+        ({"tolerance": 1e-12}, "tolerance"),
+    ],
+)
+def test_what_is_wrong_is_said(changes: dict[str, float], sentence: str) -> None:
+    values = {"low": 10.0, "high": 20.0, "tolerance": 0.01, "bound_ms": 5.0} | changes
+    with pytest.raises(InputError, match=sentence):
+        check_search(values["low"], values["high"], values["tolerance"], {"bound_ms": values["bound_ms"]})
+
+
+def test_a_queue_whose_arrivals_share_a_key_is_monotone() -> None:
+    """M/D/1 with service of 1 ms: its 99th percentile passes 10 ms between loads 0.8 and 0.9."""
+
+    def simulate(rate: float) -> float:
+        collector = Collector(1)
+        for row in served(arrivals(Poisson(rate), 20_000, 1, (5, "sat")), repeat(1000)):
+            collector.add(*row)
+        return collector.result().latency.p99.value / 1000
+
+    found = search(simulate, 100, 990, 10, tolerance=0.005)
+    assert found.monotone
+    assert not found.falls
+    assert found.rate is not None
+    assert 750 < found.rate < 900

@@ -1,0 +1,87 @@
+"""The simulator as a queue: one thread, equal jobs, Poisson arrivals; M/D/1 down to the formula."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import repeat
+
+import pytest
+from tests.serving.lindley import Finished, served
+
+from lstmsim.api import run as api
+from lstmsim.traffic.arrivals import Poisson, arrivals
+from lstmsim.traffic.load import Load
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.queueing import md1_wait
+from lstmsim.traffic.result import Serving
+
+MHZ = 250.0
+#: Requests at each load: as many as an interval of the mean takes, and some more.
+COUNTS = {0.3: 4000, 0.5: 4000, 0.7: 4000, 0.8: 6000, 0.9: 20_000}
+LOADS = tuple(COUNTS)
+
+
+def simulate(cycles: list[int]) -> list[Finished]:
+    """What the simulator makes of a small network that is asked for at these cycles, on one core with one thread."""
+    core = {"npe": 64, "ep": 8, "vp": 8}
+    model = {"layers": [{"cell": "rnn", "hidden": 8, "input": 8}]}
+    jobs = [{"model": model, "steps": 1, "count": len(cycles), "arrival": cycles}]
+    report = api.simulate({"chip": {"kind": "column-npu", "frequency_mhz": MHZ, "cores": [core]}, "jobs": jobs})
+    return [(number, job.arrival, job.start, job.finish) for number, job in enumerate(report.jobs)]
+
+
+@cache
+def service() -> int:
+    [(_, _, start, finish)] = simulate([17])
+    assert start == 17
+    return finish - start
+
+
+@cache
+def run(load: float) -> tuple[list[int], list[Finished], Serving]:
+    cycles = list(arrivals(Poisson(load / service() * MHZ * 1e6), COUNTS[load], MHZ, (1, f"load {load}")))
+    rows = simulate(cycles)
+    collector = Collector(MHZ)
+    for row in rows:
+        collector.add(*row)
+    rate = load / service() * MHZ * 1e6
+    known = Load(load, {"threads": load}, rate, rate / load, relaxation=1 / (1 - load) ** 2)
+    # all loads together hold with 95 % (Bonferroni)
+    return cycles, rows, collector.result(confidence=1 - 0.05 / len(LOADS), load=known)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_the_simulator_is_lindleys_queue(load: float) -> None:
+    """Cycle by cycle the recursion: no job starts late, none is served longer (work conservation)."""
+    cycles, rows, _ = run(load)
+    assert rows == list(served(cycles, repeat(service())))
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_waits_are_those_of_the_formula(load: float) -> None:
+    """Floored arrivals leave the mean wait of M/D/1 as it is: what is lost in between slots is won within them."""
+    _, _, result = run(load)
+    assert result.wait.mean.holds(md1_wait(load, service()))
+    assert result.wait.exact
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_laws_hold_on_every_run(load: float) -> None:
+    _, _, result = run(load)
+    assert result.little.difference == result.little_waiting.difference == 0
+    assert result.service_cycles == COUNTS[load] * service()
+    idle = sum(each.width_cycles for each in result.windows) - sum(each.running_cycles for each in result.windows)
+    assert result.span_cycles == result.service_cycles + idle
+    assert result.utilization == pytest.approx(load, rel=0.05)
+
+
+def test_floored_arrivals_leave_the_mean_wait() -> None:
+    """Slots with a Poisson number of arrivals each, solved exactly: V' = max(0, V + D A - 1) before each slot.
+
+    E V = D^2 rate / (2 (1 - load)) - load / 2 for the work left, and load / 2 more for those of the same slot.
+    """
+    duration, load = 34, 0.6
+    rate = load / duration
+    left = duration**2 * rate / (2 * (1 - load)) - load / 2
+    ahead = rate / 2 * duration
+    assert left + ahead == pytest.approx(md1_wait(load, duration))

@@ -1,0 +1,207 @@
+"""Tenants are entries of the scenario: own latencies, deadlines and rates, never merged, in bounded memory."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lstmsim import serve
+from lstmsim.api.run import Run, run, serving
+from lstmsim.errors import InputError
+from lstmsim.traffic.latencies import KEPT
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.result import Entry
+from lstmsim.traffic.samples import LEAST_KEPT, Sample
+from lstmsim.traffic.tenants_text import SHOWN
+from lstmsim.traffic.text import serving_json, serving_text
+
+POISSON = {"kind": "poisson", "rate_per_second": 400_000}
+SCENARIO: dict[str, Any] = {
+    "chip": "column-npu-16k",
+    "jobs": [
+        {"model": "lstm-512", "steps": 2, "count": 300, "arrival": POISSON, "deadline": 700},
+        {"model": "lstm-256", "steps": 2, "count": 200, "arrival": POISSON, "queue_limit": 0, "deadline": 300},
+        {"model": "lstm-512", "steps": 1, "count": 100, "arrival": {**POISSON, "seed": 5}},
+        {"model": "lstm-256", "name": "late", "steps": 1, "count": 2, "arrival": [5_000, 9_000]},
+    ],
+}
+NAMES = ["lstm-512 #1", "lstm-256", "lstm-512 #2", "late"]
+
+
+@cache
+def simulated() -> Run:
+    return run(SCENARIO)
+
+
+def test_each_entry_is_a_tenant_in_the_order_of_the_file() -> None:
+    result = simulated()
+    found, jobs = serving(result), result.scenario.jobs
+    listed = serving_json(found)["tenants"]
+    assert [each["tenant"] for each in listed] == list(found.tenants) == NAMES
+    assert [each["model"] for each in listed] == ["lstm-512", "lstm-256", "lstm-512", "lstm-256"]
+    for name, tenant in found.tenants.items():
+        served = [job for job in result.report.jobs if jobs[job.number].tenant == name]
+        away = [job for job in result.report.turned_away if jobs[job.number].tenant == name]
+        late = sum(job.missed for job in served)
+        assert (tenant.requests, tenant.turned_away, tenant.misses) == (len(served), len(away), late)
+        latencies = np.array([job.latency for job in sorted(served, key=lambda job: (job.finish, job.arrival))])
+        counted = latencies[len(latencies) // 10 :]
+        assert tenant.latency is not None
+        assert tenant.wait is not None
+        assert tenant.latency.mean.value == pytest.approx(counted.mean())
+        for percent, each in tenant.latency.percentiles.items():
+            assert each.value == pytest.approx(np.percentile(counted, percent))
+        assert tenant.wait.max <= max(job.start - job.arrival for job in served)
+        assert tenant.throughput_per_second == pytest.approx(found.per_second(len(served)))
+        assert tenant.goodput_per_second == pytest.approx(found.per_second(len(served) - late))
+    assert sum(each.throughput_per_second for each in found.tenants.values()) == pytest.approx(
+        found.throughput_per_second
+    )
+
+
+def test_a_deadline_is_attained_by_those_in_time_and_not_by_those_turned_away() -> None:
+    found = serving(simulated())
+    small = found.tenants["lstm-256"]
+    assert small.turned_away > 0
+    assert small.misses > 0
+    assert small.attainment == (small.requests - small.misses) / 200
+    assert found.tenants["lstm-512 #2"].attainment is None
+    assert serving_json(found)["tenants"][1]["attainment"] == small.attainment
+
+
+def test_models_still_join_what_shares_one() -> None:
+    found = serving(simulated())
+    models = serving_json(found)["models"]
+    assert list(models) == ["lstm-256", "lstm-512"]
+    first, second = found.tenants["lstm-512 #1"], found.tenants["lstm-512 #2"]
+    assert models["lstm-512"]["requests"] == 400
+    assert first.slowdown is not None
+    assert second.slowdown is not None
+    assert models["lstm-512"]["slowdown"] == pytest.approx((300 * first.slowdown + 100 * second.slowdown) / 400)
+
+
+def test_serve_counts_the_same() -> None:
+    assert serving_json(serve(SCENARIO).serving) == serving_json(serving(simulated()))
+
+
+def test_the_only_tenant_has_the_latencies_of_all() -> None:
+    found = serving(run({**SCENARIO, "jobs": SCENARIO["jobs"][:1]}))
+    (tenant,) = found.tenants.values()
+    assert (tenant.latency, tenant.wait) == (found.latency, found.wait)
+    assert "TENANTS" not in serving_text(found)
+    assert "slowdown against each job alone" in serving_text(found)
+
+
+def test_what_the_terminal_shows() -> None:
+    text = serving_text(serving(simulated()))
+    assert "TENANTS\n" in text
+    assert all(text.count(f"\n  {name} ") == 3 for name in NAMES), "counts, and two tables of latencies"
+    assert "too few" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def collected(tenants: int, requests: int, kept: int = KEPT, chunk: int = 1000) -> Collector:
+    entries = [Entry(f"tenant with a rather long name {number}", "m") for number in range(tenants)]
+    collector = Collector(100, entries=entries, kept=kept)
+    numbers = np.arange(requests)
+    for first in range(0, requests, chunk):
+        own = numbers[first : first + chunk]
+        names = [entries[number % tenants].name for number in own.tolist()]
+        late = 10 + own % 7 * (1 + own % tenants)
+        collector.add_many(
+            own, own * 10, own * 10, own * 10 + 10, tenants=names, due=own * 10 + late, alone=5 + own % 3
+        )
+    return collector
+
+
+def test_of_many_tenants_the_text_shows_the_worst_and_says_how_many_more() -> None:
+    found = collected(40, 400).result()
+    text = serving_text(found)
+    assert f"TENANTS (the {SHOWN} of 40 with the largest slowdown; 28 more are in the JSON)" in text
+    assert len(text.splitlines()) < 60
+    assert max(map(len, text.splitlines())) <= 100
+    assert len(serving_json(found)["tenants"]) == 40
+    slowdowns = sorted((each.slowdown or 0 for each in found.tenants.values()), reverse=True)
+    assert f"{slowdowns[0]:.4g}" in text
+
+
+def test_tenants_share_the_room_for_latencies() -> None:
+    collector = collected(3, 60_000, kept=30_000, chunk=7_000)
+    collector._accounts._count()
+    for account in collector._accounts._accounts:
+        assert account.sample.room == 10_000
+        assert len(account.sample.latency) == 10_000
+        assert account.sample._pairs.shape[1] <= 10_000
+    few = collected(3_000, 6_000)
+    assert all(each.sample.room == LEAST_KEPT for each in few._accounts._accounts)
+    found = collector.result()
+    tenant = next(iter(found.tenants.values()))
+    assert tenant.requests == 20_000
+    assert tenant.latency is not None
+    assert not tenant.latency.exact
+    assert tenant.latency.requests == 9_000
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=40), st.integers(5, 60), st.integers(1, 3))
+def test_a_sample_does_not_depend_on_how_it_was_gathered(chunks: list[int], room: int, shrinks: int) -> None:
+    values = np.arange(sum(chunks)) ** 2 % 997
+    whole, parts = Sample(room), Sample(10_000)
+    whole.add(values, 2 * values)
+    done = 0
+    for number, size in enumerate(chunks):
+        if number % shrinks == 0:
+            parts.shrink(max(room, parts.room // 2))
+        parts.add(values[done : done + size], 2 * values[done : done + size])
+        done += size
+    parts.shrink(room)
+    assert np.array_equal(whole.latency, parts.latency)
+    assert np.array_equal(2 * whole.latency, whole.wait)
+    assert len(whole.latency) <= room
+    assert whole.max == parts.max == values.max()
+
+
+def test_a_sample_sees_no_pattern_in_the_traffic() -> None:
+    for period in (2, 4, 8):
+        sample = Sample(4096)
+        sample.add(np.arange(2**17) % period, np.zeros(2**17, dtype=np.int64))
+        assert sample.one_of == 32
+        shares = np.bincount(sample.latency, minlength=period) / len(sample.latency)
+        assert shares == pytest.approx([1 / period] * period, abs=0.03)
+
+
+def test_percentiles_of_a_sample_are_those_of_all() -> None:
+    values = np.random.default_rng(3).exponential(10_000, 200_000).astype(np.int64)
+    sample = Sample(20_000)
+    sample.add(values, values)
+    found = sample.distributions(None, 0.95, 1.0)
+    assert found is not None
+    assert found[0].p50.value == pytest.approx(np.percentile(values, 50), rel=0.04)
+    assert found[0].p99.value == pytest.approx(np.percentile(values, 99), rel=0.06)
+    assert found[0].max == values.max()
+    assert not found[0].exact
+
+
+def test_a_tenant_that_was_never_served_is_listed() -> None:
+    collector = Collector(100, entries=[Entry("a", "m"), Entry("b", "m"), Entry("c", "n")])
+    collector.add(0, 0, 0, 10, tenant="a", alone=10)
+    collector.turn_away(1, 5, 15, tenant="b", due=50, alone=10)
+    found = collector.result()
+    a, b, c = found.tenants.values()
+    assert (a.slowdown, b.slowdown, c.slowdown) == (1.0, None, None)
+    assert (b.attainment, b.progress, c.progress) == (0.0, 0.0, None)
+    assert (found.antt, found.stp) == (1.0, 1.0)
+    assert b.latency is None
+    assert "none served" in serving_text(found)
+    assert serving_json(found)["tenants"][2]["latency_cycles"] is None
+    assert list(found.models) == ["m"]
+
+
+def test_a_tenant_that_is_none_is_refused() -> None:
+    collector = Collector(100, entries=[Entry("a", "m")])
+    with pytest.raises(InputError, match="must be a, the only one, got b"):
+        collector.add_many([0], [0], [0], [1], tenants="b")
