@@ -17,7 +17,7 @@ import lstmsim
 PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
-GROUND = {"errors", "units"}
+GROUND = {"errors", "keys", "units"}
 STUDIES = {
     *("applications", "comparison", "devices", "explanations", "formats", "searches", "sweeps", "traffic"),
     "validation",
@@ -27,6 +27,7 @@ SIMULATION = {"workload", "program", "engines", "numerics", "targets", "metrics"
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "units": {"errors"},
+    "keys": set(),
     "workload": GROUND,
     "program": GROUND,
     "engines": GROUND | {"program"},

@@ -1,24 +1,20 @@
 """Machines: each a frozen description and one pure function that lowers jobs to a Program.
 
-A new target is a module with `lower(chip, jobs) -> Program` and `check(chip, job)`, a description that fits
-`workload.scenario.Chip`, and a line in `TARGETS`.
+A new target is a folder whose `target.py` fills in `lstmsim.targets.target.Target`, and a line in `registry.KINDS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from importlib import import_module
+from collections.abc import Hashable, Sequence
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Program
 from lstmsim.targets.assembly import AnyCore
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job
 
-__all__ = ["TARGETS", "lower", "operations_per_step", "refusals"]
-
-#: Module that lowers each kind of chip.
-TARGETS = {"column-npu": "lstmsim.targets.column.lowering", "row-npu": "lstmsim.targets.row.lowering"}
+__all__ = ["lower", "operations_per_step", "refusals"]
 
 
 def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
@@ -30,8 +26,7 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
     >>> len(lower(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), []).cores)
     1
     """
-    program: Program = import_module(TARGETS[chip.kind]).lower(chip, jobs, templates)
-    return program
+    return target_of(chip.kind).lower(chip, jobs, templates=templates)
 
 
 def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
@@ -44,7 +39,7 @@ def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
     >>> print(*refusals(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), [job]))
     job a: core: there is no core 3; the chip has 1 (0 to 0)
     """
-    check: Callable[[Chip, Job], None] = import_module(TARGETS[chip.kind]).check
+    check = target_of(chip.kind).check
     distinct: dict[Hashable, Job] = {}
     for job in jobs:
         # by identity: comparing models takes long
@@ -68,5 +63,4 @@ def operations_per_step(kind: str, model: Model, core: AnyCore, batch: int) -> i
     >>> operations_per_step("column-npu", model, ColumnCore(npe=65536, ep=32, vp=2048), 1)
     37
     """
-    count: int = import_module(TARGETS[kind]).operations_per_step(model, core, batch)
-    return count
+    return target_of(kind).operations_per_step(core, model, batch)

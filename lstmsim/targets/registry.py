@@ -1,0 +1,27 @@
+"""Which machines there are: a line for each. No other file outside a machine's folder names one."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from lstmsim.targets.target import Target
+
+__all__ = ["KINDS", "target_of"]
+
+#: Kinds of chips, and the module that fills in the contract as `TARGET`.
+KINDS = {
+    "column-npu": "lstmsim.targets.column.target",
+    "row-npu": "lstmsim.targets.row.target",
+}
+
+
+@cache
+def target_of(kind: str) -> Target:
+    """The machine of that kind.
+
+    >>> target_of("column-npu").title
+    'column-wise NPU'
+    """
+    target: Target = import_module(KINDS[kind]).TARGET
+    return target
