@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from tests.sweep.specs import HIDDEN, spec
 
 from lstmsim.errors import InputError
 from lstmsim.plots.sweep import MAX_PANELS, plot
 from lstmsim.sweeps.run import run_sweep
 from lstmsim.sweeps.store import Store
+from tests.sweeps.specs import HIDDEN, spec
 
 EP = {"path": "chip.cores.0.ep", "from": 2, "to": 16, "factor": 2}
 VP = {"path": "chip.cores.0.vp", "values": [8, 16, 32]}

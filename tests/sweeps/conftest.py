@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.sweep.specs import spec
 
 from lstmsim.sweeps.run import run_sweep
+from tests.sweeps.specs import spec
 
 
 @pytest.fixture(scope="session")

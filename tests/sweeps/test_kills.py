@@ -11,16 +11,16 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.sweep.specs import spec, table
 
 from lstmsim.sweeps.run import run_sweep
 from lstmsim.sweeps.store import Store
+from tests.sweeps.specs import spec, table
 
 CHILD = """
 import os, signal, sys
 from lstmsim.sweeps import run
 from lstmsim.sweeps.store import Store
-from tests.sweep.specs import spec
+from tests.sweeps.specs import spec
 
 def killing(self, results, points):
     put(self, results, points)

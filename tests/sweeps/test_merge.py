@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.sweep.executors import Dying
-from tests.sweep.specs import rewritten, spec, table
 
 from lstmsim.errors import InputError
 from lstmsim.sweeps import pool
 from lstmsim.sweeps.merge import merge
 from lstmsim.sweeps.run import run_sweep
+from tests.sweeps.executors import Dying
+from tests.sweeps.specs import rewritten, spec, table
 
 
 def test_merge_refuses_what_does_not_belong_together(whole: Path, tmp_path: Path) -> None:

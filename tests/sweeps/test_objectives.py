@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sweep.specs import CORE, SCENARIO, rows
 
 import lstmsim
 from lstmsim.errors import InputError
@@ -17,6 +16,7 @@ from lstmsim.sweeps.merge import merge
 from lstmsim.sweeps.run import run_sweep
 from lstmsim.sweeps.spec_file import load_sweep
 from lstmsim.sweeps.store import Store
+from tests.sweeps.specs import CORE, SCENARIO, rows
 
 DEVICE = "stratix-10-gx-2800"
 NPE = {"path": "chip.cores.0.npe", "values": [256, 1024]}

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sweep.executors import Dying
-from tests.sweep.specs import rows, spec, table
 
 from lstmsim.errors import LstmsimError
 from lstmsim.sweeps import pool
 from lstmsim.sweeps.prepare import prepare
 from lstmsim.sweeps.processes import CannotStartError, WorkerEndedError
 from lstmsim.sweeps.run import run_sweep
+from tests.sweeps.executors import Dying
+from tests.sweeps.specs import rows, spec, table
 
 
 def test_a_point_that_kills_its_worker_twice_fails_alone_and_is_retried_on_request(

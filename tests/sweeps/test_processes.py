@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sweep.specs import spec, table
 
 from lstmsim.sweeps import pool, processes, run
 from lstmsim.sweeps.processes import CannotStartError, ProcessExecutor, WorkerEndedError
 from lstmsim.sweeps.run import run_sweep
+from tests.sweeps.specs import spec, table
 
 SECONDS = 60
 

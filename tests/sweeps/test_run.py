@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sweep.specs import rows, spec, table
 
 import lstmsim
 from lstmsim.errors import InputError
@@ -20,6 +19,7 @@ from lstmsim.sweeps.prepare import prepare
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.sweeps.run import run_sweep
 from lstmsim.sweeps.store import Store
+from tests.sweeps.specs import rows, spec, table
 
 
 def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) -> None:

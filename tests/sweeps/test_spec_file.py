@@ -6,11 +6,11 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 import pytest
-from tests.sweep.specs import SCENARIO, spec
 
 from lstmsim.errors import InputError
 from lstmsim.sweeps.prepare import prepare
 from lstmsim.sweeps.spec_file import load_sweep
+from tests.sweeps.specs import SCENARIO, spec
 
 HEAD = "scenario: {chip: column-npu-64k, jobs: [{model: lstm-512, steps: 3}]}\n"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sweep.specs import rewritten, spec, table
 
 from lstmsim.errors import InputError
 from lstmsim.sweeps import evaluate
@@ -17,6 +16,7 @@ from lstmsim.sweeps.merge import merge
 from lstmsim.sweeps.prepare import prepare
 from lstmsim.sweeps.run import run_sweep
 from lstmsim.sweeps.store import Store
+from tests.sweeps.specs import rewritten, spec, table
 
 PAGE_BYTES = 4096
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.serving.lindley import Finished, served
 
 from lstmsim.errors import InputError
 from lstmsim.metrics.measure import latency_statistics
@@ -20,6 +19,7 @@ from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.population import WINDOWS, Population
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.streams import UNIT, exponentials
+from tests.traffic.lindley import Finished, served
 
 runs = st.tuples(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40)), min_size=1, max_size=60), st.integers(1, 3)

@@ -7,13 +7,13 @@ from math import exp, fsum, lgamma, log
 
 import numpy as np
 import pytest
-from tests.serving.lindley import served
 
 from lstmsim.errors import InputError
 from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.queueing import md1_wait, mdc_wait, mm1_wait, mmc_wait
 from lstmsim.traffic.streams import UNIT, exponentials
+from tests.traffic.lindley import served
 
 LOADS = [0.05, 0.3, 0.5, 0.7, 0.8, 0.9]
 SERVERS = [1, 2, 3, 4, 8, 16]

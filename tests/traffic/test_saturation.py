@@ -9,12 +9,12 @@ from math import ceil, log2, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.serving.lindley import served
 
 from lstmsim.errors import InputError
 from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.saturation import Saturation, Tried, bisect_verdicts, check_search
+from tests.traffic.lindley import served
 
 
 def search(

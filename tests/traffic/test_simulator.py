@@ -6,7 +6,6 @@ from functools import cache
 from itertools import repeat
 
 import pytest
-from tests.serving.lindley import Finished, served
 
 from lstmsim.api import run as api
 from lstmsim.traffic.arrivals import Poisson, arrivals
@@ -14,6 +13,7 @@ from lstmsim.traffic.load import Load
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.queueing import md1_wait
 from lstmsim.traffic.result import Serving
+from tests.traffic.lindley import Finished, served
 
 MHZ = 250.0
 #: Requests at each load: as many as an interval of the mean takes, and some more.

@@ -6,13 +6,13 @@ import os
 from typing import Any
 
 import pytest
-from tests.serving.md1 import md1_rate
 
 from lstmsim.api.serving.capacity import capacity_of
 from lstmsim.api.serving.horizon import serve_on_horizon
 from lstmsim.api.serving.saturate import saturate
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.rates import rate_overrides, rates_of
+from tests.traffic.md1 import md1_rate
 
 #: The long version, by LSTMSIM_EXAMPLES (any number), judges more bounds and with more requests.
 LONG = "LSTMSIM_EXAMPLES" in os.environ
