@@ -17,7 +17,7 @@ import lstmsim
 PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
-GROUND = {"errors", "keys", "units"}
+GROUND = {"bounds", "errors", "keys", "units"}
 STUDIES = {
     *("applications", "comparison", "devices", "explanations", "formats", "searches", "sweeps", "traffic"),
     "validation",
@@ -25,6 +25,7 @@ STUDIES = {
 SIMULATION = {"workload", "program", "engines", "numerics", "targets", "metrics", "replay"}
 #: What each part may import besides itself.
 BELOW: dict[str, set[str]] = {
+    "bounds": set(),
     "errors": set(),
     "units": {"errors"},
     "keys": set(),
@@ -32,7 +33,7 @@ BELOW: dict[str, set[str]] = {
     "program": GROUND,
     "engines": GROUND | {"program"},
     "numerics": GROUND | {"workload"},
-    "targets": GROUND | {"workload", "program"},
+    "targets": GROUND | {"workload", "program", "numerics"},
     "metrics": GROUND | {"workload", "program"},
     "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
     "traffic": GROUND | {"workload", "program", "metrics"},

@@ -1,7 +1,4 @@
-"""The types of values in scenario, chip and model files, and their bounds.
-
-Bounds are far above anything built and keep every cycle count that can come out within 64 bits.
-"""
+"""The types of values in scenario, chip and model files; their bounds are those of `lstmsim.bounds`."""
 
 from __future__ import annotations
 
@@ -9,6 +6,25 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from lstmsim.bounds import (
+    MAX_BANKS,
+    MAX_CELLS,
+    MAX_CONTEXTS,
+    MAX_CORES,
+    MAX_CYCLES,
+    MAX_FREQUENCY_MHZ,
+    MAX_GB_PER_S,
+    MAX_INTERVAL_CYCLES,
+    MAX_JOBS,
+    MAX_LATENCY_CYCLES,
+    MAX_PES,
+    MAX_SIZE,
+    MAX_STEPS,
+    MAX_THREADS,
+    MAX_WEIGHT_KIB,
+    MIN_FREQUENCY_MHZ,
+    MIN_GB_PER_S,
+)
 from lstmsim.workload.cell_rules import MAX_GATES
 
 __all__ = [
@@ -48,25 +64,6 @@ __all__ = [
     "Width",
     "Word",
 ]
-
-MAX_SIZE = 1_000_000
-MAX_STEPS = 1_000_000_000
-MAX_LATENCY_CYCLES = 1_000_000
-MAX_CYCLES = 1_000_000_000_000
-MAX_INTERVAL_CYCLES = 1_000_000_000
-MAX_PES = 10_000_000
-MAX_BANKS = 65_536
-MAX_THREADS = 1024
-MAX_CORES = 4096
-MAX_WEIGHT_KIB = 1 << 30
-MAX_GB_PER_S = 1_000_000
-#: Less than any memory beside a chip gives; transfers of models would take hours to simulate.
-MIN_GB_PER_S = 0.001
-MAX_CONTEXTS = 65_536
-MAX_JOBS = 1_000_000
-MAX_CELLS = 100
-MIN_FREQUENCY_MHZ = 1e-6
-MAX_FREQUENCY_MHZ = 1_000_000
 
 
 def _named(name: str) -> str:

@@ -1,0 +1,48 @@
+"""Bounds of numbers in files and descriptions, each once.
+
+They are far above anything built and keep every cycle count that can come out within 64 bits.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "MAX_BANKS",
+    "MAX_CELLS",
+    "MAX_CONTEXTS",
+    "MAX_CORES",
+    "MAX_CYCLES",
+    "MAX_FREQUENCY_MHZ",
+    "MAX_GB_PER_S",
+    "MAX_INTERVAL_CYCLES",
+    "MAX_JOBS",
+    "MAX_LATENCY_CYCLES",
+    "MAX_PES",
+    "MAX_SIZE",
+    "MAX_STEPS",
+    "MAX_THREADS",
+    "MAX_WEIGHT_KIB",
+    "MIN_FREQUENCY_MHZ",
+    "MIN_GB_PER_S",
+]
+
+#: Units, elements, lanes and whatever else is a size.
+MAX_SIZE = 1_000_000
+MAX_STEPS = 1_000_000_000
+MAX_LATENCY_CYCLES = 1_000_000
+MAX_CYCLES = 1_000_000_000_000
+MAX_INTERVAL_CYCLES = 1_000_000_000
+#: Processing elements of a core.
+MAX_PES = 10_000_000
+MAX_BANKS = 65_536
+#: Threads of a core; of all cores of a chip at most `MAX_CONTEXTS`.
+MAX_THREADS = 1024
+MAX_CONTEXTS = 65_536
+MAX_CORES = 4096
+MAX_WEIGHT_KIB = 1 << 30
+MAX_GB_PER_S = 1_000_000
+#: Less than any memory beside a chip gives; transfers of models would take hours to simulate.
+MIN_GB_PER_S = 0.001
+MAX_JOBS = 1_000_000
+MAX_CELLS = 100
+MIN_FREQUENCY_MHZ = 1e-6
+MAX_FREQUENCY_MHZ = 1_000_000
