@@ -163,10 +163,13 @@ def test_without_a_standard_error_the_work_is_done(monkeypatch: pytest.MonkeyPat
 def test_an_interrupt_ends_with_a_word_and_without_files(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     scenario.write_text('{"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 2}]}')
+    # a shell starts background jobs of scripts with SIGINT ignored, which a process hands on to those that it starts
     code = """
+import signal
 import time
 from lstmsim import engines
 from lstmsim.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def run(*_):
     print("running", flush=True)
     time.sleep(600)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from lstmsim.program.program import Program
 from lstmsim.targets.column import lowering
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
-from lstmsim.targets.target import Target
+from lstmsim.targets.target import StructuralModel, Target
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
@@ -34,6 +34,12 @@ class _ColumnTarget(Target):
     def operations_per_step(self, core: ColumnCore, model: Model, batch: int) -> int:
         """A bound on the operations of one step."""
         return lowering.operations_per_step(model, core, batch)
+
+    def structural_model(self) -> StructuralModel:
+        """What executes a trace of this machine."""
+        from lstmsim.targets.column.replay.walk import replay
+
+        return replay
 
 
 TARGET = _ColumnTarget()
