@@ -8,10 +8,22 @@ the patent's stated orderings come out with them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated
 
+from lstmsim.bounds import (
+    MAX_BANKS,
+    MAX_FREQUENCY_MHZ,
+    MAX_LATENCY_CYCLES,
+    MAX_PES,
+    MAX_SIZE,
+    MAX_THREADS,
+    MAX_WEIGHT_KIB,
+    MIN_FREQUENCY_MHZ,
+)
 from lstmsim.errors import InputError, Mistake
+from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.column.memory import Memory
 from lstmsim.workload.cell import Stage
@@ -23,16 +35,17 @@ __all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Exchan
 THREAD_POLICIES = ("coarse", "fine")
 BLOCK_ORDERS = ("row", "column")
 
-_AT_LEAST_ONE = ("npe", "ep", "vp", "threads", "tail_width", "accumulator_banks", "cat", "weight_bits")
-
-#: Latencies that may be 0; the others are at least 1.
-_MAY_BE_ZERO = ("read", "convert", "quantize", "writeback")
-
 #: Settings of a core that a report shows beside its array, where they are not zero.
 _SHOWN = (
     *("threads", "thread_policy", "switch_cycles", "tail_width", "accumulator_banks", "block_order", "adders_saved"),
     "weight_kib",
 )
+
+_DEEP = "assumption, because a deeply pipelined Stratix 10 design is of that size, and the patent's orderings come out"
+
+
+def _depth(meaning: str, low: int = 1, source: str = _DEEP) -> Key:
+    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
 
 
 @dataclass(frozen=True)
@@ -43,32 +56,40 @@ class Latency:
     (19, 14)
     """
 
-    read: int = 4
-    multiply: int = 4
-    add: int = 1
-    accumulate: int = 2
-    convert: int = 4
-    activation: int = 8
-    elementwise_multiply: int = 4
-    elementwise_add: int = 4
-    quantize: int = 4
-    writeback: int = 4
-    divide: int = 16
+    read: Annotated[int, _depth("weights and vector elements are read", low=0)] = 4
+    multiply: Annotated[int, _depth("a product in the array")] = 4
+    add: Annotated[int, _depth("one level of the adder tree")] = 1
+    accumulate: Annotated[int, _depth("a sum into its accumulator")] = 2
+    convert: Annotated[int, _depth("the adapter between array and tail", low=0)] = 4
+    activation: Annotated[int, _depth("an activation function")] = 8
+    elementwise_multiply: Annotated[int, _depth("a product in the tail")] = 4
+    elementwise_add: Annotated[int, _depth("a sum in the tail")] = 4
+    quantize: Annotated[int, _depth("a result is rounded to the width of vectors", low=0)] = 4
+    writeback: Annotated[int, _depth("a result is written until it can be streamed", low=0)] = 4
+    divide: Annotated[
+        int,
+        _depth(
+            "a quotient in the tail",
+            source="assumption, because a pipelined divider takes about a cycle for each bit of 16-bit operands",
+        ),
+    ] = 16
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """Latencies below what the contract allows, as (key, sentence) pairs.
+        """Latencies that the contract does not allow, as (key, sentence) pairs.
 
         >>> Latency(add=0, read=0).mistakes()
         [('add', 'must be at least 1, got 0')]
         """
-        least = {key: 0 if key in _MAY_BE_ZERO else 1 for key in asdict(self)}
-        values = asdict(self)
-        return [(key, f"must be at least {low}, got {values[key]}") for key, low in least.items() if values[key] < low]
+        return mistakes_of(self)
 
     def mvm_cycles(self, ep: int) -> int:
         """Cycles from the issue of a row block's last tile until its sums reach the tail unit."""
         levels = (ep - 1).bit_length()
         return self.read + self.multiply + self.add * levels + self.accumulate + self.convert
+
+
+def _pes(meaning: str, source: str = "", follows: str = "") -> Key:
+    return Key(meaning, "", 1, MAX_PES, source=source, vary=True, follows=follows)
 
 
 @dataclass(frozen=True)
@@ -84,20 +105,76 @@ class ColumnCore:
     ([], 3072)
     """
 
-    npe: int
-    ep: int
-    vp: int
-    threads: int = 1
-    tail_width: int = 64
-    accumulator_banks: int = 2
-    tree_inputs: int | None = None
-    cat: int = 1
-    thread_policy: str = "coarse"
-    switch_cycles: int = 0
-    block_order: str = "row"
-    latency: Latency = field(default_factory=Latency)
-    weight_kib: int | None = None
-    weight_bits: int = 8
+    npe: Annotated[int, _pes("multipliers of the core")]
+    ep: Annotated[int, _pes("elements in parallel")]
+    vp: Annotated[int, _pes("rows in parallel", follows="npe // ep")]
+    threads: Annotated[
+        int,
+        Key(
+            *("jobs that the core works on in turn", "", 1, MAX_THREADS),
+            source="assumption, because the patent builds a core with one thread and adds others",
+            vary=True,
+        ),
+    ] = 1
+    tail_width: Annotated[
+        int,
+        Key(
+            *("units that enter the tail in a cycle", "", 1, MAX_SIZE),
+            source="assumption, because no source gives it; the tail then takes less than the tiles of a step",
+            vary=True,
+        ),
+    ] = 64
+    accumulator_banks: Annotated[
+        int,
+        Key(
+            *("banks of accumulators of each thread", "", 1, MAX_BANKS),
+            source="assumption, because one that fills and one that empties are the least that keeps the array busy",
+            vary=True,
+        ),
+    ] = 2
+    tree_inputs: Annotated[
+        int | None, _pes("leaves of each adder tree", "assumption, because most trees are built for one ep")
+    ] = None
+    cat: Annotated[
+        int,
+        _pes("sums that a configurable tail forms in each tree", "assumption, because most trees are built for one ep"),
+    ] = 1
+    thread_policy: Annotated[
+        str,
+        Key(
+            "when a core goes on with another thread",
+            choices=THREAD_POLICIES,
+            source="column-wise LSTM patent: coarse-grained multithreading, switch on a data hazard",
+        ),
+    ] = "coarse"
+    switch_cycles: Annotated[
+        int,
+        Key(
+            *("a switch of threads", "cycles", 0, MAX_LATENCY_CYCLES),
+            source="assumption, because the patent names no cost, and each thread has its own state and accumulators",
+            vary=True,
+        ),
+    ] = 0
+    block_order: Annotated[
+        str,
+        Key(
+            "order of the tiles of a matrix",
+            choices=BLOCK_ORDERS,
+            source="assumption, because the patent leaves it open; row order needs the fewest banks",
+        ),
+    ] = "row"
+    latency: Annotated[Latency, Key("pipeline depths", "cycles", source=_DEEP)] = field(default_factory=Latency)
+    weight_kib: Annotated[
+        int | None,
+        Key(
+            *("memory for weights", "KiB", 1, MAX_WEIGHT_KIB),
+            source="assumption, because the patent's weights stay on the chip: as much as it takes",
+        ),
+    ] = None
+    weight_bits: Annotated[
+        int,
+        Key(*("a weight in that memory", "bits", 1, 64), source="column-wise LSTM patent: 8-bit weights"),
+    ] = 8
 
     @property
     def weight_capacity(self) -> int | None:
@@ -119,19 +196,11 @@ class ColumnCore:
         return 0 if self.tree_inputs is None else (self.cat - 1) * (self.npe // self.tree_inputs)
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """What is wrong with the numbers, alone and taken together, as (key, sentence) pairs."""
-        least = {key: getattr(self, key) for key in _AT_LEAST_ONE}
-        found = [(key, f"must be at least 1, got {value}") for key, value in least.items() if value < 1]
-        if self.weight_kib is not None and self.weight_kib < 1:
-            found.append(("weight_kib", f"must be at least 1, got {self.weight_kib}"))
-        if self.switch_cycles < 0:
-            found.append(("switch_cycles", f"must be at least 0, got {self.switch_cycles}"))
-        for key, known in (("thread_policy", THREAD_POLICIES), ("block_order", BLOCK_ORDERS)):
-            if getattr(self, key) not in known:
-                found.append((key, f"must be {' or '.join(known)}, got {getattr(self, key)!r}"))
-        found += [(f"latency.{key}", text) for key, text in self.latency.mistakes()]
-        if found:
-            return found
+        """What is wrong with the numbers, alone or else taken together, as (key, sentence) pairs."""
+        return mistakes_of(self) or self._mistakes_together()
+
+    def _mistakes_together(self) -> list[tuple[str, str]]:
+        found = []
         if self.ep * self.vp > self.npe:
             text = f"ep * vp must not exceed npe: {self.ep} * {self.vp} = {self.ep * self.vp} > {self.npe}"
             found.append(("vp", text))
@@ -203,8 +272,20 @@ class Exchange:
     ([('width', 'must be at least 1, got 0')], 1)
     """
 
-    latency_cycles: int = 8
-    width: int = 64
+    latency_cycles: Annotated[
+        int,
+        Key(
+            *("from an element's turn on the link until other cores can read it", "cycles", 0, MAX_LATENCY_CYCLES),
+            source="assumption, because a write, a few registers across a die and a read take about that",
+        ),
+    ] = 8
+    width: Annotated[
+        int,
+        Key(
+            *("elements that the link takes in a cycle", "", 1, MAX_SIZE),
+            source="assumption, because it is what the tail unit gives in a cycle by default",
+        ),
+    ] = 64
 
     @property
     def visible_cycles(self) -> int:
@@ -221,9 +302,7 @@ class Exchange:
 
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs."""
-        least = {"latency_cycles": 0, "width": 1}
-        values = asdict(self)
-        return [(key, f"must be at least {low}, got {values[key]}") for key, low in least.items() if values[key] < low]
+        return mistakes_of(self)
 
 
 @dataclass(frozen=True)
@@ -235,10 +314,15 @@ class ColumnNpu:
     """
 
     name: str
-    frequency_mhz: float
+    frequency_mhz: Annotated[float, Key("the clock", "MHz", MIN_FREQUENCY_MHZ, MAX_FREQUENCY_MHZ)]
     cores: tuple[ColumnCore, ...]
-    memory: Memory | None = None
-    exchange: Exchange = Exchange()
+    memory: Annotated[
+        Memory | None,
+        Key("memory beside the chip", source="assumption, because the patent's weights stay on the chip"),
+    ] = None
+    exchange: Annotated[
+        Exchange, Key("links between cores", source="assumption, because the patent's cores share nothing")
+    ] = Exchange()
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "column-npu"
 
@@ -248,9 +332,7 @@ class ColumnNpu:
             for index, core in enumerate(self.cores)
             for key, text in core.mistakes()
         ]
-        if self.memory is not None:
-            mistakes += [Mistake(f"chip {self.name}: memory.{key}", text) for key, text in self.memory.mistakes()]
-        mistakes += [Mistake(f"chip {self.name}: exchange.{key}", text) for key, text in self.exchange.mistakes()]
+        mistakes += [Mistake(f"chip {self.name}: {key}", text) for key, text in mistakes_of(self)]
         if mistakes:
             raise InputError(mistakes)
 
