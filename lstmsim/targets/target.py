@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lstmsim.numerics.golden import NetworkRun
     from lstmsim.numerics.jobs import JobNumbers
     from lstmsim.program.trace import Trace
+    from lstmsim.targets.hardware import Hardware
 
 __all__ = ["StructuralModel", "Target"]
 
@@ -64,3 +65,16 @@ class Target(ABC):
     def structural_model(self) -> StructuralModel | None:
         """What executes the machine's traces on real numbers; None: nothing does, its numbers cannot be checked."""
         return None
+
+    def hardware(self) -> Hardware | None:
+        """What its cores are built of; None: nothing that could be counted on a device, or had an energy."""
+        return None
+
+    def chip_counts(self, chip: Any) -> Mapping[str, int]:
+        """What a sweep shows of a chip beside its multipliers, each a sum over its cores: `threads`, `tail_width`
+        (elements that all tails take in a cycle), `banks` (accumulator banks); without what it has not."""
+        return {}
+
+    def adders(self, chip: Any) -> int:
+        """Adders of the trees and accumulators of all cores; 0 of a machine without any."""
+        return 0
