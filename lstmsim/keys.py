@@ -7,11 +7,13 @@ name, type and default are the field's own. Whoever reads files, makes help text
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, is_dataclass
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Optional, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Described", "Key", "keys_of", "unwrapped"]
+__all__ = ["Described", "Key", "as_data", "described", "keys_of", "mistakes_of", "unwrapped"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +22,15 @@ class Key:
 
     meaning: for people, a few words that can stand in brackets behind the key.
     unit: of a number, as in `cycles`; empty for a count or a word.
-    low, high: smallest and largest number (None: no bound); of text the number of its letters, of a list or a mapping
-    the number of its entries.
-    above, below: a bound of a number that the number itself must not have.
+    low, high: smallest and largest number (None: no bound), of a `tuple[int, int]` of each; of text the number of its
+    letters, of a list or a mapping the number of its entries.
     choices: the words that may stand there; empty for anything of the type.
-    rule: says what is wrong with a value within the bounds, "" if nothing is; as "must be ...".
     source: where the default comes from, or "assumption, because ...".
     vary: whether a sweep may put numbers there without reading the file anew.
+    follows: how a number that a file leaves out follows from others, in words; empty if it does not.
+    named_by: of a tuple of descriptions the key that names each; a file has a mapping of these names instead.
+    above, below: a bound of a number that the number itself must not have.
+    rule: says what is wrong with a value within the bounds, "" if nothing is; as "must be ...".
 
     >>> Key("elements in parallel", low=1).low
     1
@@ -39,6 +43,8 @@ class Key:
     choices: tuple[str, ...] = ()
     source: str = ""
     vary: bool = False
+    follows: str = ""
+    named_by: str = ""
     above: int | float | None = None
     below: int | float | None = None
     rule: Callable[[Any], str] | None = None
@@ -46,8 +52,9 @@ class Key:
 
 _NAMES = Key.__slots__
 _PLAIN = Key()
-#: The keys of descriptions that have been asked for: making them takes longer than reading a file.
+#: What has been asked for: making it takes longer than reading a file.
 _KEYS: dict[type, Mapping[str, Described]] = {}
+_BOUNDED: dict[type, tuple[Described, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,34 @@ class Described:
     type: Any
     default: Any
     key: Key
+
+    @property
+    def kind(self) -> Any:
+        """The type of what stands there, of the entries where it is a tuple: `int` for `tuple[int, int] | None`.
+
+        >>> Described("room", int | None, None, Key()).kind
+        <class 'int'>
+        """
+        kinds = [each for each in get_args(self.type) if each is not type(None)] if self.may_be_none else [self.type]
+        return get_args(kinds[0])[0] if get_origin(kinds[0]) is tuple else kinds[0]
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether None stands for "nothing of the kind".
+
+        >>> Described("room", int | None, None, Key()).may_be_none
+        True
+        """
+        return type(None) in get_args(self.type)
+
+    @property
+    def several(self) -> bool:
+        """Whether it is a tuple.
+
+        >>> Described("sizes", tuple[int, int], (1, 2), Key()).several
+        True
+        """
+        return any(get_origin(each) is tuple for each in (self.type, *get_args(self.type)))
 
 
 def keys_of(description: type) -> Mapping[str, Described]:
@@ -125,3 +160,108 @@ def _both(inner: Key, outer: Key) -> Key:
     """A key that says what the outer one says, and of the rest what the inner one says."""
     said = {name: getattr(outer, name) for name in _NAMES if getattr(outer, name) != getattr(_PLAIN, name)}
     return Key(**{**{name: getattr(inner, name) for name in _NAMES}, **said})
+
+
+def _bounded(description: type) -> tuple[Described, ...]:
+    """The fields that can be wrong by themselves."""
+    if description not in _BOUNDED:
+        _BOUNDED[description] = _can_be_wrong(description)
+    return _BOUNDED[description]
+
+
+def _can_be_wrong(description: type) -> tuple[Described, ...]:
+    keys = keys_of(description).values()
+    return tuple(
+        each
+        for each in keys
+        if is_dataclass(each.kind) or each.key.choices or (each.key.low, each.key.high) != (None, None)
+    )
+
+
+def mistakes_of(thing: Any) -> list[tuple[str, str]]:
+    """What is wrong with each number and word of a description, as (key, sentence) pairs; keys below others with dots.
+
+    >>> @dataclass(frozen=True)
+    ... class Core:
+    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
+    >>> mistakes_of(Core(0))
+    [('ep', 'must be at least 1, got 0')]
+    """
+    mistakes: list[tuple[str, str]] = []
+    for each in _bounded(type(thing)):
+        value = getattr(thing, each.name)
+        if value is None and each.may_be_none:
+            continue
+        if is_dataclass(each.kind):
+            parts = {f"{getattr(part, each.key.named_by)}.": part for part in value} if each.several else {"": value}
+            mistakes += [
+                (f"{each.name}.{below}{key}", text) for below, part in parts.items() for key, text in mistakes_of(part)
+            ]
+        elif not each.several:
+            sentence = _wrong(each.key, value)
+            mistakes += [(each.name, sentence)] if sentence else []
+    return mistakes
+
+
+def _wrong(key: Key, value: Any) -> str:
+    """What is wrong with a number or a word; empty if nothing."""
+    if key.choices:
+        return "" if value in key.choices else f"must be {' or '.join(key.choices)}, got {value!r}"
+    if key.low is not None and value < key.low:
+        return f"must be at least {key.low}, got {value}"
+    if key.high is not None and value > key.high:
+        return f"must be at most {key.high}, got {value}"
+    return ""
+
+
+def described(description: type[T], data: Mapping[str, Any]) -> T:
+    """A description made of plain data, as `as_data` gives it; what is left out has its default.
+
+    description: a frozen dataclass whose fields carry keys. data: values by key; mappings for descriptions below.
+
+    >>> @dataclass(frozen=True)
+    ... class Core:
+    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
+    >>> described(Core, {"ep": 4})
+    Core(ep=4)
+    """
+    keys = keys_of(description)
+    return description(**{name: _made(keys[name], value) for name, value in data.items()})
+
+
+def _made(each: Described, value: Any) -> Any:
+    if value is None:
+        return None
+    if is_dataclass(each.kind):
+        if is_dataclass(value):
+            return value
+        kind: Any = each.kind
+        if each.several:
+            return tuple(described(kind, {each.key.named_by: name, **part}) for name, part in value.items())
+        return described(kind, value)
+    return tuple(value) if each.several else value
+
+
+def as_data(thing: Any) -> dict[str, Any]:
+    """A description as plain data, the way it stands in a file: every key with its value.
+
+    >>> @dataclass(frozen=True)
+    ... class Core:
+    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
+    >>> as_data(Core(4))
+    {'ep': 4}
+    """
+    data: dict[str, Any] = {}
+    for each in keys_of(type(thing)).values():
+        value = getattr(thing, each.name)
+        if value is not None and is_dataclass(each.kind):
+            if each.several:
+                value = {getattr(part, each.key.named_by): as_data(part) for part in value}
+                for part in value.values():
+                    part.pop(each.key.named_by, None)
+            else:
+                value = as_data(value)
+        elif value is not None and each.several:
+            value = list(value)
+        data[each.name] = value
+    return data

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.api.loading import Path, Source, load_at_clocks, load_scenario
-from lstmsim.errors import InputError
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from lstmsim.devices.fit import Fit
     from lstmsim.searches.result import SearchResult
     from lstmsim.sweeps.run import SweepResult
-    from lstmsim.targets.column.npu import ColumnNpu
-    from lstmsim.targets.row.npu import RowNpu
     from lstmsim.validation.rows import Validation
 
 __all__ = [
@@ -135,7 +132,7 @@ def fit(scenario: Source, devices: Sequence[str] = (), *, overrides: Sequence[st
     loaded = load_scenario(scenario, overrides)
     models = tuple(dict.fromkeys(job.model for job in loaded.jobs))
     names = tuple(devices) or tuple(device_files())
-    return tuple(fitting(_described(loaded), models, loaded.precision, device(name)) for name in names)
+    return tuple(fitting(loaded.chip, models, loaded.precision, device(name)) for name in names)
 
 
 def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, ...]:
@@ -148,17 +145,8 @@ def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, 
 
     loaded = load_scenario(scenario, overrides)
     distinct = dict.fromkeys((job.model, job.steps, job.allowed(1)[0]) for job in loaded.jobs)
-    chip, precision = _described(loaded), loaded.precision
+    chip, precision = loaded.chip, loaded.precision
     return tuple(spending(chip, model, steps, precision, core=core) for model, steps, core in distinct)
-
-
-def _described(scenario: Scenario) -> ColumnNpu | RowNpu:
-    from lstmsim.targets.column.npu import ColumnNpu
-    from lstmsim.targets.row.npu import RowNpu
-
-    if not isinstance(scenario.chip, ColumnNpu | RowNpu):
-        raise InputError(f"a chip of kind {scenario.chip.kind!r} has no parts that could be counted")
-    return scenario.chip
 
 
 def validate(groups: Sequence[str] = (), *, engine: str = "fast") -> Validation:

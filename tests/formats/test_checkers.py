@@ -163,6 +163,40 @@ def test_an_entry_knows_what_was_given_and_cannot_be_changed() -> None:
         entry.read = 4
 
 
+@dataclass(frozen=True)
+class Dispatch:
+    """A description that a file names."""
+
+    cell: Annotated[str, Key(low=1)]
+    cycles: Annotated[int, Key(low=1, follows="the core's")] = 1
+    fitted: Annotated[tuple[int, int] | None, Key(low=1, high=9)] = None
+
+
+@dataclass(frozen=True)
+class Named:
+    """A description that holds named ones."""
+
+    vp: Annotated[int, Key(low=1, follows="npe // ep")]
+    by_cell: Annotated[tuple[Dispatch, ...], Key(high=2, named_by="cell")] = ()
+
+
+def test_entries_of_a_description_leave_out_what_follows_and_name_what_has_a_name() -> None:
+    made = entry_class("NamedEntry", keys_of(Named))
+    entry, _ = check(made, document_of({"by_cell": {"lstm": {"fitted": [1, 9]}}}))
+    assert entry is not None
+    assert entry.values()["vp"] is None
+    assert entry.values()["by_cell"]["lstm"].values() == {"cycles": None, "fitted": (1, 9)}
+    wrong = document_of({"vp": 0, "by_cell": {"": {"fitted": [1, 2, 3]}, "gru": {"fitted": [0, 1], "cell": "x"}}})
+    check(made, wrong)
+    assert [str(each) for each in wrong.mistakes] == [
+        "vp: must be at least 1, got 0",
+        "by_cell.'': must hold at least 1 letter, got a mapping",
+        "by_cell.''.fitted: must be a list of at most 2 entries, got 3",
+        "by_cell.gru.fitted.0: must be at least 1, got 0",
+        "by_cell.gru.cell: unknown key; known keys: cycles and fitted",
+    ]
+
+
 def test_a_key_without_a_check_for_its_type_is_refused_when_the_check_is_made() -> None:
     class Odd(Entry):
         numbers: set[int]

@@ -93,8 +93,11 @@ def _checker(kind: Any, key: Key) -> Checker:
         return word(key.choices or get_args(kind))
     if kind is Any:
         return lambda value, path, notes: value
+    if origin is tuple and get_args(kind)[1] is not Ellipsis:
+        size = len(get_args(kind))
+        return _list(tuple, get_args(kind)[0], key, Key(low=size, high=size))
     if origin in (list, tuple, Sequence):
-        return _list(list if origin is list else tuple, get_args(kind)[0], key)
+        return _list(list if origin is list else tuple, *_inner(get_args(kind)[0]), key)
     if origin in (dict, Mapping):
         return _mapping(get_args(kind)[0], get_args(kind)[1], key)
     if origin in (Union, UnionType):
@@ -151,8 +154,7 @@ def _plural(number: int | float) -> str:
     return "entry" if number == 1 else "entries"
 
 
-def _list(kind: type[list[Any]] | type[tuple[Any, ...]], hint: Any, key: Key) -> Checker:
-    item, own = _inner(hint)
+def _list(kind: type[list[Any]] | type[tuple[Any, ...]], item: Any, own: Key, key: Key) -> Checker:
     checker, fast = _checker(item, own), _plain_numbers(item, own)
 
     def check(value: Any, path: DataPath, notes: Notes) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView
+from collections.abc import KeysView, Mapping
 from dataclasses import MISSING
-from typing import Annotated, Any, ClassVar, NoReturn, dataclass_transform
+from typing import Annotated, Any, ClassVar, NoReturn, Optional, dataclass_transform
 
 from lstmsim.keys import Described, keys_of
 
@@ -47,15 +47,28 @@ class Entry:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"
 
 
-def entry_class(name: str, keys: dict[str, Described]) -> type[Entry]:
+def entry_class(name: str, keys: Mapping[str, Described]) -> type[Entry]:
     """A class of entries with these keys, for instance those of a machine's description and some more.
 
-    >>> from dataclasses import MISSING
+    A number that follows from others may be left out, or be nothing, and is then None. Of descriptions that a file
+    names, the entry holds a mapping of entries without their names.
+
     >>> from lstmsim.keys import Key
     >>> made = entry_class("CoreEntry", {"ep": Described("ep", int, MISSING, Key(low=1))})
     >>> list(keys_of(made)), made(ep=4).ep
     (['ep'], 4)
     """
-    body: dict[str, Any] = {"__annotations__": {key: Annotated[each.type, each.key] for key, each in keys.items()}}
-    body |= {key: each.default for key, each in keys.items() if each.default is not MISSING}
+    body: dict[str, Any] = {"__annotations__": {}}
+    for key, each in keys.items():
+        kind, default = each.type, each.default
+        if each.key.follows:
+            kind, default = Optional[kind], None  # noqa: UP045 - a value, no hint
+        elif each.key.named_by:
+            below = dict(keys_of(each.kind))
+            named = below.pop(each.key.named_by)
+            kind = Mapping[Annotated[str, named.key], entry_class(each.kind.__name__, below)]  # type: ignore[misc]
+            default = {} if default == () else default
+        body["__annotations__"][key] = Annotated[kind, each.key]
+        if default is not MISSING:
+            body[key] = default
     return type(name, (Entry,), body)
