@@ -20,7 +20,7 @@ from lstmsim.formats.yaml.document import Document
 from lstmsim.formats.yaml.overrides import LABEL
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
-from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.sweeps.spec import Value
 from lstmsim.targets.registry import target_of
