@@ -22,7 +22,7 @@ from lstmsim.program.trace import Trace
 from lstmsim.targets.registry import target_of
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
-from lstmsim.units import cycles_to_ms
+from lstmsim.units import cycles_to_ms, tops
 from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
@@ -172,7 +172,7 @@ def _machine(name: str, chip: Chip) -> Machine:
 
 
 def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
-    return None if pes is None or frequency_mhz is None else 2 * pes * frequency_mhz / 1e6
+    return None if pes is None or frequency_mhz is None else tops(pes, 1, frequency_mhz)
 
 
 def _entry_on(

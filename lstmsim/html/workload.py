@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.metrics.report import JobReport, Report
 from lstmsim.targets.registry import target_of
-from lstmsim.units import cycles_to_ms
+from lstmsim.units import cycles_to_ms, tops
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import ArrayCore, Scenario
 
@@ -44,7 +44,7 @@ def _beside(scenario: Scenario) -> Markup:
 
 
 def _peak(cores: tuple[ArrayCore, ...], frequency_mhz: float) -> str:
-    return f"{2 * sum(core.npe for core in cores) * frequency_mhz / 1e6:.4g} TOPS at most"
+    return f"{tops(sum(core.npe for core in cores), 1, frequency_mhz):.4g} TOPS at most"
 
 
 def _settings(settings: Mapping[str, int | str]) -> str:
