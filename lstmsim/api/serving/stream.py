@@ -134,7 +134,7 @@ def serve(
             progress(done, found.count)
         goal.look(done)
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
-    peak = makespan * sum(core.npe for core in chip.array_cores)
+    peak = makespan * sum(core.peak for core in chip.core_figures)
     achieved = tops(work, makespan, chip.frequency_mhz)
     result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
     ended = goal.ended(feed), feed.full_at, until_half_width
@@ -228,7 +228,7 @@ def _collect(
     """Hand requests that are done to the collector, `tenants` being whose they are."""
     core, _, start, finish, arrived, _, taken = np.asarray(table).T
     alone = [alones(scenario.jobs[template]) for template in own]
-    seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
+    seats = np.array([max(1, len(job.together(len(scenario.chip.core_figures)))) for job in scenario.jobs])
     collector.add_many(
         numbers,
         arrived,
