@@ -129,9 +129,8 @@ def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> s
     if members == 1:
         return core.refusal(model)
     if split == "auto":
-        return (
-            None if members <= MAX_AUTO else f"auto takes at most {MAX_AUTO} cores, got {members}: name fewer `cores`"
-        )
+        text = f"auto takes at most {MAX_AUTO} cores, got {members}: name fewer (`cores`)"
+        return text if members > MAX_AUTO else None
     if members > MAX_MEMBERS:
         return f"at most {MAX_MEMBERS} cores can work on one job here, got {members}"
     if split == "layers":
