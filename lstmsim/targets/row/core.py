@@ -92,8 +92,8 @@ class Dispatch:
         ),
     ] = 0
     fitted_hidden: Annotated[
-        tuple[Annotated[int, Key(low=1, high=MAX_SIZE)], ...] | None,
-        Key(*("smallest and largest size that they were fitted to", "", 2, 2), source=_PLAIN),
+        tuple[int, int] | None,
+        Key(*("smallest and largest size that they were fitted to", "", 1, MAX_SIZE), source=_PLAIN),
     ] = None
 
 

@@ -150,16 +150,15 @@ def per_step(cores: Sequence[RowCore], model: Model, batch: int = 1, split: str 
 
 def lower(chip: RowNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
     """The Program of these jobs on that chip; `InputError` if a job can run nowhere or the whole is too large.
-        `templates`: as of `lstmsim.targets.lower`.
+    `templates`: as of `lstmsim.targets.lower`.
 
-        >>> from lstmsim.engines import run
-        >>> from lstmsim.workload.cells import cell
-        >>> from lstmsim.targets.sizes import PerStep
-    from lstmsim.workload.model import Layer
-        >>> core = RowCore(7, 40, 40, vectors=3, replicas=2, chunk_groups=12, serializer_cycles=4)
-        >>> job = Job("gemv", Model("m", (Layer(cell("dense"), 512, 512),)), steps=1, batch=6)
-        >>> run(lower(RowNpu("c", 300, (core,)), [job])).makespan_cycles
-        266
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> core = RowCore(7, 40, 40, vectors=3, replicas=2, chunk_groups=12, serializer_cycles=4)
+    >>> job = Job("gemv", Model("m", (Layer(cell("dense"), 512, 512),)), steps=1, batch=6)
+    >>> run(lower(RowNpu("c", 300, (core,)), [job])).makespan_cycles
+    266
     """
     return assemble(chip.cores, jobs, chip.check, PARTS, templates=templates)
 
