@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from lstmsim.bounds import (
 from lstmsim.formats.scenario.chip_entries import own_keys
 from lstmsim.formats.scenario.job_names import unique_names
 from lstmsim.formats.yaml.document import Document
-from lstmsim.keys import keys_of
+from lstmsim.keys import Described, keys_of
 from lstmsim.sweeps.spec import Value
 from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.targets.sizes import PerStep, Tally
@@ -45,11 +45,12 @@ _MOST_KEPT = 4096
 
 
 @cache
-def _core_keys(kind: str) -> dict[str, _Range]:
+def _core_keys(machine: str) -> dict[str, _Range]:
     """Numbers of a machine's cores that may change without reading anything, with a dot before a key of a part."""
     numbers: dict[str, _Range] = {}
-    for name, each in keys_of(target_of(kind).core).items():
-        below = keys_of(each.type) if is_dataclass(each.type) else {}
+    for name, each in keys_of(target_of(machine).core).items():
+        kind: Any = each.type
+        below: Mapping[str, Described] = keys_of(kind) if is_dataclass(kind) else {}
         keys = {name: each} | {f"{name}.{key}": part for key, part in below.items()}
         for path, key in ((path, own.key) for path, own in keys.items()):
             if key.vary and key.low is not None and key.high is not None:
@@ -69,17 +70,17 @@ def quick_path(path: str) -> bool:
     >>> quick_path("chip.cores.0.ep"), quick_path("jobs.1.model.layers.0.hidden"), quick_path("chip")
     (True, True, False)
     """
-    parts = _split(path)
-    return parts is not None and (
-        parts.key in _every_core_key() if parts.of_core else _job_range(parts.key) is not None
-    )
+    place = _split(path)
+    if place is None:
+        return False
+    return place.key in _every_core_key() if place.of_core else _job_range(place.key) is not None
 
 
 class _Place(NamedTuple):
-    """of_core: whether it leads to a core (else a job). index: which. key: below it."""
+    """of_core: whether it leads to a core (else a job). number: which. key: below it."""
 
     of_core: bool
-    index: int
+    number: int
     key: str
 
 
@@ -134,11 +135,11 @@ class Prepared:
             assert place is not None, "it is a quick path"
             holders = cores if place.of_core else jobs
             bounds = self.core_keys.get(place.key) if place.of_core else _job_range(place.key)
-            if bounds is None or place.index >= len(holders) or type(value) is not int:
+            if bounds is None or place.number >= len(holders) or type(value) is not int:
                 return None
             if not bounds[0] <= value <= bounds[1]:
                 return None
-            holders[place.index][place.key] = value
+            holders[place.number][place.key] = value
         chip = self._kept(self.chips, cores, self._chip)
         made = self._kept(self.jobs, jobs, self._jobs)
         if chip is None or made is None or not self._fits(chip, made, jobs):
@@ -157,8 +158,8 @@ class Prepared:
     def _chip(self, changes: list[dict[str, int]]) -> Chip | None:
         cores: list[Any] = []
         for entry, change in zip(self.core_entries, changes, strict=True):
-            core, faults = self.target.core_of(_changed(own_keys(entry, set()), change))
-            if faults:
+            core, _ = self.target.core_of(_changed(own_keys(entry, set()), change))
+            if core is None:
                 return None
             cores += [core] * entry.get("count", 1)
         if len(cores) > MAX_CORES or self.target.faults_of_all(cores):
@@ -192,7 +193,7 @@ class Prepared:
             job if job.name == name else replace(job, name=name) for job, name in zip(jobs, unique, strict=True)
         )
 
-    def _fits(self, chip: ColumnNpu, jobs: tuple[Job, ...], changes: list[dict[str, int]]) -> bool:
+    def _fits(self, chip: Chip, jobs: tuple[Job, ...], changes: list[dict[str, int]]) -> bool:
         """Whether the size is one that can be simulated; `InputError` if a job can run nowhere."""
         position, tally = 0, Tally()
         for entry, change in zip(self.job_entries, changes, strict=True):

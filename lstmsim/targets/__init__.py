@@ -32,7 +32,7 @@ def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
-    >>> from lstmsim.workload.model import Layer
+    >>> from lstmsim.workload.model import Layer, Model
     >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=1, cores=(3,))
     >>> print(*refusals(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), [job]))
     job a: core: there is no core 3; the chip has 1 (0 to 0)

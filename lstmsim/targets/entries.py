@@ -58,13 +58,12 @@ class Entries:
     splits: ClassVar[tuple[str, ...]] = ()
 
     def core_of(self, entry: Mapping[str, Any]) -> tuple[Any, Sequence[Fault]]:
-        """The core of an entry, None if there are faults, and these.
+        """The core of an entry, None if it cannot be described at all, and what is wrong with it.
 
         entry: the keys that the file gives, each right by itself.
         """
         core: Any = described(self.core, entry)
-        faults = tuple(Fault.at(key, text) for key, text in core.mistakes())
-        return None if faults else core, faults
+        return core, tuple(Fault.at(key, text) for key, text in core.mistakes())
 
     def chip_of(self, entry: Mapping[str, Any], cores: Sequence[Any]) -> Any:
         """The chip of an entry without mistakes, with these cores.

@@ -56,6 +56,7 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
             if core is None:
                 core, faults = target.core_of(given)
                 blame_all(document, place, faults)
+                core = None if faults else core
             if core is not None:
                 made[repr(given)] = core
             cores.extend([core] * min(entry.count, MAX_CORES + 1))

@@ -31,15 +31,14 @@ class ColumnEntries(Entries):
     splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
 
     def core_of(self, entry: Mapping[str, Any]) -> tuple[ColumnCore | None, Sequence[Fault]]:
-        """The core of an entry, None if there are faults, and these."""
+        """The core of an entry, None if it cannot be described at all, and what is wrong with it."""
         if entry.get("vp") is None:
             npe, ep = entry["npe"], entry["ep"]
             if ep > npe:
                 return None, (Fault.at("ep", f"must not exceed npe: {ep} > {npe}", "npe"),)
             entry = {**entry, "vp": npe // ep}
         core = described(ColumnCore, entry)
-        faults = tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
-        return None if faults else core, faults
+        return core, tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
 
     def faults_of_all(self, cores: Sequence[ColumnCore]) -> Sequence[str]:
         """More threads than engines keep apart."""

@@ -25,7 +25,7 @@ class RowEntries(Entries):
     core: ClassVar[type] = RowCore
 
     def core_of(self, entry: Mapping[str, Any]) -> tuple[RowCore | None, Sequence[Fault]]:
-        """The core of an entry, None if there are faults, and these."""
+        """The core of an entry, None if it cannot be described at all, and what is wrong with it."""
         by_cell = entry.get("by_cell") or {}
         for cell in by_cell:
             if cell not in PROGRAMS:
