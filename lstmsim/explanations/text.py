@@ -14,8 +14,9 @@ from lstmsim.explanations.slowest_answer import slowest_answer
 from lstmsim.explanations.slowest_text import heading, latencies_what_if, slowest_json, slowest_tables
 from lstmsim.explanations.what_if import Alternative, WhatIf
 from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
 
-__all__ = ["SCHEMA", "explain_json", "explain_text", "glossary"]
+__all__ = ["FORMS", "SCHEMA", "explain_json", "explain_text", "glossary"]
 
 SCHEMA = "lstmsim/explanation/1"
 
@@ -249,3 +250,6 @@ def _step_json(found: Explanation, step: Step) -> dict[str, Any]:
     data = asdict(step)
     del data["task"]
     return {"start": data.pop("start"), "end": data.pop("end"), "job": found.jobs[step.task]} | data
+
+
+FORMS = Forms(explain_json, explain_text, lambda found: explain_json(found)["shares"])

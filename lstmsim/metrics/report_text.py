@@ -10,9 +10,10 @@ from typing import Any
 
 from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
 from lstmsim.units import cycles_to_ms
 
-__all__ = ["MEANING", "REMEDY", "SCHEMA", "reason", "report_html", "report_json", "report_text"]
+__all__ = ["FORMS", "MEANING", "REMEDY", "SCHEMA", "reason", "report_html", "report_json", "report_text"]
 
 SCHEMA = "lstmsim/report/1"
 
@@ -237,11 +238,8 @@ def reason(report: Report) -> str:
     name = max(list(losses)[1:], key=lambda loss: losses[loss])
     if not losses[name]:
         return "every multiplier did useful work in every cycle"
-    share = _percent(losses[name], total)
-    remedy = REMEDY[name]
-    if name == "hazard" and not any("threads" in core.settings for core in report.cores):
-        remedy = "smaller latencies would help, or inferences in one batch: this machine runs one job at a time"
-    return f"not 100 % mainly because of {name} ({share}): {MEANING[name]}; {remedy}"
+    # What would help is not said here: only `explain` simulates it.
+    return f"not 100 % mainly because of {name} ({_percent(losses[name], total)}): {MEANING[name]}"
 
 
 def report_html(report: Report) -> str:
@@ -281,3 +279,6 @@ def _jobs_html(report: Report) -> str:
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     table = f"<table><caption>Jobs (cycles)</caption><tr>{head}</tr>{''.join(rows)}</table>"
     return table + (f"<p>{html.escape(note)}</p>" if note else "")
+
+
+FORMS = Forms(report_json, report_text, lambda report: report_json(report)["jobs"], report_html)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.results import Table
+
 __all__ = ["MEMORY", "STATES", "Row", "Timeline", "is_unit"]
 
 #: What a span can be. `busy` is work; `ready` is a thread whose work waits for its turn on the unit.
@@ -54,7 +56,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Timeline:
+class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     """Columns of equal length, one entry a span, sorted by (row, start); spans of one row never overlap.
 
     `row` indexes `rows`, `state` indexes `STATES`, `job` indexes `jobs` (-1: none), `layer`, `step`: -1
