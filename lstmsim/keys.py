@@ -7,12 +7,13 @@ name, type and default are the field's own. Whoever reads files, makes help text
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["Described", "Key", "keys_of"]
+__all__ = ["Described", "Key", "as_data", "described", "keys_of", "mistakes_of"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Key:
     choices: the words that may stand there; empty for anything of the type.
     source: where the default comes from, or "assumption, because ...".
     vary: whether a sweep may put numbers there without reading the file anew.
+    follows: how a number that a file leaves out follows from others, in words; empty if it does not.
+    named_by: of a tuple of descriptions the key that names each; a file has a mapping of these names instead.
 
     >>> Key("elements in parallel", low=1).low
     1
@@ -37,6 +40,13 @@ class Key:
     choices: tuple[str, ...] = ()
     source: str = ""
     vary: bool = False
+    follows: str = ""
+    named_by: str = ""
+
+
+#: What has been asked for: making it takes longer than reading a file.
+_KEYS: dict[type, Mapping[str, Described]] = {}
+_BOUNDED: dict[type, tuple[Described, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +61,35 @@ class Described:
     default: Any
     key: Key
 
+    @property
+    def kind(self) -> Any:
+        """The type of what stands there, of the entries where it is a tuple: `int` for `tuple[int, int] | None`.
 
-@cache
+        >>> Described("room", int | None, None, Key()).kind
+        <class 'int'>
+        """
+        kinds = [each for each in get_args(self.type) if each is not type(None)] if self.may_be_none else [self.type]
+        return get_args(kinds[0])[0] if get_origin(kinds[0]) is tuple else kinds[0]
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether None stands for "nothing of the kind".
+
+        >>> Described("room", int | None, None, Key()).may_be_none
+        True
+        """
+        return type(None) in get_args(self.type)
+
+    @property
+    def several(self) -> bool:
+        """Whether it is a tuple.
+
+        >>> Described("sizes", tuple[int, int], (1, 2), Key()).several
+        True
+        """
+        return any(get_origin(each) is tuple for each in (self.type, *get_args(self.type)))
+
+
 def keys_of(description: type) -> Mapping[str, Described]:
     """The fields of a frozen dataclass that carry a `Key`, by name, in the order of the class.
 
@@ -63,6 +100,12 @@ def keys_of(description: type) -> Mapping[str, Described]:
     >>> list(keys_of(Core)), keys_of(Core)["ep"].key.low
     (['ep'], 1)
     """
+    if description not in _KEYS:
+        _KEYS[description] = MappingProxyType(_described(description))
+    return _KEYS[description]
+
+
+def _described(description: type) -> dict[str, Described]:
     hints = get_type_hints(description, include_extras=True)
     keys = {}
     for each in fields(description):
@@ -73,4 +116,109 @@ def keys_of(description: type) -> Mapping[str, Described]:
             if isinstance(key, Key):
                 default = each.default if each.default_factory is MISSING else each.default_factory()
                 keys[each.name] = Described(each.name, kind, default, key)
-    return MappingProxyType(keys)
+    return keys
+
+
+def _bounded(description: type) -> tuple[Described, ...]:
+    """The fields that can be wrong by themselves."""
+    if description not in _BOUNDED:
+        _BOUNDED[description] = _can_be_wrong(description)
+    return _BOUNDED[description]
+
+
+def _can_be_wrong(description: type) -> tuple[Described, ...]:
+    keys = keys_of(description).values()
+    return tuple(
+        each
+        for each in keys
+        if is_dataclass(each.kind) or each.key.choices or (each.key.low, each.key.high) != (None, None)
+    )
+
+
+def mistakes_of(thing: Any) -> list[tuple[str, str]]:
+    """What is wrong with each number and word of a description, as (key, sentence) pairs; keys below others with dots.
+
+    >>> @dataclass(frozen=True)
+    ... class Core:
+    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
+    >>> mistakes_of(Core(0))
+    [('ep', 'must be at least 1, got 0')]
+    """
+    mistakes: list[tuple[str, str]] = []
+    for each in _bounded(type(thing)):
+        value = getattr(thing, each.name)
+        if value is None and each.may_be_none:
+            continue
+        if is_dataclass(each.kind):
+            parts = {f"{getattr(part, each.key.named_by)}.": part for part in value} if each.several else {"": value}
+            mistakes += [
+                (f"{each.name}.{below}{key}", text) for below, part in parts.items() for key, text in mistakes_of(part)
+            ]
+        elif not each.several:
+            sentence = _wrong(each.key, value)
+            mistakes += [(each.name, sentence)] if sentence else []
+    return mistakes
+
+
+def _wrong(key: Key, value: Any) -> str:
+    """What is wrong with a number or a word; empty if nothing."""
+    if key.choices:
+        return "" if value in key.choices else f"must be {' or '.join(key.choices)}, got {value!r}"
+    if key.low is not None and value < key.low:
+        return f"must be at least {key.low}, got {value}"
+    if key.high is not None and value > key.high:
+        return f"must be at most {key.high}, got {value}"
+    return ""
+
+
+def described(description: type[T], data: Mapping[str, Any]) -> T:
+    """A description made of plain data, as `as_data` gives it; what is left out has its default.
+
+    description: a frozen dataclass whose fields carry keys. data: values by key; mappings for descriptions below.
+
+    >>> @dataclass(frozen=True)
+    ... class Core:
+    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
+    >>> described(Core, {"ep": 4})
+    Core(ep=4)
+    """
+    keys = keys_of(description)
+    return description(**{name: _made(keys[name], value) for name, value in data.items()})
+
+
+def _made(each: Described, value: Any) -> Any:
+    if value is None:
+        return None
+    if is_dataclass(each.kind):
+        if is_dataclass(value):
+            return value
+        kind: Any = each.kind
+        if each.several:
+            return tuple(described(kind, {each.key.named_by: name, **part}) for name, part in value.items())
+        return described(kind, value)
+    return tuple(value) if each.several else value
+
+
+def as_data(thing: Any) -> dict[str, Any]:
+    """A description as plain data, the way it stands in a file: every key with its value.
+
+    >>> @dataclass(frozen=True)
+    ... class Core:
+    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
+    >>> as_data(Core(4))
+    {'ep': 4}
+    """
+    data: dict[str, Any] = {}
+    for each in keys_of(type(thing)).values():
+        value = getattr(thing, each.name)
+        if value is not None and is_dataclass(each.kind):
+            if each.several:
+                value = {getattr(part, each.key.named_by): as_data(part) for part in value}
+                for part in value.values():
+                    part.pop(each.key.named_by, None)
+            else:
+                value = as_data(value)
+        elif value is not None and each.several:
+            value = list(value)
+        data[each.name] = value
+    return data

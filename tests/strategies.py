@@ -8,8 +8,8 @@ from dataclasses import fields
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import (
-    CAUSES,
     Body,
     Buffer,
     Content,

@@ -34,7 +34,7 @@ BELOW: dict[str, set[str]] = {
     "program": GROUND,
     "engines": GROUND | {"program"},
     "numerics": GROUND | {"workload"},
-    "targets": GROUND | {"workload", "program"},
+    "targets": GROUND | {"workload", "program", "numerics"},
     "metrics": GROUND | {"workload", "program"},
     "replay": GROUND | {"workload", "program", "numerics", "targets", "metrics"},
     "traffic": GROUND | {"workload", "program", "metrics"},

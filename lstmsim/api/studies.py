@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.api.fits import Fits
 from lstmsim.api.loading import Path, Source, load_at_clocks, load_scenario
-from lstmsim.errors import InputError
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from lstmsim.searches.result import SearchResult
     from lstmsim.sweeps.merge import Merged
     from lstmsim.sweeps.run import Progress, SweepResult
-    from lstmsim.targets.column.npu import ColumnNpu
-    from lstmsim.targets.row.npu import RowNpu
     from lstmsim.validation.rows import Validation
 
 __all__ = [
@@ -123,7 +120,7 @@ def fit(
     loaded = load_scenario(scenario, overrides)
     models = tuple(dict.fromkeys(job.model for job in loaded.jobs))
     names = ([devices] if isinstance(devices, str) else tuple(devices)) or tuple(device_files())
-    fits = [fitting(_described(loaded), models, loaded.precision, device(name)) for name in names]
+    fits = [fitting(loaded.chip, models, loaded.precision, device(name)) for name in names]
     return Fits(fits, energy(loaded) if with_energy else ())
 
 
@@ -137,17 +134,8 @@ def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, 
 
     loaded = load_scenario(scenario, overrides)
     distinct = dict.fromkeys((job.model, job.steps, job.allowed(1)[0]) for job in loaded.jobs)
-    chip, precision = _described(loaded), loaded.precision
+    chip, precision = loaded.chip, loaded.precision
     return tuple(spending(chip, model, steps, precision, core=core) for model, steps, core in distinct)
-
-
-def _described(scenario: Scenario) -> ColumnNpu | RowNpu:
-    from lstmsim.targets.column.npu import ColumnNpu
-    from lstmsim.targets.row.npu import RowNpu
-
-    if not isinstance(scenario.chip, ColumnNpu | RowNpu):
-        raise InputError(f"a chip of kind {scenario.chip.kind!r} has no parts that could be counted")
-    return scenario.chip
 
 
 def validate(

@@ -11,8 +11,7 @@ from lstmsim.devices.device import Device
 from lstmsim.devices.fit import fit
 from lstmsim.errors import InputError
 from lstmsim.formats.tables.devices_file import device, device_of
-from lstmsim.targets.column.npu import ColumnNpu
-from lstmsim.targets.row.npu import RowNpu
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Chip
@@ -57,7 +56,7 @@ class Room:
 
 
 def room_on(
-    chip: ColumnNpu | RowNpu,
+    chip: Chip,
     models: Sequence[Model],
     precision: Precision,
     on: Device,
@@ -104,7 +103,7 @@ def rooms(
         others = [*(each for each in names if each != name), *designs]
         homes = {each: device_of(each) for each in others}
         for home in dict.fromkeys(filter(None, homes.values())):
-            if home == device_of(name) or not isinstance(chip, ColumnNpu | RowNpu):
+            if home == device_of(name) or target_of(chip.kind).hardware() is None:
                 continue
             rivals = tuple(each for each in others if homes[each] == home)
             on = device(home)

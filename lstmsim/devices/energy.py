@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lstmsim.devices.demands import Chip
 from lstmsim.devices.operations import Operations, operations
+from lstmsim.devices.parts import hardware_of
 from lstmsim.errors import InputError, Mistake
 from lstmsim.results import Result
-from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Chip
 
 __all__ = ["HOROWITZ_2014", "RELATIVE", "Energy", "EnergyTable", "energy"]
 
@@ -117,7 +117,8 @@ def energy(
     """
     if not 0 <= core < len(chip.cores):
         raise InputError(Mistake(f"chip {chip.name}: core", f"must be 0 to {len(chip.cores) - 1}, got {core}"))
-    count = operations(chip.cores[core], model, steps)
+    hardware = hardware_of(chip)
+    count = operations(hardware, chip.cores[core], model, steps)
     weight, vector = precision.weight_bits, precision.vector_bits
     sums, tail = precision.accumulator_bits, precision.tail_bits
 
@@ -142,6 +143,6 @@ def energy(
         "states": access(precision.state_bits * (count.state_reads + count.state_writes)),
     }
     left_out = {name: number for name, number in count.tail.items() if name not in each}
-    beside = isinstance(chip, ColumnNpu) and chip.memory is not None
-    label = f"{RELATIVE}; what is read from the memory beside the chip is not in it" if beside else RELATIVE
+    beside = hardware.not_in_energy(chip)
+    label = f"{RELATIVE}; {beside}" if beside else RELATIVE
     return Energy(model.name, steps, parts, count, table, left_out, label)

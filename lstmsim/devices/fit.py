@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from lstmsim.devices.demands import Chip, Core, Demand, demands
 from lstmsim.devices.device import Device, Memory, Packing
 from lstmsim.devices.logic import BAND, logic_elements
+from lstmsim.devices.parts import hardware_of
 from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import NOT_COUNTED, TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
 from lstmsim.results import Table
-from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.hardware import Demand, Hardware
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Chip
 
 __all__ = ["Bound", "Fit", "MemoryNeed", "fit"]
 
@@ -101,7 +102,7 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     """What a chip with all those models resident takes of a device; `InputError` if it cannot run one of them.
 
     >>> from lstmsim.devices.device import Logic
-    >>> from lstmsim.targets.column.npu import ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> pair, ram = Packing("2 of 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
@@ -113,6 +114,7 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     >>> found.verdict
     'does not fit: M20K 4.40 times over'
     """
+    hardware = hardware_of(chip)
     if not models:
         raise InputError(Mistake("models", "at least one model is expected, got none"))
     for core in chip.cores:
@@ -120,36 +122,33 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
             reason = core.refusal(model)
             if reason:
                 raise InputError(Mistake(f"chip {chip.name}: model {model.name}", reason))
-    packings = tuple(_packing(core, precision, device) for core in chip.cores)
-    array = _array_blocks(chip, packings)
+    packings = tuple(_packing(hardware, core, precision, device) for core in chip.cores)
+    array = _array_blocks(hardware, chip, packings)
     behind = tail_needs(chip, models, precision, device)
     known = [each.blocks for each in behind if each.blocks is not None]
     tail = sum(known) if len(known) == len(behind) else None
-    wanted = [each for core in chip.cores for each in demands(core, models, precision)]
+    wanted = [each for core in chip.cores for each in hardware.demands(core, models, precision)]
     needs = tuple(_memory_need(kind, wanted) for kind in device.memories)
     return Fit(
         *(chip.name, device, tuple(model.name for model in models), precision, packings, array, tail),
         _multipliers(device, packings, array, behind, precision),
         *(_memory(needs, _rate(wanted, chip)), needs),
-        _logic(chip, packings, precision, device),
+        _logic(hardware, chip, packings, precision, device),
         behind,
     )
 
 
-def _packing(core: Core, precision: Precision, device: Device) -> Packing | None:
-    """In a column tile an element of the vector meets `vp` weights, on a row-wise core one for each engine; a weight
-    meets as many vectors as inferences run together on one copy."""
-    weight, vector = (1, core.vp) if isinstance(core, ColumnCore) else (core.vectors, core.engines)
+def _packing(hardware: Hardware, core: Any, precision: Precision, device: Device) -> Packing | None:
+    weight, vector = hardware.meets(core)
     return device.packing(precision.weight_bits, precision.vector_bits, weight, vector)
 
 
-def _array_blocks(chip: Chip, packings: Sequence[Packing | None]) -> int | None:
-    cores: tuple[Core, ...] = chip.cores
+def _array_blocks(hardware: Hardware, chip: Chip, packings: Sequence[Packing | None]) -> int | None:
     blocks = 0
-    for core, packing in zip(cores, packings, strict=True):
+    for core, packing in zip(chip.cores, packings, strict=True):
         if packing is None:
             return None
-        blocks += -(-core.npe // packing.products)
+        blocks += -(-hardware.multipliers(core) // packing.products)
     return blocks
 
 
@@ -227,16 +226,17 @@ def _joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
     return 1 / sum((each.available or 0) / int(getattr(each, cause)) for each in needs)
 
 
-def _logic(chip: Chip, packings: Sequence[Packing | None], precision: Precision, device: Device) -> Resource:
+def _logic(
+    hardware: Hardware, chip: Chip, packings: Sequence[Packing | None], precision: Precision, device: Device
+) -> Resource:
     logic = device.logic
     why = "no estimate without a packing"
     unknown = Resource(logic.name, None, logic.elements, None, why, BAND, missing=f"{logic.name}: {why}")
     need = 0
-    cores: tuple[Core, ...] = chip.cores
-    for core, packing in zip(cores, packings, strict=True):
+    for core, packing in zip(chip.cores, packings, strict=True):
         if packing is None:
             return unknown
-        need += logic_elements(core, packing, precision, logic)
+        need += logic_elements(hardware, core, packing, precision, logic)
     how = f"estimate, +-{100 * BAND:.0f} %: adder trees, accumulators and their banks, no control, no tail"
     found = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
     missing = f"no source for the number of {logic.name}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from lstmsim.devices.demands import Core
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.targets.column.shape import pass_shapes
+from lstmsim.targets.hardware import Hardware
 from lstmsim.workload.cell import OPERATIONS, REDUCTIONS
 from lstmsim.workload.model import Layer, Model
 
@@ -36,12 +35,14 @@ class Operations:
     tail: Mapping[str, int] = field(hash=False)
 
 
-def operations(core: Core, model: Model, steps: int) -> Operations:
+def operations(hardware: Hardware, core: Any, model: Model, steps: int) -> Operations:
     """What one inference of a model takes on a core; `InputError` if the core cannot run it, or for no steps.
 
+    >>> from lstmsim.targets.column.hardware import HARDWARE
+    >>> from lstmsim.targets.column.npu import ColumnCore
     >>> from lstmsim.workload.cells import cell
     >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
-    >>> found = operations(ColumnCore(npe=65536, ep=32, vp=2048), model, steps=1)
+    >>> found = operations(HARDWARE, ColumnCore(npe=65536, ep=32, vp=2048), model, steps=1)
     >>> found.macs, found.vector_reads, found.vector_writes, found.sums, dict(found.tail)["activation"]
     (2097152, 1024, 1024, 2048, 2560)
     """
@@ -58,8 +59,8 @@ def operations(core: Core, model: Model, steps: int) -> Operations:
     return Operations(
         steps,
         macs=model.macs_per_step * steps,
-        weight_sharing=1 if isinstance(core, ColumnCore) else core.vectors,
-        vector_reads=sum(times * _vector_reads(core, layer) for layer, times in layers),
+        weight_sharing=hardware.weight_sharing(core),
+        vector_reads=sum(times * hardware.vector_reads(core, layer) for layer, times in layers),
         vector_writes=sum(times * _vector_writes(layer) for layer, times in layers),
         sums=sum(times * _sums(layer) for layer, times in layers),
         state_reads=states,
@@ -94,15 +95,3 @@ def _vector_writes(layer: Layer) -> int:
     """x as it comes in, and every quantised vector as it is made."""
     made = [node.name for node in layer.cell.nodes if node.operation == "quantize"]
     return layer.width("x") + sum(layer.width(name) for name in made)
-
-
-def _vector_reads(core: Core, layer: Layer) -> int:
-    """A column-wise core reads each vector once a row block, a row-wise one once a group of rows and gate."""
-    if isinstance(core, ColumnCore):
-        return sum(len(shape.blocks) * layer.columns(shape.stage) for shape in pass_shapes(layer, core))
-    return sum(
-        -(-layer.units(stage.rows) // core.engines) * layer.width(vector)
-        for stage in layer.cell.stages
-        for gate in stage.gates
-        for vector in gate.vectors
-    )

@@ -1,8 +1,8 @@
 """The multipliers behind the array: what a tail lane needs of them, and how many multiplier blocks they take.
 
-A lane is what works on one unit (column-wise) or one element (row-wise) in a cycle. Every operation of a lane has a
-multiplier of its own; cells that share a lane share its multipliers. One that is too wide for a block is put together
-of several products of a block, whose shifted sum is logic that nothing here counts.
+A lane is what works on one unit or one element in a cycle; the machine says what it has
+(`lstmsim.targets.hardware.Hardware.tail`). A multiplier that is too wide for a block is put together of several
+products of a block, whose shifted sum is logic that nothing here counts.
 """
 
 from __future__ import annotations
@@ -11,21 +11,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lstmsim.devices.demands import Chip, Core
 from lstmsim.devices.device import Device, Packing
-from lstmsim.numerics.products import KINDS, Multiplier, once, per_unit
-from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.workload.cell import Cell
+from lstmsim.devices.parts import hardware_of
+from lstmsim.numerics.products import KINDS, Multiplier
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Chip
 
 __all__ = ["NOT_COUNTED", "TailNeed", "tail_needs"]
 
 #: What stands beside these multipliers and has no count.
 NOT_COUNTED = "control, fifos, routing, dividers, square roots, and the memory of activation tables and scale factors"
-
-#: Multi-function units of a row-wise core, one behind the other; each has an activation and a multiplication.
-_UNITS = 2
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device
     chip, models: what runs where; every core can run every model. precision: all widths. device: its packings.
 
     >>> from lstmsim.devices.device import Logic, Memory
-    >>> from lstmsim.targets.column.npu import ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> pair, ram = Packing("two 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
@@ -73,15 +69,15 @@ def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device
     [('adapter', 4, 8, 8), ('interpolation', 5, 10, 5), ('product', 3, 6, 3), ('quantize', 1, 2, 1)]
     """
     cells = list(dict.fromkeys(layer.cell for model in models for layer in model.layers))
-    cores: tuple[Core, ...] = chip.cores
+    hardware = hardware_of(chip)
     lanes: Counter[Multiplier] = Counter()
     counts: Counter[Multiplier] = Counter()
     blocks: Counter[Multiplier] = Counter()
-    for core in cores:
-        width, lane, single = _lane(core, cells, precision)
-        lanes |= lane
-        for each in lane | single:
-            own = width * lane[each] + single[each]
+    for core in chip.cores:
+        tail = hardware.tail(core, cells, precision)
+        lanes |= tail.each
+        for each in tail.each | tail.once:
+            own = tail.lanes * tail.each[each] + tail.once[each]
             counts[each] += own
             blocks[each] += _blocks(each, own, device)[1] or 0
     ordered = sorted(counts, key=lambda each: (KINDS.index(each.kind), each.widths))
@@ -90,28 +86,6 @@ def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device
         TailNeed(each, lanes[each], counts[each], packings[each], blocks[each] if packings[each] else None)
         for each in ordered
     )
-
-
-def _lane(
-    core: Core, cells: Sequence[Cell], precision: Precision
-) -> tuple[int, Counter[Multiplier], Counter[Multiplier]]:
-    """How many lanes a core has, what each of them has, and what it has once."""
-    lane: Counter[Multiplier] = Counter()
-    single: Counter[Multiplier] = Counter()
-    if isinstance(core, ColumnCore):
-        for cell in cells:
-            lane |= per_unit(cell, precision)
-            single |= once(cell, precision)
-        return core.tail_width, lane, single
-    # A row-wise core has the same units for every cell: its sums are scaled as they come, its results as they leave.
-    widest = max(precision.tail_bits, precision.state_bits)
-    factor = precision.multiplier_bits + 1
-    lane[Multiplier("adapter", (precision.accumulator_bits, factor))] = 1
-    if precision.activation == "linear":
-        lane[Multiplier("interpolation", (widest + 1, widest))] = _UNITS
-    lane[Multiplier("product", (widest, widest))] = _UNITS
-    lane[Multiplier("quantize", (widest, factor))] = 1
-    return core.vector_lanes * core.replicas, lane, single
 
 
 def _blocks(multiplier: Multiplier, count: int, device: Device) -> tuple[Packing | None, int | None]:

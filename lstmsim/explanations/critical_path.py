@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.explanations.trace_index import TraceIndex
-from lstmsim.program.program import CAUSES, Dependence, Program
+from lstmsim.program.cycles import CAUSES
+from lstmsim.program.program import Dependence, Program
 from lstmsim.program.trace import Trace
 
 __all__ = ["HELD_BY", "KINDS", "CriticalPath", "critical_path"]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from lstmsim.metrics.cycle_names import NAMED, PE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES
+
 __all__ = ["GLOSSARY", "words_in"]
 
 #: Word -> sentence. A word in capitals is looked for as it stands, any other in small and capital letters.
@@ -20,19 +23,7 @@ GLOSSARY: Mapping[str, str] = {
     "ep": "element parallelism: columns of the matrix (elements of x or h) that a tile takes in a cycle",
     "vp": "vector parallelism: rows of the matrix that a tile takes in a cycle",
     "CAT": "configurable adder-tree tail: the tree's last levels can serve as accumulators, so that ep can be changed",
-    "useful": "multipliers do multiply-accumulates of the models",
-    "padding": "multipliers work on rows or columns beyond the edge of the matrix, or on empty places of a batch",
-    "unmapped": "multipliers beyond ep x vp, which no tile uses",
-    "busy": "the unit issues; without a unit's name: the array does",
-    "switch": "the array changes from one thread to another, and nothing can issue",
-    "hazard": "data hazard: nothing can issue, because a thread needs results that are still on their way",
-    "backpressure": "nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
-    "input": "nothing can issue, because the next frame of x has not come",
-    "dispatch": "nothing can issue, because the next instruction has not come or is not decoded",
-    "reload": "nothing can issue, because a model's weights are being loaded in place of another's",
-    "weights": "nothing can issue, because a row block's weights are still being streamed from the memory",
-    "drain": "everything has issued, and the last results are on their way",
-    "idle": "no job is on the core",
+    **{name: NAMED[name].glossary for name in (*PE_NAMES, *CYCLE_NAMES)},
     "queue": "jobs that have come and have no thread yet",
     "paused": "a job has given up its thread to a more urgent one and waits to go on",
     "thread": "a context of a core: holds one job's vectors, states and accumulators; threads take turns on the array",

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.metrics.accounts import named_cycles
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.waits import CoreSpans, Intervals, Stays, core_spans, stays_on
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
@@ -37,14 +39,7 @@ SHARES: Mapping[str, str] = {
     "paused": "another request has its thread",
     "array": "the array issues its tiles",
     "other threads": "it could issue, the array serves others",
-    "switch": "it could issue, the array changes threads",
-    "hazard": "its own results are on their way",
-    "backpressure": "no accumulator bank is free",
-    "input": "its frame has not come",
-    "dispatch": "its instruction has not come",
-    "reload": "its model's weights are loaded",
-    "weights": "its weights are streamed",
-    "drain": "its last results are on their way",
+    **{name: NAMED[name].share for name in CYCLE_NAMES if NAMED[name].share},
 }
 
 _NAMES = tuple(SHARES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lstmsim.explanations.slowest import LatencyShare, Slowest
 from lstmsim.explanations.what_if import WhatIf
+from lstmsim.metrics.cycle_names import NAMED
 
 __all__ = ["slowest_answer", "who"]
 
@@ -15,14 +16,7 @@ _SPENT = {
     "paused": "paused, while others had the thread",
     "array": "at work in the array",
     "other threads": "behind other threads' tiles",
-    "switch": "in thread switches",
-    "hazard": "waiting for own results (hazard)",
-    "backpressure": "waiting for a free bank (backpressure)",
-    "input": "waiting for frames (input)",
-    "dispatch": "waiting for instructions (dispatch)",
-    "reload": "waiting for the model's weights (reload)",
-    "weights": "waiting for streamed weights (weights)",
-    "drain": "waiting for the last results (drain)",
+    **{name: named.spent for name, named in NAMED.items() if named.spent},
 }
 #: Shares from this on are named, at most so many of them, and the largest in any case.
 _NAMED_FROM, _MOST_NAMED = 0.05, 3

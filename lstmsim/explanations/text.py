@@ -13,6 +13,7 @@ from lstmsim.explanations.shares import LEGS, Share, Step
 from lstmsim.explanations.slowest_answer import slowest_answer
 from lstmsim.explanations.slowest_text import heading, latencies_what_if, slowest_json, slowest_tables
 from lstmsim.explanations.what_if import Alternative, WhatIf
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
 
@@ -83,43 +84,28 @@ def _shares(found: Explanation) -> str:
         bar = "#" * round(_BAR * each.cycles / total)
         rows.append([each.name, f"{each.cycles:,}", _percent(each.cycles, total), bar, _meaning(each)])
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
-    causes = ", ".join(f"{_HELD[name]} {_percent(count, total)}" for name, count in found.causes.items())
+    causes = ", ".join(f"{_held_by(name)} {_percent(count, total)}" for name, count in found.causes.items())
     note = _fill(f"by what the chain waited for: {causes}")
     return "\n".join([title, *table(rows, left=(0, 3, 4)), note])
 
 
-#: The causes in words.
-_HELD = {
-    "hazard": "results (hazard)",
-    "input": "input",
-    "backpressure": "a free bank (backpressure)",
-    "dispatch": "instructions (dispatch)",
-    "reload": "a model's weights (reload)",
-    "weights": "streamed weights (weights)",
-    "order": "the issue before on the same unit",
-    "turn": "another thread's turn",
-    "switch": "thread switches",
-    "thread": "a free thread",
-    "after": "the end of the job before",
-    "arrival": "the job's arrival",
-    "result": "the last results",
+#: Of what is no name of cycles (`HELD_BY` has it beside the causes): what the path waited for, and the next step of it.
+_OTHERS = {
+    "order": ("the issue before on the same unit", "unit"),
+    "turn": ("another thread's turn", "turn"),
+    "thread": ("a free thread", "free thread"),
+    "after": ("the end of the job before", "job before"),
+    "arrival": ("the job's arrival", "job"),
+    "result": ("the last results", "(end)"),
 }
-#: The same for what follows a step of the path.
-_NEXT = {
-    "hazard": "result",
-    "input": "frame",
-    "backpressure": "free bank",
-    "dispatch": "instruction",
-    "reload": "model's weights",
-    "weights": "block's weights",
-    "order": "unit",
-    "turn": "turn",
-    "switch": "switch",
-    "thread": "free thread",
-    "after": "job before",
-    "arrival": "job",
-    "result": "(end)",
-}
+
+
+def _held_by(name: str) -> str:
+    return _OTHERS[name][0] if name in _OTHERS else NAMED[name].held_by
+
+
+def _next_wait(name: str) -> str:
+    return _OTHERS[name][1] if name in _OTHERS else NAMED[name].next_wait
 
 
 def _meaning(share: Share) -> str:
@@ -165,7 +151,7 @@ def _heart(found: Explanation) -> str:
         where = ["-" if value is None else str(value) for value in (each.layer, each.step)]
         times = [f"{each.start:,}", f"{each.end:,}", f"{each.end - each.start:,}"]
         job = _short(found.jobs[each.task])
-        rows.append([*times, each.what, job, str(each.core), str(each.thread), *where, _NEXT[each.held_by]])
+        rows.append([*times, each.what, job, str(each.core), str(each.thread), *where, _next_wait(each.held_by)])
     if found.cores == 1:
         rows = [[*row[:5], *row[6:]] for row in rows]
     title = f"AT ITS HEART: {len(found.heart):,} of the {found.path_steps:,} steps of the path"

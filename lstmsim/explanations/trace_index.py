@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.metrics.issued import issued_operations
-from lstmsim.program.program import CAUSES, Operation, Phase, Program
+from lstmsim.program.cycles import CAUSES
+from lstmsim.program.program import Operation, Phase, Program
 from lstmsim.program.trace import Trace
 
 __all__ = ["TraceIndex"]

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from lstmsim.html.looks import state_class
 from lstmsim.html.markup import Markup, Section, element, joined, percent, region, table
 from lstmsim.html.svg import Scale, bottom_axis, picture, rectangle, swatch, words
-from lstmsim.html.wording import meaning, remedy
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.report import CoreReport, Report
+from lstmsim.metrics.report_text import remedy
 
 __all__ = ["accounts_section"]
 
@@ -79,7 +80,7 @@ def _names(report: Report) -> Markup:
     for name, count in losses.items():
         if count:
             sample = joined([swatch(state_class(name)), name], "&nbsp;")
-            text = meaning(name)
+            text = NAMED[name].meaning
             advice = remedy(name, report)
             cell = joined([text, element("span", advice, class_="muted")], "<br>") if advice else text
             rows.append([sample, f"{count:,}", percent(count, total), cell])

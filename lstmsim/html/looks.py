@@ -1,19 +1,16 @@
 """How jobs and waits look: the colours and hatches of the pictures, as styles and SVG patterns of a page.
 
-A test holds the constants equal to those of `lstmsim.plots.styles`, which a page must not need: it would bring
-matplotlib.
+The looks themselves are those of the pictures (`lstmsim.metrics.cycle_names`, `lstmsim.metrics.looks`).
 """
 
 from __future__ import annotations
 
 from lstmsim.html.markup import Markup, element
+from lstmsim.metrics.cycle_names import NAMED
+from lstmsim.metrics.looks import GROUP_HATCHES, JOB_STYLES
 
 __all__ = [
-    "HATCH_GROUPS",
-    "JOBS",
     "LOOKS",
-    "LOSSES",
-    "STATES",
     "job_class",
     "job_ink",
     "look_rules",
@@ -21,54 +18,10 @@ __all__ = [
     "state_class",
 ]
 
-#: Fill, hatch and ink of jobs, waits, and the PE-cycles that no span shows.
-JOBS = (
-    ("#0072B2", "", "#FFFFFF"),
-    ("#E69F00", "", "#000000"),
-    ("#D55E00", "", "#FFFFFF"),
-    ("#F0E442", "", "#000000"),
-    ("#56B4E9", "...", "#000000"),
-    ("#009E73", "..", "#FFFFFF"),
-    ("#CC79A7", "++", "#000000"),
-    ("#000000", "", "#FFFFFF"),
-)
-HATCH_GROUPS = ("", "oo", "**", "OO")
-STATES = {
-    "hazard": ("#E4E4E4", "////", "#666666"),
-    "backpressure": ("#E4E4E4", "\\\\\\\\", "#666666"),
-    "input": ("#F1F1F1", "xxx", "#777777"),
-    "dispatch": ("#F1F1F1", "...", "#777777"),
-    "reload": ("#DDDDDD", "++", "#555555"),
-    "weights": ("#DDDDDD", "oo", "#555555"),
-    "drain": ("#F4F4F4", "---", "#999999"),
-    "switch": ("#C4C4C4", "|||", "#555555"),
-    "ready": ("#F2F2F2", "", "#666666"),
-    "idle": ("#FFFFFF", "", "#666666"),
-}
-LOSSES = {
-    "useful": JOBS[0],
-    "busy": JOBS[0],
-    "padding": ("#9CCBE8", "", "#000000"),
-    "unmapped": ("#D6E8F3", "..", "#4A7E9E"),
-}
-
 #: Looks of jobs; the next job looks like the first.
-LOOKS = len(JOBS) * len(HATCH_GROUPS)
+LOOKS = len(JOB_STYLES) * len(GROUP_HATCHES)
 
-#: On a dark page waits are dark, with lighter hatches; black changes with white.
-_DARK_STATES = {
-    "hazard": ("#343A40", "#A0A7AE"),
-    "backpressure": ("#343A40", "#A0A7AE"),
-    "input": ("#2A2F34", "#8F979E"),
-    "dispatch": ("#2A2F34", "#8F979E"),
-    "reload": ("#3B4249", "#B0B7BE"),
-    "weights": ("#3B4249", "#B0B7BE"),
-    "drain": ("#262A2F", "#7A828A"),
-    "switch": ("#4B5259", "#B9C0C7"),
-    "ready": ("#2A2F34", "#A0A7AE"),
-    "idle": ("#15191E", "#A0A7AE"),
-    "unmapped": ("#1F3442", "#6FA3C2"),
-}
+#: On a dark page black changes with white.
 _DARK_BLACK = ("#F2F2F2", "#000000")
 
 #: Side of a pattern's tile and what is drawn on it.
@@ -102,7 +55,7 @@ def job_ink(number: int) -> str:
     >>> job_ink(9)
     't1'
     """
-    return f"t{number % len(JOBS)}"
+    return f"t{number % len(JOB_STYLES)}"
 
 
 def state_class(name: str) -> str:
@@ -116,19 +69,20 @@ def state_class(name: str) -> str:
 
 def _hatched() -> dict[str, tuple[str, str]]:
     """By class: the colours that it has and its hatch, empty for a plain fill."""
-    found = {state_class(name): (f"w-{name}", look[1]) for name, look in (STATES | LOSSES).items()}
-    for group, hatch in enumerate(HATCH_GROUPS):
-        for number, look in enumerate(JOBS):
-            found[f"j{group * len(JOBS) + number}"] = (f"j{number}", hatch if group else look[1])
-    return found
+    hatches = {state_class(name): (f"w-{name}", named.style.hatch) for name, named in NAMED.items()}
+    for group, hatch in enumerate(GROUP_HATCHES):
+        for number, look in enumerate(JOB_STYLES):
+            hatches[f"j{group * len(JOB_STYLES) + number}"] = (f"j{number}", hatch if group else look.hatch)
+    return hatches
 
 
 def _values(dark: bool) -> str:
-    values = {f"w-{name}": (look[0], look[2]) for name, look in (STATES | LOSSES).items()}
-    values |= {f"j{number}": (look[0], look[2]) for number, look in enumerate(JOBS)}
     if dark:
-        changed = {f"w-{name}": pair for name, pair in _DARK_STATES.items()} | {f"j{len(JOBS) - 1}": _DARK_BLACK}
-        values = changed
+        values = {f"w-{name}": named.dark for name, named in NAMED.items() if named.dark}
+        values |= {f"j{len(JOB_STYLES) - 1}": _DARK_BLACK}
+    else:
+        values = {f"w-{name}": (named.style.fill, named.style.ink) for name, named in NAMED.items()}
+        values |= {f"j{number}": (look.fill, look.ink) for number, look in enumerate(JOB_STYLES)}
     return ";".join(f"--{name}:{fill};--{name}-ink:{ink}" for name, (fill, ink) in values.items())
 
 
@@ -144,7 +98,7 @@ def look_rules(dark: bool = False) -> str:
         f".{name}{{fill:{f'url(#p-{name})' if hatch else f'var(--{colour})'}}}"
         for name, (colour, hatch) in _hatched().items()
     ]
-    inks = [f".t{number}{{fill:var(--j{number}-ink);stroke:var(--j{number})}}" for number in range(len(JOBS))]
+    inks = [f".t{number}{{fill:var(--j{number}-ink);stroke:var(--j{number})}}" for number in range(len(JOB_STYLES))]
     return f":root{{{_values(dark=False)}}}\n" + "".join(fills + inks)
 
 

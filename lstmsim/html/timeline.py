@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from lstmsim.html.looks import LOOKS, job_class, job_ink, state_class
 from lstmsim.html.markup import Markup, Section, element, joined, percent, region, short
 from lstmsim.html.svg import Scale, bottom_axis, line, path, picture, rectangle, round_ticks, steps, swatch, words
-from lstmsim.html.wording import meaning
 from lstmsim.metrics.binning import busy_windows, covered_cycles, window_edges
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.drawn import Spans, spans_of
 from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
 
@@ -160,7 +160,9 @@ def _legend(timeline: Timeline, spans: Spans) -> Markup:
         entries.append(element("li", swatch(job_class(0)), " work"))
     for number, name in enumerate(STATES):
         if number in present and name != "busy":
-            entries.append(element("li", swatch(state_class(name)), " ", element("b", name), f": {meaning(name)}"))
+            entries.append(
+                element("li", swatch(state_class(name)), " ", element("b", name), f": {NAMED[name].meaning}")
+            )
     return element("ul", *entries, class_="legend")
 
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from lstmsim.metrics.issued import issued_operations
 from lstmsim.metrics.waits import CoreSpans, Intervals, core_spans
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.program import Program
-from lstmsim.program.totals import CYCLE_NAMES, Totals
+from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 
 __all__ = ["PRIORITY", "NamedCycles", "named_cycles", "totals_of", "useful_work"]

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 
 from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, Report, TurnedAway
-from lstmsim.program.totals import CYCLE_NAMES, Totals
+from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.totals import Totals
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import ArrayCore, Scenario
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.metrics.cycle_names import pe_names
+from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.results import Table
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
 
 #: The names that the cycles of every machine can have; each cycle has exactly one. Some machines know more
 #: (`ArrayCore.stalls`).
-ACCOUNTS = ("busy", "switch", "hazard", "backpressure", "input", "drain", "idle")
+ACCOUNTS = MACHINE_NAMES
 
 #: The names that the PE-cycles of every machine can have; each PE-cycle has exactly one.
-LOSSES = ("useful", "padding", "unmapped", *ACCOUNTS[1:])
+LOSSES = pe_names(ACCOUNTS)
 
 
 @dataclass(frozen=True)
@@ -126,5 +127,4 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     @property
     def losses(self) -> dict[str, int]:
         """PE-cycles of all cores by name; they add up to the chip's PEs times the makespan."""
-        names = ("useful", "padding", "unmapped", *self.accounts[1:])
-        return {name: sum(core.pe_cycles.get(name, 0) for core in self.cores) for name in names}
+        return {name: sum(core.pe_cycles.get(name, 0) for core in self.cores) for name in pe_names(self.accounts)}

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
+from lstmsim.program.cycles import names_of
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_ms
 
-__all__ = ["FORMS", "MEANING", "REMEDY", "SCHEMA", "reason", "report_html", "report_json", "report_text"]
+__all__ = ["FORMS", "SCHEMA", "reason", "remedy", "report_html", "report_json", "report_text"]
 
 SCHEMA = "lstmsim/report/1"
 
@@ -21,36 +23,6 @@ SCHEMA = "lstmsim/report/1"
 _JOB_LIMIT = 40
 _BAR = 24
 _WIDTH = 100
-
-#: What each name means.
-MEANING = {
-    "useful": "multiply-accumulates of the models",
-    "padding": "the tile reaches beyond the edge of the matrix",
-    "unmapped": "multipliers beyond ep * vp",
-    "switch": "changing from one thread to another",
-    "hazard": "threads wait for their own results",
-    "backpressure": "threads wait for an accumulator bank",
-    "input": "threads wait for their next input frame",
-    "dispatch": "the next instruction is not there yet",
-    "reload": "a model's weights are loaded in place of another's",
-    "weights": "threads wait for weights that are streamed from the memory",
-    "drain": "the last results are on their way",
-    "idle": "no job is on the core",
-}
-#: How a user could get less of it.
-REMEDY = {
-    "padding": "an ep and vp that divide the layers better would help",
-    "unmapped": "an ep * vp nearer to npe would help",
-    "switch": "coarse-grained threads or fewer switch_cycles would help",
-    "hazard": "more threads with work would fill it, another ep and vp may shorten it",
-    "backpressure": "more accumulator_banks or a larger tail_width would help",
-    "input": "the frames come more slowly than the chip could take them",
-    "dispatch": "fewer or larger instructions, or a faster dispatch, would help",
-    "reload": "more weight_kib, `placement: affinity`, or one core set for each model (`cores`) would help",
-    "weights": "more memory.gb_per_s or weight_kib, or more prefetch_blocks, would help",
-    "drain": "longer sequences or more jobs would hide it",
-    "idle": "more or earlier jobs, or fewer cores, would help",
-}
 
 
 def report_json(report: Report) -> dict[str, Any]:
@@ -140,7 +112,7 @@ def _cores_text(report: Report) -> str:
     names = report.accounts
     if "reload" in names:
         # with the stalls of a memory the table has room only for what there is
-        always = ("busy", "drain", "idle")
+        always = names_of("work", "rest")
         names = tuple(each for each in names if each in always or any(core.cycles.get(each) for core in report.cores))
     rows = [["core", "npe", "ep", "vp", "useful", *names]]
     for core in report.cores:
@@ -158,7 +130,7 @@ def _losses_text(report: Report) -> str:
     for name, count in losses.items():
         if count:
             bar = "#" * round(_BAR * count / total)
-            rows.append([name, f"{count:,}", _percent(count, total), bar, MEANING[name]])
+            rows.append([name, f"{count:,}", _percent(count, total), bar, NAMED[name].meaning])
     where = "all cores" if len(report.cores) > 1 else "the core"
     return "\n".join([f"MULTIPLIERS: where the PE-cycles of {where} went", *table(rows, left=(0, 3, 4))])
 
@@ -238,8 +210,16 @@ def reason(report: Report) -> str:
     name = max(list(losses)[1:], key=lambda loss: losses[loss])
     if not losses[name]:
         return "every multiplier did useful work in every cycle"
+    share = _percent(losses[name], total)
     # What would help is not said here: only `explain` simulates it.
-    return f"not 100 % mainly because of {name} ({_percent(losses[name], total)}): {MEANING[name]}"
+    return f"not 100 % mainly because of {name} ({share}): {NAMED[name].meaning}"
+
+
+def remedy(name: str, report: Report) -> str:
+    """How a user could get less of the cycles of that name; empty where nothing is to be had less of."""
+    named = NAMED[name]
+    threads = any("threads" in core.settings for core in report.cores)
+    return named.remedy if threads or not named.remedy_alone else named.remedy_alone
 
 
 def report_html(report: Report) -> str:
@@ -261,9 +241,9 @@ def _losses_html(report: Report) -> str:
     rows = []
     for name, count in losses.items():
         if count:
-            colour = "#0072B2" if name == "useful" else "#bbbbbb"
+            colour = NAMED[name].style.fill if name == "useful" else "#bbbbbb"
             style = f"background:{colour};height:0.8em;width:{200 * count / total:.1f}px"
-            cells = (name, f"{count:,}", _percent(count, total), f'<div style="{style}"></div>', MEANING[name])
+            cells = (name, f"{count:,}", _percent(count, total), f'<div style="{style}"></div>', NAMED[name].meaning)
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<table><caption>PE-cycles</caption>{''.join(rows)}</table>"
 

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.program.cycles import SPAN_NAMES
 from lstmsim.results import Table
 
 __all__ = ["MEMORY", "STATES", "Row", "Timeline", "is_unit"]
 
 #: What a span can be. `busy` is work; `ready` is a thread whose work waits for its turn on the unit.
-STATES = (
-    *("busy", "switch", "hazard", "input", "backpressure", "dispatch"),
-    *("drain", "idle", "ready", "reload", "weights"),
-)
+STATES = SPAN_NAMES
 
 #: The kind of the row of a memory that all cores share; its `core` is the number after theirs.
 MEMORY = "memory"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.program.program import CAUSES, Program
+from lstmsim.program.cycles import CAUSES
+from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
 __all__ = ["CoreSpans", "Intervals", "Stays", "core_spans", "stays_on"]

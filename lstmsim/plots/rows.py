@@ -9,8 +9,10 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from lstmsim.metrics.binning import covered_cycles, window_edges
+from lstmsim.metrics.cycle_names import NAMED
+from lstmsim.metrics.looks import Style
 from lstmsim.metrics.timeline import STATES, Timeline, is_unit
-from lstmsim.plots.styles import STATE_STYLES, Style, job_style, short
+from lstmsim.plots.styles import job_style, short
 from lstmsim.plots.view import View
 
 __all__ = ["draw_fractions", "draw_labels", "draw_spans", "row_height", "rows_inches", "set_rows", "stacked_fractions"]
@@ -57,7 +59,7 @@ def set_rows(axes: Axes, view: View, heights: list[float]) -> NDArray[np.float64
 
 def _style(state: int, job: int) -> Style:
     """Work without a job (as in traces of other makers) looks like the first job."""
-    return job_style(max(job, 0)) if STATES[state] == "busy" else STATE_STYLES[STATES[state]]
+    return job_style(max(job, 0)) if STATES[state] == "busy" else NAMED[STATES[state]].style
 
 
 def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:

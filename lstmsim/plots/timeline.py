@@ -14,10 +14,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from lstmsim.metrics.binning import busy_windows, window_edges
+from lstmsim.metrics.cycle_names import NAMED
+from lstmsim.metrics.looks import Style
 from lstmsim.metrics.timeline import STATES, Timeline
 from lstmsim.plots.figures import SUFFIXES, Picture, check_name, save, settings
 from lstmsim.plots.rows import draw_fractions, draw_labels, draw_spans, row_height, rows_inches, set_rows
-from lstmsim.plots.styles import STATE_STYLES, Style, job_style, short
+from lstmsim.plots.styles import job_style, short
 from lstmsim.plots.view import View, view_of
 
 __all__ = ["SPAN_LIMIT", "SUFFIXES", "plot"]
@@ -27,15 +29,6 @@ SPAN_LIMIT = 20_000
 
 _WINDOWS = 200
 _LEGEND_JOBS = 16
-_STATE_WORDS = {
-    "hazard": "data hazard",
-    "input": "waits for input",
-    "dispatch": "waits for its instruction",
-    "reload": "waits for its model's weights",
-    "weights": "waits for streamed weights",
-    "ready": "ready, waits its turn",
-    "switch": "thread switch",
-}
 
 
 def plot(
@@ -139,15 +132,16 @@ def _set_legend(figure: Figure, timeline: Timeline, view: View) -> None:
     if len(jobs) > len(shown):
         entries.append((f"+ {len(jobs) - len(shown)} more (looks repeat)", Style("#FFFFFF", ink="#FFFFFF")))
     present = set(np.unique(view.state).tolist())
-    for name, style in STATE_STYLES.items():
+    waits = {name: named for name, named in NAMED.items() if name in STATES and name != "busy"}
+    for name, named in waits.items():
         if STATES.index(name) in present:
-            entries.append((_STATE_WORDS.get(name, name), style))
+            entries.append((named.legend or name, named.style))
     patches = [
         Patch(
             facecolor=style.fill,
             edgecolor=style.ink,
             hatch=style.hatch or None,
-            linewidth=0.4 * (style in STATE_STYLES.values()),
+            linewidth=0.4 * any(style == named.style for named in waits.values()),
         )
         for _, style in entries
     ]

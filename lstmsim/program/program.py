@@ -25,15 +25,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
-    *("CAUSES", "MAX_SPREAD", "Body", "Buffer", "Content", "Core", "Dependence", "Operation", "Phase", "Program"),
-    *("Task", "Unit", "Wide"),
+    *("MAX_SPREAD", "Body", "Buffer", "Content", "Core", "Dependence", "Operation", "Phase", "Program", "Task"),
+    *("Unit", "Wide"),
 ]
 
 #: Most cores of a task with `wide`: a row of the trace has a bit for each.
 MAX_SPREAD = 60
-
-#: Why a thread waits, strongest first: a thread that lacks several things waits for the first of them.
-CAUSES = ("dispatch", "hazard", "input", "backpressure", "reload", "weights")
 
 
 @dataclass(frozen=True)

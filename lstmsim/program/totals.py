@@ -7,10 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CYCLE_NAMES", "Totals"]
-
-#: The names that a core's cycles can have, in the order in which a core looks for the name of a cycle.
-CYCLE_NAMES = ("busy", "switch", "hazard", "backpressure", "input", "dispatch", "reload", "weights", "drain", "idle")
+__all__ = ["Totals"]
 
 
 @dataclass(frozen=True, eq=False)

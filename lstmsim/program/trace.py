@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.program.program import CAUSES
+from lstmsim.program.cycles import CAUSES
 
 __all__ = [
     *("HALT_COLUMNS", "ISSUE_COLUMNS", "PAUSE_COLUMNS", "SEAT_COLUMNS", "SWITCH_COLUMNS", "TASK_COLUMNS"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lstmsim.errors import ProgramError
+from lstmsim.program.cycles import CAUSES
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import CAUSES, MAX_SPREAD, Buffer, Core, Dependence, Operation, Phase, Program, Task
+from lstmsim.program.program import MAX_SPREAD, Buffer, Core, Dependence, Operation, Phase, Program, Task
 
 __all__ = ["describe_wait", "validate"]
 

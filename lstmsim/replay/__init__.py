@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 
 from lstmsim.errors import InputError
 from lstmsim.numerics.golden import NetworkRun
 from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 
-__all__ = ["REPLAYS", "JobNumbers", "replay"]
-
-#: Module that executes the traces of each kind of chip.
-REPLAYS = {"column-npu": "lstmsim.replay.column"}
+__all__ = ["JobNumbers", "replay"]
 
 
 def replay(
@@ -44,8 +41,8 @@ def replay(
     >>> bool(abs(done[0].output() - golden.output()).max() < 1e-12)
     True
     """
-    kind = scenario.chip.kind
-    if kind not in REPLAYS:
+    model = target_of(scenario.chip.kind).structural_model()
+    if model is None:
+        kind = scenario.chip.kind
         raise InputError(f"a chip of kind {kind!r} has no structural model, its numbers cannot be checked")
-    runs: Mapping[int, NetworkRun] = import_module(REPLAYS[kind]).replay(scenario, program, trace, numbers, progress)
-    return runs
+    return model(scenario, program, trace, numbers, progress)

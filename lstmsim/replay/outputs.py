@@ -12,8 +12,8 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.jobs import JobData
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.replay import REPLAYS
 from lstmsim.replay.check import Checked, Progress, execute
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["MOST_BYTES", "Outputs", "check_size", "outputs", "outputs_of"]
@@ -41,7 +41,7 @@ class Outputs:
 
 def check_size(scenario: Scenario) -> None:
     """`InputError` if the chip has no structural model, or if all layers' outputs would be larger than `MOST_BYTES`."""
-    if scenario.chip.kind not in REPLAYS:
+    if target_of(scenario.chip.kind).structural_model() is None:
         text = f"a chip of kind {scenario.chip.kind!r} has no structural model that could compute them"
         raise InputError(Mistake("outputs", text))
     numbers = sum(job.steps * sum(layer.output for layer in job.model.layers) for job in scenario.jobs)

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 
 from lstmsim import engines, targets
 from lstmsim.errors import InputError
-from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.searches.candidates import Limits, limits_of, widest_vp
 from lstmsim.searches.result import Point, Refused
 from lstmsim.targets.column.npu import ColumnNpu

@@ -14,8 +14,7 @@ from lstmsim.devices.fit import Fit, fit
 from lstmsim.devices.resource import Resource
 from lstmsim.errors import InputError
 from lstmsim.sweeps.spec import Value
-from lstmsim.targets.column.npu import ColumnNpu
-from lstmsim.targets.row.npu import RowNpu
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["CHIP", "COST_VERSION", "PREFIX", "ChipColumns", "chip_columns", "chip_costs", "device_words"]
@@ -76,7 +75,7 @@ def device_words(device: Device) -> tuple[str, ...]:
 
 def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
     """The values of `CHIP`, summed over cores, whatever each of them is: multipliers, threads, elements that all tails
-    take in a cycle, accumulator banks (each thread of a core has its own; a row-wise chip has none: None).
+    take in a cycle, accumulator banks (each thread of a core has its own); None where the machine has no such thing.
 
     >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
     >>> cores = (ColumnCore(npe=64, ep=4, vp=16, threads=2), ColumnCore(npe=32, ep=4, vp=8))
@@ -85,24 +84,15 @@ def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
     (96, 3, 128, 6)
     """
     chip = scenario.chip
-    if isinstance(chip, ColumnNpu):
-        columns = [
-            (each.npe, each.threads, each.tail_width, each.accumulator_banks * each.threads) for each in chip.cores
-        ]
-        npe, threads, width, banks = (sum(column) for column in zip(*columns, strict=True))
-        return npe, threads, width, banks
-    if isinstance(chip, RowNpu):
-        rows = [(each.npe, 1, each.vector_lanes * each.replicas) for each in chip.cores]
-        npe, threads, width = (sum(column) for column in zip(*rows, strict=True))
-        return npe, threads, width, None
-    return sum(each.npe for each in chip.array_cores), None, None, None
+    counts = target_of(chip.kind).chip_counts(chip)
+    return (sum(each.npe for each in chip.array_cores), *(counts.get(name) for name in CHIP[1:]))
 
 
 def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:
     """The values of `device_words`; all None where nothing can be counted."""
     chip = scenario.chip
     nothing: tuple[Value, ...] = (None,) * len(device_words(device))
-    if not isinstance(chip, ColumnNpu | RowNpu):
+    if target_of(chip.kind).hardware() is None:
         return nothing
     try:
         return _counted(fit(chip, tuple(dict.fromkeys(job.model for job in scenario.jobs)), scenario.precision, device))

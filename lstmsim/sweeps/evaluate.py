@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,15 @@ from lstmsim.formats.yaml.document import Document
 from lstmsim.formats.yaml.overrides import LABEL
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
-from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.sweeps.spec import Value
-from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
-from lstmsim.targets.row.npu import RowCore, RowNpu
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
-__all__ = ["MODEL_VERSION", "NUMBERS", "Outcome", "adders", "compute_chunk", "digest", "numbers_of", "point_key"]
+__all__ = ["MODEL_VERSION", "NUMBERS", "Outcome", "compute_chunk", "digest", "numbers_of", "point_key"]
 
 #: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
 MODEL_VERSION = 4
@@ -52,6 +51,9 @@ _ENDINGS = (".yaml", ".yml", ".json")
 #: What a job is to the simulation, beside its model: not its names, and not where its numbers are from.
 _NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of")
 _JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in _NO_CYCLES)
+
+#: Fields of a chip that are no part of what its cores share: the key has them elsewhere, or no cycle depends on them.
+_NO_PART = ("name", "frequency_mhz", "cores", "sources", "kind")
 
 
 @dataclass(frozen=True)
@@ -173,31 +175,9 @@ def numbers_of(scenario: Scenario, report: Report) -> tuple[int | float, ...]:
         *(sum(core.cycles.get(name, 0) for core in report.cores) for name in CYCLE_NAMES),
         len(report.turned_away),
         sum(core.ep * core.vp for core in report.cores),
-        adders(scenario.chip),
+        target_of(scenario.chip.kind).adders(scenario.chip),
         *(latency.mean, latency.p50, latency.p95, latency.p99, latency.max),
     )
-
-
-def adders(chip: Chip) -> int:
-    """Adders of the chip's trees and accumulators: per row `ep - 1` in its tree and one that accumulates.
-
-    A core with `tree_inputs` has its trees built, whatever `ep` is set: `tree_inputs - 1` and an accumulator for each
-    `tree_inputs` multipliers (a configurable tail takes its further sums from the tree's own adders).
-
-    >>> adders(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=8),)))
-    32
-
-    Of a row-wise NPU: each engine's tree, the sum over the tiles, an accumulator a row; as many as multipliers.
-    """
-    if isinstance(chip, RowNpu):
-        return sum(core.vp * (core.ep - 1) + core.vp for core in chip.cores)
-    total = 0
-    for core in chip.cores if isinstance(chip, ColumnNpu) else ():
-        rows, leaves = (
-            (core.vp, core.ep) if core.tree_inputs is None else (core.npe // core.tree_inputs, core.tree_inputs)
-        )
-        total += rows * (leaves - 1) + rows
-    return total
 
 
 def digest(content: Any) -> str:
@@ -228,15 +208,15 @@ def scenario_key(scenario: Scenario) -> str:
     """The key of everything that decides the cycles: chip, models and jobs without their names, and our version."""
     jobs = [[_model_digest(job.model), *(getattr(job, key) for key in _JOB_KEYS)] for job in scenario.jobs]
     chip = scenario.chip
-    cores = [_core_digest(core) for core in chip.cores] if isinstance(chip, ColumnNpu | RowNpu) else [repr(chip)]
+    cores = [_core_digest(core) for core in chip.cores]
     return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs, *_beside_cores(chip)])
 
 
 def _beside_cores(chip: Chip) -> list[Any]:
-    """What the cores of a chip share."""
-    if not isinstance(chip, ColumnNpu):
-        return []
-    return [None if chip.memory is None else asdict(chip.memory), asdict(chip.exchange)]
+    """What the cores of a chip share: every field of its description that no cycle can do without."""
+    named = (each.name for each in fields(chip) if each.name not in _NO_PART)  # type: ignore[arg-type]
+    shared = [getattr(chip, name) for name in named]
+    return [asdict(each) if is_dataclass(each) and not isinstance(each, type) else each for each in shared]
 
 
 def value_key(resolver: Resolver, values: Mapping[str, Value]) -> str:
@@ -251,7 +231,7 @@ def _versions() -> list[Any]:
 
 
 @lru_cache(_MOST_KEPT)
-def _core_digest(core: ColumnCore | RowCore) -> str:
+def _core_digest(core: Any) -> str:
     return digest(asdict(core))
 
 

@@ -7,14 +7,35 @@ trace, reports and pages. A method that a machine leaves out says what it means 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lstmsim.program.program import Program
 from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import Job
+from lstmsim.workload.scenario import Job, Scenario
 
-__all__ = ["Target"]
+if TYPE_CHECKING:
+    # numpy takes longer to load than a machine needs to answer whoever asks for none of these
+    from lstmsim.numerics.golden import NetworkRun
+    from lstmsim.numerics.jobs import JobNumbers
+    from lstmsim.program.trace import Trace
+    from lstmsim.targets.hardware import Hardware
+
+__all__ = ["StructuralModel", "Target"]
+
+
+class StructuralModel(Protocol):
+    """A machine's structure, which executes a trace on real numbers and takes nothing but the trace on trust."""
+
+    def __call__(
+        self,
+        scenario: Scenario,
+        program: Program,
+        trace: Trace,
+        numbers: Mapping[int, JobNumbers],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Mapping[int, NetworkRun]:
+        """What the jobs in `numbers` computed, with errors and arguments as `lstmsim.replay.replay` has them."""
 
 
 class Target(ABC):
@@ -40,3 +61,20 @@ class Target(ABC):
     @abstractmethod
     def operations_per_step(self, core: Any, model: Model, batch: int) -> int:
         """A bound on the operations that one step of a model in a batch lowers to on a core."""
+
+    def structural_model(self) -> StructuralModel | None:
+        """What executes the machine's traces on real numbers; None: nothing does, its numbers cannot be checked."""
+        return None
+
+    def hardware(self) -> Hardware | None:
+        """What its cores are built of; None: nothing that could be counted on a device, or had an energy."""
+        return None
+
+    def chip_counts(self, chip: Any) -> Mapping[str, int]:
+        """What a sweep shows of a chip beside its multipliers, each a sum over its cores: `threads`, `tail_width`
+        (elements that all tails take in a cycle), `banks` (accumulator banks); without what it has not."""
+        return {}
+
+    def adders(self, chip: Any) -> int:
+        """Adders of the trees and accumulators of all cores; 0 of a machine without any."""
+        return 0

@@ -93,8 +93,9 @@ class Population:
         while end > self.first_cycle + self._width * WINDOWS:
             self._sums = [_in_pairs(each) for each in self._sums]
             self._width *= 2
-        first = (self.now - self.first_cycle) // self._width
-        last = max(first, (end - 1 - self.first_cycle) // self._width)
+        # A request that finishes at an edge was at work up to it: it counts for the window that ends there. So the
+        # first window is the one that ends at `now`, where `now` is an edge: finishes of that cycle may still come.
+        first, last = (max(0, at - 1 - self.first_cycle) // self._width for at in (self.now, end))
         edges = self.first_cycle + self._width * np.arange(first + 1, last + 2)
         edges[-1] = end
         knots = np.concatenate([[self.now], distinct])
@@ -102,9 +103,6 @@ class Population:
         until = [*(_integral(knots, each, edges) for each in levels), done.tolist()]
         self.waiting_area += until[0][-1]
         self.running_area += until[1][-1]
-        # A request that finishes at the edge was at work up to it: it counts for the window that ends there.
-        if end == self.now and end > self.first_cycle:
-            first = (end - 1 - self.first_cycle) // self._width
         for sums, totals in zip(self._sums, until, strict=True):
             for place, (before, total) in enumerate(zip([0, *totals], totals, strict=False), first):
                 sums[place] += total - before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.workload.dispatch import DISPATCH
@@ -59,6 +59,8 @@ class Chip(Protocol):
     def name(self) -> str: ...
     @property
     def frequency_mhz(self) -> float: ...
+    @property
+    def cores(self) -> tuple[Any, ...]: ...
     @property
     def array_cores(self) -> tuple[ArrayCore, ...]: ...
     def remarks(self, job: Job, /) -> tuple[str, ...]: ...

@@ -10,7 +10,9 @@ from lstmsim.devices.energy import HOROWITZ_2014, EnergyTable, energy
 from lstmsim.devices.operations import operations
 from lstmsim.devices.text import energy_json, energy_text
 from lstmsim.errors import InputError
+from lstmsim.targets.column.hardware import HARDWARE as COLUMN
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.row.hardware import HARDWARE as ROW
 from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -24,7 +26,7 @@ ONES = EnergyTable("ones", {8: 1.0, 32: 1.0}, {8: 1.0, 32: 1.0}, {8192: 1.0}, ac
 
 
 def test_operations_of_lstm_512_by_hand() -> None:
-    found = operations(CORE, LSTM, steps=3)
+    found = operations(COLUMN, CORE, LSTM, steps=3)
     # Four gates of 512 rows, 512 columns of x and 512 of h.
     assert found.macs == 3 * 4 * 512 * 1024
     assert found.sums == 3 * 4 * 512
@@ -42,16 +44,16 @@ def test_operations_of_lstm_512_by_hand() -> None:
 
 def test_row_blocks_and_row_groups_read_vectors_again() -> None:
     half = ColumnCore(npe=32768, ep=32, vp=1024)
-    assert operations(half, LSTM, 1).vector_reads == 2 * 1024
+    assert operations(COLUMN, half, LSTM, 1).vector_reads == 2 * 1024
     row = RowCore(tiles=7, engines=40, lanes=40, vectors=3)
     # 13 groups of 40 rows for each of four gates and two vectors.
-    found = operations(row, LSTM, 1)
+    found = operations(ROW, row, LSTM, 1)
     assert (found.vector_reads, found.weight_sharing) == (13 * 4 * 1024, 3)
 
 
 def test_both_directions_count() -> None:
     both = Model("both", (Layer(cell("lstm"), 512, 512, bidirectional=True),))
-    one, two = operations(CORE, LSTM, 2), operations(CORE, both, 2)
+    one, two = operations(COLUMN, CORE, LSTM, 2), operations(COLUMN, CORE, both, 2)
     assert two.macs == 2 * one.macs
     assert {name: 2 * number for name, number in one.tail.items()} == dict(two.tail)
     assert (two.sums, two.vector_reads, two.vector_writes) == (
@@ -64,7 +66,7 @@ def test_both_directions_count() -> None:
 
 def test_reductions_add_all_that_they_read() -> None:
     model = Model("ln", (Layer(cell("lstm-layernorm"), 8, 8),))
-    tail = operations(ColumnCore(64, 4, 16), model, 1).tail
+    tail = operations(COLUMN, ColumnCore(64, 4, 16), model, 1).tail
     # Two reductions over four sums, twice, and two over c; squares are multiplied, too.
     nodes = cell("lstm-layernorm").nodes
     scalar = ("mux", "sqx", "mmx", "vax", "vex", "rsx")
@@ -138,4 +140,4 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="steps: must be at least 1, got 0"):
         energy(CHIP, LSTM, 0, Precision())
     with pytest.raises(InputError, match="needs vp >= 4"):
-        operations(ColumnCore(8, 4, 2), LSTM, 1)
+        operations(COLUMN, ColumnCore(8, 4, 2), LSTM, 1)

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.devices.demands import demands, weight_words
 from lstmsim.devices.device import Device, Logic, Memory, Packing
 from lstmsim.devices.fit import fit
-from lstmsim.devices.logic import tree_bits
 from lstmsim.devices.resource import Resource
 from lstmsim.devices.summary import fit_summary
 from lstmsim.devices.text import fit_json, fit_text
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.formats.tables.devices_file import device, device_files, published_on
+from lstmsim.targets.column.hardware import HARDWARE, weight_words
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.hardware import tree_bits
 from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -38,7 +38,7 @@ def small(**changes: object) -> Device:
 
 
 def test_memories_of_a_column_core_by_hand() -> None:
-    weights, vectors, tail = demands(CORE, [LSTM], INT8)
+    weights, vectors, tail = HARDWARE.demands(CORE, [LSTM], INT8)
     # One row block of 512 units, 16 column groups of x and 16 of h; a tile has 65,536 weights of 8 bits.
     assert (weights.bits, weights.read_bits) == (32 * 65536 * 8, 65536 * 8)
     # x, h and the next h for each of two threads.

@@ -10,6 +10,7 @@ from lstmsim.devices.logic import BAND, logic_elements
 from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.formats.tables.devices_file import device, published_on
 from lstmsim.formats.tables.published import hardware
+from lstmsim.targets.column.hardware import HARDWARE
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cells import cell
@@ -83,7 +84,7 @@ def test_logic_of_the_hls_lstm_is_within_the_band() -> None:
     """lstm_csynth.rpt of walkieq/RNN_HLS, c13a7c0: dense_simple_0_0_0_0, the recurrent products, takes 116,317 LUT."""
     table = device("kintex-ku115")
     core = ColumnCore(npe=32 * 128, ep=32, vp=128, accumulator_banks=1)
-    elements = logic_elements(core, packing(table, "27x18"), FIXED16, table.logic)
+    elements = logic_elements(HARDWARE, core, packing(table, "27x18"), FIXED16, table.logic)
     assert 1 - BAND < elements / 116_317 < 1 + BAND
 
 

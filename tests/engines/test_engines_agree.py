@@ -170,10 +170,3 @@ def test_totals_are_compared_by_value() -> None:
     one = Totals(np.zeros((1, 7)), np.zeros(1), np.zeros(1), np.zeros((1, 4)))
     assert one == Totals(np.zeros((1, 7)), np.zeros(1), np.zeros(1), np.zeros((1, 4)))
     assert one != Totals(np.ones((1, 7)), np.zeros(1), np.zeros(1), np.zeros((1, 4)))
-
-
-def test_the_fast_engine_knows_every_policy() -> None:
-    from lstmsim.engines.fast.tables import _POLICIES
-    from lstmsim.program.policy import POLICIES
-
-    assert set(_POLICIES) == set(POLICIES)

@@ -216,3 +216,15 @@ def test_a_request_that_waited_for_weights_on_their_way() -> None:
     assert sum(share.cycles for share in found.shares) == found.makespan_cycles
     assert any(share.unit == "memory" and not share.array for share in found.shares)
     assert "weights" in [leg.name for leg in found.legs]
+
+
+@pytest.mark.parametrize(("share", "named"), [(34, False), (49, False), (50, False), (51, True), (100, True)])
+def test_a_way_is_named_only_if_most_of_the_latency_is_in_it(share: int, named: bool) -> None:
+    """With half of the latency or less elsewhere, one way is not the answer: then pipelines in general are."""
+    run = explained(CORE, jobs(1))
+    pipelines = next(each for each in run.shares if each.kind == "latency")
+    ways = [Leg("step to step", 1, share + 7, (("tail pipeline", share), ("tail busy", 7)))]
+    ways += [Leg("layer to layer", 1, 1, (("MVM pipeline", 1),))] * (100 - share)
+    first = answer(replace(run, shares=(replace(pipelines, cycles=100),), legs=tuple(ways)))[0]
+    assert ("is the way from the last tile of a step to the first tile of the next step" in first) == named
+    assert ("latency of pipelines: results are on their way" in first) == (not named)

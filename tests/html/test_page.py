@@ -16,10 +16,12 @@ import lstmsim as api
 from lstmsim.errors import InputError
 from lstmsim.html.markup import Markup, element, escaped, link_to
 from lstmsim.html.page import report_page
-from lstmsim.html.wording import answer, meaning, remedy
+from lstmsim.html.wording import answer
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.report import LOSSES
+from lstmsim.metrics.report_text import remedy
 from lstmsim.metrics.timeline import STATES
-from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario
@@ -114,7 +116,7 @@ def test_the_figures_are_those_of_the_report() -> None:
 
 def test_every_name_is_explained() -> None:
     for name in {*CYCLE_NAMES, *LOSSES} | set(STATES):
-        assert meaning(name), name
+        assert NAMED[name].meaning, name
 
 
 @pytest.mark.parametrize("name", ["row", "one job"])

@@ -16,27 +16,21 @@ from lstmsim.html.latency import latency_section
 from lstmsim.html.style import style_text
 from lstmsim.html.svg import Scale, round_ticks, steps
 from lstmsim.html.timeline import SPAN_LIMIT, timeline_sections
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.drawn import ROW_LIMIT, spans_of
-from lstmsim.metrics.timeline import STATES, Row
-from lstmsim.plots.styles import _GROUP_HATCHES, _JOBS, STATE_STYLES, grey
+from lstmsim.metrics.timeline import Row
+from lstmsim.plots.styles import grey
 from lstmsim.plots.view import view_of
 from tests.html.reading import Reader
 from tests.html.runs import SCENARIOS, run
 from tests.timelines import BUSY, busy_machine, timeline_from
 
 
-def test_looks_are_those_of_the_pictures_elsewhere() -> None:
-    assert [(each.fill, each.hatch, each.ink) for each in _JOBS] == list(looks.JOBS)
-    assert _GROUP_HATCHES == looks.HATCH_GROUPS
-    assert {name: (each.fill, each.hatch, each.ink) for name, each in STATE_STYLES.items()} == looks.STATES
-    assert set(STATES) <= {*looks.STATES, "busy"}
-
-
 def test_every_class_of_a_look_has_a_rule_and_every_rule_its_hatch() -> None:
     style, drawn = style_text(), looks.patterns()
     for number in range(looks.LOOKS):
         assert f".{looks.job_class(number)}{{fill:" in style
-    for name in (*looks.STATES, *looks.LOSSES):
+    for name in NAMED:
         assert f".{looks.state_class(name)}{{fill:" in style
     assert set(re.findall(r"url\(#([\w-]+)\)", style)) == set(re.findall(r'id="([\w-]+)"', drawn))
 

@@ -204,3 +204,22 @@ def test_one_number_meets_many(operation: str) -> None:
     found = combine(operation, [(many, 3), (array(4), 1)], 4)
     each = [int(combine(operation, [(array(own), 3), (array(4), 1)], 4)[0]) for own in many.tolist()]
     assert found.tolist() == each
+
+
+@pytest.mark.parametrize("operation", ["add", "subtract", "maximum", "minimum", "divide"])
+@pytest.mark.parametrize("apart", [*range(30, 48), 60, 64])
+def test_the_widest_operands_of_formats_far_apart(operation: str, apart: int) -> None:
+    """Where a shift to the finer format leaves what 64 bits hold, the result is still that of exact numbers."""
+    exact = {
+        "add": lambda a, b: a + b,
+        "subtract": lambda a, b: a - b,
+        "maximum": max,
+        "minimum": min,
+        "divide": lambda a, b: a / b,
+    }[operation]
+    for raw, other in [(-(2**23), -(2**23)), (2**23 - 1, 2**23 - 1), (-(2**23), 2**23 - 1), (2**23 - 1, 1)]:
+        for own, far in [(0, apart), (apart, 0), (-apart, 0)]:
+            for fraction in (0, apart // 2 - 20, apart, apart - 40):
+                result = combine(operation, [(array(raw), own), (array(other), far)], fraction)
+                value = Fraction(exact(real(raw, own), real(other, far)))
+                assert result.tolist() == [rounded(value, fraction)], (raw, other, own, far, fraction)

@@ -116,3 +116,33 @@ def test_entries_that_do_not_fit_count_when_used() -> None:
     table = ActivationTable("exp", precision, QFormat(16, 8), QFormat(16, 10))
     values, lost = table(np.array([0, 2 * 256, 5 * 256, 6 * 256]))
     assert (values[0], values[-1], lost) == (1024, 2**15 - 1, 2)
+
+
+@pytest.mark.parametrize("kind", ACTIVATIONS)
+def test_arguments_count_as_outside_from_a_whole_cell_on(kind: str) -> None:
+    """docs/numerics.md, section 12: a cell or more outside, where the function goes on. A cell is 1 wide here."""
+    precision, source = Precision(activation=kind, activation_entries=16, activation_range=8), QFormat(16, 8)
+
+    def lost(function: str, raw: int, negative: bool = False) -> int:
+        result = QFormat(24, 8)
+        return ActivationTable(function, precision, source, result, negative)(np.array([raw]))[1]
+
+    a_cell_above, a_cell_below = 9 * 256, -9 * 256
+    assert [lost("exp", a_cell_above + off) for off in (-1, 0, 1)] == [0, 1, 1]
+    assert [lost("log_sigmoid", a_cell_below + off) for off in (-1, 0, 1)] == [1, 1, 0]
+    # only on the side where the function goes on: exp is flat below, log_sigmoid above
+    assert lost("exp", a_cell_below) == lost("log_sigmoid", a_cell_above) == 0
+    # with all cells below zero the table ends at 0
+    assert [lost("exp", 256 + off, negative=True) for off in (-1, 0, 1)] == [0, 1, 1]
+    for function in ("sigmoid", "tanh"):
+        assert lost(function, a_cell_above) == lost(function, a_cell_below) == 0
+
+
+@pytest.mark.parametrize(("fraction", "counted"), [(15, 0), (16, 1)])
+def test_one_unit_lost_by_an_entry_is_not_saturation(fraction: int, counted: int) -> None:
+    """docs/numerics.md, section 12: 1.0 in a format that ends just below it loses one unit and does not count."""
+    precision = Precision(activation_entries=16, activation_range=8)
+    # tanh(7.5) is 1 - 6e-7: in units of 2**-15 that is 2**15, one above the highest
+    table = ActivationTable("tanh", precision, QFormat(16, 8), QFormat(16, fraction))
+    values, lost = table(np.array([7 * 256 + 128]))
+    assert (values.tolist(), lost) == ([2**15 - 1], counted)

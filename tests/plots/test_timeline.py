@@ -15,14 +15,18 @@ from matplotlib.patches import Patch
 
 from lstmsim.errors import InputError
 from lstmsim.metrics.binning import covered_cycles, window_edges
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.drawn import ROW_LIMIT
 from lstmsim.metrics.timeline import STATES, Row
 from lstmsim.plots import timeline as picture
 from lstmsim.plots.rows import stacked_fractions
-from lstmsim.plots.styles import STATE_STYLES, grey, job_style
+from lstmsim.plots.styles import grey, job_style
 from lstmsim.plots.timeline import plot
 from lstmsim.plots.view import view_of
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
+
+#: The looks of everything but work.
+STYLES = {name: NAMED[name].style for name in STATES if name != "busy"}
 
 
 def bars(figure: Figure) -> dict[tuple[str, str], float]:
@@ -46,13 +50,13 @@ def test_colour_is_the_job_and_hatching_the_cause():
     for job in range(2):
         mine = (timeline.state == BUSY) & (timeline.job == job)
         assert found[job_style(job).fill, ""] == lengths[mine].sum()
-    for name, style in STATE_STYLES.items():
+    for name, style in STYLES.items():
         if style.hatch:
             assert found[style.fill, style.hatch] == lengths[timeline.state == STATES.index(name)].sum()
 
 
 def test_every_cause_has_a_hatch_of_its_own_on_a_light_neutral_fill():
-    causes = [style for name, style in STATE_STYLES.items() if name not in ("idle", "ready")]
+    causes = [style for name, style in STYLES.items() if name not in ("idle", "ready")]
     assert len({style.hatch for style in causes}) == len(causes)
     for style in causes:
         red, green, blue = (style.fill[at : at + 2] for at in (1, 3, 5))
@@ -65,7 +69,7 @@ def test_eight_jobs_can_be_told_apart_in_grey():
     assert len({look.fill for look in looks}) == 8
     for one, other in itertools.combinations(looks, 2):
         assert abs(grey(one.fill) - grey(other.fill)) > 0.1 or one.hatch != other.hatch
-    waits = [style for name, style in STATE_STYLES.items() if name != "idle"]
+    waits = [style for name, style in STYLES.items() if name != "idle"]
     for look, wait in itertools.product(looks, waits):
         assert grey(wait.fill) - grey(look.fill) > 0.1 or look.hatch != wait.hatch
 

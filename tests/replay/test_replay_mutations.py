@@ -11,7 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lstmsim.errors import ReplayError
-from lstmsim.program.program import CAUSES, Program
+from lstmsim.program.cycles import CAUSES
+from lstmsim.program.program import Program
 from lstmsim.program.trace import PAUSE_COLUMNS, SEAT_COLUMNS, TASK_COLUMNS, Trace
 from lstmsim.replay import replay
 from lstmsim.targets.column.memory import Memory

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.scenario_file import load_chip
-from lstmsim.sweeps.evaluate import adders, digest, scenario_key
+from lstmsim.sweeps.evaluate import digest, scenario_key
 from lstmsim.sweeps.prepare import prepare
 from lstmsim.sweeps.quick import Prepared
 from lstmsim.sweeps.resolve import Resolver, Setup
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 
 CORES = [
@@ -148,4 +149,4 @@ def test_a_scenario_that_needs_its_axes_is_still_a_sweep() -> None:
 def test_a_row_wise_chip_has_adders_too() -> None:
     chip = load_chip("intel-npu-rtl")
     # 39 in each engine's tree, 6 over the tiles and an accumulator for each row and inference
-    assert adders(chip) == 7 * 40 * 6 * 39 + 40 * 6 * (6 + 1)
+    assert target_of("row-npu").adders(chip) == 7 * 40 * 6 * 39 + 40 * 6 * (6 + 1)

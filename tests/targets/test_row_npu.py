@@ -158,6 +158,19 @@ def test_brainwaves_latencies_are_those_of_the_fit() -> None:
         assert fit.fit(name, around)[:2] == (own.dispatch_cycles, own.start_cycles)
 
 
+@pytest.mark.parametrize("row", intel_npu()[::6], ids=lambda row: row.workload)
+def test_what_a_core_does_not_say_is_as_in_the_rtl_of_the_intel_npu(row: IntelWorkload) -> None:
+    """rtl/npu.vh of intel/fpga-npu has 40 elements a cycle in the vector pipe (DOTW), as docs/row_npu.md says."""
+    said = {"tiles": 7, "engines": 40, "lanes": 40, "vectors": 3, "replicas": 2, "native_dimension": 40}
+    said |= {"chunk_groups": 12, "serializer_cycles": 4}
+    model = stack(CELL_OF[row.cell], row.sizes)
+    made = cycles(RowCore(**said), Job("j", model, row.steps, batch=row.batch))
+    layers = [{"cell": each.cell.name, "hidden": each.hidden, "input": each.input} for each in model.layers]
+    job = {"model": {"layers": layers}, "steps": row.steps, "batch": row.batch}
+    read = simulate({"chip": {"kind": "row-npu", "frequency_mhz": 300, "cores": [said]}, "jobs": [job]})
+    assert made == read.makespan_cycles == row.rtl_cycles
+
+
 @pytest.mark.parametrize("name", sorted(set(CELLS) - set(PROGRAMS)))
 def test_a_cell_without_a_program_is_refused(name: str) -> None:
     layer = {"cell": name, "hidden": 8, "input": 8, **({"projection": 4} if cell(name).projected else {})}

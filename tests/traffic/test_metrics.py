@@ -218,6 +218,29 @@ def test_windows_do_not_depend_on_how_the_sweep_is_cut() -> None:
         assert parts.waiting_area == whole.waiting_area
 
 
+@pytest.mark.parametrize("last", [40, 255, 256, 257, 700])
+def test_changes_of_one_cycle_may_come_in_several_calls(last: int) -> None:
+    """A finish counts for the window that ends with its cycle, also where others of that cycle came before."""
+    rng = np.random.default_rng(last)
+    starts = np.array([0, *rng.integers(0, last, 300)])
+    finishes = np.minimum(starts + np.array([0, *rng.choice([0, 1, 2, 30], 300)]), last)
+    times, one, none = np.concatenate([starts, finishes]), np.ones(301, np.int64), np.zeros(602, np.int64)
+    running = np.concatenate([one, -one])
+    order = np.lexsort((-running, times))
+    times, running = times[order], running[order]
+    for size in (1, 2, 7, 602):
+        parts = Population()
+        for at in range(0, 602, size):
+            there = slice(at, at + size)
+            parts.apply(times[there], none[there], running[there], running[there])
+        for window in parts.windows:
+            begin, end = window.start_cycle, window.start_cycle + window.width_cycles
+            late = -1 if begin == 0 else begin
+            assert window.finished == np.count_nonzero((late < finishes) & (finishes <= end)), (size, window)
+            inside = np.minimum(finishes, end) - np.maximum(starts, begin)
+            assert window.running_cycles == window.taken_cycles == inside[inside > 0].sum(), (size, window)
+
+
 def test_memory_does_not_grow_with_the_run() -> None:
     def peak(count: int) -> int:
         tracemalloc.start()

@@ -7,14 +7,14 @@ from operator import attrgetter
 from typing import Any
 
 from lstmsim import engines, targets
-from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
 from lstmsim.program.trace import TASK_COLUMNS
 from lstmsim.workload.scenario import Chip, Job
 
 __all__ = ["Alone", "Alones", "alone", "bare", "kind_of"]
 
 #: Names of cycles in which a thread lets another one have the array.
-_GIVEN_UP = tuple(CYCLE_NAMES.index(name) for name in ("hazard", "backpressure", "input", "dispatch", "weights"))
+_GIVEN_UP = tuple(CYCLE_NAMES.index(each.name) for each in CYCLES if each.kind == "wait" and not each.before_work)
 
 #: What a job is among others, and what stands for it when there are none.
 _AMONG_OTHERS: dict[str, Any] = {

@@ -23,7 +23,7 @@ from lstmsim import engines, targets
 from lstmsim.api.serving.alone import bare, kind_of
 from lstmsim.api.serving.bounds import Kind, beat, bounds, relaxation_at
 from lstmsim.errors import InputError
-from lstmsim.program.totals import CYCLE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.traffic.load import Load, Traffic
 from lstmsim.traffic.streams import below
 from lstmsim.workload.offer import Offer, estimated_offer

@@ -7,20 +7,23 @@ field CYCLES of the operation whose record begins at `o`. The heads hold sizes, 
 
 from __future__ import annotations
 
+from lstmsim.program.cycles import CAUSES, CYCLE_NAMES
+from lstmsim.program.policy import POLICIES
+
 #: Later than any cycle: a wait whose end is not known, a stream that has come to its end.
 NEVER = 1 << 60
 
-#: Policies of `lstmsim.program.policy`.
-COARSE, FINE, FIFO = 0, 1, 2
+#: Numbers of policies: places in `lstmsim.program.policy.POLICIES`.
+COARSE, FINE, FIFO = (tuple(POLICIES).index(name) for name in ("coarse", "fine", "fifo"))
 
-#: Names of a core's cycles, strongest first; the order of `lstmsim.program.totals.CYCLE_NAMES`.
-BUSY, SWITCH, HAZARD, BACKPRESSURE, INPUT, DISPATCH, RELOAD, WEIGHTS, DRAIN, IDLE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-NAMES = 10
+#: How many names a core's cycles have, and the numbers of those that the loop gives by itself: places in `CYCLE_NAMES`.
+NAMES = len(CYCLE_NAMES)
+BUSY, SWITCH, DRAIN, IDLE = (CYCLE_NAMES.index(name) for name in ("busy", "switch", "drain", "idle"))
 
-#: How many causes of waiting there are, and the name of each; the order of `lstmsim.program.program.CAUSES`.
-N_CAUSES = 6
-C_INPUT = 2
-NAME_OF_CAUSE = (DISPATCH, HAZARD, INPUT, BACKPRESSURE, RELOAD, WEIGHTS)
+#: How many causes of waiting there are, which of them is a frame that has not come, and the name of each.
+N_CAUSES = len(CAUSES)
+C_INPUT = CAUSES.index("input")
+NAME_OF_CAUSE = tuple(CYCLE_NAMES.index(cause) for cause in CAUSES)
 
 # --- T: head ---
 N_CORES, N_UNITS, N_PHASES, N_BUFFERS, N_KINDS, N_TASKS, N_GROUPS, N_LONGEST = 0, 1, 2, 3, 4, 5, 6, 7

@@ -17,8 +17,9 @@ from lstmsim.engines.fast import compiled, layout, loop, naming
 from lstmsim.engines.fast.state import state_of
 from lstmsim.engines.fast.stuck import deadlock
 from lstmsim.engines.fast.tables import tables_of
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.program import Program
-from lstmsim.program.totals import CYCLE_NAMES, Totals
+from lstmsim.program.totals import Totals
 from lstmsim.program.trace import ISSUE_COLUMNS, SWITCH_COLUMNS, TASK_COLUMNS, Trace, by_time
 from lstmsim.program.validate import validate
 

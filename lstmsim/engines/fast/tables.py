@@ -6,11 +6,13 @@ from collections import defaultdict
 
 from lstmsim.engines.fast import layout as at
 from lstmsim.engines.fast.queues import Queues
-from lstmsim.program.program import CAUSES, Buffer, Operation, Phase, Program
+from lstmsim.program.cycles import CAUSES
+from lstmsim.program.policy import POLICIES
+from lstmsim.program.program import Buffer, Operation, Phase, Program
 
 __all__ = ["tables_of"]
 
-_POLICIES = {"coarse": at.COARSE, "fine": at.FINE, "fifo": at.FIFO}
+_POLICIES = tuple(POLICIES)
 
 
 class _Waited:
@@ -133,7 +135,7 @@ class _Builder:
             self.parts["core"] += [-1 if core.capacity is None else core.capacity, int(core.shared)]
             contexts += core.contexts
             for unit in core.units:
-                self.parts["unit"] += [_POLICIES[unit.policy], unit.switch_cycles]
+                self.parts["unit"] += [_POLICIES.index(unit.policy), unit.switch_cycles]
             self.parts["unit"] += [0, 0] * (self.units - len(core.units))
 
     def tasks(self, queues: Queues) -> int:

@@ -17,8 +17,9 @@ from lstmsim.engines.reference.clock import CHOICE, Process
 from lstmsim.engines.reference.dispatcher import Dispatcher
 from lstmsim.engines.reference.thread import Head, Thread
 from lstmsim.errors import DeadlockError
+from lstmsim.program.cycles import CAUSES
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import CAUSES, Core, Phase, Program
+from lstmsim.program.program import Core, Phase, Program
 from lstmsim.program.trace import Trace
 from lstmsim.program.validate import describe_wait, validate
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from lstmsim.program.program import CAUSES, Buffer, Dependence, Operation, Phase, Task
+from lstmsim.program.cycles import CAUSES
+from lstmsim.program.program import Buffer, Dependence, Operation, Phase, Task
 
 #: Later than any cycle.
 NEVER = 1 << 60

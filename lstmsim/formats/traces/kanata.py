@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
 from lstmsim.metrics.timeline import STATES, Timeline, is_unit
+from lstmsim.program.cycles import names_of
 
 __all__ = ["MAX_OPERATIONS", "write_kanata"]
 
@@ -30,7 +31,7 @@ MAX_OPERATIONS = 200_000
 _ARRAY_LANE, _STALL_LANE = 0, 1
 _BUSY = STATES.index("busy")
 #: Waiting without an operation that waits.
-_NO_STALL = [STATES.index(state) for state in ("drain", "idle")]
+_NO_STALL = [STATES.index(state) for state in names_of("rest")]
 #: The order of events of one cycle: what ends makes room for what begins.
 _END, _RETIRE, _BEGIN, _START = range(4)
 Column = NDArray[np.int64]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lstmsim.metrics.binning import busy_windows, window_edges
 from lstmsim.metrics.timeline import MEMORY, STATES, Row, Timeline
+from lstmsim.program.cycles import CAUSES
 
 __all__ = [
     "FIRST_TRACK",
@@ -27,7 +28,6 @@ __all__ = [
 PROCESS, FIRST_TRACK = 1, 1000
 
 _WINDOWS = 300
-_STALLS = ("hazard", "input", "backpressure", "dispatch", "reload", "weights")
 
 
 def group_name(timeline: Timeline) -> str:
@@ -58,7 +58,7 @@ def wait_names() -> list[str]:
     >>> wait_names()[1:4]
     ['switch', 'stall: hazard', 'stall: input']
     """
-    return [f"stall: {state}" if state in _STALLS else state for state in STATES]
+    return [f"stall: {state}" if state in CAUSES else state for state in STATES]
 
 
 def slice_names(jobs: tuple[str, ...]) -> list[str]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
+
+from lstmsim.bounds import MAX_BANKS, MAX_GB_PER_S, MAX_LATENCY_CYCLES, MIN_GB_PER_S
+from lstmsim.keys import Key, mistakes_of
 
 __all__ = ["TURN_CYCLES", "Memory"]
 
@@ -24,21 +28,29 @@ class Memory:
     2500
     """
 
-    gb_per_s: float
-    latency_cycles: int = 64
-    prefetch_blocks: int = 2
+    gb_per_s: Annotated[float, Key("bandwidth in 10^9 bytes a second", "GB/s", MIN_GB_PER_S, MAX_GB_PER_S)]
+    latency_cycles: Annotated[
+        int,
+        Key(
+            *("from the end of a transfer until its weights can be used", "cycles", 0, MAX_LATENCY_CYCLES),
+            source="assumption, because some 250 ns is what DRAM and HBM behind an FPGA's controllers take under load",
+        ),
+    ] = 64
+    prefetch_blocks: Annotated[
+        int,
+        Key(
+            *("row blocks of streamed weights that a core has room for", "", 1, MAX_BANKS),
+            source="assumption, because one in use and one that comes are the least that hides a transfer",
+        ),
+    ] = 2
 
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs.
 
-        >>> Memory(0, 0).mistakes()
-        [('gb_per_s', 'must be greater than 0, got 0')]
+        >>> Memory(0, -1).mistakes()
+        [('gb_per_s', 'must be at least 0.001, got 0'), ('latency_cycles', 'must be at least 0, got -1')]
         """
-        found = [] if self.gb_per_s > 0 else [("gb_per_s", f"must be greater than 0, got {self.gb_per_s}")]
-        for key, least in (("latency_cycles", 0), ("prefetch_blocks", 1)):
-            if getattr(self, key) < least:
-                found.append((key, f"must be at least {least}, got {getattr(self, key)}"))
-        return found
+        return mistakes_of(self)
 
     def transfer_cycles(self, bits: int, frequency_mhz: float) -> int:
         """Whole cycles of a clock that so many bits take at full bandwidth, at least 1."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.program.program import Program
 from lstmsim.targets.column import lowering
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
-from lstmsim.targets.target import Target
+from lstmsim.targets.target import StructuralModel, Target
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
+
+if TYPE_CHECKING:
+    from lstmsim.targets.hardware import Hardware
 
 __all__ = ["TARGET"]
 
@@ -34,6 +37,43 @@ class _ColumnTarget(Target):
     def operations_per_step(self, core: ColumnCore, model: Model, batch: int) -> int:
         """A bound on the operations of one step."""
         return lowering.operations_per_step(model, core, batch)
+
+    def structural_model(self) -> StructuralModel:
+        """What executes a trace of this machine."""
+        from lstmsim.targets.column.replay.walk import replay
+
+        return replay
+
+    def hardware(self) -> Hardware:
+        """What its cores are built of."""
+        from lstmsim.targets.column.hardware import HARDWARE
+
+        return HARDWARE
+
+    def chip_counts(self, chip: ColumnNpu) -> Mapping[str, int]:
+        """Each thread of a core has banks of its own."""
+        return {
+            "threads": sum(core.threads for core in chip.cores),
+            "tail_width": sum(core.tail_width for core in chip.cores),
+            "banks": sum(core.accumulator_banks * core.threads for core in chip.cores),
+        }
+
+    def adders(self, chip: ColumnNpu) -> int:
+        """Per row `ep - 1` in its tree and one that accumulates.
+
+        A core with `tree_inputs` has its trees built, whatever `ep` is set: `tree_inputs - 1` and an accumulator for
+        each `tree_inputs` multipliers (a configurable tail takes its further sums from the tree's own adders).
+
+        >>> TARGET.adders(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=8),)))
+        32
+        """
+        total = 0
+        for core in chip.cores:
+            rows, leaves = core.vp, core.ep
+            if core.tree_inputs is not None:
+                rows, leaves = core.npe // core.tree_inputs, core.tree_inputs
+            total += rows * (leaves - 1) + rows
+        return total
 
 
 TARGET = _ColumnTarget()

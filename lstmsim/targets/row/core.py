@@ -11,19 +11,28 @@ compiler).
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from typing import Annotated
 
+from lstmsim.bounds import MAX_CELLS, MAX_LATENCY_CYCLES, MAX_SIZE
+from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Model
 
 __all__ = ["Dispatch", "RowCore", "RowLatency"]
 
-_AT_LEAST_ONE = (
-    *("tiles", "engines", "lanes", "vectors", "replicas", "native_dimension", "chunk_groups", "vector_lanes"),
-    "dispatch_cycles",
-)
-_AT_LEAST_ZERO = ("start_cycles", "decode_cycles", "serializer_cycles")
+_RTL = "intel/fpga-npu: its RTL, counted by hand"
+_COMPILER = "intel/fpga-npu: its compiler and RTL"
+_PLAIN = "assumption, because the plainest machine of the kind has it so"
+
+
+def _cycles(meaning: str, low: int = 1, source: str = _RTL) -> Key:
+    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
+
+
+def _size(meaning: str, source: str = "", high: int = MAX_SIZE) -> Key:
+    return Key(meaning, "", 1, high, source=source, vary=True)
 
 
 @dataclass(frozen=True)
@@ -37,30 +46,28 @@ class RowLatency:
     last vector until an operation that waits for it may start. `output`: the loader until a result can be read outside.
     """
 
-    fetch: int = 10
-    issue_mvu: int = 6
-    issue_evrf: int = 10
-    issue_mfu: int = 10
-    issue_loader: int = 6
-    product: int = 60
-    serializer: int = 2
-    evrf: int = 13
-    mfu0: int = 25
-    mfu1: int = 27
-    tag_mvu: int = 5
-    tag_evrf: int = 6
-    tag_mfu: int = 6
-    output: int = 6
+    fetch: Annotated[int, _cycles("an instruction is sent until its operations can be decoded")] = 10
+    issue_mvu: Annotated[int, _cycles("decoded until it starts in the matrix-vector unit")] = 6
+    issue_evrf: Annotated[int, _cycles("decoded until it starts in the vector register file")] = 10
+    issue_mfu: Annotated[int, _cycles("decoded until it starts in a multi-function unit")] = 10
+    issue_loader: Annotated[int, _cycles("decoded until it starts in the loader")] = 6
+    product: Annotated[int, _cycles("a row group's last column word until its sums reach the serializer")] = 60
+    serializer: Annotated[int, _cycles("the serializer to the vector register file")] = 2
+    evrf: Annotated[int, _cycles("a vector enters the register file until it reaches the next unit")] = 13
+    mfu0: Annotated[int, _cycles("a vector enters the first multi-function unit until it reaches the next")] = 25
+    mfu1: Annotated[int, _cycles("a vector enters the second multi-function unit until it reaches the loader")] = 27
+    tag_mvu: Annotated[int, _cycles("the last loaded vector until a product that waits may start")] = 5
+    tag_evrf: Annotated[int, _cycles("the last loaded vector until a register file that waits may start")] = 6
+    tag_mfu: Annotated[int, _cycles("the last loaded vector until a multi-function unit that waits may start")] = 6
+    output: Annotated[int, _cycles("the loader until a result can be read outside", low=0)] = 6
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """Latencies below what a pipeline can have, as (key, sentence) pairs.
+        """Latencies that no pipeline can have, as (key, sentence) pairs.
 
         >>> RowLatency(evrf=0).mistakes()
         [('evrf', 'must be at least 1, got 0')]
         """
-        least = {key: 0 if key == "output" else 1 for key in asdict(self)}
-        values = asdict(self)
-        return [(key, f"must be at least {low}, got {values[key]}") for key, low in least.items() if values[key] < low]
+        return mistakes_of(self)
 
 
 @dataclass(frozen=True)
@@ -71,10 +78,23 @@ class Dispatch:
     numbers were fitted to; None if they were not fitted.
     """
 
-    cell: str
-    dispatch_cycles: int = 1
-    start_cycles: int = 0
-    fitted_hidden: tuple[int, int] | None = None
+    cell: Annotated[str, Key("cell of the layers")]
+    dispatch_cycles: Annotated[
+        int,
+        Key(*("from one instruction to the next", "cycles", 1, MAX_LATENCY_CYCLES), source=_RTL, follows="the core's"),
+    ] = 1
+    start_cycles: Annotated[
+        int,
+        Key(
+            *("before the first instruction of a job", "cycles", 0, MAX_LATENCY_CYCLES),
+            source=_COMPILER,
+            follows="the core's",
+        ),
+    ] = 0
+    fitted_hidden: Annotated[
+        tuple[int, int] | None,
+        Key(*("smallest and largest size that they were fitted to", "", 1, MAX_SIZE), source=_PLAIN),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -97,24 +117,33 @@ class RowCore:
     (67200, 280, 240, 6)
     """
 
-    tiles: int
-    engines: int
-    lanes: int
-    vectors: int = 1
-    replicas: int = 1
-    native_dimension: int = 1
-    chunk_groups: int = 1
-    vector_lanes: int = 40
-    tile_loads: bool = True
-    dispatch_cycles: int = 1
-    start_cycles: int = 0
-    decode_cycles: int = 1
-    empty_slots: bool = False
-    serializer_cycles: int = 0
-    count_flushes: bool = True
-    by_cell: tuple[Dispatch, ...] = ()
-    matrix_words: int | None = None
-    latency: RowLatency = field(default_factory=RowLatency)
+    tiles: Annotated[int, _size("tiles of the matrix-vector unit")]
+    engines: Annotated[int, _size("dot-product engines of a tile, a row each")]
+    lanes: Annotated[int, _size("multipliers of an engine")]
+    vectors: Annotated[int, _size("inputs that share each weight word", _PLAIN, high=1024)] = 1
+    replicas: Annotated[int, _size("equal copies that work in lock-step", _PLAIN, high=1024)] = 1
+    native_dimension: Annotated[int, _size("vectors are padded to a multiple of it", _PLAIN)] = 1
+    chunk_groups: Annotated[int, _size("row groups that are worked on together", _PLAIN)] = 1
+    vector_lanes: Annotated[int, _size("elements that pass the vector pipe in a cycle", "intel/fpga-npu: DOTW")] = 40
+    tile_loads: Annotated[bool, Key("a loader operation for each tile, else for each vector", source=_COMPILER)] = True
+    dispatch_cycles: Annotated[int, _cycles("from one instruction to the next")] = 1
+    start_cycles: Annotated[int, _cycles("before the first instruction of a job", 0, _COMPILER)] = 0
+    decode_cycles: Annotated[int, _cycles("of an operation in its decoder, beside one for each step", 0)] = 1
+    empty_slots: Annotated[bool, Key("an instruction's empty slot takes a cycle of its unit", source=_RTL)] = False
+    serializer_cycles: Annotated[
+        int, _cycles("for the results of a row group to leave; 0: they leave together", 0, _PLAIN)
+    ] = 0
+    count_flushes: Annotated[
+        bool, Key("the compiler counts loader operations that only discard or send out", source=_COMPILER)
+    ] = True
+    by_cell: Annotated[
+        tuple[Dispatch, ...],
+        Key("other numbers for layers of some cells", high=MAX_CELLS, source=_PLAIN, named_by="cell"),
+    ] = ()
+    matrix_words: Annotated[int | None, _size("words of each engine's matrix memory", "unknown: nothing waits")] = None
+    latency: Annotated[RowLatency, Key("from one place to the next", "cycles", source=_RTL)] = field(
+        default_factory=RowLatency
+    )
 
     @property
     def batch(self) -> int:
@@ -175,20 +204,13 @@ class RowCore:
 
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs."""
-        found = []
-        for low, keys in ((1, _AT_LEAST_ONE), (0, _AT_LEAST_ZERO)):
-            values = {key: getattr(self, key) for key in keys}
-            found += [(key, f"must be at least {low}, got {value}") for key, value in values.items() if value < low]
-        found += [(f"latency.{key}", text) for key, text in self.latency.mistakes()]
+        mistakes = mistakes_of(self)
         for each in self.by_cell:
-            if each.dispatch_cycles < 1 or each.start_cycles < 0:
-                text = "dispatch_cycles must be at least 1 and start_cycles at least 0"
-                found.append((f"by_cell.{each.cell}", f"{text}, got {each.dispatch_cycles} and {each.start_cycles}"))
             low, high = each.fitted_hidden or (1, 1)
             if not 1 <= low <= high:
                 text = f"must be two sizes of at least 1, the smaller first, got {low} and {high}"
-                found.append((f"by_cell.{each.cell}.fitted_hidden", text))
-        return found
+                mistakes.append((f"by_cell.{each.cell}.fitted_hidden", text))
+        return mistakes
 
     def refusal(self, model: Model) -> str | None:
         """Why this core cannot run the model, in a sentence; None if it can.

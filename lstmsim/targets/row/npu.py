@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated
 
+from lstmsim.bounds import MAX_FREQUENCY_MHZ, MIN_FREQUENCY_MHZ
 from lstmsim.errors import InputError, Mistake
+from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
@@ -29,7 +32,7 @@ class RowNpu:
     """
 
     name: str
-    frequency_mhz: float
+    frequency_mhz: Annotated[float, Key("the clock", "MHz", MIN_FREQUENCY_MHZ, MAX_FREQUENCY_MHZ)]
     cores: tuple[RowCore, ...]
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "row-npu"
@@ -40,6 +43,7 @@ class RowNpu:
             for index, core in enumerate(self.cores)
             for key, text in core.mistakes()
         ]
+        mistakes += [Mistake(f"chip {self.name}: {key}", text) for key, text in mistakes_of(self)]
         if mistakes:
             raise InputError(mistakes)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.program.program import Program
 from lstmsim.targets.row import lowering
@@ -11,6 +11,9 @@ from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.targets.target import Target
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
+
+if TYPE_CHECKING:
+    from lstmsim.targets.hardware import Hardware
 
 __all__ = ["TARGET"]
 
@@ -34,6 +37,20 @@ class _RowTarget(Target):
     def operations_per_step(self, core: RowCore, model: Model, batch: int) -> int:
         """A bound on the operations of one step."""
         return lowering.operations_per_step(model, core, batch)
+
+    def hardware(self) -> Hardware:
+        """What its cores are built of."""
+        from lstmsim.targets.row.hardware import HARDWARE
+
+        return HARDWARE
+
+    def chip_counts(self, chip: RowNpu) -> Mapping[str, int]:
+        """A core runs one job at a time; its accumulators are no banks."""
+        return {"threads": len(chip.cores), "tail_width": sum(core.vector_lanes * core.replicas for core in chip.cores)}
+
+    def adders(self, chip: RowNpu) -> int:
+        """Each engine's tree, the sum over the tiles, an accumulator a row: as many as multipliers."""
+        return sum(core.vp * (core.ep - 1) + core.vp for core in chip.cores)
 
 
 TARGET = _RowTarget()

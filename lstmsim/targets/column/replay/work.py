@@ -8,10 +8,10 @@ from functools import cached_property
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.arithmetic import Arithmetic
 from lstmsim.numerics.jobs import JobNumbers
-from lstmsim.replay.cut import Cut
-from lstmsim.replay.memory import Memory
 from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.column.replay.cut import Cut
 from lstmsim.targets.column.shape import StageShape, pass_shapes
+from lstmsim.targets.timed import Memory
 from lstmsim.workload.scenario import Job
 
 __all__ = ["Place", "Work"]

@@ -8,8 +8,8 @@ import numpy as np
 
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.arithmetic import Array
-from lstmsim.replay.array import PeArray
-from lstmsim.replay.work import Place, Work
+from lstmsim.targets.column.replay.array import PeArray
+from lstmsim.targets.column.replay.work import Place, Work
 from lstmsim.targets.column.shape import StageShape
 
 __all__ = ["ArrayWork", "Bank"]

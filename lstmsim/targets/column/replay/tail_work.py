@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import ReplayError
 from lstmsim.numerics.arithmetic import Array
-from lstmsim.replay.array_work import ArrayWork
-from lstmsim.replay.work import Place, Work
+from lstmsim.targets.column.replay.array_work import ArrayWork
+from lstmsim.targets.column.replay.work import Place, Work
 from lstmsim.targets.column.tail import begins
 from lstmsim.workload.cell import Node
 from lstmsim.workload.segments import Segment, kinds, segments

@@ -10,17 +10,17 @@ from lstmsim.numerics.golden import NetworkRun
 from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
-from lstmsim.replay.array import PeArray
-from lstmsim.replay.contents import check_lasting, warm_tasks
-from lstmsim.replay.cut import Cut
-from lstmsim.replay.job_work import JobWork
-from lstmsim.replay.job_work import start as start_job
-from lstmsim.replay.seats import Seats, seats_of
-from lstmsim.replay.streams import streamed_block, streams_of
-from lstmsim.replay.units import Units
-from lstmsim.replay.work import Place
 from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.targets.column.passes import ARRAY, TAIL
+from lstmsim.targets.column.replay.array import PeArray
+from lstmsim.targets.column.replay.contents import check_lasting, warm_tasks
+from lstmsim.targets.column.replay.cut import Cut
+from lstmsim.targets.column.replay.job_work import JobWork
+from lstmsim.targets.column.replay.job_work import start as start_job
+from lstmsim.targets.column.replay.streams import streamed_block, streams_of
+from lstmsim.targets.column.replay.units import Units
+from lstmsim.targets.column.replay.work import Place
+from lstmsim.targets.seats import Seats, seats_of
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["replay"]

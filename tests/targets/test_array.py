@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import ReplayError
-from lstmsim.replay.array import PeArray, tree_levels
 from lstmsim.targets.column.npu import ColumnCore
+from lstmsim.targets.column.replay.array import PeArray, tree_levels
 
 
 @given(st.integers(1, 200))

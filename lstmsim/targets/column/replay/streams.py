@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from lstmsim.errors import ReplayError
 from lstmsim.program.program import Operation, Phase
-from lstmsim.replay.cut import Cut
-from lstmsim.replay.work import Place
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.replay.cut import Cut
+from lstmsim.targets.column.replay.work import Place
 from lstmsim.targets.column.shape import StageShape, pass_shapes
 from lstmsim.workload.scenario import Job
 

@@ -1,4 +1,4 @@
-"""Which weights lie on which core when a task is admitted: who has to bring his own. Rules: docs/timing.md, 10.4."""
+"""Which weights lie on which core when a task is admitted: who has to bring his own (docs/timing.md, 10.4, 11.7)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from lstmsim.errors import ReplayError
 from lstmsim.program.program import Content, Program
 from lstmsim.program.trace import Trace
-from lstmsim.replay.seats import Seats
 from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.targets.column.split import share_weights
+from lstmsim.targets.seats import Seats
 from lstmsim.workload.scenario import Job, Scenario
 
 __all__ = ["check_lasting", "warm_tasks"]

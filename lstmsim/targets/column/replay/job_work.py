@@ -12,14 +12,14 @@ from lstmsim.numerics.arithmetic import Array
 from lstmsim.numerics.golden import NetworkRun, PassRun, initial_states
 from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.numerics.weights import Stimulus
-from lstmsim.replay.array import PeArray
-from lstmsim.replay.array_work import ArrayWork
-from lstmsim.replay.cut import Cut
-from lstmsim.replay.memory import NEVER, Memory
-from lstmsim.replay.streams import Streams
-from lstmsim.replay.tail_work import TailWork
-from lstmsim.replay.work import Place, Work
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.column.replay.array import PeArray
+from lstmsim.targets.column.replay.array_work import ArrayWork
+from lstmsim.targets.column.replay.cut import Cut
+from lstmsim.targets.column.replay.streams import Streams
+from lstmsim.targets.column.replay.tail_work import TailWork
+from lstmsim.targets.column.replay.work import Place, Work
+from lstmsim.targets.timed import NEVER, Memory
 from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
 

@@ -1,0 +1,24 @@
+"""Of what the cores of a chip are built, asked of its machine."""
+
+from __future__ import annotations
+
+from lstmsim.errors import InputError
+from lstmsim.targets.hardware import Hardware
+from lstmsim.targets.registry import target_of
+from lstmsim.workload.scenario import Chip
+
+__all__ = ["hardware_of"]
+
+
+def hardware_of(chip: Chip) -> Hardware:
+    """What the chip's machine says of its cores; `InputError` if that machine has no parts that could be counted.
+
+    >>> from lstmsim.formats.scenario.scenario_file import load_chip
+    >>> chip = load_chip("column-npu-16k")
+    >>> hardware_of(chip).multipliers(chip.cores[0])
+    16384
+    """
+    hardware = target_of(chip.kind).hardware()
+    if hardware is None:
+        raise InputError(f"a chip of kind {chip.kind!r} has no parts that could be counted")
+    return hardware

@@ -1,0 +1,193 @@
+"""What each name of cycles looks like and means in words: the one table that reports, pages and pictures read.
+
+Which names there are, and their orders, is in `lstmsim.program.cycles`; a test holds that none of them is missing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from lstmsim.metrics.looks import JOB_STYLES, Style
+
+__all__ = ["NAMED", "PE_NAMES", "Named", "pe_names"]
+
+#: What a busy cycle of the array is to its multipliers: names of PE-cycles that stand in place of `busy`.
+PE_NAMES = ("useful", "padding", "unmapped")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A name of cycles or PE-cycles, for people. Sentences have no full stop; an empty one is said nowhere.
+
+    `style`: its look in pictures and pages; work looks like its job, and only PE-cycles have this one.
+    `dark`: fill and ink on a dark page, None for the same as on a light one.
+    `meaning`: what it is, in reports.
+    `remedy`: how a user could get less of it, in reports.
+    `remedy_alone`: the same on a machine that runs one job at a time, where that differs.
+    `glossary`: what it is, in the glossary of explanations.
+    `legend`: what the legend of a timeline picture calls it; empty for the name.
+    `held_by`: what the critical path waited for.
+    `next_wait`: what the next step of the path waits for, in a column of a table.
+    `share`: what goes on in such a cycle of a request.
+    `spent`: the end of "they spent 71 % of their time ...".
+    """
+
+    style: Style
+    dark: tuple[str, str] | None = None
+    meaning: str = ""
+    remedy: str = ""
+    remedy_alone: str = ""
+    glossary: str = ""
+    legend: str = ""
+    held_by: str = ""
+    next_wait: str = ""
+    share: str = ""
+    spent: str = ""
+
+
+#: By name, in the order of legends: waits are light and neutral, each cause with a hatch of its own.
+NAMED: Mapping[str, Named] = MappingProxyType(
+    {
+        "hazard": Named(
+            Style("#E4E4E4", "////", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for their own results",
+            remedy="more threads with work would fill it, another ep and vp may shorten it",
+            remedy_alone="smaller latencies would help, or inferences in one batch: "
+            "this machine runs one job at a time",
+            glossary="data hazard: nothing can issue, because a thread needs results that are still on their way",
+            legend="data hazard",
+            held_by="results (hazard)",
+            next_wait="result",
+            share="its own results are on their way",
+            spent="waiting for own results (hazard)",
+        ),
+        "backpressure": Named(
+            Style("#E4E4E4", "\\\\\\\\", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for an accumulator bank",
+            remedy="more accumulator_banks or a larger tail_width would help",
+            glossary="nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
+            held_by="a free bank (backpressure)",
+            next_wait="free bank",
+            share="no accumulator bank is free",
+            spent="waiting for a free bank (backpressure)",
+        ),
+        "input": Named(
+            Style("#F1F1F1", "xxx", "#777777"),
+            ("#2A2F34", "#8F979E"),
+            meaning="threads wait for their next input frame",
+            remedy="the frames come more slowly than the chip could take them",
+            glossary="nothing can issue, because the next frame of x has not come",
+            legend="waits for input",
+            held_by="input",
+            next_wait="frame",
+            share="its frame has not come",
+            spent="waiting for frames (input)",
+        ),
+        "dispatch": Named(
+            Style("#F1F1F1", "...", "#777777"),
+            ("#2A2F34", "#8F979E"),
+            meaning="the next instruction is not there yet",
+            remedy="fewer or larger instructions, or a faster dispatch, would help",
+            glossary="nothing can issue, because the next instruction has not come or is not decoded",
+            legend="waits for its instruction",
+            held_by="instructions (dispatch)",
+            next_wait="instruction",
+            share="its instruction has not come",
+            spent="waiting for instructions (dispatch)",
+        ),
+        "reload": Named(
+            Style("#DDDDDD", "++", "#555555"),
+            ("#3B4249", "#B0B7BE"),
+            meaning="a model's weights are loaded in place of another's",
+            remedy="more weight_kib, `placement: affinity`, or one core set for each model (`cores`) would help",
+            glossary="nothing can issue, because a model's weights are being loaded in place of another's",
+            legend="waits for its model's weights",
+            held_by="a model's weights (reload)",
+            next_wait="model's weights",
+            share="its model's weights are loaded",
+            spent="waiting for the model's weights (reload)",
+        ),
+        "weights": Named(
+            Style("#DDDDDD", "oo", "#555555"),
+            ("#3B4249", "#B0B7BE"),
+            meaning="threads wait for weights that are streamed from the memory",
+            remedy="more memory.gb_per_s or weight_kib, or more prefetch_blocks, would help",
+            glossary="nothing can issue, because a row block's weights are still being streamed from the memory",
+            legend="waits for streamed weights",
+            held_by="streamed weights (weights)",
+            next_wait="block's weights",
+            share="its weights are streamed",
+            spent="waiting for streamed weights (weights)",
+        ),
+        "drain": Named(
+            Style("#F4F4F4", "---", "#999999"),
+            ("#262A2F", "#7A828A"),
+            meaning="the last results are on their way",
+            remedy="longer sequences or more jobs would hide it",
+            glossary="everything has issued, and the last results are on their way",
+            share="its last results are on their way",
+            spent="waiting for the last results (drain)",
+        ),
+        "switch": Named(
+            Style("#C4C4C4", "|||", "#555555"),
+            ("#4B5259", "#B9C0C7"),
+            meaning="changing from one thread to another",
+            remedy="coarse-grained threads or fewer switch_cycles would help",
+            glossary="the array changes from one thread to another, and nothing can issue",
+            legend="thread switch",
+            held_by="thread switches",
+            next_wait="switch",
+            share="it could issue, the array changes threads",
+            spent="in thread switches",
+        ),
+        "ready": Named(
+            Style("#F2F2F2", "", "#666666"),
+            ("#2A2F34", "#A0A7AE"),
+            meaning="the thread could go on, another has its turn",
+            legend="ready, waits its turn",
+        ),
+        "idle": Named(
+            Style("#FFFFFF", "", "#666666"),
+            ("#15191E", "#A0A7AE"),
+            meaning="no job is on the core",
+            remedy="more or earlier jobs, or fewer cores, would help",
+            glossary="no job is on the core",
+        ),
+        "useful": Named(
+            JOB_STYLES[0],
+            meaning="multiply-accumulates of the models",
+            glossary="multipliers do multiply-accumulates of the models",
+        ),
+        "busy": Named(
+            JOB_STYLES[0],
+            meaning="the array issues a tile or a row group",
+            glossary="the unit issues; without a unit's name: the array does",
+        ),
+        "padding": Named(
+            Style("#9CCBE8", "", "#000000"),
+            meaning="the tile reaches beyond the edge of the matrix",
+            remedy="an ep and vp that divide the layers better would help",
+            glossary="multipliers work on rows or columns beyond the edge of the matrix, or on empty places of a batch",
+        ),
+        "unmapped": Named(
+            Style("#D6E8F3", "..", "#4A7E9E"),
+            ("#1F3442", "#6FA3C2"),
+            meaning="multipliers beyond ep * vp",
+            remedy="an ep * vp nearer to npe would help",
+            glossary="multipliers beyond ep x vp, which no tile uses",
+        ),
+    }
+)
+
+
+def pe_names(cycle_names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of PE-cycles of a machine whose cycles have these names: `busy` falls apart, the others stay.
+
+    >>> pe_names(("busy", "drain", "idle"))
+    ('useful', 'padding', 'unmapped', 'drain', 'idle')
+    """
+    return (*PE_NAMES, *(name for name in cycle_names if name != "busy"))

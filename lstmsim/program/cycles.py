@@ -1,0 +1,78 @@
+"""The names of cycles: one record for each, and the orders that files and engines keep.
+
+A core's accounted unit (the PE array) has exactly one name in each cycle. A span of a thread may bear one name more
+(`ready`). How the names look and what they mean in words is in `lstmsim.metrics.cycle_names`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["CAUSES", "CYCLES", "CYCLE_NAMES", "MACHINE_NAMES", "SPAN_NAMES", "CycleName", "Kind", "names_of"]
+
+#: What goes on in a cycle of that name. `work`: something issues. `switch`: the unit changes threads. `wait`: an
+#: operation lacks something (a cause). `turn`: an operation lacks nothing and waits for its turn. `rest`: nothing is
+#: left that could wait.
+Kind = Literal["work", "switch", "wait", "turn", "rest"]
+
+
+@dataclass(frozen=True)
+class CycleName:
+    """One name of cycles.
+
+    `name`: the name itself, as reports, tables and traces have it.
+    `kind`: what goes on (`Kind`).
+    `span`: its number among the states of a timeline. Colours in files depend on it; a new name takes the next number.
+    `cause`: of a `wait` its place in the order in which a thread asks what it lacks (0 first); None of all others.
+    `everywhere`: whether every machine has it. A machine names those others that it has.
+    `before_work`: whether a job has such a wait only before its first issue.
+    `of_cores`: whether a cycle of a core can bear it, or only a span of a thread.
+    """
+
+    name: str
+    kind: Kind
+    span: int
+    cause: int | None = None
+    everywhere: bool = True
+    before_work: bool = False
+    of_cores: bool = True
+
+
+#: All names, in the order in which a core looks for the name of a cycle.
+CYCLES = (
+    CycleName("busy", "work", 0),
+    CycleName("switch", "switch", 1),
+    CycleName("hazard", "wait", 2, cause=1),
+    CycleName("backpressure", "wait", 4, cause=3),
+    CycleName("input", "wait", 3, cause=2),
+    CycleName("dispatch", "wait", 5, cause=0, everywhere=False),
+    CycleName("reload", "wait", 9, cause=4, everywhere=False, before_work=True),
+    CycleName("weights", "wait", 10, cause=5, everywhere=False),
+    CycleName("drain", "rest", 6),
+    CycleName("ready", "turn", 8, of_cores=False),
+    CycleName("idle", "rest", 7),
+)
+
+
+def names_of(*kinds: Kind, cycles: Iterable[CycleName] = CYCLES) -> tuple[str, ...]:
+    """The names of these kinds, in the order of `cycles` (default: all of them).
+
+    >>> names_of("rest"), names_of("work", "switch")
+    (('drain', 'idle'), ('busy', 'switch'))
+    """
+    return tuple(each.name for each in cycles if each.kind in kinds)
+
+
+#: The names that a core's cycles can have, in the order in which a core looks for the name of a cycle.
+CYCLE_NAMES = tuple(each.name for each in CYCLES if each.of_cores)
+
+#: Those of them that the cycles of every machine can have.
+MACHINE_NAMES = tuple(each.name for each in CYCLES if each.of_cores and each.everywhere)
+
+#: Why a thread waits, strongest first: a thread that lacks several things waits for the first of them.
+CAUSES = names_of("wait", cycles=sorted(CYCLES, key=lambda each: each.cause or 0))
+
+#: What a span of a timeline can be; the number of a state is its place here.
+SPAN_NAMES = tuple(each.name for each in sorted(CYCLES, key=lambda each: each.span))

@@ -1,0 +1,167 @@
+"""What a machine's cores are built of, for whoever counts it on a device: the part of the contract about hardware.
+
+Assumptions that all machines share, because they are choices of a design: every core holds the weights of all models,
+so that each job may run on each core; all but the sums is in block memory, also what is shallow; sums are in registers.
+Sequences between layers are not counted: only the vectors of one step are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.precision import Precision
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from lstmsim.numerics.products import Multiplier
+
+__all__ = [
+    "Demand",
+    "Hardware",
+    "LogicBits",
+    "TailLanes",
+    "layers_of",
+    "most_vector_elements",
+    "tail_bits",
+    "tree_bits",
+    "unit_bits",
+]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """`memories` equal memories with addresses of their own: `bits` in all, padding included; `read_bits` are read in
+    a cycle from all of them together, in one access each, beside `writes` accesses that write."""
+
+    name: str
+    bits: int
+    read_bits: int
+    memories: int = 1
+    writes: int = 0
+
+
+@dataclass(frozen=True)
+class TailLanes:
+    """The multipliers behind a core's array.
+
+    lanes: how many units or elements it takes in a cycle. each: what every lane has. once: what the core has once.
+    """
+
+    lanes: int
+    each: Counter[Multiplier]
+    once: Counter[Multiplier]
+
+
+@dataclass(frozen=True)
+class LogicBits:
+    """Bits of a core's adders (trees and accumulators) and of the registers that hold its sums."""
+
+    adders: int
+    registers: int
+
+
+class Hardware(ABC):
+    """What the cores of one kind of machine are built of; each method is asked about one core."""
+
+    @abstractmethod
+    def multipliers(self, core: Any) -> int:
+        """Multipliers of the array."""
+
+    @abstractmethod
+    def meets(self, core: Any) -> tuple[int, int]:
+        """How many elements of vectors a weight meets in a cycle, and how many weights an element of a vector meets.
+
+        A device may use one multiplier block for products that have an operand in common.
+        """
+
+    @abstractmethod
+    def demands(self, core: Any, models: Sequence[Model], precision: Precision) -> tuple[Demand, ...]:
+        """The memories: `weights`, `vectors`, and what only the tail reads (`tail`: states, biases, parameters)."""
+
+    @abstractmethod
+    def tail(self, core: Any, cells: Sequence[Cell], precision: Precision) -> TailLanes:
+        """The multipliers behind the array, of a core that can run all those cells."""
+
+    @abstractmethod
+    def logic(self, core: Any, precision: Precision, summed: int) -> LogicBits:
+        """Adders and registers, where multiplier blocks give sums of `summed` products."""
+
+    @abstractmethod
+    def vector_reads(self, core: Any, layer: Layer) -> int:
+        """Elements of vectors that one step of a layer reads, in one direction."""
+
+    def weight_sharing(self, core: Any) -> int:
+        """How many inferences share each read of a weight; 1 without batching."""
+        return 1
+
+    def not_in_energy(self, chip: Any) -> str:
+        """What the energy of a chip leaves out, as the end of a sentence; empty: nothing beside what all leave out."""
+        return ""
+
+
+def layers_of(models: Iterable[Model]) -> list[Layer]:
+    """All layers of some models."""
+    return [layer for model in models for layer in model.layers]
+
+
+def most_vector_elements(models: Sequence[Model]) -> int:
+    """Elements of the vectors of one step, of the largest model: x, and twice what a step both reads and makes."""
+    return max(sum(_vector_elements(layer) for layer in model.layers) for model in models)
+
+
+def _vector_elements(layer: Layer) -> int:
+    made = {vector for stage in layer.cell.stages for vector in stage.vectors} - {"x"}
+    return layer.width("x") + 2 * layer.directions * sum(layer.width(vector) for vector in made)
+
+
+def _state_elements(layer: Layer) -> int:
+    return layer.directions * sum(layer.width(state) for state in layer.cell.states if state != "h")
+
+
+def _constant_bits(layer: Layer, precision: Precision) -> int:
+    """Biases, one a sum and unit, and parameters."""
+    sums = sum(len(stage.sums) * layer.units(stage.rows) for stage in layer.cell.stages)
+    parameters = sum(layer.width(each) for each in layer.cell.parameters)
+    return layer.directions * (sums * precision.accumulator_bits + parameters * precision.tail_bits)
+
+
+def tail_bits(models: Sequence[Model], precision: Precision, contexts: int) -> int:
+    """States of the largest model once for each of so many contexts; biases and parameters of all models."""
+    states = max(sum(_state_elements(layer) for layer in model.layers) for model in models)
+    constants = sum(_constant_bits(layer, precision) for layer in layers_of(models))
+    return contexts * states * precision.state_bits + constants
+
+
+def unit_bits(models: Sequence[Model], precision: Precision) -> int:
+    """What a tail reads for one unit beside its sums: states, biases, parameters; the most of all cells."""
+    cells = {layer.cell for layer in layers_of(models)}
+    return max(
+        (len(cell.states) - 1) * precision.state_bits
+        + max(len(stage.sums) for stage in cell.stages) * precision.accumulator_bits
+        + len(cell.parameters) * precision.tail_bits
+        for cell in cells
+    )
+
+
+def tree_bits(inputs: int, width: int, summed: int = 1, most: int = 64) -> int:
+    """Bits of all adders of a tree over `inputs` products of `width` bits; a block gives sums of `summed` of them.
+
+    Each level is one bit wider, up to `most`.
+
+    >>> tree_bits(4, 16), tree_bits(4, 16, summed=2), tree_bits(1, 16), tree_bits(3, 16)
+    (52, 18, 0, 35)
+    """
+    leaves = -(-inputs // summed)
+    width += (summed - 1).bit_length()
+    bits = 0
+    while leaves > 1:
+        width = min(width + 1, most)
+        bits += leaves // 2 * width
+        leaves -= leaves // 2
+    return bits

@@ -1,0 +1,93 @@
+"""The names of cycles: one record each, everywhere the same."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import lstmsim
+from lstmsim.explanations.critical_path import HELD_BY
+from lstmsim.explanations.glossary import GLOSSARY
+from lstmsim.explanations.latency_shares import SHARES
+from lstmsim.explanations.slowest_answer import _SPENT
+from lstmsim.metrics.cycle_names import NAMED, PE_NAMES
+from lstmsim.program.cycles import CAUSES, CYCLE_NAMES, CYCLES, SPAN_NAMES
+
+PACKAGE = Path(lstmsim.__file__).parent
+#: Where names of cycles may stand in a row: their records, and what they look like.
+HOMES = {"program/cycles.py", "metrics/cycle_names.py"}
+#: Other facts that have such words among theirs: the kinds of segments of a critical path, which segments of one end a
+#: way off the array, and the numbers that the loop of the fast engine gives by itself.
+OTHER_FACTS = {
+    "explanations/critical_path.py": {"busy", "switch", "input"},
+    "explanations/shares.py": {"backpressure", "reload", "weights"},
+    "engines/fast/layout.py": {"busy", "switch", "drain", "idle"},
+}
+
+
+def test_records_number_their_names_without_gaps() -> None:
+    names = [each.name for each in CYCLES]
+    assert len(set(names)) == len(names)
+    assert sorted(each.span for each in CYCLES) == list(range(len(CYCLES)))
+    waits = [each for each in CYCLES if each.kind == "wait"]
+    assert sorted(each.cause for each in waits if each.cause is not None) == list(range(len(waits)))
+    assert all(each.cause is None for each in CYCLES if each.kind != "wait")
+    # what nothing else names comes last
+    assert CYCLES[-1].name == "idle"
+    assert CYCLES[0].name == "busy"
+
+
+def test_the_orders_that_files_hold_stay() -> None:
+    assert " ".join(CYCLE_NAMES) == "busy switch hazard backpressure input dispatch reload weights drain idle"
+    assert " ".join(CAUSES) == "dispatch hazard input backpressure reload weights"
+    states = "busy switch hazard input backpressure dispatch drain idle ready reload weights"
+    assert " ".join(SPAN_NAMES) == states
+
+
+def test_every_name_has_its_look_and_all_its_words() -> None:
+    assert set(NAMED) == {each.name for each in CYCLES} | set(PE_NAMES)
+    for each in CYCLES:
+        named = NAMED[each.name]
+        assert named.meaning, each.name
+        assert bool(named.glossary) == each.of_cores, each.name
+        assert bool(named.remedy) == (each.of_cores and each.kind != "work"), each.name
+        lacks = each.kind in ("wait", "switch")
+        assert [bool(named.held_by), bool(named.next_wait)] == [lacks] * 2, each.name
+        # of a request, issues and turns have names of their own, and there is no idle
+        share = lacks or each.name == "drain"
+        assert [bool(named.share), bool(named.spent)] == [share] * 2, each.name
+        assert (named.dark is None) == (each.kind == "work"), each.name
+    for name in PE_NAMES:
+        assert NAMED[name].meaning, name
+        assert NAMED[name].glossary, name
+
+
+def test_explanations_know_every_name() -> None:
+    assert set(CYCLE_NAMES) | set(PE_NAMES) <= set(GLOSSARY)
+    assert set(SHARES) == set(_SPENT)
+    assert set(CAUSES) <= set(SHARES)
+    assert HELD_BY[: len(CAUSES)] == CAUSES
+
+
+def words(node: ast.AST) -> set[str]:
+    """The texts that stand directly in a tuple, list or set, or as keys of a dictionary."""
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        inner: list[ast.expr | None] = list(node.elts)
+    elif isinstance(node, ast.Dict):
+        inner = list(node.keys)
+    else:
+        return set()
+    inner += [each for one in inner if isinstance(one, ast.Starred) for each in getattr(one.value, "elts", [])]
+    return {one.value for one in inner if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+
+
+def test_no_other_table_lists_names_of_cycles() -> None:
+    names = {each.name for each in CYCLES}
+    lists = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        home = path.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            listed = words(node) & names
+            if len(listed) >= 3 and home not in HOMES:
+                lists[home] = listed
+    assert lists == OTHER_FACTS

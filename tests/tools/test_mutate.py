@@ -1,0 +1,105 @@
+"""`tools/mutate.py`: which changes it makes, and that it tells a tested line from an untested one."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from pathlib import Path
+
+import pytest
+
+from tools import mutate
+
+
+def changed(source: str) -> list[str]:
+    return [each.applied(source) for each in mutate.mutants(source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "after"),
+    [
+        ("a < b", ["a <= b"]),
+        ("a <= b < c", ["a < b < c", "a <= b <= c"]),
+        ("(a) == (b)", ["(a) != (b)"]),
+        ("a in b", ["a not in b"]),
+        ("a is  not b", ["a is b"]),
+        ("a * b", ["a // b"]),
+        ("(a + b) - c", ["(a - b) - c", "(a + b) + c"]),
+        ("a and b and c", ["a or b and c", "a and b or c"]),
+        ("not (a)", [" (a)"]),
+        ("f(0)", ["f((-1))", "f(1)"]),
+        ("x = 0.5", ["x = 1.5"]),
+        ("a if b else c", ["a if False else c", "a if True else c"]),
+        ("[a for a in b if c]", ["[a for a in b if True]"]),
+        ("ä = 'ö' * n < é", ["ä = 'ö' * n <= é"]),
+        # nothing in texts, annotations, names, formatted values
+        ('"""1 < 2"""', []),
+        ("x: f[3 + 4]", []),
+        ("def f(a: g[1]) -> g[2]: ...", []),
+        ('f"{a + 1:3}"', []),
+        ('a + "text"', []),
+        ("True", []),
+    ],
+)
+def test_every_change_of_a_line(source: str, after: list[str]) -> None:
+    assert sorted(changed(source)) == sorted(after)
+
+
+def test_every_mutant_of_a_real_file_is_another_program() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    tree = ast.dump(ast.parse(source))
+    several = mutate.mutants(source)
+    assert len(several) > 20
+    for mutant in several:
+        assert ast.dump(ast.parse(mutant.applied(source))) != tree, mutant
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with a line that a test holds in part."""
+    # its tests need none of the plugins, which take longer to load than they to run
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    package, tests = tmp_path / "own" / "room", tmp_path / "tests" / "room"
+    package.mkdir(parents=True)
+    tests.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "adult.py").write_text("def adult(age):\n    return age >= 18\n")
+    (tests / "test_adult.py").write_text(
+        "from own.room.adult import adult\n\n\ndef test_adult():\n    assert adult(18)\n    assert not adult(16)\n"
+    )
+    return tmp_path
+
+
+def test_survivors_and_the_score(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (project / "own" / "room" / "adult.py").read_text()
+    assert mutate.main(["own/room"], project) == 0
+    lines = capsys.readouterr().out.splitlines()
+    # 17 is never asked about; 19 and > are noticed at 18
+    assert lines == [
+        "own/room/adult.py:2: constant: `18` -> `17`: survives",
+        "2 of 3 mutants are noticed (67 %); seed 1, of 3 in all",
+    ]
+    assert (project / "own" / "room" / "adult.py").read_text() == before
+
+
+def test_a_mutant_that_does_not_end_is_noticed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "own" / "room" / "adult.py").write_text("def adult(age):\n    while age < 17: pass\n    return True\n")
+    test = project / "tests" / "room" / "test_adult.py"
+    test.write_text(test.read_text().replace("not adult(16)", "adult(17)").replace("adult(18)", "adult(17)"))
+    assert mutate.main(["own/room", "--limit", "2", "--sample", "1", "--seed", "4"], project) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("1 of 1 mutants are noticed (100 %), 1 of them by the")
+
+
+def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mutate.main(["own/none"], project) == 2
+    assert "own/none: there is no folder of tests of that name" in capsys.readouterr().err
+    assert mutate.main(["own/none", "--tests", "tests/room"], project) == 2
+    assert "own/none: there is no Python file" in capsys.readouterr().err
+    (project / "own" / "room" / "adult.py").write_text("def adult(age):\n    return age > 18\n")
+    assert mutate.main(["own/room"], project) == 2
+    assert "tests/room: does not pass without any change" in capsys.readouterr().err
+
+
+def test_examples_of_the_tool() -> None:
+    result = doctest.testmod(mutate)
+    assert (result.failed, result.attempted > 0) == (0, True)
