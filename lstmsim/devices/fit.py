@@ -17,6 +17,7 @@ from lstmsim.devices.parts import hardware_of
 from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import NOT_COUNTED, TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
+from lstmsim.results import Table
 from lstmsim.targets.hardware import Demand, Hardware
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
@@ -50,7 +51,7 @@ class MemoryNeed:
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Table, forms="lstmsim.devices.text"):
     """A chip on a device. `array_blocks`: multiplier blocks of the array alone; `tail_blocks`: those of the tail.
 
     `packings`: the packing of each core's array, None where no packing takes the widths. `tail`: the multipliers behind

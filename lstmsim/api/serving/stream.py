@@ -16,6 +16,7 @@ from lstmsim.api.serving.offered import traffic_of
 from lstmsim.engines.fast.feed import WINDOW, Coming, Feed
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.requests import Requests, load_requests
+from lstmsim.results import Table
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic, relaxation_of
 from lstmsim.traffic.metrics import Collector
@@ -61,7 +62,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Served:
+class Served(Table, forms="lstmsim.api.serving.served_text"):
     """What serving came to, and what the whole run did: `utilization` and `tops` are those of a report.
 
     `ended`: why it ended there, a key of `ENDS`. `full_at`: the cycle in which more requests than there is room for
