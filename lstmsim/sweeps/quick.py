@@ -50,7 +50,7 @@ def _core_keys(machine: str) -> dict[str, _Range]:
     numbers: dict[str, _Range] = {}
     for name, each in keys_of(target_of(machine).core).items():
         kind: Any = each.type
-        below: Mapping[str, Described] = keys_of(kind) if is_dataclass(kind) else {}
+        below: Mapping[str, Described] = keys_of(each.type) if is_dataclass(kind) else {}
         keys = {name: each} | {f"{name}.{key}": part for key, part in below.items()}
         for path, key in ((path, own.key) for path, own in keys.items()):
             if key.vary and key.low is not None and key.high is not None:

@@ -15,6 +15,7 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
 if TYPE_CHECKING:
+    from lstmsim.targets.change import Change
     from lstmsim.targets.hardware import Hardware
 
 __all__ = ["TARGET"]
@@ -24,6 +25,7 @@ class _RowTarget(RowEntries, Target):
     """The row-wise NPU."""
 
     title: ClassVar[str] = "row-wise NPU"
+    batches: ClassVar[bool] = True
 
     def lower(self, chip: RowNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip."""
@@ -52,6 +54,12 @@ class _RowTarget(RowEntries, Target):
     def adders(self, chip: RowNpu) -> int:
         """Each engine's tree, the sum over the tiles, an accumulator a row: as many as multipliers."""
         return sum(core.vp * (core.ep - 1) + core.vp for core in chip.cores)
+
+    def changes(self, chip: RowNpu, jobs: Sequence[Job]) -> Sequence[Change]:
+        """Dispatch, batches, then the cores' parts."""
+        from lstmsim.targets.row.what_if import changes
+
+        return changes(chip, jobs)
 
 
 TARGET = _RowTarget()
