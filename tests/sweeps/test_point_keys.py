@@ -10,7 +10,10 @@ from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.sweeps import evaluate
 
 MEMORY = {
-    **{"kind": "column-npu", "frequency_mhz": 260, "memory": {"gb_per_s": 10}, "exchange": {"width": 32}},
+    "kind": "column-npu",
+    "frequency_mhz": 260,
+    "memory": {"gb_per_s": 10},
+    "exchange": {"width": 32},
     "cores": [{"npe": 64, "ep": 4, "vp": 16, "weight_kib": 64, "count": 2}],
 }
 #: Recorded when descriptions had no contract yet, with the versions left out.
