@@ -6,12 +6,12 @@ name, type and default are the field's own. Whoever reads files, makes help text
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, is_dataclass
+from types import MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Described", "Key", "as_data", "described", "keys_of", "mistakes_of"]
+__all__ = ["Described", "Key", "as_data", "described", "keys_of", "mistakes_of", "unwrapped"]
 
 T = TypeVar("T")
 
@@ -22,12 +22,15 @@ class Key:
 
     meaning: for people, a few words that can stand in brackets behind the key.
     unit: of a number, as in `cycles`; empty for a count or a word.
-    low, high: smallest and largest number (None: no bound); of a list or a mapping the number of its entries.
+    low, high: smallest and largest number (None: no bound), of a `tuple[int, int]` of each; of text the number of its
+    letters, of a list or a mapping the number of its entries.
     choices: the words that may stand there; empty for anything of the type.
     source: where the default comes from, or "assumption, because ...".
     vary: whether a sweep may put numbers there without reading the file anew.
     follows: how a number that a file leaves out follows from others, in words; empty if it does not.
     named_by: of a tuple of descriptions the key that names each; a file has a mapping of these names instead.
+    above, below: a bound of a number that the number itself must not have.
+    rule: says what is wrong with a value within the bounds, "" if nothing is; as "must be ...".
 
     >>> Key("elements in parallel", low=1).low
     1
@@ -42,8 +45,13 @@ class Key:
     vary: bool = False
     follows: str = ""
     named_by: str = ""
+    above: int | float | None = None
+    below: int | float | None = None
+    rule: Callable[[Any], str] | None = None
 
 
+_NAMES = Key.__slots__
+_PLAIN = Key()
 #: What has been asked for: making it takes longer than reading a file.
 _KEYS: dict[type, Mapping[str, Described]] = {}
 _BOUNDED: dict[type, tuple[Described, ...]] = {}
@@ -91,7 +99,10 @@ class Described:
 
 
 def keys_of(description: type) -> Mapping[str, Described]:
-    """The fields of a frozen dataclass that carry a `Key`, by name, in the order of the class.
+    """The keys that a description may have in a file, by name, in the order of the class.
+
+    Of a dataclass these are the fields that carry a `Key`; a class of any other kind has them for all its fields, with
+    defaults that are attributes of the class. Where keys are nested, the outer one adds to the inner one.
 
     >>> @dataclass(frozen=True)
     ... class Core:
@@ -106,17 +117,49 @@ def keys_of(description: type) -> Mapping[str, Described]:
 
 
 def _described(description: type) -> dict[str, Described]:
-    hints = get_type_hints(description, include_extras=True)
-    keys = {}
-    for each in fields(description):
-        if get_origin(hints[each.name]) is not Annotated:
+    fields = getattr(description, "__dataclass_fields__", None)
+    keys: dict[str, Described] = {}
+    for name, hint in get_type_hints(description, include_extras=True).items():
+        kind, key = unwrapped(hint)
+        if get_origin(kind) is ClassVar:
             continue
-        kind, *said = get_args(hints[each.name])
-        for key in said:
-            if isinstance(key, Key):
-                default = each.default if each.default_factory is MISSING else each.default_factory()
-                keys[each.name] = Described(each.name, kind, default, key)
+        if fields is None:
+            keys[name] = Described(name, kind, getattr(description, name, MISSING), key or _PLAIN)
+        elif key is not None and name in fields:
+            each = fields[name]
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            keys[name] = Described(name, kind, default, key)
     return keys
+
+
+def unwrapped(hint: Any) -> tuple[Any, Key | None]:
+    """A type without its keys, and these as one; None if it has none.
+
+    What may be nothing has the key of what it is otherwise.
+
+    >>> Size = Annotated[int, Key(low=1)]
+    >>> unwrapped(Annotated[Size, Key("rows")])[1].low, unwrapped(Size | None)[0]
+    (1, typing.Optional[int])
+    """
+    kind, key = hint, None
+    if get_origin(hint) is Annotated:
+        kind, *said = get_args(hint)
+        for each in said:
+            if isinstance(each, Key):
+                key = each if key is None else _both(key, each)
+    if get_origin(kind) in (Union, UnionType):
+        members = [each for each in get_args(kind) if each is not NoneType]
+        if len(members) == 1:
+            inner, own = unwrapped(members[0])
+            if own is not None:
+                kind, key = Optional[inner], own if key is None else _both(own, key)  # noqa: UP045 - a value, no hint
+    return kind, key
+
+
+def _both(inner: Key, outer: Key) -> Key:
+    """A key that says what the outer one says, and of the rest what the inner one says."""
+    said = {name: getattr(outer, name) for name in _NAMES if getattr(outer, name) != getattr(_PLAIN, name)}
+    return Key(**{**{name: getattr(inner, name) for name in _NAMES}, **said})
 
 
 def _bounded(description: type) -> tuple[Described, ...]:

@@ -1,8 +1,8 @@
-"""Conversions between cycles and time. Cycles are whole numbers; time is for people."""
+"""Conversions between cycles and time, what is done in it, and ranks. Cycles are whole numbers; time is for people."""
 
 from __future__ import annotations
 
-__all__ = ["cycles_to_ms", "cycles_to_us"]
+__all__ = ["cycles_to_ms", "cycles_to_us", "rank_below", "tops"]
 
 
 def cycles_to_us(cycles: int, frequency_mhz: float) -> float:
@@ -21,3 +21,29 @@ def cycles_to_ms(cycles: int, frequency_mhz: float) -> float:
     2.0
     """
     return cycles / frequency_mhz / 1000
+
+
+def tops(macs: int, cycles: int, frequency_mhz: float) -> float:
+    """10^12 operations a second of so many multiply-accumulates in so many cycles; each counts as two operations.
+
+    The peak of a chip is that of its multipliers in one cycle. No cycles give 0.
+
+    >>> tops(1000, 1, 250), tops(0, 0, 250)
+    (0.5, 0.0)
+    """
+    return 2 * macs * frequency_mhz / cycles / 1e6 if cycles else 0.0
+
+
+def rank_below(count: int, percent: float) -> tuple[int, int, int]:
+    """Where a percentile lies among `count` sorted numbers (at least 1), linear between ranks.
+
+    Returns the rank (0 first) at or below it, and how far beyond that rank it lies: parts, and how many of these are
+    from one rank to the next. `percent`: 0 to 100; parts of a percent are told apart to nine decimals, so that 99.9 is
+    exact.
+
+    >>> rank_below(3, 50), rank_below(3, 95)
+    ((1, 0, 100), (1, 90, 100))
+    """
+    parts = 1 if percent == int(percent) else 10**9
+    whole = 100 * parts
+    return *divmod((count - 1) * round(percent * parts), whole), whole

@@ -12,7 +12,7 @@ that of the same task alone on the idle core; ANTT is the mean NTT of a set, STP
 
 Assumptions, because no source gives them: the mixes (the tasks of DeepBench, each equally likely); arrivals uniform
 over a window, which is the set's time alone divided by the load; three priorities, equally likely; a task misses if it
-takes longer than so many times its time alone. The rules of preemption are those of docs/timing.md, section 4: at the
+takes longer than so many times its time alone. The rules of preemption are those of docs/timing.md, 11.10: at the
 next boundary of steps, and neither stopping nor going on moves data.
 """
 

@@ -2,7 +2,7 @@
 
 Four cores of 16384 multipliers, one thread each, first come, first served; `lstm-512-25` comes as a Poisson process.
 Joined, one takes 0.67 times as long as on one core, for four times the cores: what pays depends on how many come.
-`split: auto` (docs/timing.md, 9.10) takes all cores that are free if nobody else waits, and one otherwise.
+`split: auto` (docs/timing.md, 11.6) takes all cores that are free if nobody else waits, and one otherwise.
 
 The same requests come to all three. Load 1 is what the four cores can do apart.
 """

@@ -19,9 +19,10 @@ from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.targets.registry import target_of
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
-from lstmsim.units import cycles_to_ms
+from lstmsim.units import cycles_to_ms, tops
 from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
@@ -171,7 +172,7 @@ def _machine(name: str, chip: Chip) -> Machine:
 
 
 def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
-    return None if pes is None or frequency_mhz is None else 2 * pes * frequency_mhz / 1e6
+    return None if pes is None or frequency_mhz is None else tops(pes, 1, frequency_mhz)
 
 
 def _entry_on(
@@ -188,7 +189,7 @@ def _entry_on(
 def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
     """The jobs on the chip, or why it refuses them: it is asked about every distinct job before anything else."""
     chip, remarks = scenario.chip, list[str]()
-    if chip.kind == "column-npu" and any(job.batch > 1 for job in scenario.jobs):
+    if not target_of(chip.kind).batches and any(job.batch > 1 for job in scenario.jobs):
         # the same work: this machine gives the inferences of a batch to its threads
         scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lstmsim.comparison.result import Comparison, Entry
+from lstmsim.metrics.figures_text import percent
 
 __all__ = ["Defeat", "defeats", "lost_shares"]
 
@@ -50,7 +51,7 @@ def lost_shares(entry: Entry) -> str:
         key=lambda pair: -pair[0],
     )
     shown = [pair for pair in shares if pair[0] >= _SHOWN_FROM] or shares[:1]
-    return ", ".join(f"{name} {100 * share:.1f} %" if share >= 0.0005 else f"{name} <0.1 %" for share, name in shown)
+    return ", ".join(f"{name} {percent(share, 1)}" for share, name in shown)
 
 
 def defeats(found: Comparison, column: int) -> tuple[Defeat, ...]:

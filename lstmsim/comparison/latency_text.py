@@ -7,6 +7,7 @@ from typing import Any
 
 from lstmsim.comparison.latencies import PERCENTILES, Latencies, not_comparable
 from lstmsim.comparison.result import Comparison
+from lstmsim.metrics.figures_text import percent, three_digits
 from lstmsim.traffic.load import VERDICTS
 from lstmsim.traffic.statistics import Interval
 
@@ -67,21 +68,16 @@ def _turned_away(own: Latencies) -> str:
 
 
 def _part(count: int, whole: int) -> str:
-    share = 100 * count / whole
-    return f"{count:,} ({share:.1f} %)" if share >= 0.05 or not count else f"{count:,} (<0.1 %)"
+    return f"{count:,} ({percent(count, whole)})"
 
 
 def _interval(each: Interval) -> str:
-    value = _number(each.value)
+    value = three_digits(each.value)
     return f"{value} (too few)" if each.half_width is None else f"{value} +- {each.half_width:.2g}"
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
-
-
 def _ratio(value: float | None) -> str | None:
-    return None if value is None else _number(value)
+    return None if value is None else three_digits(value)
 
 
 def latency_notes(found: Comparison) -> list[str]:

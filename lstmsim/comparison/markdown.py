@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from lstmsim.comparison.result import Comparison, Machine
+from lstmsim.metrics.figures_text import three_digits
 
 __all__ = ["comparison_markdown", "machines_markdown"]
 
@@ -80,4 +81,4 @@ def _number(value: float | None, machine: Machine | None = None) -> str:
         return ""
     if machine is not None and machine.published:
         return f"{value:g}"
-    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}"
+    return three_digits(value)

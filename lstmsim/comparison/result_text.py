@@ -9,6 +9,7 @@ from lstmsim.comparison.defeats import defeats
 from lstmsim.comparison.latency_text import latency_figures, latency_notes, latency_verdicts
 from lstmsim.comparison.result import Comparison
 from lstmsim.comparison.rooms import rooms_text
+from lstmsim.metrics.figures_text import percent, short_name, three_digits
 from lstmsim.metrics.tables import table
 
 __all__ = ["comparison_text"]
@@ -202,7 +203,7 @@ def _loss(found: Comparison, row: int, column: int) -> str | None:
 
 
 def _percent(share: float | None) -> str | None:
-    return None if share is None else f"{100 * share:.1f} %" if share >= 0.0005 else "<0.1 %"
+    return None if share is None else percent(share, 1)
 
 
 def _whole_or_none(value: int | None) -> str | None:
@@ -214,10 +215,7 @@ def _whole_number(value: float | None) -> str:
 
 
 def _short_number(value: float | None) -> str | None:
-    """Three digits, and all digits before the point."""
-    if value is None:
-        return None
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
+    return None if value is None else three_digits(value)
 
 
 def _blocks(found: Comparison, names: Sequence[str], columns: Mapping[int, Sequence[str]]) -> str:
@@ -239,5 +237,4 @@ def _blocks(found: Comparison, names: Sequence[str], columns: Mapping[int, Seque
 
 
 def _name(text: str) -> str:
-    printable = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return printable if len(printable) <= _LONGEST_NAME else printable[: _LONGEST_NAME - 3] + "..."
+    return short_name(text, _LONGEST_NAME)

@@ -9,6 +9,7 @@ from lstmsim.explanations.latency_shares import SHARES
 from lstmsim.explanations.slowest import Slowest
 from lstmsim.explanations.slowest_answer import slowest_answer, who
 from lstmsim.explanations.what_if import WhatIf
+from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.tables import table
 
 __all__ = ["heading", "latencies_what_if", "slowest_json", "slowest_tables"]
@@ -22,26 +23,16 @@ def slowest_tables(found: Slowest) -> list[str]:
     rows = [["cycles of a request, on average", "slowest", "", "all", "", ""]]
     whole, mean = found.latency.slowest, found.latency.mean
     for each in found.shares:
-        shares = [f"{each.slowest:,.0f}", _percent(each.slowest, whole), f"{each.all:,.0f}", _percent(each.all, mean)]
+        shares = [f"{each.slowest:,.0f}", percent(each.slowest, whole), f"{each.all:,.0f}", percent(each.all, mean)]
         rows.append([each.name, *shares, SHARES[each.name]])
     rows.append(["latency", f"{whole:,.0f}", "", f"{mean:,.0f}", "", "the sum"])
     lines = table(rows, left=(0, 5))
     rows = [["job", "arrival", "latency", "most of it"]]
     for one in found.listed[:_LISTED]:
         name = max(one.cycles, key=lambda each: one.cycles[each], default="array")
-        most = f"{name} {_percent(one.cycles.get(name, 0), one.latency_cycles)}"
-        rows.append([_short(one.job), f"{one.arrival:,}", f"{one.latency_cycles:,}", most])
+        most = f"{name} {percent(one.cycles.get(name, 0), one.latency_cycles)}"
+        rows.append([short_name(one.job, _LONGEST_NAME), f"{one.arrival:,}", f"{one.latency_cycles:,}", most])
     return [*lines, "", *table(rows, left=(0, 3))]
-
-
-def _percent(part: float, whole: float) -> str:
-    share = 100 * part / whole if whole else 0.0
-    return f"{share:.1f} %" if share >= 0.05 or not share else "<0.1 %"
-
-
-def _short(name: str) -> str:
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return printable if len(printable) <= _LONGEST_NAME else printable[: _LONGEST_NAME - 3] + "..."
 
 
 def latencies_what_if(found: Slowest, what_if: WhatIf) -> list[str]:

@@ -14,6 +14,7 @@ from lstmsim.explanations.slowest_answer import slowest_answer
 from lstmsim.explanations.slowest_text import heading, latencies_what_if, slowest_json, slowest_tables
 from lstmsim.explanations.what_if import Alternative, WhatIf
 from lstmsim.metrics.cycle_names import NAMED
+from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.tables import table
 
 __all__ = ["SCHEMA", "explain_json", "explain_text", "glossary"]
@@ -71,19 +72,14 @@ def _fill(text: str, indent: str = "  ") -> str:
     return textwrap.fill(text.replace(" %", "\xa0%"), _WIDTH, subsequent_indent=indent).replace("\xa0", " ")
 
 
-def _percent(part: float, whole: float) -> str:
-    share = 100 * part / whole if whole else 0.0
-    return f"{share:.1f} %" if share >= 0.05 or not share else "<0.1 %"
-
-
 def _shares(found: Explanation) -> str:
     total = found.makespan_cycles
     rows = []
     for each in found.shares:
         bar = "#" * round(_BAR * each.cycles / total)
-        rows.append([each.name, f"{each.cycles:,}", _percent(each.cycles, total), bar, _meaning(each)])
+        rows.append([each.name, f"{each.cycles:,}", percent(each.cycles, total), bar, _meaning(each)])
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
-    causes = ", ".join(f"{_held_by(name)} {_percent(count, total)}" for name, count in found.causes.items())
+    causes = ", ".join(f"{_held_by(name)} {percent(count, total)}" for name, count in found.causes.items())
     note = _fill(f"by what the chain waited for: {causes}")
     return "\n".join([title, *table(rows, left=(0, 3, 4)), note])
 
@@ -130,16 +126,11 @@ def _legs(found: Explanation) -> str:
     rows = [["way", "times", "cycles", "share", "each", ""]]
     for leg in found.legs:
         each = f"{leg.cycles / leg.times:,.1f}".removesuffix(".0")
-        share = _percent(leg.cycles, found.makespan_cycles)
+        share = percent(leg.cycles, found.makespan_cycles)
         meaning = LEGS[leg.name].replace("array", found.array)
         rows.append([leg.name, f"{leg.times:,}", f"{leg.cycles:,}", share, each, meaning])
     title = f"OFF THE {found.array.upper()}: where the path leaves the {found.array}, and how long it stays away"
     return "\n".join([title, *table(rows, (0, 5))])
-
-
-def _short(name: str) -> str:
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return printable if len(printable) <= _LONGEST_NAME else printable[: _LONGEST_NAME - 3] + "..."
 
 
 def _heart(found: Explanation) -> str:
@@ -149,7 +140,7 @@ def _heart(found: Explanation) -> str:
     for each in found.heart:
         where = ["-" if value is None else str(value) for value in (each.layer, each.step)]
         times = [f"{each.start:,}", f"{each.end:,}", f"{each.end - each.start:,}"]
-        job = _short(found.jobs[each.task])
+        job = short_name(found.jobs[each.task], _LONGEST_NAME)
         rows.append([*times, each.what, job, str(each.core), str(each.thread), *where, _next_wait(each.held_by)])
     if found.cores == 1:
         rows = [[*row[:5], *row[6:]] for row in rows]
@@ -162,7 +153,7 @@ def _what_if(found: WhatIf, utilization: float) -> str:
     known = [each for each in found.alternatives if each.cycles is not None]
     if known:
         rows = [["change", "", "cycles", "saved", "", "utilization"]]
-        rows.append(["as it is", "", f"{found.base_cycles:,}", "", "", _percent(utilization, 1)])
+        rows.append(["as it is", "", f"{found.base_cycles:,}", "", "", percent(utilization, 1)])
         rows += [_row(each, found.base_cycles) for each in known]
         lines += table(rows, (0, 1))
     for each in known:
@@ -184,7 +175,7 @@ def _row(each: Alternative, base: int) -> list[str]:
     saved = f"{each.saved_cycles:,}" if each.saved_cycles else "no effect"
     saved_share = 100 * each.saved_cycles / base if base else 0.0
     share = f"{saved_share:.{1 if abs(saved_share) >= 0.05 else 2}f} %" if each.saved_cycles else ""
-    return [each.name, each.detail, f"{each.cycles:,}", saved, share, _percent(each.utilization, 1)]
+    return [each.name, each.detail, f"{each.cycles:,}", saved, share, percent(each.utilization, 1)]
 
 
 def explain_json(found: Explanation, report: str = "") -> dict[str, Any]:

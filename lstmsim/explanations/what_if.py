@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from lstmsim import engines, targets
 from lstmsim.errors import LstmsimError
-from lstmsim.explanations.changes import Change, changes
 from lstmsim.explanations.slowest import TailLatency, tail_latency
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import TASK_COLUMNS
+from lstmsim.targets.change import Change
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["MAX_ROWS", "Alternative", "WhatIf", "what_if"]
@@ -127,7 +128,7 @@ def what_if(
     ('one more thread', 1471)
     """
     base_work = sum(job.macs for job in scenario.jobs) if work is None else work
-    all_changes = changes(scenario.chip, scenario.jobs)
+    all_changes = target_of(scenario.chip.kind).changes(scenario.chip, scenario.jobs)
     count = min(len(all_changes), max(_AT_LEAST, MAX_ROWS // max(rows, 1)))
     found = []
     for number, change in enumerate(all_changes[:count]):

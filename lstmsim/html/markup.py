@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from lstmsim.metrics import figures_text
+
 __all__ = [
     "Markup",
     "Section",
@@ -65,13 +67,22 @@ def _shown(letter: str) -> str:
     return " " if letter.isspace() else "\N{REPLACEMENT CHARACTER}"
 
 
+def percent(part: float, whole: float) -> str:
+    """A share for people; a dash stands for none.
+
+    >>> percent(1, 3), percent(0, 3)
+    ('33.3 %', '–')
+    """
+    return figures_text.percent(part, whole, "–")
+
+
 def short(text: str, length: int = 40) -> str:
     """Text of at most `length` characters.
 
     >>> short("a name that is far too long", 10)
     'a name th…'
     """
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return figures_text.cut(text, length)
 
 
 def attributes(values: dict[str, str | float | None]) -> str:
@@ -148,18 +159,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int
         lines.append(f"<tr>{first}{rest}</tr>")
     body = f"<thead><tr>{top}</tr></thead><tbody>{chr(10).join(lines)}</tbody>"
     return element("table", element("caption", caption) if caption else "", Markup(body))
-
-
-def percent(part: float, whole: float) -> str:
-    """A share for people: what is there never reads as nothing.
-
-    >>> percent(1, 3), percent(1, 100_000), percent(0, 3)
-    ('33.3 %', '<0.1 %', '–')
-    """
-    if not part or not whole:
-        return "–"
-    share = 100 * part / whole
-    return f"{share:.1f} %" if share >= 0.05 else "<0.1 %"
 
 
 def link_to(path: str) -> str:

@@ -23,7 +23,7 @@ from lstmsim.html.workload import jobs_section, what_ran_section
 from lstmsim.metrics.report import Report
 from lstmsim.metrics.timeline import Timeline
 from lstmsim.traffic.result import Serving
-from lstmsim.units import cycles_to_ms
+from lstmsim.units import cycles_to_ms, tops
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["RunLike", "report_page"]
@@ -110,8 +110,8 @@ def _header(title: str, report: Report, parts: Sequence[Section]) -> Markup:
 
 def _figures(report: Report) -> Markup:
     duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
-    peak = 2 * sum(core.npe for core in report.cores) * report.frequency_mhz / 1e6
     pes = sum(core.npe for core in report.cores)
+    peak = tops(pes, 1, report.frequency_mhz)
     count = len(report.cores)
     entries = [
         ("makespan", f"{duration:.4g} ms", f"{report.makespan_cycles:,} cycles"),

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.metrics.report import JobReport, Report
-from lstmsim.targets.column.npu import ColumnNpu
-from lstmsim.units import cycles_to_ms
+from lstmsim.targets.registry import target_of
+from lstmsim.units import cycles_to_ms, tops
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import ArrayCore, Scenario
 
@@ -38,18 +38,13 @@ def _cores(scenario: Scenario) -> Markup:
 
 
 def _beside(scenario: Scenario) -> Markup:
-    """What the cores share: a memory, the links between them."""
-    chip, texts = scenario.chip, []
-    if isinstance(chip, ColumnNpu) and chip.memory is not None:
-        prefetch = f"prefetch_blocks {chip.memory.prefetch_blocks}"
-        texts.append(f"Memory: {chip.memory.gb_per_s:g} GB/s, latency_cycles {chip.memory.latency_cycles}, {prefetch}.")
-    if isinstance(chip, ColumnNpu) and any(job.settled(len(chip.cores)).split for job in scenario.jobs):
-        texts.append(f"Exchange: latency_cycles {chip.exchange.latency_cycles}, width {chip.exchange.width}.")
+    """What the cores share, for example a memory."""
+    texts = target_of(scenario.chip.kind).beside_cores(scenario.chip, scenario.jobs)
     return element("p", " ".join(texts), class_="note") if texts else joined([])
 
 
 def _peak(cores: tuple[ArrayCore, ...], frequency_mhz: float) -> str:
-    return f"{2 * sum(core.npe for core in cores) * frequency_mhz / 1e6:.4g} TOPS at most"
+    return f"{tops(sum(core.npe for core in cores), 1, frequency_mhz):.4g} TOPS at most"
 
 
 def _settings(settings: Mapping[str, int | str]) -> str:

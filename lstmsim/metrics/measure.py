@@ -8,7 +8,7 @@ from math import fsum
 from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, Report, TurnedAway
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.totals import Totals
-from lstmsim.units import cycles_to_ms
+from lstmsim.units import cycles_to_ms, rank_below, tops
 from lstmsim.workload.scenario import ArrayCore, Scenario
 
 __all__ = ["latency_statistics", "measure", "pe_cycles"]
@@ -39,9 +39,9 @@ def latency_statistics(latencies_ms: Sequence[float]) -> LatencyMs:
 
 
 def _percentile(ordered: Sequence[float], percent: int) -> float:
-    rank, rest = divmod((len(ordered) - 1) * percent, 100)
+    rank, rest, whole = rank_below(len(ordered), percent)
     above = ordered[min(rank + 1, len(ordered) - 1)]
-    return ordered[rank] + (above - ordered[rank]) * rest / 100
+    return ordered[rank] + (above - ordered[rank]) * rest / whole
 
 
 def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
@@ -64,7 +64,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         jobs=tuple(jobs),
         cores=tuple(cores),
         utilization=total / peak if peak else 0.0,
-        tops=2 * total * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0,
+        tops=tops(total, makespan, chip.frequency_mhz),
         latency_ms=latency_statistics([cycles_to_ms(each.latency, chip.frequency_mhz) for each in jobs]),
         turned_away=tuple(turned_away),
         memory_busy_cycles=beside[0] if beside else None,

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lstmsim.metrics.cycle_names import NAMED
+from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
 from lstmsim.program.cycles import names_of
@@ -21,6 +22,7 @@ SCHEMA = "lstmsim/report/1"
 #: More jobs than this are cut short in tables for people.
 _JOB_LIMIT = 40
 _BAR = 24
+_LONGEST_NAME = 36
 _WIDTH = 100
 
 
@@ -100,13 +102,6 @@ def report_text(report: Report) -> str:
     return "\n\n".join(parts)
 
 
-def _percent(part: float, whole: float) -> str:
-    if not part or not whole:
-        return "-"
-    share = 100 * part / whole
-    return f"{share:.1f} %" if share >= 0.05 else "<0.1 %"
-
-
 def _cores_text(report: Report) -> str:
     names = report.accounts
     if "reload" in names:
@@ -117,7 +112,7 @@ def _cores_text(report: Report) -> str:
     for core in report.cores:
         shape = [str(core.index), str(core.npe), str(core.ep), str(core.vp), f"{100 * core.utilization:.1f} %"]
         rows.append([*shape, *(f"{core.cycles.get(name, 0):,}" for name in names)])
-        shares = (_percent(core.cycles.get(name, 0), report.makespan_cycles) for name in names)
+        shares = (percent(core.cycles.get(name, 0), report.makespan_cycles, "-") for name in names)
         rows.append(["", "", "", "", "", *shares])
     return "\n".join(["CORES: where the cycles went", *table(rows)])
 
@@ -129,7 +124,7 @@ def _losses_text(report: Report) -> str:
     for name, count in losses.items():
         if count:
             bar = "#" * round(_BAR * count / total)
-            rows.append([name, f"{count:,}", _percent(count, total), bar, NAMED[name].meaning])
+            rows.append([name, f"{count:,}", percent(count, total, "-"), bar, NAMED[name].meaning])
     where = "all cores" if len(report.cores) > 1 else "the core"
     return "\n".join([f"MULTIPLIERS: where the PE-cycles of {where} went", *table(rows, left=(0, 3, 4))])
 
@@ -154,14 +149,9 @@ def _jobs_text(report: Report) -> str:
     for job in shown:
         times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
         latency_ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
-        rows.append([_short(job.name), job.places, str(job.thread), *times, latency_ms])
+        rows.append([short_name(job.name, _LONGEST_NAME), job.places, str(job.thread), *times, latency_ms])
         rows[-1] += [f"{job.preempted:,}"] * stopped
     return "\n".join(["JOBS: times in cycles", *table(rows, left=(0,)), *([note] if note else [])])
-
-
-def _short(name: str, length: int = 36) -> str:
-    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
-    return printable if len(printable) <= length else printable[: length - 3] + "..."
 
 
 def _summary_text(report: Report) -> str:
@@ -193,12 +183,12 @@ def _beside_text(report: Report) -> list[str]:
         lines.append(f"turned away: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.turned_away)})")
     busy = report.memory_busy_cycles
     if busy is not None:
-        lines.append(f"memory: busy for {busy:,} cycles ({_percent(busy, report.makespan_cycles)})")
+        lines.append(f"memory: busy for {busy:,} cycles ({percent(busy, report.makespan_cycles, '-')})")
     return lines
 
 
 def _first(jobs: Sequence[TurnedAway]) -> str:
-    shown = ", ".join(_short(job.name) for job in jobs[:3])
+    shown = ", ".join(short_name(job.name, _LONGEST_NAME) for job in jobs[:3])
     return shown if len(jobs) <= 3 else f"{shown} and {len(jobs) - 3:,} more"
 
 
@@ -209,7 +199,7 @@ def reason(report: Report) -> str:
     name = max(list(losses)[1:], key=lambda loss: losses[loss])
     if not losses[name]:
         return "every multiplier did useful work in every cycle"
-    share = _percent(losses[name], total)
+    share = percent(losses[name], total, "-")
     return f"not 100 % mainly because of {name} ({share}): {NAMED[name].meaning}; {remedy(name, report)}"
 
 
@@ -241,7 +231,13 @@ def _losses_html(report: Report) -> str:
         if count:
             colour = NAMED[name].style.fill if name == "useful" else "#bbbbbb"
             style = f"background:{colour};height:0.8em;width:{200 * count / total:.1f}px"
-            cells = (name, f"{count:,}", _percent(count, total), f'<div style="{style}"></div>', NAMED[name].meaning)
+            cells = (
+                name,
+                f"{count:,}",
+                percent(count, total, "-"),
+                f'<div style="{style}"></div>',
+                NAMED[name].meaning,
+            )
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<table><caption>PE-cycles</caption>{''.join(rows)}</table>"
 
@@ -253,7 +249,7 @@ def _jobs_html(report: Report) -> str:
     rows = []
     for job in shown:
         numbers = (job.thread, job.arrival, job.start, job.finish, job.latency)
-        cells = [html.escape(_short(job.name)), job.places, *(f"{number:,}" for number in numbers)]
+        cells = [html.escape(short_name(job.name, _LONGEST_NAME)), job.places, *(f"{number:,}" for number in numbers)]
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     table = f"<table><caption>Jobs (cycles)</caption><tr>{head}</tr>{''.join(rows)}</table>"
     return table + (f"<p>{html.escape(note)}</p>" if note else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lstmsim.metrics.figures_text import cut
 from lstmsim.metrics.looks import GROUP_HATCHES, JOB_STYLES, Style
 
 __all__ = ["grey", "job_style", "short"]
@@ -35,4 +36,4 @@ def short(text: str, length: int = 26) -> str:
     'a name th…'
     """
     line = "".join(char if char.isprintable() else " " for char in text)
-    return line if len(line) <= length else line[: length - 1] + "…"
+    return cut(line, length)

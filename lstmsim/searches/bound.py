@@ -7,13 +7,10 @@ something of them is visible. No order of the tiles, no thread and no policy can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from lstmsim.searches.score import Searched
-from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.targets.column.shape import StageShape, pass_shapes
-from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
 __all__ = ["Least", "least_of"]
@@ -33,7 +30,7 @@ class _Load:
 def least_of(searched: Searched) -> Least:
     """The bound for these jobs on these cores; the VP must hold a unit of every model.
 
-    >>> from lstmsim.targets.column.npu import ColumnNpu
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))
@@ -47,9 +44,9 @@ def least_of(searched: Searched) -> Least:
     base = searched.chip.cores[searched.cores[0]]
 
     def least(ep: int, vp: int) -> int:
-        core = replace(base, npe=searched.npe, ep=ep, vp=vp, tree_inputs=None, cat=1)
-        tiles = {number: _tiles(model, core) for number, model in models.items()}
-        return max((_last(load, tiles) for load in loads), default=0) + core.latency.mvm_cycles(ep)
+        core = searched.array.with_array(base, searched.npe, ep, vp)
+        tiles = {number: searched.array.tiles(core, model) for number, model in models.items()}
+        return max((_last(load, tiles) for load in loads), default=0) + searched.array.last_cycles(core)
 
     return least
 
@@ -72,16 +69,3 @@ def _last(load: _Load, tiles: dict[int, tuple[int, int]]) -> int:
         # what arrives no earlier than this job is spread over the cores at best
         last = max(last, job.arrival + max(alone, -(-total // load.cores)))
     return last
-
-
-def _tiles(model: Model, core: ColumnCore) -> tuple[int, int]:
-    """Tiles of a step, and those of the last step that cannot issue before its frame is there."""
-    passes = [(layer, pass_shapes(layer, core)) for layer in model.layers]
-    step = sum(layer.directions * _of_step(shapes) for layer, shapes in passes)
-    first, shapes = passes[0]
-    # x comes first in the first layer, so that all of its step is behind the frame
-    return step, _of_step(shapes) if "x" in first.cell.stages[0].vectors else 1
-
-
-def _of_step(shapes: Sequence[StageShape]) -> int:
-    return sum(len(shape.blocks) * sum(map(shape.groups, shape.stage.vectors)) for shape in shapes)

@@ -11,16 +11,13 @@ from typing import Any
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.formats.scenario.schema_types import MAX_PES
-from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["load_for_search"]
 
 #: A job that every core can run.
 _TRIVIAL = {"model": {"layers": [{"cell": "dense", "hidden": 1, "input": 1}]}, "steps": 1}
-
-#: EP of a stand-in array of `MAX_PES`: few column groups and few row blocks of any model.
-_EP = 1024
 
 
 def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
@@ -39,9 +36,10 @@ def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], override
             # the chip without its jobs, then the jobs on a chip that runs whatever any array runs
             trivial = [f"jobs={json.dumps([_TRIVIAL])}", "precision.calibration=null"]
             chip = load_scenario(source, [*overrides, *trivial]).chip
-            if not isinstance(chip, ColumnNpu):
+            array = target_of(chip.kind).array_search()
+            if array is None:
                 raise error from None
-            core = {"count": len(chip.cores), "npe": MAX_PES, "ep": _EP, "vp": MAX_PES // _EP}
+            core = array.widest_core(len(chip.cores), MAX_PES)
             stand_in = {"kind": chip.kind, "frequency_mhz": chip.frequency_mhz, "cores": [core]}
             found = load_scenario(source, [*overrides, f"chip={json.dumps(stand_in)}"])
         except InputError:

@@ -11,8 +11,9 @@ from lstmsim.errors import InputError
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.searches.candidates import Limits, limits_of, widest_vp
 from lstmsim.searches.result import Point, Refused
-from lstmsim.targets.column.npu import ColumnNpu
-from lstmsim.workload.scenario import Job
+from lstmsim.targets.array_search import ArraySearch
+from lstmsim.targets.registry import target_of
+from lstmsim.workload.scenario import Chip, Job
 
 __all__ = ["Score", "Searched", "score_of"]
 
@@ -22,9 +23,12 @@ Score = Callable[[int, int], Point | Refused]
 
 @dataclass(frozen=True)
 class Searched:
-    """Jobs on a chip whose cores of these numbers get `npe` multipliers, their EP and VP being searched."""
+    """Jobs on a chip whose cores of these numbers get `npe` multipliers, their EP and VP being searched.
 
-    chip: ColumnNpu
+    chip: of a machine that has an array with EP and VP. jobs, cores, npe: as above.
+    """
+
+    chip: Chip
     jobs: tuple[Job, ...]
     cores: tuple[int, ...]
     npe: int
@@ -38,17 +42,24 @@ class Searched:
         return tuple(found.values())
 
     @cached_property
+    def array(self) -> ArraySearch:
+        """The chip's machine, as a search asks about it."""
+        array = target_of(self.chip.kind).array_search()
+        assert array is not None, "only such chips are searched"
+        return array
+
+    @cached_property
     def limits(self) -> Limits:
         """What the models that may run on the searched cores ask of them."""
         able = [job.model for job in self.jobs if job.may_use(self.cores)]
-        return limits_of(dict.fromkeys(able), self.chip.cores[self.cores[0]].tail_width)
+        return limits_of(dict.fromkeys(able), self.array.tail_width(self.chip.cores[self.cores[0]]))
 
-    def chip_with(self, ep: int, vp: int) -> ColumnNpu:
+    def chip_with(self, ep: int, vp: int) -> Chip:
         """The chip with that array; its adder trees are built for the EP, so that a CAT does not narrow the search."""
         cores = list(self.chip.cores)
         for index in self.cores:
-            cores[index] = replace(cores[index], npe=self.npe, ep=ep, vp=vp, tree_inputs=None, cat=1)
-        return replace(self.chip, cores=tuple(cores))
+            cores[index] = self.array.with_array(cores[index], self.npe, ep, vp)
+        return replace(self.chip, cores=tuple(cores))  # type: ignore[type-var]
 
 
 def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
@@ -57,7 +68,7 @@ def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
     try:
         chip = searched.chip_with(ep, vp)
         for job in searched.distinct:
-            chip.check(job)
+            target_of(chip.kind).check(chip, job)
         runs = True
         program = targets.lower(chip, searched.jobs)
     except InputError as error:
@@ -81,7 +92,7 @@ def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
 def score_of(searched: Searched, tick: Callable[[], None]) -> Score:
     """The score; `tick` is called after every simulation.
 
-    >>> from lstmsim.targets.column.npu import ColumnCore
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer, Model
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))

@@ -15,9 +15,9 @@ from lstmsim.searches.greedy import walk
 from lstmsim.searches.mix import AtEp, cat_choices, trees_for
 from lstmsim.searches.result import Found, Mix, ModelChoice, Point, SearchResult
 from lstmsim.searches.score import Score, Searched, score_of
-from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import Scenario
+from lstmsim.workload.scenario import Chip, Scenario
 
 __all__ = ["search"]
 
@@ -68,7 +68,7 @@ def search(
     each is searched alone as well. `progress` is called with simulations done and a bound on them. `InputError` if the
     chip, `npe` or `core` do not fit, or nothing can be simulated.
 
-    >>> from lstmsim.targets.column.npu import ColumnCore
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> from lstmsim.workload.scenario import Job
@@ -102,8 +102,9 @@ def search(
 
 def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
     chip = scenario.chip
-    if not isinstance(chip, ColumnNpu):
-        text = f"is of kind {chip.kind!r}, which has no EP and VP; expected a column-npu"
+    if target_of(chip.kind).array_search() is None:
+        able = [kind for kind in KINDS if target_of(kind).array_search() is not None]
+        text = f"is of kind {chip.kind!r}, which has no EP and VP; expected a {' or '.join(able)}"
         raise InputError(Mistake(f"chip {chip.name}", text))
     searched = Searched(chip, scenario.jobs, _cores(chip, core), npe)
     if not any(job.may_use(searched.cores) for job in scenario.jobs):
@@ -125,7 +126,7 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
     return searched
 
 
-def _cores(chip: ColumnNpu, core: int | None) -> tuple[int, ...]:
+def _cores(chip: Chip, core: int | None) -> tuple[int, ...]:
     count = len(chip.cores)
     if core is not None:
         if not 0 <= core < count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
+from lstmsim.errors import InputError
 from lstmsim.targets.target import Target
 
 __all__ = ["KINDS", "target_of"]
@@ -18,10 +19,12 @@ KINDS = {
 
 @cache
 def target_of(kind: str) -> Target:
-    """The machine of that kind.
+    """The machine of that kind; `InputError` if there is none.
 
     >>> target_of("column-npu").title
     'column-wise NPU'
     """
+    if kind not in KINDS:
+        raise InputError(f"there is no machine of kind {kind!r}; known are {', '.join(KINDS)}")
     target: Target = import_module(KINDS[kind]).TARGET
     return target

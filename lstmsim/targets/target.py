@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lstmsim.numerics.golden import NetworkRun
     from lstmsim.numerics.jobs import JobNumbers
     from lstmsim.program.trace import Trace
+    from lstmsim.targets.array_search import ArraySearch
+    from lstmsim.targets.change import Change
     from lstmsim.targets.hardware import Hardware
 
 __all__ = ["StructuralModel", "Target"]
@@ -42,13 +44,15 @@ class Target(ABC):
     """One kind of machine.
 
     kind: the word for it in a chip's file. title: its name for people. chip, core: the frozen descriptions, whose
-    fields carry their keys (`lstmsim.keys`).
+    fields carry their keys (`lstmsim.keys`). batches: whether the inferences of a batch run together; a machine that
+    does not batch is compared with them as jobs of their own.
     """
 
     kind: ClassVar[str]
     title: ClassVar[str]
     chip: ClassVar[type]
     core: ClassVar[type]
+    batches: ClassVar[bool] = False
 
     @abstractmethod
     def lower(self, chip: Any, jobs: Sequence[Job], *, templates: bool = False) -> Program:
@@ -78,3 +82,16 @@ class Target(ABC):
     def adders(self, chip: Any) -> int:
         """Adders of the trees and accumulators of all cores; 0 of a machine without any."""
         return 0
+
+    def changes(self, chip: Any, jobs: Sequence[Job]) -> Sequence[Change]:
+        """Changes to the chip or its jobs that are worth a try, the most telling first; an explanation simulates them.
+        None: it has nothing to propose."""
+        return ()
+
+    def array_search(self) -> ArraySearch | None:
+        """What a search of the best (EP, VP) needs to know; None: the machine has no array with EP and VP."""
+        return None
+
+    def beside_cores(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """What the cores share, as far as these jobs use it, in sentences."""
+        return ()

@@ -28,6 +28,7 @@ from lstmsim.traffic.intervals import (
     tail_interval,
 )
 from lstmsim.traffic.statistics import Interval
+from lstmsim.units import rank_below
 
 __all__ = ["KEPT", "PERCENTILES", "Distribution", "Histogram", "Series"]
 
@@ -102,11 +103,11 @@ class Histogram:
 
     def percentile(self, percent: float) -> float:
         """Linear between ranks, as that of numbers one by one; of at least one number."""
-        below, share = _rank(self.requests, percent)
+        below, rest, whole = rank_below(self.requests, percent)
         until = np.cumsum(self.counts)
         ranks = [below, min(below + 1, self.requests - 1)]
         one, two = (_middle(int(each)) for each in np.searchsorted(until, ranks, side="right"))
-        return one + (two - one) * share
+        return one + (two - one) * (rest / whole)
 
     def share_to(self, value: float) -> float:
         """The share of the numbers that lie in the bucket of `value` or below it."""
@@ -279,22 +280,11 @@ def _of_histograms(
     return Distribution(number, mean, percentiles, most, False)
 
 
-#: Parts of a percent that are told apart, so that 99.9 is exact.
-_PARTS_OF_PERCENT = 10**9
-
-
-def _rank(number: int, percent: float) -> tuple[int, float]:
-    """The rank below a percentile and how far beyond it the percentile lies."""
-    whole = 100 * _PARTS_OF_PERCENT
-    rank, rest = divmod((number - 1) * round(percent * _PARTS_OF_PERCENT), whole)
-    return rank, rest / whole
-
-
 def _percentile(ordered: Ints, percent: float) -> float:
     """Linear between ranks, as in the report of a simulation."""
-    below, share = _rank(len(ordered), percent)
+    below, rest, whole = rank_below(len(ordered), percent)
     one, two = int(ordered[below]), int(ordered[min(below + 1, len(ordered) - 1)])
-    return one + (two - one) * share
+    return one + (two - one) * (rest / whole)
 
 
 def _middle(bucket: int) -> float:

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 
 from lstmsim import engines, targets
 from lstmsim.explanations import what_if as module
-from lstmsim.explanations.changes import changes
 from lstmsim.explanations.what_if import what_if
 from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.targets.registry import target_of
 from lstmsim.targets.row.npu import RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -90,7 +90,7 @@ def test_a_long_run_gets_fewer_alternatives_and_progress_counts_them() -> None:
     scenario = Scenario(column(), JOBS)
     found = what_if(scenario, makespan(column()), module.MAX_ROWS, lambda done, total: calls.append((done, total)))
     assert len(found.alternatives) == 2
-    assert found.left_out == tuple(each.name for each in changes(scenario.chip, JOBS)[2:])
+    assert found.left_out == tuple(each.name for each in target_of(scenario.chip.kind).changes(scenario.chip, JOBS)[2:])
     assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
@@ -116,12 +116,12 @@ def test_full_batches_do_more_work_and_say_so() -> None:
     assert found["full batches"].cycles == makespan(chip, (replace(jobs[0], batch=6),))
     assert "replicas doubled" not in found
     rounds = (replace(jobs[0], batch=12),)
-    assert "replicas doubled" in [each.name for each in changes(chip, rounds)]
+    assert "replicas doubled" in [each.name for each in target_of(chip.kind).changes(chip, rounds)]
 
 
 def test_unlike_cores_are_changed_together() -> None:
     chip = ColumnNpu("c", 260, (CORE, replace(CORE, threads=4)))
-    (first, *_) = changes(chip, JOBS)
+    (first, *_) = target_of(chip.kind).changes(chip, JOBS)
     assert first.detail == "threads of each core"
     assert isinstance(first.chip, ColumnNpu)
     assert [core.threads for core in first.chip.cores] == [3, 5]

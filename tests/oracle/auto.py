@@ -1,4 +1,4 @@
-"""Jobs that find out at their admission how many cores they take, cycle by cycle (section 9.10), first come first
+"""Jobs that find out at their admission how many cores they take, cycle by cycle (section 11.6), first come first
 served."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Running:
 
 
 def most_members(job: Job, free: int) -> int:
-    """Section 9.10: over how many of so many free cores its rows can be cut."""
+    """Section 11.6: over how many of so many free cores its rows can be cut."""
     cells = [(layer, layer.cell) for layer in job.model.layers]
     if any(node.operation in REDUCTIONS for _, cell in cells for node in cell.nodes):
         return 1

@@ -186,7 +186,7 @@ def at_eps(*tables: dict[int, int]) -> list[AtEp]:
 @dataclass(frozen=True)
 class OtherChip:
     name: str = "other"
-    kind: str = "systolic"
+    kind: str = "row-npu"
     frequency_mhz: float = 1.0
     array_cores: tuple[()] = ()
 
@@ -208,7 +208,7 @@ class OtherChip:
             1,
             "core: no job may run on core 1: all are",
         ),
-        (Scenario(OtherChip(), (Job("a", SMALL, 1),)), 64, None, "chip other: is of kind 'systolic', which has no EP"),
+        (Scenario(OtherChip(), (Job("a", SMALL, 1),)), 64, None, "chip other: is of kind 'row-npu', which has no EP"),
         (scenario(Job("a", SMALL, 1, batch=2)), 64, None, "no (EP, VP) of 64 multipliers can be simulated; (1, 64): "),
         (
             scenario(cores=(replace(CORE, block_order="column"),)),

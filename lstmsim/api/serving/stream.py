@@ -22,6 +22,7 @@ from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.result import Entry, Serving
 from lstmsim.traffic.run_requests import coarse_cores
 from lstmsim.traffic.statistics import Interval
+from lstmsim.units import tops
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.scenario import Job, Scenario
 
@@ -134,10 +135,10 @@ def serve(
         goal.look(done)
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.npe for core in chip.array_cores)
-    tops = 2 * work * chip.frequency_mhz / makespan / 1e6 if makespan else 0.0
+    achieved = tops(work, makespan, chip.frequency_mhz)
     result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
     ended = goal.ended(feed), feed.full_at, until_half_width
-    return Served(result, makespan, work / (peak or 1), tops, *ended, found.scenario.remarks)
+    return Served(result, makespan, work / (peak or 1), achieved, *ended, found.scenario.remarks)
 
 
 def _check_pauses(jobs: Sequence[Job]) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
 
 from lstmsim.formats.scenario.schema_chips import ChipFile, CoreEntry, RowChipFile, RowCoreEntry
 from lstmsim.formats.scenario.schema_types import MAX_CONTEXTS, MAX_CORES, MAX_PES
 from lstmsim.formats.wording import nearest, show
-from lstmsim.formats.yaml.checks import WrongPaths
+from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.formats.yaml.overrides import LABEL
 from lstmsim.targets.column.memory import Memory
@@ -19,11 +15,10 @@ from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange, Latency
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.npu import Dispatch, RowCore, RowLatency, RowNpu
 
-__all__ = ["AnyCore", "Cores", "build_chip", "read_cores", "usable", "wrong_keys"]
+__all__ = ["AnyCore", "Cores", "build_chip", "read_cores"]
 
 AnyCore = ColumnCore | RowCore
 
-_Entry = TypeVar("_Entry", bound=BaseModel)
 #: Keys that are judged together: with one of them wrong, nothing can be said about the others.
 _TOGETHER = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
 #: Keys that a mistake may be due to, the one that names it first.
@@ -42,32 +37,6 @@ class Cores:
     cores: tuple[AnyCore | None, ...]
     known: bool
     kind: str = "column-npu"
-
-
-def wrong_keys(path: DataPath, wrong: Iterable[DataPath]) -> set[str | int]:
-    """Keys of the mapping at `path` that hold one of the mistakes at the paths `wrong`.
-
-    >>> wrong_keys(("jobs", 0), [("jobs", 0, "steps"), ("jobs", 1, "core")])
-    {'steps'}
-    """
-    return (wrong if isinstance(wrong, WrongPaths) else WrongPaths(wrong)).below(path)
-
-
-def usable(
-    entry: type[_Entry], data: Any, wrong: set[str | int], instead: Mapping[str, Any] | None = None
-) -> _Entry | None:
-    """`data` as an `entry` without its wrong keys (with `instead` in their place), or None if it needs them.
-
-    So one mistake does not hide another that has nothing to do with it.
-    """
-    if not isinstance(data, dict):
-        return None
-    if wrong:
-        data = {key: value for key, value in data.items() if key not in wrong}
-    try:
-        return entry.model_validate({**data, **(instead or {})})
-    except ValidationError:
-        return None
 
 
 def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cores:

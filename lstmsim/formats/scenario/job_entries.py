@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from lstmsim import targets
-from lstmsim.formats.scenario.chip_entries import AnyCore, Cores, usable, wrong_keys
+from lstmsim.formats.scenario.chip_entries import AnyCore, Cores
 from lstmsim.formats.scenario.job_arrivals import Coming, JobArrivals
 from lstmsim.formats.scenario.job_cores import Runnable, check_cores, named_cores
 from lstmsim.formats.scenario.job_initial import Initials, initial_file
@@ -19,6 +19,7 @@ from lstmsim.formats.scenario.model_entries import STAND_IN, frames_path, read_m
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.formats.scenario.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
+from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
 from lstmsim.targets.column.npu import ColumnCore

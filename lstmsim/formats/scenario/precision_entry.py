@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lstmsim.formats.scenario.chip_entries import usable, wrong_keys
 from lstmsim.formats.scenario.model_entries import frames_path
 from lstmsim.formats.scenario.schema import PrecisionEntry
 from lstmsim.formats.wording import nearest, show
+from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision

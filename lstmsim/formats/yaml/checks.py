@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.formats.yaml.checkers import checker_of
 from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.formats.yaml.values import Note, Notes
 
-__all__ = ["WrongPaths", "check"]
+__all__ = ["WrongPaths", "check", "usable", "wrong_keys"]
 
-Entry = TypeVar("Entry", bound=BaseModel)
+Entry = TypeVar("Entry")
 
 #: Mistakes of one file that are explained; more than that are counted, and their places named.
 _EXPLAINED = 200
@@ -59,15 +61,91 @@ class WrongPaths(list[DataPath]):
         return set(self._below.get(path, ()))
 
 
-def check(
-    model: type[Entry], document: Document, known: Collection[DataPath] = ()
-) -> tuple[Entry | None, list[DataPath]]:
-    """The document's data as `model`, or None; every mistake is noted in the document, its path returned.
+def check(kind: type[Entry], document: Document, known: Collection[DataPath] = ()) -> tuple[Entry | None, WrongPaths]:
+    """The document's data as a `kind`, or None; every mistake is noted in the document, its path returned.
 
-    At the paths `known` a mistake has been noted before: nothing more is said about them.
+    kind: a class whose fields carry keys (`lstmsim.keys`), nested ones included; what it makes has the defaults of
+    the class where the data says nothing. At the paths `known` a mistake has been noted before: nothing more is said
+    about them.
+
+    >>> from lstmsim.formats.yaml.document import document_of
+    >>> from lstmsim.formats.yaml.entry import Entry
+    >>> class Core(Entry):
+    ...     ep: int
+    >>> document = document_of({"ep": 1.0, "eep": 3})
+    >>> check(Core, document)
+    (None, [('ep',), ('eep',)])
+    >>> print(*document.mistakes, sep="\\n")
+    ep: must be a whole number, got 1.0; write 1
+    eep: unknown key; did you mean 'ep'?
     """
+    if issubclass(kind, BaseModel):
+        return _pydantic(kind, document, known)
+    notes: Notes = []
+    entry = checker_of(kind)(document.data, (), notes)
+    for number, each in enumerate(notes):
+        if each.path in known:
+            continue
+        unknown = bool(each.holder)
+        if number < _EXPLAINED:
+            document.blame(each.path, _sentence(document, each), key=unknown)
+        else:
+            document.blame(each.path, "is wrong too", key=unknown)
+    return entry, WrongPaths(each.path for each in notes)
+
+
+def _sentence(document: Document, note: Note) -> str:
+    if note.holder:
+        hint = nearest(str(note.path[-1]), note.holder) or f"; known keys: {listed(note.holder, 'and')}"
+        return f"{note.sentence}{hint}"
+    if not note.shows:
+        return note.sentence
+    value = document.at(note.path)
+    more = note.hint(value) if note.hint else ""
+    return f"{note.sentence}, got {show(value, document.raw(note.path))}{more}"
+
+
+def usable(
+    kind: type[Entry], data: Any, wrong: Collection[str | int], instead: Mapping[str, Any] | None = None
+) -> Entry | None:
+    """`data` as a `kind` without its wrong keys (with `instead` in their place), or None if it needs them.
+
+    So one mistake does not hide another that has nothing to do with it.
+
+    >>> from lstmsim.formats.yaml.entry import Entry
+    >>> class Core(Entry):
+    ...     ep: int
+    ...     threads: int = 1
+    >>> usable(Core, {"ep": 4, "threads": "x"}, {"threads"}), usable(Core, {"ep": "x"}, {"ep"})
+    (Core(ep=4), None)
+    """
+    if not isinstance(data, dict):
+        return None
+    if wrong:
+        data = {key: value for key, value in data.items() if key not in wrong}
+    data = {**data, **(instead or {})}
+    if issubclass(kind, BaseModel):
+        try:
+            return kind.model_validate(data)
+        except ValidationError:
+            return None
+    notes: Notes = []
+    entry: Entry | None = checker_of(kind)(data, (), notes)
+    return entry
+
+
+def wrong_keys(path: DataPath, wrong: Iterable[DataPath]) -> set[str | int]:
+    """Keys of the mapping at `path` that hold one of the mistakes at the paths `wrong`.
+
+    >>> wrong_keys(("jobs", 0), [("jobs", 0, "steps"), ("jobs", 1, "core")])
+    {'steps'}
+    """
+    return (wrong if isinstance(wrong, WrongPaths) else WrongPaths(wrong)).below(path)
+
+
+def _pydantic(model: type[Any], document: Document, known: Collection[DataPath]) -> tuple[Any, WrongPaths]:
     try:
-        return model.model_validate(document.data), []
+        return model.model_validate(document.data), WrongPaths()
     except ValidationError as error:
         wrong = WrongPaths()
         for number, each in enumerate(error.errors(include_url=False)):

@@ -13,6 +13,8 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
 if TYPE_CHECKING:
+    from lstmsim.targets.array_search import ArraySearch
+    from lstmsim.targets.change import Change
     from lstmsim.targets.hardware import Hardware
 
 __all__ = ["TARGET"]
@@ -74,6 +76,28 @@ class _ColumnTarget(Target):
                 rows, leaves = core.npe // core.tree_inputs, core.tree_inputs
             total += rows * (leaves - 1) + rows
         return total
+
+    def changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
+        """Who goes first, what lies around the cores, then the cores themselves."""
+        from lstmsim.targets.column.what_if import changes
+
+        return changes(chip, jobs)
+
+    def array_search(self) -> ArraySearch:
+        """EP and VP of its array."""
+        from lstmsim.targets.column.array_search import ARRAY_SEARCH
+
+        return ARRAY_SEARCH
+
+    def beside_cores(self, chip: ColumnNpu, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """The memory, and the links between cores where a job is split."""
+        texts = []
+        if chip.memory is not None:
+            rate, prefetch = f"{chip.memory.gb_per_s:g} GB/s", f"prefetch_blocks {chip.memory.prefetch_blocks}"
+            texts.append(f"Memory: {rate}, latency_cycles {chip.memory.latency_cycles}, {prefetch}.")
+        if any(job.settled(len(chip.cores)).split for job in jobs):
+            texts.append(f"Exchange: latency_cycles {chip.exchange.latency_cycles}, width {chip.exchange.width}.")
+        return tuple(texts)
 
 
 TARGET = _ColumnTarget()

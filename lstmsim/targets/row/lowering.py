@@ -95,7 +95,9 @@ def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tup
     needs: dict[int, list[Dependence]] = {}
     for wait in timer.waits:
         needs.setdefault(wait.operation, []).extend(_needs(wait, block, timer, earlier))
-    operations = [replace(each, needs=(*each.needs, *needs.get(i, ()))) for i, each in enumerate(timer.operations)]
+    operations = [
+        each._replace(needs=(*each.needs, *needs[i])) if i in needs else each for i, each in enumerate(timer.operations)
+    ]
     for unit, name in enumerate(UNITS):
         if name not in timer.written and name in earlier:
             passed = timer.trailing[unit] * block.repeat

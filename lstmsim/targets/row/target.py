@@ -13,6 +13,7 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
 if TYPE_CHECKING:
+    from lstmsim.targets.change import Change
     from lstmsim.targets.hardware import Hardware
 
 __all__ = ["TARGET"]
@@ -25,6 +26,7 @@ class _RowTarget(Target):
     title: ClassVar[str] = "row-wise NPU"
     chip: ClassVar[type] = RowNpu
     core: ClassVar[type] = RowCore
+    batches: ClassVar[bool] = True
 
     def lower(self, chip: RowNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip."""
@@ -51,6 +53,12 @@ class _RowTarget(Target):
     def adders(self, chip: RowNpu) -> int:
         """Each engine's tree, the sum over the tiles, an accumulator a row: as many as multipliers."""
         return sum(core.vp * (core.ep - 1) + core.vp for core in chip.cores)
+
+    def changes(self, chip: RowNpu, jobs: Sequence[Job]) -> Sequence[Change]:
+        """Dispatch, batches, then the cores' parts."""
+        from lstmsim.targets.row.what_if import changes
+
+        return changes(chip, jobs)
 
 
 TARGET = _RowTarget()

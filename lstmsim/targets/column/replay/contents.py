@@ -1,4 +1,4 @@
-"""Which weights lie on which core when a task is admitted: who has to bring his own. Rules: docs/timing.md, 10.4."""
+"""Which weights lie on which core when a task is admitted: who has to bring his own (docs/timing.md, 10.4, 11.7)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,74 @@
+"""The base of classes that stand for one mapping of a file: keys and values as a check has let them through."""
+
+from __future__ import annotations
+
+from collections.abc import KeysView, Mapping
+from dataclasses import MISSING
+from typing import Annotated, Any, ClassVar, NoReturn, Optional, dataclass_transform
+
+from lstmsim.keys import Described, keys_of
+
+__all__ = ["Entry", "entry_class"]
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Entry:
+    """Keys and values of one mapping: the annotations of a class are its keys, its attributes their defaults.
+
+    A class of entries costs a tenth of a frozen dataclass to make, and an entry knows which keys were given.
+    `any_keys`: whether other keys may stand there, of which nothing is said.
+
+    >>> class Core(Entry):
+    ...     ep: int
+    ...     threads: int = 1
+    >>> core = Core(ep=4)
+    >>> core.ep, core.threads, sorted(core.given)
+    (4, 1, ['ep'])
+    """
+
+    any_keys: ClassVar[bool] = False
+
+    def __init__(self, **given: Any) -> None:
+        self.__dict__.update(given)
+
+    @property
+    def given(self) -> KeysView[str]:
+        """The keys that the file gives; the others have their defaults."""
+        return self.__dict__.keys()
+
+    def values(self) -> dict[str, Any]:
+        """Every key and its value, also of those left out, in the order of the class."""
+        return {key: getattr(self, key) for key in keys_of(type(self))}
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"an entry cannot be changed: {name}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"
+
+
+def entry_class(name: str, keys: Mapping[str, Described]) -> type[Entry]:
+    """A class of entries with these keys, for instance those of a machine's description and some more.
+
+    A number that follows from others may be left out, or be nothing, and is then None. Of descriptions that a file
+    names, the entry holds a mapping of entries without their names.
+
+    >>> from lstmsim.keys import Key
+    >>> made = entry_class("CoreEntry", {"ep": Described("ep", int, MISSING, Key(low=1))})
+    >>> list(keys_of(made)), made(ep=4).ep
+    (['ep'], 4)
+    """
+    body: dict[str, Any] = {"__annotations__": {}}
+    for key, each in keys.items():
+        kind, default = each.type, each.default
+        if each.key.follows:
+            kind, default = Optional[kind], None  # noqa: UP045 - a value, no hint
+        elif each.key.named_by:
+            below = dict(keys_of(each.kind))
+            named = below.pop(each.key.named_by)
+            kind = Mapping[Annotated[str, named.key], entry_class(each.kind.__name__, below)]  # type: ignore[misc]
+            default = {} if default == () else default
+        body["__annotations__"][key] = Annotated[kind, each.key]
+        if default is not MISSING:
+            body[key] = default
+    return type(name, (Entry,), body)

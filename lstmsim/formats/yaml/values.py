@@ -1,0 +1,177 @@
+"""Checks of single values: numbers, text, words, true and false, each made of a `Key`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from lstmsim.formats.wording import nearest
+from lstmsim.formats.yaml.document import DataPath
+from lstmsim.keys import Key
+
+__all__ = [
+    "SURROGATES",
+    "Checker",
+    "Note",
+    "Notes",
+    "Rule",
+    "bounds_of",
+    "is_unicode",
+    "number",
+    "of_type",
+    "text",
+    "whole",
+    "word",
+]
+
+
+class Note(NamedTuple):
+    """A mistake that has been found.
+
+    path: of the value. sentence: what is wrong with it. hint: what else may be said of the value, if anything.
+    holder: for a key that should not be there, those that may; the sentence is then made of them.
+    shows: whether the sentence ends with the value as it stands in the file.
+    """
+
+    path: DataPath
+    sentence: str
+    hint: Callable[[Any], str] | None = None
+    holder: Sequence[str] = ()
+    shows: bool = True
+
+
+Notes = list[Note]
+#: Takes a value, its path, and the notes that it adds to; returns what an entry holds.
+Checker = Callable[[Any, DataPath, Notes], Any]
+#: Says of a value within its type what is wrong with it, "" if nothing is.
+Rule = Callable[[Any], str]
+
+SURROGATES = "must be valid Unicode text"
+
+
+def bounds_of(key: Key, kind: type[int] | type[float]) -> Rule:
+    """What says what is wrong with a number within its type: its bounds, then the rule of its key.
+
+    >>> bounds_of(Key(low=1), int)(0), bounds_of(Key(low=1), int)(1)
+    ('must be at least 1', '')
+    """
+    low, high, above, below = (None if each is None else kind(each) for each in _ends(key))
+
+    def rule(value: Any) -> str:
+        if above is not None and not value > above:
+            return f"must be greater than {above:g}"
+        if low is not None and value < low:
+            return f"must be at least {low}"
+        if below is not None and not value < below:
+            return f"must be less than {below}"
+        if high is not None and value > high:
+            return f"must be at most {high}"
+        return key.rule(value) if key.rule else ""
+
+    return rule
+
+
+def _ends(key: Key) -> tuple[int | float | None, ...]:
+    return key.low, key.high, key.above, key.below
+
+
+def whole(key: Key) -> Checker:
+    """What checks a whole number: true and 1.0 are none."""
+    rule = bounds_of(key, int)
+
+    def check(value: Any, path: DataPath, notes: Notes) -> Any:
+        if type(value) is not int:
+            return notes.append(Note(path, "must be a whole number", _hint_whole))
+        wrong = rule(value)
+        return notes.append(Note(path, wrong)) if wrong else value
+
+    return check
+
+
+def number(key: Key) -> Checker:
+    """What checks a finite number, and makes a fraction of a whole one."""
+    rule = bounds_of(key, float)
+
+    def check(value: Any, path: DataPath, notes: Notes) -> Any:
+        try:
+            real = float(value) if type(value) in (int, float) else None
+        except OverflowError:
+            real = None
+        if real is None:
+            return notes.append(Note(path, "must be a number", _hint_number))
+        wrong = rule(real) if math.isfinite(real) else "must be a finite number"
+        return notes.append(Note(path, wrong)) if wrong else real
+
+    return check
+
+
+def _hint_whole(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return f"; write {int(value)}" if abs(value) < 1e15 else "; write it without point and exponent"
+    return _hint_number(value)
+
+
+def _hint_number(value: Any) -> str:
+    return "; leave the quotes out" if isinstance(value, str) and value.replace(".", "", 1).isdigit() else ""
+
+
+def text(key: Key) -> Checker:
+    """What checks text: the number of its letters, then the rule of its key."""
+    low, high, rule = key.low, key.high, key.rule
+    free = low is None and high is None and rule is None
+
+    def check(value: Any, path: DataPath, notes: Notes) -> Any:
+        if type(value) is not str:
+            return notes.append(Note(path, "must be text"))
+        if free:
+            return value
+        if not is_unicode(value):
+            wrong = SURROGATES
+        elif low is not None and len(value) < low:
+            wrong = f"must hold at least {low} letter"
+        elif high is not None and len(value) > high:
+            wrong = f"must hold at most {high} letters"
+        else:
+            wrong = rule(value) if rule else ""
+        return notes.append(Note(path, wrong)) if wrong else value
+
+    return check
+
+
+def is_unicode(letters: str) -> bool:
+    """Whether text can be written to a file: half a surrogate pair cannot.
+
+    >>> is_unicode("é"), is_unicode("\\ud800")
+    (True, False)
+    """
+    if letters.isascii():
+        return True
+    try:
+        letters.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def of_type(kind: type, sentence: str) -> Checker:
+    """What checks that a value is of that type and no other."""
+    return lambda value, path, notes: value if type(value) is kind else notes.append(Note(path, sentence))
+
+
+def word(words: Sequence[str]) -> Checker:
+    """What checks that a value is one of these words."""
+    quoted = [f"'{each}'" for each in words]
+    sentence = f"must be {' or '.join([', '.join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)}"
+
+    def hint(value: Any) -> str:
+        return nearest(value, words) if isinstance(value, str) else ""
+
+    def check(value: Any, path: DataPath, notes: Notes) -> Any:
+        if type(value) is not str:
+            return notes.append(Note(path, sentence))
+        if value in words:
+            return value
+        return notes.append(Note(path, sentence, hint) if is_unicode(value) else Note(path, SURROGATES))
+
+    return check

@@ -1,0 +1,47 @@
+"""Numbers and names for people: shares in percent, figures of three digits, names that fit a column."""
+
+from __future__ import annotations
+
+__all__ = ["cut", "percent", "short_name", "three_digits"]
+
+
+def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
+    """A share of at least 0 for people: what is there never reads as nothing.
+
+    `part`, `whole`: in the same unit. `nothing`: what stands for no part, and for a part of nothing.
+
+    >>> percent(1, 3), percent(1, 100_000), percent(0, 3), percent(0, 0, "-")
+    ('33.3 %', '<0.1 %', '0.0 %', '-')
+    """
+    if not part or not whole:
+        return nothing
+    share = 100 * part / whole
+    return f"{share:.1f} %" if share >= 0.05 else "<0.1 %"
+
+
+def three_digits(value: float) -> str:
+    """Three digits, and all digits before the point.
+
+    >>> three_digits(2.5), three_digits(1234.5)
+    ('2.50', '1,234')
+    """
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
+
+
+def short_name(name: str, length: int) -> str:
+    """A name of at most `length` characters for the terminal; a question mark stands for what cannot be printed.
+
+    >>> short_name("a name that is far too long", 10)
+    'a name ...'
+    """
+    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return printable if len(printable) <= length else printable[: length - 3] + "..."
+
+
+def cut(text: str, length: int) -> str:
+    """Text of at most `length` characters for pictures and pages.
+
+    >>> cut("a name that is far too long", 10)
+    'a name th…'
+    """
+    return text if len(text) <= length else text[: length - 1] + "…"
