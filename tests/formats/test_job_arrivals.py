@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api.run import simulate
+from lstmsim import simulate
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario import job_arrivals, job_entries, job_traces
 from lstmsim.formats.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
