@@ -14,6 +14,7 @@ from lstmsim.explanations.trace_index import TraceIndex
 from lstmsim.explanations.what_if import WhatIf, what_if
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.results import Table
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["MAX_STEPS", "Explanation", "explain"]
@@ -25,7 +26,7 @@ _HEART = 12
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Table, forms="lstmsim.explanations.text"):
     """Why a run took `makespan_cycles`: `shares` (by name) and `causes` (by what was waited for) add up to them.
 
     `array`: the name of the unit whose cycles the report names; `array_cycles`: cycles in which one issued, on the path

@@ -1,4 +1,4 @@
-"""The report of a simulation: frozen numbers, and their JSON, text and HTML forms."""
+"""The report of a simulation: frozen numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lstmsim.metrics.cycle_names import pe_names
 from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
+from lstmsim.results import Table
 from lstmsim.workload.scenario import CoreFigures, Words
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
@@ -117,7 +118,7 @@ class LatencyMs:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Table, forms="lstmsim.metrics.report_text"):
     """What a simulation found. The same input gives the same report on every engine but for the engine's name.
 
     `jobs` are those that were served. `memory_busy_cycles`: how long the memory beside the chip was at work (None: all
@@ -157,9 +158,3 @@ class Report:
     def losses(self) -> dict[str, int]:
         """PE-cycles of all cores by name; they add up to the chip's peak times the makespan."""
         return {name: sum(core.pe_cycles.get(name, 0) for core in self.cores) for name in pe_names(self.accounts)}
-
-    def _repr_html_(self) -> str:
-        """How a notebook shows the report."""
-        from lstmsim.metrics.report_text import report_html
-
-        return report_html(self)

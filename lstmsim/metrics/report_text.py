@@ -13,10 +13,11 @@ from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
 from lstmsim.program.cycles import names_of
+from lstmsim.results import Forms
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import Words
 
-__all__ = ["SCHEMA", "meaning", "reason", "remedy", "report_html", "report_json", "report_text"]
+__all__ = ["FORMS", "SCHEMA", "meaning", "reason", "remedy", "report_html", "report_json", "report_text"]
 
 SCHEMA = "lstmsim/report/1"
 
@@ -204,7 +205,8 @@ def reason(report: Report) -> str:
     if not losses[name]:
         return "every multiplier did useful work in every cycle"
     share = percent(losses[name], total, "-")
-    return f"not 100 % mainly because of {name} ({share}): {meaning(name, report)}; {remedy(name, report)}"
+    # What would help is not said here: only `explain` simulates it.
+    return f"not 100 % mainly because of {name} ({share}): {meaning(name, report)}"
 
 
 def meaning(name: str, report: Report) -> str:
@@ -260,3 +262,6 @@ def _jobs_html(report: Report) -> str:
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     table = f"<table><caption>Jobs (cycles)</caption><tr>{head}</tr>{''.join(rows)}</table>"
     return table + (f"<p>{html.escape(note)}</p>" if note else "")
+
+
+FORMS = Forms(report_json, report_text, lambda report: report_json(report)["jobs"], report_html)

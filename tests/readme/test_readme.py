@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-from lstmsim.api.run import load_scenario
+from lstmsim import load_scenario
 from lstmsim.cli.group import lstmsim
 
 ROOT = Path(__file__).resolve().parents[2]
