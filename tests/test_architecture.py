@@ -211,3 +211,12 @@ def test_no_file_knows_this_machine() -> None:
     path, host = rf"(?<![\w.:/>\-])/(?:{homes})/[\w.]|[A-Z]:\\Users", r"\bpypi\b\.\w|\bpythonhosted\b\."
     machine = re.compile(f"{path}|{host}")
     assert not [f"{file}: {hit[0]}" for file, text in texts() for hit in machine.finditer(text)]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_records_are_built_by_name_and_not_from_rows(name: str) -> None:
+    """A field that is added must not move the others: no class is called with a row of values that is spread out."""
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].isupper():
+            rows = [each for each in node.args if isinstance(each, ast.Starred) and isinstance(each.value, ast.Tuple)]
+            assert not rows, f"{name}:{node.lineno}: {node.func.id}(*(...))"

@@ -130,11 +130,18 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     wanted = [each for core in chip.cores for each in hardware.demands(core, models, precision)]
     needs = tuple(_memory_need(kind, wanted) for kind in device.memories)
     return Fit(
-        *(chip.name, device, tuple(model.name for model in models), precision, packings, array, tail),
-        _multipliers(device, packings, array, behind, precision),
-        *(_memory(needs, _rate(wanted, chip)), needs),
-        _logic(hardware, chip, packings, precision, device),
-        behind,
+        chip=chip.name,
+        device=device,
+        models=tuple(model.name for model in models),
+        precision=precision,
+        packings=packings,
+        array_blocks=array,
+        tail_blocks=tail,
+        multipliers=_multipliers(device, packings, array, behind, precision),
+        memory=_memory(needs, _rate(wanted, chip)),
+        memories=needs,
+        logic=_logic(hardware, chip, packings, precision, device),
+        tail=behind,
     )
 
 

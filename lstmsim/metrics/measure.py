@@ -81,7 +81,19 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Tur
         if core < 0:
             others.append(TurnedAway(job.name, number, arrived, admitted))
         else:
-            times = (arrived, admitted, finish)
-            cores = job.together(chip_cores, taken)
-            served.append(JobReport(job.name, core, context, *times, job.macs, job.deadline, pauses, number, cores))
+            served.append(
+                JobReport(
+                    name=job.name,
+                    core=core,
+                    thread=context,
+                    arrival=arrived,
+                    start=admitted,
+                    finish=finish,
+                    macs=job.macs,
+                    deadline=job.deadline,
+                    preempted=pauses,
+                    number=number,
+                    cores=job.together(chip_cores, taken),
+                )
+            )
     return served, others

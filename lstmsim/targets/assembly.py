@@ -158,11 +158,22 @@ def assemble(
         each = known[key]
         rank, from_arrival = DISPATCH[job.dispatch](job)
         task = Task(
-            *(job.name, each.variants, each.buffers, each.cores, job.arrival, job.frame_interval),
-            *(rank, from_arrival, job.after, each.partners, each.content),
+            name=job.name,
+            variants=each.variants,
+            buffers=each.buffers,
+            cores=each.cores,
+            release=job.arrival,
+            frame_interval=job.frame_interval,
+            key=rank,
+            key_from_arrival=from_arrival,
+            after=job.after,
+            partners=each.partners,
+            content=each.content,
             # where weights never move, all cores hold them
-            *(job.affinity and each.content is not None, job.preempts and not each.partners and not each.wide),
-            *(job.queue_limit, job.patience),
+            affine=job.affinity and each.content is not None,
+            preempts=job.preempts and not each.partners and not each.wide,
+            queue_limit=job.queue_limit,
+            patience=job.patience,
             wide=each.wide,
         )
         tasks.append(task)

@@ -134,12 +134,23 @@ def serve(
         if progress is not None:
             progress(done, found.count)
         goal.look(done)
+    serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
+    served = _served(feed, found.scenario, serving)
+    return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
+
+
+def _served(feed: Feed, scenario: Scenario, serving: Serving) -> Served:
+    """What the whole run did, as far as the engine knows."""
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
-    peak = makespan * sum(core.npe for core in chip.array_cores)
-    achieved = tops(work, makespan, chip.frequency_mhz)
-    result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
-    ended = goal.ended(feed), feed.full_at, until_half_width
-    return Served(result, makespan, work / (peak or 1), achieved, *ended, found.scenario.remarks)
+    peak = makespan * sum(core.npe for core in scenario.chip.array_cores)
+    return Served(
+        serving=serving,
+        makespan_cycles=makespan,
+        utilization=work / (peak or 1),
+        tops=tops(work, makespan, scenario.chip.frequency_mhz),
+        full_at=feed.full_at,
+        remarks=scenario.remarks,
+    )
 
 
 def _check_pauses(jobs: Sequence[Job]) -> None:

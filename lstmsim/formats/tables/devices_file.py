@@ -109,10 +109,15 @@ def read_device(path: str | os.PathLike[str]) -> Device:
         for each in entry.packings
     )
     return Device(
-        *(entry.name, entry.multiplier, entry.multipliers, packings),
-        tuple(Memory(**each.model_dump()) for each in entry.memories),
-        Logic(**entry.logic.model_dump()),
-        *(tuple(entry.published), dict(entry.sources), tuple(entry.chips)),
+        name=entry.name,
+        multiplier=entry.multiplier,
+        multipliers=entry.multipliers,
+        packings=packings,
+        memories=tuple(Memory(**each.model_dump()) for each in entry.memories),
+        logic=Logic(**entry.logic.model_dump()),
+        published=tuple(entry.published),
+        sources=dict(entry.sources),
+        chips=tuple(entry.chips),
     )
 
 

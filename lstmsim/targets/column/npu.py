@@ -44,14 +44,19 @@ class Exchange:
     latency_cycles: Annotated[
         int,
         Key(
-            *("from an element's turn on the link until other cores can read it", "cycles", 0, MAX_LATENCY_CYCLES),
+            "from an element's turn on the link until other cores can read it",
+            unit="cycles",
+            low=0,
+            high=MAX_LATENCY_CYCLES,
             source="assumption, because a write, a few registers across a die and a read take about that",
         ),
     ] = 8
     width: Annotated[
         int,
         Key(
-            *("elements that the link takes in a cycle", "", 1, MAX_SIZE),
+            "elements that the link takes in a cycle",
+            low=1,
+            high=MAX_SIZE,
             source="assumption, because it is what the tail unit gives in a cycle by default",
         ),
     ] = 64

@@ -81,19 +81,29 @@ class Dispatch:
     cell: Annotated[str, Key("cell of the layers")]
     dispatch_cycles: Annotated[
         int,
-        Key(*("from one instruction to the next", "cycles", 1, MAX_LATENCY_CYCLES), source=_RTL, follows="the core's"),
+        Key(
+            "from one instruction to the next",
+            unit="cycles",
+            low=1,
+            high=MAX_LATENCY_CYCLES,
+            source=_RTL,
+            follows="the core's",
+        ),
     ] = 1
     start_cycles: Annotated[
         int,
         Key(
-            *("before the first instruction of a job", "cycles", 0, MAX_LATENCY_CYCLES),
+            "before the first instruction of a job",
+            unit="cycles",
+            low=0,
+            high=MAX_LATENCY_CYCLES,
             source=_COMPILER,
             follows="the core's",
         ),
     ] = 0
     fitted_hidden: Annotated[
         tuple[int, int] | None,
-        Key(*("smallest and largest size that they were fitted to", "", 1, MAX_SIZE), source=_PLAIN),
+        Key("smallest and largest size that they were fitted to", low=1, high=MAX_SIZE, source=_PLAIN),
     ] = None
 
 
