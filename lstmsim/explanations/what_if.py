@@ -72,7 +72,7 @@ def _tried(change: Change, base_cycles: int, base_work: int, tasks: NDArray[np.i
     if change.chip is None:
         return Alternative(change.name, change.detail, None, 0, 0.0, refused=change.refused)
     try:
-        found = engines.totals(targets.lower(change.chip, change.jobs))
+        found = engines.totals(targets.lower(change.chip, change.jobs), check=False)
     except LstmsimError as error:
         return Alternative(change.name, change.detail, None, 0, 0.0, refused=str(error).splitlines()[0])
     cycles, work = found.makespan_cycles, int(found.work.sum())

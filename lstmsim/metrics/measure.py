@@ -9,9 +9,9 @@ from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, R
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.totals import Totals
 from lstmsim.units import cycles_to_ms, rank_below, tops
-from lstmsim.workload.scenario import ArrayCore, Scenario
+from lstmsim.workload.scenario import ArrayCore, Chip, Scenario
 
-__all__ = ["latency_statistics", "measure", "pe_cycles"]
+__all__ = ["latency_statistics", "measure", "pe_cycles", "utilization"]
 
 
 def pe_cycles(core: ArrayCore, macs: int, cycles: Mapping[str, int]) -> dict[str, int]:
@@ -44,6 +44,15 @@ def _percentile(ordered: Sequence[float], percent: int) -> float:
     return ordered[rank] + (above - ordered[rank]) * rest / whole
 
 
+def utilization(chip: Chip, totals: Totals) -> float:
+    """Useful multiply-accumulates of a chip / (its PEs * makespan); 0 where nothing ran.
+
+    chip: the description. totals: of a run on it.
+    """
+    peak = sum(core.npe for core in chip.array_cores) * totals.makespan_cycles
+    return sum(totals.work.tolist()) / peak if peak else 0.0
+
+
 def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
     """The report of a run; the program's cores and tasks are the scenario's, in the same order."""
     chip, makespan, macs = scenario.chip, totals.makespan_cycles, totals.work.tolist()
@@ -55,7 +64,6 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         cores.append(CoreReport(index, core.npe, core.ep, core.vp, macs[index], cycles, losses, core.settings))
     jobs, turned_away = _jobs(scenario, totals)
     beside = totals.cycles[len(cores) :, CYCLE_NAMES.index("busy")].tolist()
-    total, peak = sum(macs), sum(core.npe for core in chip.array_cores) * makespan
     return Report(
         chip=chip.name,
         engine=engine,
@@ -63,8 +71,8 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         makespan_cycles=makespan,
         jobs=tuple(jobs),
         cores=tuple(cores),
-        utilization=total / peak if peak else 0.0,
-        tops=tops(total, makespan, chip.frequency_mhz),
+        utilization=utilization(chip, totals),
+        tops=tops(sum(macs), makespan, chip.frequency_mhz),
         latency_ms=latency_statistics([cycles_to_ms(each.latency, chip.frequency_mhz) for each in jobs]),
         turned_away=tuple(turned_away),
         memory_busy_cycles=beside[0] if beside else None,
