@@ -122,6 +122,9 @@ def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> s
     """
     if members == 1:
         return core.refusal(model)
+    if split == "auto":
+        text = f"auto takes at most {MAX_AUTO} cores, got {members}: name fewer (`cores`)"
+        return text if members > MAX_AUTO else None
     if members > MAX_MEMBERS:
         return f"at most {MAX_MEMBERS} cores can work on one job here, got {members}"
     if split == "layers":
@@ -197,13 +200,8 @@ def _share_weights(layer: Layer, share: int, shares: int) -> int:
 
 
 def split_operations_per_step(model: Model, core: ColumnCore, split: str, members: int) -> int:
-    """A bound on the operations that one step of a split model lowers to on all cores, without making them.
-
-    Of a model with `split: auto` over any number of them, but for one.
-    """
-    if split == "auto":
-        each = [split_operations_per_step(model, core, "rows", some) for some in spreads_over(model, core, members)]
-        return max(each, default=0)
+    """A bound on the operations that one step of a model split into rows or layers lowers to on all cores, without
+    making them."""
     # a fine-grained core with several threads may have to record every tile on its own
     single = core.thread_policy == "fine" and core.threads > 1
     shares = members if split == "rows" else 1
