@@ -28,7 +28,7 @@ class RowNpu:
     """A chip: one clock, one or more independent cores, each running one job after another. `InputError` if a core
     cannot be built.
 
-    >>> RowNpu("small", 250, (RowCore(tiles=2, engines=4, lanes=4),)).core_figures[0].npe
+    >>> RowNpu("small", 250, (RowCore(tiles=2, engines=4, lanes=4),)).core_figures[0].peak
     32
     """
 
