@@ -13,6 +13,7 @@ from lstmsim.formats.scenario.job_entries import MAX_STEP_OPERATIONS
 from lstmsim.formats.scenario.job_names import unique_names
 from lstmsim.formats.scenario.schema_chips import LatencyEntry
 from lstmsim.formats.yaml.document import Document
+from lstmsim.keys import keys_of
 from lstmsim.sweeps.spec import Value
 from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
 from lstmsim.targets.column.lowering import operations_per_step
@@ -37,7 +38,7 @@ _CORE_KEYS = {
     "cat": (1, schema.MAX_PES),
     "switch_cycles": (0, schema.MAX_LATENCY_CYCLES),
 }
-_LATENCY_KEYS = tuple(LatencyEntry.model_fields)
+_LATENCY_KEYS = tuple(keys_of(LatencyEntry))
 _JOB_KEYS = {
     "steps": (1, schema.MAX_STEPS),
     "arrival": (0, schema.MAX_CYCLES),

@@ -9,6 +9,7 @@ from lstmsim.formats.scenario.schema_types import MAX_CONTEXTS, MAX_CORES, MAX_P
 from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.formats.yaml.entry import values_of
 from lstmsim.formats.yaml.overrides import LABEL
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange, Latency
@@ -61,7 +62,7 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
         if entry is None or keys & _TOGETHER:
             found.append(None)
         else:
-            text = entry.model_dump_json()
+            text = repr(entry)
             core = made.get(text) or (
                 _core(document, place, entry) if isinstance(entry, CoreEntry) else _row_core(document, place, entry)
             )
@@ -82,9 +83,10 @@ def _core(document: Document, place: DataPath, entry: CoreEntry) -> ColumnCore |
         text = f"must not exceed npe: {entry.ep} > {entry.npe}"
         document.blame((*place, _changed(document, place, ("ep", "npe"))), text)
         return None
-    values = entry.model_dump(exclude={"count", "latency", "vp"})
-    vp = entry.npe // entry.ep if entry.vp is None else entry.vp
-    core = ColumnCore(**values, vp=vp, latency=Latency(**entry.latency.model_dump()))
+    values = values_of(entry)
+    del values["count"]
+    values["vp"] = entry.npe // entry.ep if entry.vp is None else entry.vp
+    core = ColumnCore(**{**values, "latency": Latency(**values_of(entry.latency))})
     mistakes = core.mistakes()
     for key, text in mistakes:
         others = _JUDGED_WITH.get(key, (key,))
@@ -93,19 +95,18 @@ def _core(document: Document, place: DataPath, entry: CoreEntry) -> ColumnCore |
 
 
 def _row_core(document: Document, place: DataPath, entry: RowCoreEntry) -> RowCore | None:
-    values = entry.model_dump(exclude={"count", "latency", "by_cell"})
+    values = values_of(entry)
+    del values["count"], values["by_cell"]
     by_cell = []
     for cell, each in entry.by_cell.items():
         if cell not in PROGRAMS:
             text = f"a row-npu has no program for cell {show(cell)}{nearest(cell, PROGRAMS)}"
             document.blame((*place, "by_cell", cell), text, key=True)
             return None
-        own = {key: value for key, value in each.model_dump().items() if value is not None}
-        if each.fitted_hidden is not None:
-            own["fitted_hidden"] = (each.fitted_hidden[0], each.fitted_hidden[1])
+        own = {key: value for key, value in values_of(each).items() if value is not None}
         general = {key: values[key] for key in ("dispatch_cycles", "start_cycles")}
         by_cell.append(Dispatch(cell, **{**general, **own}))
-    core = RowCore(**values, by_cell=tuple(by_cell), latency=RowLatency(**entry.latency.model_dump()))
+    core = RowCore(**{**values, "by_cell": tuple(by_cell), "latency": RowLatency(**values_of(entry.latency))})
     if core.npe > MAX_PES:
         document.blame(
             (*place, "engines"),
@@ -132,6 +133,6 @@ def build_chip(entry: ChipFile | RowChipFile, cores: Cores) -> ColumnNpu | RowNp
         rows = tuple(core for core in cores.cores if isinstance(core, RowCore))
         return RowNpu(entry.name, frequency, rows, dict(entry.sources))
     columns = tuple(core for core in cores.cores if isinstance(core, ColumnCore))
-    memory = None if entry.memory is None else Memory(**entry.memory.model_dump())
-    exchange = Exchange(**entry.exchange.model_dump())
+    memory = None if entry.memory is None else Memory(**values_of(entry.memory))
+    exchange = Exchange(**values_of(entry.exchange))
     return ColumnNpu(entry.name, frequency, columns, memory, exchange, dict(entry.sources))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
-
-from pydantic import ConfigDict, Field
 
 from lstmsim.formats.scenario.schema_types import (
     MAX_BANKS,
@@ -15,6 +14,7 @@ from lstmsim.formats.scenario.schema_types import (
     MAX_THREADS,
     MAX_WEIGHT_KIB,
     MIN_GB_PER_S,
+    NOTHING,
     Depth,
     DepthOrNone,
     Entry,
@@ -24,6 +24,7 @@ from lstmsim.formats.scenario.schema_types import (
     Size,
     Text,
 )
+from lstmsim.keys import Key
 
 __all__ = [
     "ChipFile",
@@ -58,29 +59,29 @@ class LatencyEntry(Entry):
 class CoreEntry(Entry):
     """`count` equal cores of a column-wise NPU; `vp` left out is `npe // ep`."""
 
-    count: Annotated[int, Field(ge=1, le=MAX_CORES)] = 1
-    npe: Annotated[Pes, Field(description="multipliers of the core")]
-    ep: Annotated[Pes, Field(description="elements in parallel")]
-    vp: Pes | None = Field(default=None, description="rows in parallel")
-    threads: Annotated[int, Field(ge=1, le=MAX_THREADS)] = 1
+    count: Annotated[int, Key(low=1, high=MAX_CORES)] = 1
+    npe: Annotated[Pes, Key("multipliers of the core")]
+    ep: Annotated[Pes, Key("elements in parallel")]
+    vp: Annotated[Pes | None, Key("rows in parallel")] = None
+    threads: Annotated[int, Key(low=1, high=MAX_THREADS)] = 1
     tail_width: Size = 64
-    accumulator_banks: Annotated[int, Field(ge=1, le=MAX_BANKS)] = 2
-    tree_inputs: Pes | None = Field(default=None, description="leaves of each adder tree")
+    accumulator_banks: Annotated[int, Key(low=1, high=MAX_BANKS)] = 2
+    tree_inputs: Annotated[Pes | None, Key("leaves of each adder tree")] = None
     cat: Pes = 1
     thread_policy: Literal["coarse", "fine"] = "coarse"
-    switch_cycles: Annotated[int, Field(ge=0, le=MAX_LATENCY_CYCLES)] = 0
+    switch_cycles: Annotated[int, Key(low=0, high=MAX_LATENCY_CYCLES)] = 0
     block_order: Literal["row", "column"] = "row"
     latency: LatencyEntry = LatencyEntry()
-    weight_kib: Annotated[int, Field(ge=1, le=MAX_WEIGHT_KIB)] | None = None
-    weight_bits: Annotated[int, Field(ge=1, le=64)] = 8
+    weight_kib: Annotated[int, Key(low=1, high=MAX_WEIGHT_KIB)] | None = None
+    weight_bits: Annotated[int, Key(low=1, high=64)] = 8
 
 
 class MemoryEntry(Entry):
     """The memory beside a chip; meaning and defaults as in `lstmsim.targets.column.memory.Memory`."""
 
-    gb_per_s: Annotated[float, Field(ge=MIN_GB_PER_S, le=MAX_GB_PER_S, description="bandwidth in 10^9 bytes a second")]
+    gb_per_s: Annotated[float, Key("bandwidth in 10^9 bytes a second", low=MIN_GB_PER_S, high=MAX_GB_PER_S)]
     latency_cycles: DepthOrNone = 64
-    prefetch_blocks: Annotated[int, Field(ge=1, le=MAX_BANKS)] = 2
+    prefetch_blocks: Annotated[int, Key(low=1, high=MAX_BANKS)] = 2
 
 
 class ExchangeEntry(Entry):
@@ -93,14 +94,14 @@ class ExchangeEntry(Entry):
 class ChipFile(Entry):
     """A column-wise NPU: a preset, a chip file, or in place in a scenario. `sources`: where each number comes from."""
 
-    kind: Annotated[Literal["column-npu", "row-npu"], Field(description="the target, for example column-npu")]
+    kind: Annotated[Literal["column-npu", "row-npu"], Key("the target, for example column-npu")]
     name: Name = "column-npu"
     source: Text = ""
     frequency_mhz: Frequency
-    cores: Annotated[list[CoreEntry], Field(min_length=1, max_length=MAX_CORES, description="a list of cores")]
+    cores: Annotated[list[CoreEntry], Key("a list of cores", low=1, high=MAX_CORES)]
     memory: MemoryEntry | None = None
     exchange: ExchangeEntry = ExchangeEntry()
-    sources: dict[str, Text] = Field(default_factory=dict)
+    sources: Mapping[str, Text] = NOTHING
 
 
 class RowLatencyEntry(Entry):
@@ -128,18 +129,18 @@ class DispatchEntry(Entry):
 
     dispatch_cycles: Depth | None = None
     start_cycles: DepthOrNone | None = None
-    fitted_hidden: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
+    fitted_hidden: tuple[Size, Size] | None = None
 
 
 class RowCoreEntry(Entry):
     """`count` equal cores of a row-wise NPU; meaning and defaults as in `lstmsim.targets.row.npu.RowCore`."""
 
-    count: Annotated[int, Field(ge=1, le=MAX_CORES)] = 1
-    tiles: Annotated[Size, Field(description="tiles of the matrix-vector unit")]
-    engines: Annotated[Size, Field(description="dot-product engines of a tile, a row each")]
-    lanes: Annotated[Size, Field(description="multipliers of an engine")]
-    vectors: Annotated[int, Field(ge=1, le=1024)] = 1
-    replicas: Annotated[int, Field(ge=1, le=1024)] = 1
+    count: Annotated[int, Key(low=1, high=MAX_CORES)] = 1
+    tiles: Annotated[Size, Key("tiles of the matrix-vector unit")]
+    engines: Annotated[Size, Key("dot-product engines of a tile, a row each")]
+    lanes: Annotated[Size, Key("multipliers of an engine")]
+    vectors: Annotated[int, Key(low=1, high=1024)] = 1
+    replicas: Annotated[int, Key(low=1, high=1024)] = 1
     native_dimension: Size = 1
     chunk_groups: Size = 1
     vector_lanes: Size = 40
@@ -150,7 +151,7 @@ class RowCoreEntry(Entry):
     empty_slots: bool = False
     serializer_cycles: DepthOrNone = 0
     count_flushes: bool = True
-    by_cell: Annotated[dict[Name, DispatchEntry], Field(max_length=MAX_CELLS)] = Field(default_factory=dict)
+    by_cell: Annotated[Mapping[Name, DispatchEntry], Key(high=MAX_CELLS)] = NOTHING
     matrix_words: Size | None = None
     latency: RowLatencyEntry = RowLatencyEntry()
 
@@ -158,19 +159,19 @@ class RowCoreEntry(Entry):
 class RowChipFile(Entry):
     """A row-wise NPU: a preset, a chip file, or in place in a scenario. `sources`: where each number comes from."""
 
-    kind: Annotated[Literal["row-npu"], Field(description="the target, for example row-npu")]
+    kind: Annotated[Literal["row-npu"], Key("the target, for example row-npu")]
     name: Name = "row-npu"
     source: Text = ""
     frequency_mhz: Frequency
-    cores: Annotated[list[RowCoreEntry], Field(min_length=1, max_length=MAX_CORES, description="a list of cores")]
-    sources: dict[str, Text] = Field(default_factory=dict)
+    cores: Annotated[list[RowCoreEntry], Key("a list of cores", low=1, high=MAX_CORES)]
+    sources: Mapping[str, Text] = NOTHING
 
 
 class UnknownChipFile(ChipFile):
     """A chip that says no kind that there is: nothing can be said about its other keys."""
 
-    model_config = ConfigDict(extra="ignore")
-    kind: Annotated[Literal["column-npu", "row-npu"], Field(description="column-npu or row-npu")]
+    any_keys = True
+    kind: Annotated[Literal["column-npu", "row-npu"], Key("column-npu or row-npu")]
     frequency_mhz: Any = None
     cores: Any = None
     sources: Any = None
