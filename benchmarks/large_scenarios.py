@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lstmsim as api
 from lstmsim import targets
-from lstmsim.api import run as api
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.scenario_file import load_scenario
 

@@ -1,7 +1,33 @@
 """lstmsim: a cycle-level simulator of recurrent-network accelerators.
 
-The functions of `lstmsim.api.run` and the types they take and give are here by name, and are imported when first used,
-so that importing the package is cheap.
+Each command of `lstmsim` is a function here, under the same name (`import` is `import_model`, `list` is `list_known`,
+`load-latency` is `load_latency`), and gives what the command prints as a result.
+
+    simulate, run, trace       one simulation: its report, all of it, what happened cycle by cycle
+    explain, serving           why a run is not faster; what serving its jobs came to
+    check_numerics, outputs    the run executed on real weights, and the numbers that it computed
+    compare, search, sweep     several chips; the best (EP, VP); a whole design space (merge joins its shards)
+    serve, saturate            streams of requests; the highest rate that keeps a bound
+    load_latency               latency against offered load
+    fit, energy                what a chip takes of an FPGA; relative energy of its jobs
+    accuracy, validate         fixed point against floating point; published figures against simulated ones
+    import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
+    plot, timeline             pictures of a run and of a saved trace; plot_comparison, plot_sweep ...
+    load_*, save_*             scenarios, chips, models, traces, reports, outputs
+    list_known                 what has a name: models, chips, devices, cells, policies, engines
+
+Where a scenario is expected, a file's path will do, the same keys as a mapping, or a `Scenario`. Results have
+`to_dict()` (what `--json` prints) and `to_text()`; those that are tables have `to_records()` and `to_pandas()`; a
+notebook shows all of them. Wrong input is an `InputError` that holds every mistake.
+
+>>> import lstmsim
+>>> report = lstmsim.simulate({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+>>> report.makespan_cycles
+1423
+>>> report.to_dict()["jobs"][0]["name"]
+'lstm-512'
+
+Names are imported when they are first used, so that importing the package is cheap.
 """
 
 from __future__ import annotations
@@ -10,34 +36,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lstmsim.api.run import (
-        Run,
-        accuracy,
-        check_numerics,
-        compare,
-        energy,
-        explain,
-        fit,
-        load_scenario,
-        load_trace,
-        outputs,
-        plot,
-        plot_accuracy,
-        plot_comparison,
-        run,
-        save_outputs,
-        save_report,
-        save_trace,
-        search,
-        serving,
-        simulate,
-        sweep,
-        trace,
-        validate,
-    )
+    from lstmsim.api.fits import Fits
+    from lstmsim.api.importing import import_model
+    from lstmsim.api.known import list_known
+    from lstmsim.api.loading import load_chip, load_model, load_scenario
+    from lstmsim.api.pictures import plot, plot_accuracy, plot_comparison, plot_load_latency, plot_sweep, timeline
+    from lstmsim.api.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
+    from lstmsim.api.saving import load_trace, save_outputs, save_report, save_trace
     from lstmsim.api.serving.load_latency import load_latency
     from lstmsim.api.serving.saturate import saturate
     from lstmsim.api.serving.stream import serve
+    from lstmsim.api.studies import accuracy, compare, energy, fit, merge, search, sweep, validate
     from lstmsim.devices.summary import fit_summary
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.formats.scenario.model_writer import save_model
@@ -57,6 +66,7 @@ __all__ = [
     "ColumnCore",
     "ColumnNpu",
     "DeadlockError",
+    "Fits",
     "ImportedModel",
     "InputError",
     "Job",
@@ -80,14 +90,21 @@ __all__ = [
     "fit_summary",
     "from_keras",
     "from_torch",
+    "import_model",
     "import_weights",
+    "list_known",
+    "load_chip",
     "load_latency",
+    "load_model",
     "load_scenario",
     "load_trace",
+    "merge",
     "outputs",
     "plot",
     "plot_accuracy",
     "plot_comparison",
+    "plot_load_latency",
+    "plot_sweep",
     "run",
     "saturate",
     "save_model",
@@ -99,60 +116,107 @@ __all__ = [
     "serving",
     "simulate",
     "sweep",
+    "timeline",
     "trace",
     "validate",
 ]
 
 __version__ = "0.1.0"
 
+#: The module of each public name.
 _HOMES = {
-    "lstmsim.api.run": (
-        "Run",
-        "accuracy",
-        "check_numerics",
-        "compare",
-        "energy",
-        "explain",
-        "fit",
+    "lstmsim.api.fits": ("Fits",),
+    "lstmsim.api.importing": ("import_model",),
+    "lstmsim.api.known": ("list_known",),
+    "lstmsim.api.loading": (
+        "load_chip",
+        "load_model",
         "load_scenario",
-        "load_trace",
-        "outputs",
+    ),
+    "lstmsim.api.pictures": (
         "plot",
         "plot_accuracy",
         "plot_comparison",
+        "plot_load_latency",
+        "plot_sweep",
+        "timeline",
+    ),
+    "lstmsim.api.run": (
+        "Run",
+        "check_numerics",
+        "explain",
+        "outputs",
         "run",
+        "serving",
+        "simulate",
+        "trace",
+    ),
+    "lstmsim.api.saving": (
+        "load_trace",
         "save_outputs",
         "save_report",
         "save_trace",
+    ),
+    "lstmsim.api.serving.load_latency": ("load_latency",),
+    "lstmsim.api.serving.saturate": ("saturate",),
+    "lstmsim.api.serving.stream": ("serve",),
+    "lstmsim.api.studies": (
+        "accuracy",
+        "compare",
+        "energy",
+        "fit",
+        "merge",
         "search",
-        "serving",
-        "simulate",
         "sweep",
-        "trace",
         "validate",
     ),
     "lstmsim.devices.summary": ("fit_summary",),
-    "lstmsim.api.serving.load_latency": ("load_latency",),
-    "lstmsim.api.serving.saturate": ("saturate",),
-    "lstmsim.errors": ("DeadlockError", "InputError", "LstmsimError"),
-    "lstmsim.formats.weights.imported": ("ImportedModel",),
+    "lstmsim.errors": (
+        "DeadlockError",
+        "InputError",
+        "LstmsimError",
+    ),
     "lstmsim.formats.scenario.model_writer": ("save_model",),
     "lstmsim.formats.weights": ("import_weights",),
     "lstmsim.formats.weights.from_keras": ("from_keras",),
     "lstmsim.formats.weights.from_torch": ("from_torch",),
+    "lstmsim.formats.weights.imported": ("ImportedModel",),
     "lstmsim.metrics.report": ("Report",),
-    "lstmsim.api.serving.stream": ("serve",),
     "lstmsim.metrics.timeline": ("Timeline",),
-    "lstmsim.targets.column.npu": ("ColumnCore", "ColumnNpu", "Latency"),
-    "lstmsim.targets.row.npu": ("RowCore", "RowNpu"),
+    "lstmsim.targets.column.npu": (
+        "ColumnCore",
+        "ColumnNpu",
+        "Latency",
+    ),
+    "lstmsim.targets.row.npu": (
+        "RowCore",
+        "RowNpu",
+    ),
     "lstmsim.workload.cells": ("cell",),
-    "lstmsim.workload.model": ("Layer", "Model"),
-    "lstmsim.workload.scenario": ("Job", "Scenario"),
+    "lstmsim.workload.model": (
+        "Layer",
+        "Model",
+    ),
+    "lstmsim.workload.scenario": (
+        "Job",
+        "Scenario",
+    ),
 }
 
 
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module 'lstmsim' has no attribute {name!r}")
+            value = globals()[name] = getattr(import_module(home), name)
+            return value
+    if name.startswith("__"):
+        raise AttributeError(f"module 'lstmsim' has no attribute {name!r}")
+    from lstmsim.formats.wording import nearest
+
+    # Without an object Python does not add a second hint of its own.
+    text = f"module 'lstmsim' has no attribute {name!r}{nearest(name, __all__)}"
+    raise AttributeError(text, name=name, obj=None)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

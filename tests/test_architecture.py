@@ -17,7 +17,7 @@ import lstmsim
 PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
-GROUND = {"bounds", "errors", "keys", "units"}
+GROUND = {"bounds", "errors", "keys", "results", "units"}
 STUDIES = {
     *("applications", "comparison", "devices", "explanations", "formats", "searches", "sweeps", "traffic"),
     "validation",
@@ -29,6 +29,7 @@ BELOW: dict[str, set[str]] = {
     "errors": set(),
     "units": {"errors"},
     "keys": set(),
+    "results": {"errors"},
     "workload": GROUND,
     "program": GROUND,
     "engines": GROUND | {"program"},
@@ -87,6 +88,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "distributed": ("lstmsim.sweeps",),
     "perfetto": ("lstmsim.formats",),
     "pylibfst": ("lstmsim.formats",),
+    "pandas": ("lstmsim.results",),
 }
 
 FILE_LINES, FUNCTION_LINES = 320, 60
@@ -132,14 +134,25 @@ def test_imports_go_down_only(name: str) -> None:
     assert not wrong, f"{name} may import {sorted(allowed)} only"
 
 
-#: A notebook asks a report for its HTML; the text forms need the report's types. The first import happens on demand.
-ON_DEMAND = ("lstmsim.metrics.report", "lstmsim.metrics.report_text")
-
-
 def test_no_import_cycles() -> None:
     graph = {name: own(name) - {name} for name in FILES if name != "lstmsim"}
-    graph[ON_DEMAND[0]].discard(ON_DEMAND[1])
     TopologicalSorter(graph).prepare()
+
+
+def test_the_forms_of_a_result_stand_in_its_own_room() -> None:
+    """A result names the module of its forms in words, so that no import shows it."""
+    named = 0
+    for name in FILES:
+        for node in ast.walk(tree(name)):
+            if isinstance(node, ast.ClassDef):
+                for keyword in node.keywords:
+                    if keyword.arg == "forms":
+                        home = ast.literal_eval(keyword.value)
+                        assert home in FILES, f"{name}:{node.lineno}: no module {home}"
+                        assert part(home) == part(name), f"{name}:{node.lineno}: {home} is another room's"
+                        assert "FORMS" in {each.id for each in ast.walk(tree(home)) if isinstance(each, ast.Name)}
+                        named += 1
+    assert named > 12
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -198,3 +211,12 @@ def test_no_file_knows_this_machine() -> None:
     path, host = rf"(?<![\w.:/>\-])/(?:{homes})/[\w.]|[A-Z]:\\Users", r"\bpypi\b\.\w|\bpythonhosted\b\."
     machine = re.compile(f"{path}|{host}")
     assert not [f"{file}: {hit[0]}" for file, text in texts() for hit in machine.finditer(text)]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_records_are_built_by_name_and_not_from_rows(name: str) -> None:
+    """A field that is added must not move the others: no class is called with a row of values that is spread out."""
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].isupper():
+            rows = [each for each in node.args if isinstance(each, ast.Starred) and isinstance(each.value, ast.Tuple)]
+            assert not rows, f"{name}:{node.lineno}: {node.func.id}(*(...))"

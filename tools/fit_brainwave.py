@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from lstmsim.api.run import run
+from lstmsim import run
 from lstmsim.engines import warm_up
 from lstmsim.formats.scenario.scenario_file import load_chip, load_model
 from lstmsim.formats.tables.published import Measurement, deepbench

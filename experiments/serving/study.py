@@ -19,8 +19,7 @@ from math import exp, log
 import numpy as np
 
 from experiments.serving import coverage
-from lstmsim import ColumnNpu, Report, Scenario, engines, load_scenario, run
-from lstmsim.api.run import serving
+from lstmsim import ColumnNpu, Report, Scenario, engines, load_scenario, run, serving
 from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.searches.mix import reachable
 from lstmsim.traffic.arrivals import Poisson, arrivals

@@ -12,8 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from experiments.serving.study import task
-from lstmsim import ColumnNpu, Scenario
-from lstmsim.api.run import load_scenario, run, serving
+from lstmsim import ColumnNpu, Scenario, load_scenario, run, serving
 from lstmsim.traffic.statistics import Interval
 from lstmsim.workload.scenario import Job
 

@@ -6,11 +6,15 @@ import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lstmsim.workload.scenario import Scenario
 
-__all__ = ["AtClock", "Path", "Source", "load_at_clocks", "load_scenario"]
+if TYPE_CHECKING:
+    from lstmsim.workload.model import Model
+    from lstmsim.workload.scenario import Chip
+
+__all__ = ["AtClock", "Path", "Source", "load_at_clocks", "load_chip", "load_model", "load_scenario"]
 
 Path = str | PathLike[str]
 Source = Scenario | Path | Mapping[str, Any]
@@ -63,3 +67,29 @@ def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scena
         return scenario_from_document(copy.deepcopy(document), [*overrides, clock], name)
 
     return scenario_from_document(copy.deepcopy(document), overrides, name), at_clock
+
+
+def load_chip(name: Path) -> Chip:
+    """The chip preset of that name, or the chip in that file.
+
+    `InputError`: there is none, with the nearest name, or the file is wrong.
+
+    >>> load_chip("column-npu-64k").cores[0].npe
+    65536
+    """
+    from lstmsim.formats.scenario import scenario_file
+
+    return scenario_file.load_chip(name)
+
+
+def load_model(name: Path) -> Model:
+    """The model of that name that comes with lstmsim, or the model in that file.
+
+    `InputError`: there is none, with the nearest name, or the file is wrong.
+
+    >>> load_model("lstm-512").layers[0].hidden
+    512
+    """
+    from lstmsim.formats.scenario import scenario_file
+
+    return scenario_file.load_model(name)

@@ -1,15 +1,14 @@
-"""What the commands do, as functions: load, simulate, trace, plot; and the studies of `lstmsim.api.studies`."""
+"""One simulation as functions: run it, measure it, trace it, execute it, explain it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines, targets
-from lstmsim.api.loading import Path, Source, load_scenario
-from lstmsim.api.studies import accuracy, compare, energy, fit, plot_accuracy, plot_comparison, search, sweep, validate
+from lstmsim.api.loading import Source, load_scenario
 from lstmsim.errors import InputError
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
@@ -22,8 +21,6 @@ from lstmsim.program.trace import Trace
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from lstmsim.explanations.explanation import Explanation
     from lstmsim.replay.check import Checked
     from lstmsim.replay.outputs import Outputs
@@ -31,28 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Run",
-    "accuracy",
     "check_numerics",
-    "compare",
-    "energy",
+    "expect_run",
     "explain",
-    "fit",
     "load_scenario",
-    "load_trace",
     "outputs",
-    "plot",
-    "plot_accuracy",
-    "plot_comparison",
     "run",
-    "save_outputs",
-    "save_report",
-    "save_trace",
-    "search",
     "serving",
     "simulate",
-    "sweep",
     "trace",
-    "validate",
 ]
 
 #: Most operations whose trace is kept: a row has about 100 bytes.
@@ -61,11 +45,18 @@ MAX_TRACE_OPERATIONS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One simulation: what was asked and the lowered program; trace, report and timeline are made when asked for."""
+    """One simulation: what was asked and the lowered program; trace, report and timeline are made when asked for.
+
+    scenario: what was asked.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    program: what the engine runs.
+    lowered: whether a target has just made the program, so that nobody looks for broken rules in it.
+    """
 
     scenario: Scenario
     engine: str
     program: Program
+    lowered: bool = False
 
     @cached_property
     def trace(self) -> Trace:
@@ -77,13 +68,13 @@ class Run:
         if rows > MAX_TRACE_OPERATIONS:
             text = f"a trace of {rows:,} operations is too long to keep, at most {MAX_TRACE_OPERATIONS:,} are recorded"
             raise InputError(f"{text}; the report alone has no such limit on the engine 'fast'")
-        return engines.run(self.program, self.engine)
+        return engines.run(self.program, self.engine, check=not self.lowered)
 
     @cached_property
     def totals(self) -> Totals:
         """Cycles by name, work and finishes; without a trace where none was asked for before."""
         if self.engine == "fast" and "trace" not in self.__dict__:
-            return engines.totals(self.program)
+            return engines.totals(self.program, check=not self.lowered)
         return totals_of(self.program, self.trace)
 
     @cached_property
@@ -98,6 +89,14 @@ class Run:
         names = [job.name for job in self.scenario.jobs]
         return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The report of the run as plain data."""
+        return self.report.to_dict()
+
+    def to_text(self) -> str:
+        """The report of the run as the terminal shows it."""
+        return self.report.to_text()
+
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
 
@@ -111,7 +110,7 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
     """
     loaded = load_scenario(scenario, overrides)
     program = targets.lower(loaded.chip, loaded.jobs)
-    return Run(loaded, engine, program)
+    return Run(loaded, engine, program, lowered=True)
 
 
 def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:
@@ -128,7 +127,7 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
     return run(scenario, engine=engine, overrides=overrides).report
 
 
-def _expect_run(value: object, name: str) -> None:
+def expect_run(value: object, name: str) -> None:
     """`TypeError` for a scenario or its keys where a simulation is meant."""
     if not isinstance(value, Run):
         kind = type(value).__name__
@@ -148,7 +147,7 @@ def check_numerics(
     >>> check_numerics(result)[0].values
     384
     """
-    _expect_run(result, "check_numerics")
+    expect_run(result, "check_numerics")
     from lstmsim.formats.scenario.numbers import job_data
     from lstmsim.replay.check import check_numerics as check
 
@@ -175,7 +174,7 @@ def outputs(
     >>> found.tensors["silero-vad-16k"].shape, found.fixed
     ((3, 128), False)
     """
-    _expect_run(result, "outputs")
+    expect_run(result, "outputs")
     from lstmsim.formats.scenario.numbers import job_data
     from lstmsim.replay import outputs as making
 
@@ -184,14 +183,6 @@ def outputs(
     if checks is not None:
         return making.outputs_of(result.scenario, data, checks)
     return making.outputs(result.scenario, result.program, result.trace, data, progress)
-
-
-def save_outputs(found: Outputs, path: Path) -> None:
-    """Write outputs as `.safetensors`: a tensor in F64 for each job, and how they came about; whole or not at all."""
-    from lstmsim import __version__
-    from lstmsim.formats.weights import outputs_file
-
-    outputs_file.save_outputs(found, path, __version__)
 
 
 def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Serving:
@@ -204,7 +195,7 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
     >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
     0
     """
-    _expect_run(result, "serving")
+    expect_run(result, "serving")
     from lstmsim.api.serving.served import served
     from lstmsim.traffic.latencies import PERCENTILES
 
@@ -228,7 +219,7 @@ def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) 
     >>> sum(share.cycles for share in found.shares) == found.makespan_cycles
     True
     """
-    _expect_run(result, "explain")
+    expect_run(result, "explain")
     from lstmsim.explanations.explanation import explain as explaining
 
     return explaining(result.scenario, result.program, result.trace, progress)
@@ -241,74 +232,3 @@ def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = 
     True
     """
     return run(scenario, engine=engine, overrides=overrides).timeline
-
-
-def save_trace(timeline: Timeline, path: Path, *, limit_bytes: int | None = 10**9) -> None:
-    """Write a timeline; the suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`,
-    `.fst` or `.kanata`. Whole or not at all, and not if it would take more than `limit_bytes` (None: no limit)."""
-    from lstmsim.formats import traces
-
-    traces.save_trace(timeline, path, limit_bytes)
-
-
-def load_trace(path: Path) -> Timeline:
-    """Read back a saved trace; `InputError` if the file is not one."""
-    from lstmsim.formats import traces
-
-    return traces.load_trace(path)
-
-
-def save_report(
-    result: Run,
-    path: Path,
-    *,
-    trace_path: Path | None = None,
-    command: str | None = None,
-    device: str | None = None,
-    serving: Serving | None = None,
-    sections: Sequence[tuple[str, str]] = (),
-) -> None:
-    """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
-    resolved input; whole or not at all.
-
-    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that is shown in
-    full (which of the known ones the chip fits is always said), `serving`: what serving came to, `sections`: further
-    titles and texts.
-    """
-    _expect_run(result, "save_report")
-    import os
-
-    from lstmsim.devices.summary import fit_summary
-    from lstmsim.devices.text import fit_text
-    from lstmsim.formats.files import whole_file
-    from lstmsim.formats.tables.devices_file import published_on
-    from lstmsim.html.page import report_page
-
-    folder = os.path.dirname(os.path.abspath(path))
-    trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
-    fitting = fit_summary(fit(result.scenario)).text
-    if device is not None:
-        (found,) = fit(result.scenario, [device])
-        fitting = f"{fit_text(found, published_on(found.device))}\n\n{fitting}"
-    said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
-    sections = (*said, *sections)
-    page = report_page(
-        result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command
-    )
-    with whole_file(path) as file:
-        file.write(page)
-
-
-def plot(
-    timeline: Timeline | Run,
-    path: Path | None = None,
-    *,
-    start: int | None = None,
-    end: int | None = None,
-    cores: Sequence[int] | None = None,
-) -> Figure:
-    """Draw a timeline, `start <= cycle < end`, of all or some cores; written to `path` (.png .svg .pdf) if given."""
-    from lstmsim.plots import timeline as plots
-
-    drawn = timeline.timeline if isinstance(timeline, Run) else timeline
-    return plots.plot(drawn, path, start=start, end=end, cores=cores)

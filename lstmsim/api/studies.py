@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from lstmsim.api.fits import Fits
 from lstmsim.api.loading import Path, Source, load_at_clocks, load_scenario
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from lstmsim.applications.accuracy_study import AccuracyReport
     from lstmsim.comparison.result import Comparison
     from lstmsim.devices.energy import Energy
-    from lstmsim.devices.fit import Fit
     from lstmsim.searches.result import SearchResult
-    from lstmsim.sweeps.run import SweepResult
+    from lstmsim.sweeps.merge import Merged
+    from lstmsim.sweeps.run import Progress, SweepResult
     from lstmsim.validation.rows import Validation
 
 __all__ = [
@@ -24,8 +24,7 @@ __all__ = [
     "compare",
     "energy",
     "fit",
-    "plot_accuracy",
-    "plot_comparison",
+    "merge",
     "search",
     "sweep",
     "validate",
@@ -61,40 +60,23 @@ def accuracy(
     return AccuracyReport(loaded.name, given, dict(zip(bits, others, strict=True)))
 
 
-def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Figure:
-    """Draw the widths of an accuracy report (at least one), written to `path` (.png .svg .pdf, and its numbers as .csv
-    beside it) if given."""
-    from lstmsim.applications.accuracy_text import job_title
-    from lstmsim.plots import accuracy as plots
-
-    if not report.by_bits:
-        raise ValueError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
-    bits = sorted(report.by_bits)
-    every = [report.by_bits[each] for each in bits]
-    curves = [
-        (job_title(job), [study.jobs[number].accuracy.sqnr_db for study in every])
-        for number, job in enumerate(every[0].jobs)
-    ]
-    words = [study.words.unchanged for study in every if study.words is not None]
-    title = f"{report.scenario}: fixed point against float64"
-    return plots.plot(bits, curves, words or None, path, title=title)
-
-
 def compare(
     scenario: Source,
-    chips: Sequence[str],
+    chips: str | Sequence[str] = (),
     *,
     base: str | None = None,
     each: bool = False,
     published: bool = False,
     engine: str = "fast",
     overrides: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Run the same jobs on the scenario's chip (or on `base` instead) and on others, presets or chip files.
 
     `each`: every distinct model alone, a row each; `published`: with the published DeepBench figures beside them. What
     arrives by the second does so at each chip's own clock (the jobs of a ready `Scenario` have their cycles already).
     Of jobs that come over time, entries have latencies with intervals (`Entry.latencies`, `Comparison.latency_ratio`).
+    `progress` is called with runs done and in all.
 
     >>> found = compare({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}, ["intel-npu-rtl"])
     >>> [machine.name for machine in found.machines]
@@ -107,22 +89,28 @@ def compare(
 
     loaded, at_clock = load_at_clocks(scenario, overrides)
     rows = deepbench() if published else ()
-    found = chips_of(loaded, chips, base)
-    return comparing(loaded, found, each=each, published=rows, engine=engine, at_clock=at_clock, served=served)
+    machines = chips_of(loaded, [chips] if isinstance(chips, str) else chips, base)
+    return comparing(
+        loaded,
+        machines,
+        each=each,
+        published=rows,
+        engine=engine,
+        progress=progress,
+        at_clock=at_clock,
+        served=served,
+    )
 
 
-def plot_comparison(found: Comparison, path: Path | None = None) -> Figure:
-    """Draw a comparison as bars, written to `path` (.png .svg .pdf, and its numbers as .csv beside it) if given."""
-    from lstmsim.plots import comparison as plots
+def fit(
+    scenario: Source, devices: str | Sequence[str] = (), *, with_energy: bool = False, overrides: Sequence[str] = ()
+) -> Fits:
+    """What the scenario's chip needs of FPGAs, with the weights of its models on the chip, and which resource binds.
 
-    return plots.plot(found, path)
+    devices: names or device files, one or several; all known ones if none are given. with_energy: add the energy of
+    each distinct job (`Fits.energy`). A fit for each device, in their order.
 
-
-def fit(scenario: Source, devices: Sequence[str] = (), *, overrides: Sequence[str] = ()) -> tuple[Fit, ...]:
-    """What the scenario's chip needs of FPGAs (names or device files; all known ones if none are given), with the
-    weights of its models on the chip, and which resource binds.
-
-    >>> found = fit({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}, ["stratix-10-gx-2800"])
+    >>> found = fit({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}, "stratix-10-gx-2800")
     >>> found[0].fits
     True
     """
@@ -131,8 +119,9 @@ def fit(scenario: Source, devices: Sequence[str] = (), *, overrides: Sequence[st
 
     loaded = load_scenario(scenario, overrides)
     models = tuple(dict.fromkeys(job.model for job in loaded.jobs))
-    names = tuple(devices) or tuple(device_files())
-    return tuple(fitting(loaded.chip, models, loaded.precision, device(name)) for name in names)
+    names = ([devices] if isinstance(devices, str) else tuple(devices)) or tuple(device_files())
+    fits = [fitting(loaded.chip, models, loaded.precision, device(name)) for name in names]
+    return Fits(fits, energy(loaded) if with_energy else ())
 
 
 def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, ...]:
@@ -149,15 +138,20 @@ def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, 
     return tuple(spending(chip, model, steps, precision, core=core) for model, steps, core in distinct)
 
 
-def validate(groups: Sequence[str] = (), *, engine: str = "fast") -> Validation:
+def validate(
+    groups: str | Sequence[str] = (), *, engine: str = "fast", progress: Callable[[int, int], None] | None = None
+) -> Validation:
     """Rerun the published rows that the models claim to reproduce; of all groups, or of those named.
+
+    `progress` is called with comparisons done and in all.
 
     >>> validate(["intel-npu-rtl"]).failures
     ()
     """
     from lstmsim.validation import run
 
-    return run.validate(tuple(groups) or run.GROUPS, engine=engine)
+    named = (groups,) if isinstance(groups, str) else tuple(groups)
+    return run.validate(named or run.GROUPS, engine=engine, progress=progress)
 
 
 def search(
@@ -168,8 +162,11 @@ def search(
     any_ep: bool = False,
     core: int | None = None,
     overrides: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
 ) -> SearchResult:
     """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs; see `lstmsim.searches.search`.
+
+    `progress` is called with pairs simulated and how many there may be.
 
     >>> jobs = [{"model": "lstm-512", "steps": 25}]
     >>> search({"chip": "column-npu-64k", "jobs": jobs}, 65536).common.walk.chosen.ep
@@ -179,11 +176,27 @@ def search(
     from lstmsim.searches.loading import load_for_search
 
     loaded = scenario if isinstance(scenario, Scenario) else load_for_search(scenario, overrides)
-    return searching.search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core)
+    return searching.search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core, progress=progress)
 
 
-def sweep(spec: Path | Mapping[str, Any], folder: Path, *, jobs: int | None = None) -> SweepResult:
-    """Simulate every point of a design space and write its tables into `folder`; see `lstmsim.sweeps.run`.
+def sweep(
+    spec: Path | Mapping[str, Any],
+    folder: Path,
+    *,
+    overrides: Sequence[str] = (),
+    jobs: int | None = None,
+    dask: str | None = None,
+    shard: tuple[int, int] | None = None,
+    resume: bool = True,
+    retry_failed: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> SweepResult:
+    """Simulate every point of a design space and write its tables into `folder`.
+
+    jobs: worker processes; None: one for each processor. dask: address of a scheduler instead.
+    shard: (i, n) computes only every n-th point, from the i-th, counted from 1; then `merge`.
+    resume: False forgets the results in `folder`. retry_failed: compute points again that have failed.
+    `progress` is called after every commit. `InputError`: a mistake in the file; those of a point are in its row.
 
     >>> import tempfile
     >>> axes = {"ep": {"path": "chip.cores.0.ep", "values": [16, 32]}}
@@ -194,4 +207,25 @@ def sweep(spec: Path | Mapping[str, Any], folder: Path, *, jobs: int | None = No
     """
     from lstmsim.sweeps.run import run_sweep
 
-    return run_sweep(spec, folder, jobs=jobs)
+    return run_sweep(
+        spec,
+        folder,
+        overrides=overrides,
+        jobs=jobs,
+        dask=dask,
+        shard=shard,
+        resume=resume,
+        retry_failed=retry_failed,
+        progress=progress,
+    )
+
+
+def merge(out: Path, inputs: Path | Sequence[Path]) -> Merged:
+    """Join the SQLite files of a sweep's shards into `out`, and write its tables beside it.
+
+    out: a file name that ends in .sqlite. inputs: the shards' files, all of the same sweep.
+    `InputError`: a file belongs to another sweep or is damaged; `out` is then as it was before.
+    """
+    from lstmsim.sweeps import merge as merging
+
+    return merging.merge(out, [inputs] if isinstance(inputs, str | PathLike) else inputs)

@@ -20,6 +20,7 @@ from lstmsim.numerics.arithmetic import Arithmetic
 from lstmsim.numerics.fixed import FixedArithmetic, Range, calibrate, fixed_passes
 from lstmsim.numerics.jobs import fixed_numbers, float_numbers, run_jobs
 from lstmsim.numerics.weights import Floats, Network, Stimulus
+from lstmsim.results import Table
 from lstmsim.workload.precision import Precision
 
 __all__ = ["AccuracyReport", "Case", "JobAccuracy", "Respelled", "Spelling", "Study", "WordsAccuracy"]
@@ -89,7 +90,7 @@ class Study:
 
 
 @dataclass(frozen=True, eq=False)
-class AccuracyReport:
+class AccuracyReport(Table, forms="lstmsim.applications.accuracy_text"):
     """A scenario's accuracy: at its own precision, and by the width of weights and vectors where that was asked for."""
 
     scenario: str

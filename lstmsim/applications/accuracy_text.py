@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite, isnan
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 from lstmsim.applications.accuracy_study import AccuracyReport, JobAccuracy, Study, WordsAccuracy
 from lstmsim.metrics.tables import table
 from lstmsim.numerics.jobs import beginning_lines, calibration_lines, judged_frames
+from lstmsim.results import Forms
 from lstmsim.workload.precision import Precision
 
-__all__ = ["SCHEMA", "accuracy_json", "accuracy_text", "job_title"]
+__all__ = ["FORMS", "SCHEMA", "accuracy_json", "accuracy_text", "job_title"]
 
 SCHEMA = "lstmsim/accuracy/1"
 
@@ -201,3 +202,13 @@ def _numbers(values: Iterable[float]) -> list[float | None]:
 
 def _number(value: float) -> float | None:
     return float(value) if isfinite(value) else None
+
+
+def _records(report: AccuracyReport) -> Iterator[dict[str, Any]]:
+    """Each job at the scenario's precision, then at each other width; `bits` is the width of weights."""
+    for study in (report.given, *report.by_bits.values()):
+        for job in _study_json(study, steps=False)["jobs"]:
+            yield {"bits": study.precision.weight_bits, **job}
+
+
+FORMS = Forms(accuracy_json, accuracy_text, _records)

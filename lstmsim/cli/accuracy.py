@@ -69,7 +69,7 @@ def command(
     bits = _bits(bits_text if plot_path is None else bits_text or _PLOTTED_BITS)
     _check(inputs_of(scenario, overrides), json_path, plot_path)
     with progress("comparing with float64") as show:
-        from lstmsim.api.run import accuracy
+        from lstmsim.api.studies import accuracy
 
         report = accuracy(scenario, overrides=overrides, random_weights=random_weights, bits=bits, progress=show)
     written = _write(report, json_path, plot_path)
@@ -111,17 +111,15 @@ def _check(inputs: Iterable[str], json_path: str | None, plot_path: str | None) 
 
 def _write(report: AccuracyReport, json_path: str | None, plot_path: str | None) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
-    from lstmsim.applications.accuracy_text import accuracy_json
-
     written = []
     if plot_path is not None:
-        from lstmsim.api.run import plot_accuracy
+        from lstmsim.api.pictures import plot_accuracy
         from lstmsim.plots.accuracy import numbers_path
 
         with status(f"drawing {os.path.basename(plot_path)}"):
             plot_accuracy(report, plot_path)
         written += [plot_path, numbers_path(plot_path)]
     if json_path is not None:
-        write_json(json_path, accuracy_json(report))
+        write_json(json_path, report.to_dict())
         written += [json_path] if json_path != "-" else []
     return written

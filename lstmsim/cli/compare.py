@@ -67,47 +67,27 @@ def command(
         raise InputError(Mistake("--csv -", "standard output is taken by --json; expected a file"))
     outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
     check_outputs(outputs, inputs=inputs_of(scenario, overrides, [*chips, base]))
-    found = _compared(scenario, chips, base, overrides, engine, each=each, published=published)
+    with progress("comparing") as show:
+        from lstmsim.api.studies import compare
+
+        found = compare(
+            scenario,
+            chips,
+            base=base,
+            each=each,
+            published=published,
+            engine=engine,
+            overrides=overrides,
+            progress=show,
+        )
     _write(found, json_path, csv_path, plot_path)
     if json_path != "-" and csv_path != "-":
-        from lstmsim.comparison.result_text import comparison_text
-
-        click.echo(comparison_text(found))
+        click.echo(found.to_text())
     if published and not any(machine.published for machine in found.machines):
         remark("no published row has the cell, hidden, input, steps and batch of " + _what(found))
     for path in (json_path, csv_path, plot_path, numbers):
         if path not in (None, "-"):
             remark(f"wrote {path}")
-
-
-def _compared(
-    scenario: str,
-    chips: tuple[str, ...],
-    base: str | None,
-    overrides: tuple[str, ...],
-    engine: str,
-    *,
-    each: bool,
-    published: bool,
-) -> Comparison:
-    with progress("comparing") as show:
-        from lstmsim.api.loading import load_at_clocks
-        from lstmsim.api.serving.served import served
-        from lstmsim.comparison.chips import chips_of
-        from lstmsim.comparison.compare import compare
-        from lstmsim.formats.tables.published import deepbench
-
-        loaded, at_clock = load_at_clocks(scenario, overrides)
-        return compare(
-            loaded,
-            chips_of(loaded, chips, base),
-            each=each,
-            published=deepbench() if published else (),
-            engine=engine,
-            progress=show,
-            at_clock=at_clock,
-            served=served,
-        )
 
 
 def _what(found: Comparison) -> str:
@@ -132,7 +112,7 @@ def _check(
 
 
 def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
-    from lstmsim.comparison.result_json import comparison_json, comparison_rows
+    from lstmsim.comparison.result_json import comparison_rows
     from lstmsim.formats.files import whole_file
     from lstmsim.formats.tables.csv_table import CsvWriter
 
@@ -145,4 +125,4 @@ def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_
         with whole_file(csv_path) as file:
             CsvWriter(file).writerows(comparison_rows(found))
     if json_path is not None:
-        write_json(json_path, comparison_json(found))
+        write_json(json_path, found.to_dict())

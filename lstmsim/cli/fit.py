@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import click
 
 from lstmsim.cli.outputs import check_outputs, inputs_of, remark, write_json
@@ -37,31 +34,12 @@ def command(
     lstmsim fit scenario.yaml --energy
     """
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides, devices))
-    from lstmsim.api.run import energy, fit, load_scenario
-    from lstmsim.devices import text as texts
-    from lstmsim.devices.summary import fit_summary
-    from lstmsim.formats.tables.devices_file import published_on
+    from lstmsim.api.studies import fit
 
-    loaded = load_scenario(scenario, overrides)
-    found = fit(loaded, devices)
-    rows = [published_on(each.device) for each in found]
-    spent = energy(loaded) if with_energy else ()
-    content: dict[str, Any] = {
-        "schema": "lstmsim/fits/1",
-        "fits": [texts.fit_json(each, published) for each, published in zip(found, rows, strict=True)],
-        "summary": fit_summary(found).json,
-        "energy": [texts.energy_json(each) for each in spent],
-    }
-    parts = [texts.fit_text(each, published) for each, published in zip(found, rows, strict=True)]
-    parts += [texts.energy_text(each) for each in spent]
-    parts.append(fit_summary(found).text)
-    _write(content, parts, json_path)
-
-
-def _write(content: dict[str, Any], parts: Sequence[str], json_path: str | None) -> None:
+    fits = fit(scenario, devices, with_energy=with_energy, overrides=overrides)
     if json_path is not None:
-        write_json(json_path, content)
+        write_json(json_path, fits.to_dict())
     if json_path != "-":
-        click.echo("\n\n".join(parts))
+        click.echo(fits.to_text())
         if json_path is not None:
             remark(f"wrote {json_path}")

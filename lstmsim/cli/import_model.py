@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -50,8 +49,9 @@ def command(
     \b
     lstmsim import speech.onnx --out speech.yaml
     """
+    from lstmsim.api.importing import import_model, renamed, targets_of
     from lstmsim.formats.scenario.model_writer import save_model, weights_path
-    from lstmsim.formats.weights import SUFFIXES, import_weights
+    from lstmsim.formats.weights import SUFFIXES
 
     check_suffix("FILE", file, SUFFIXES)
     target = out if out is not None else _default_target(file)
@@ -59,8 +59,8 @@ def command(
     if name is not None and not (name.strip() and name.isprintable()):
         raise InputError(Mistake("--name", f"expected printable letters, got {name!r}"))
     with status(f"reading {file}"):
-        models = import_weights(file, weights=not no_weights, heads=heads, cell=cell)
-    targets = _numbered(target, len(models))
+        models = import_model(file, weights=not no_weights, heads=heads, cell=cell)
+    targets = targets_of(target, len(models))
     weights = [weights_path(path) if each.network else None for each, path in zip(models, targets, strict=True)]
     read = [file, *dict.fromkeys(path for each in models for path in each.files)]
     _check(read, list(zip(targets, weights, strict=True)), force)
@@ -69,11 +69,8 @@ def command(
     operators = models[0].operators
     if operators is not None:
         _show(operators)
-    for number, (found, path) in enumerate(zip(models, targets, strict=True), start=1):
-        model = found.model
-        if name is not None:
-            model = replace(model, name=name if len(models) == 1 else f"{name}-{number}")
-        save_model(replace(found, model=model), path, licence=licence, force=force)
+    for found, path in zip(renamed(models, name), targets, strict=True):
+        save_model(found, path, licence=licence, force=force)
         click.echo(f"wrote {path}{f' and {weights_path(path)}' if found.network else ''}")
 
 
@@ -94,12 +91,6 @@ def _check(read: list[str], pairs: list[tuple[str, str | None]], force: bool) ->
     there = [each for each in wanted if os.path.lexists(each)]
     if there and not force:
         raise InputError([Mistake(f"--out {each}", "exists already; --force replaces it") for each in there])
-
-
-def _numbered(target: str, count: int) -> list[str]:
-    """`target` itself for one model, else `target` with -1, -2 ... before its suffix."""
-    stem, suffix = os.path.splitext(target)
-    return [target] if count == 1 else [f"{stem}-{number}{suffix}" for number in range(1, count + 1)]
 
 
 def _describe(found: ImportedModel) -> None:

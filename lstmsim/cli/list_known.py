@@ -6,7 +6,7 @@ import textwrap
 
 import click
 
-from lstmsim.cli.inventory import KINDS, Known
+from lstmsim.api.known import KINDS, list_known
 from lstmsim.cli.outputs import check_outputs, write_json
 
 __all__ = ["command"]
@@ -14,24 +14,24 @@ __all__ = ["command"]
 _WIDTH = 100
 
 
-@click.command(name="list", short_help="Show models, chips, cells, policies, engines, experiments.")
+@click.command(name="list", short_help="Show models, chips, devices, cells, policies, engines, experiments.")
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @click.option("--json", "json_path", metavar="FILE", help="Write the list as JSON; - is standard output.")
 def command(kind: str | None, json_path: str | None) -> None:
-    """Show models, chips, cells, policies, engines and experiments, each with its source; or only one KIND of them."""
+    """Show models, chips, devices, cells, policies, engines and experiments, each with its source; or only one KIND."""
     from lstmsim.formats.files_read import files_that_come_along
 
     check_outputs({"--json": json_path}, inputs=files_that_come_along())
-    known = {each: KINDS[each]() for each in ([kind] if kind else KINDS)}
+    known = list_known(kind)
     if json_path is not None:
-        plain = {each: [{"name": name, "source": source} for name, source in rows] for each, rows in known.items()}
-        write_json(json_path, {"schema": "lstmsim/list/1", **plain})
+        write_json(json_path, known)
         if json_path == "-":
             return
-    click.echo("\n\n".join(_section(each, rows) for each, rows in known.items()))
+    kinds = {each: rows for each, rows in known.items() if each in KINDS}
+    click.echo("\n\n".join(_section(each, [(row["name"], row["source"]) for row in kinds[each]]) for each in kinds))
 
 
-def _section(kind: str, rows: Known) -> str:
+def _section(kind: str, rows: list[tuple[str, str]]) -> str:
     """A heading and one entry a line, its source wrapped beside the name."""
     if not rows:
         missing = "none here; they come with the source checkout" if kind == "experiments" else "none"

@@ -107,13 +107,11 @@ def command(
         found = load_latency(scenario, progress=show, **options)
     _write(found, csv_path, json_path)
     if plot_path is not None:
-        from lstmsim.plots.load_latency import plot
+        from lstmsim.api.pictures import plot_load_latency
 
-        plot(found, plot_path, percentile=percentile, cdf_at=cdf_at)
+        plot_load_latency(found, plot_path, percentile=percentile, cdf_at=cdf_at)
     if json_path != "-":
-        from lstmsim.traffic.load_latency_text import load_latency_text
-
-        click.echo(load_latency_text(found))
+        click.echo(found.to_text())
     chip_remarks(scenario, options["overrides"], options["chips"])
     for path in outputs.values():
         if path is not None and path != "-":
@@ -135,10 +133,10 @@ def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | No
 def _write(found: LoadLatency, csv_path: str | None, json_path: str | None) -> None:
     from lstmsim.formats.files import whole_file
     from lstmsim.formats.tables.csv_table import CsvWriter
-    from lstmsim.traffic.load_latency_text import load_latency_json, load_latency_rows
+    from lstmsim.traffic.load_latency_text import load_latency_rows
 
     if json_path is not None:
-        write_json(json_path, load_latency_json(found))
+        write_json(json_path, found.to_dict())
     if csv_path is not None:
         with whole_file(csv_path) as file:
             CsvWriter(file).writerows(load_latency_rows(found))

@@ -36,10 +36,9 @@ def command(
     check_outputs(store_outputs("OUT", out) | tables | pictures, inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
-    missing = merged.total - merged.points
-    click.echo(f"{merged.points:,} of {merged.total:,} points" + (f"; {missing:,} are missing" if missing else ""))
+    click.echo(merged.to_text())
     for path in [merged.path, *merged.tables]:
         remark(f"wrote {path}")
-    explain(merged.path, out, whole=not missing)
+    explain(merged.path, out, whole=merged.points == merged.total)
     for path in draw(merged.path, plot_path, plot_kind, plot_objectives):
         remark(f"wrote {path}")

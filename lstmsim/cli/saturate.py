@@ -108,11 +108,9 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
 
 
 def _show(found: Saturation, json_path: str | None) -> None:
-    from lstmsim.traffic.saturation_text import saturation_json, saturation_text
-
     if json_path is not None:
-        write_json(json_path, saturation_json(found))
+        write_json(json_path, found.to_dict())
     if json_path != "-":
-        click.echo(saturation_text(found))
+        click.echo(found.to_text())
         if json_path is not None:
             remark(f"wrote {json_path}")

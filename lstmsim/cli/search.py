@@ -47,12 +47,18 @@ def command(
     """
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides))
     with progress("searching") as show:
-        from lstmsim.searches.loading import load_for_search
-        from lstmsim.searches.search import search
+        from lstmsim.api.studies import search
 
-        loaded = load_for_search(scenario, overrides)
         try:
-            result = search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core, progress=show)
+            result = search(
+                scenario,
+                npe,
+                exhaustive=exhaustive,
+                any_ep=any_ep,
+                core=core,
+                overrides=overrides,
+                progress=show,
+            )
         except InputError as error:
             raise InputError([_as_option(each) for each in error.mistakes]) from None
     _write(result, json_path)
@@ -65,11 +71,9 @@ def _as_option(mistake: Mistake) -> Mistake:
 
 
 def _write(result: SearchResult, json_path: str | None) -> None:
-    from lstmsim.searches.result_text import search_json, search_text
-
     if json_path is not None:
-        write_json(json_path, search_json(result))
+        write_json(json_path, result.to_dict())
     if json_path != "-":
-        click.echo(search_text(result))
+        click.echo(result.to_text())
         if json_path is not None:
             remark(f"wrote {json_path}")

@@ -12,7 +12,7 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.api.serving.stream import Row, Served
+    from lstmsim.api.serving.stream import Row
 
 __all__ = ["command"]
 
@@ -79,9 +79,9 @@ def command(
             until_half_width=share,
         )
     if json_path is not None:
-        _write(found, json_path)
+        write_json(json_path, found.to_dict())
     if json_path != "-":
-        click.echo(_text(found))
+        click.echo(found.to_text())
     for text in found.remarks:
         remark(text)
     if found.ended == "full":
@@ -113,50 +113,3 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
         writer = CsvWriter(file)
         writer.writerow(["request", "job", "core", "thread", "arrival", "start", "finish", "steps", "tenant"])
         yield writer.writerows
-
-
-def _write(found: Served, path: str) -> None:
-    from lstmsim.traffic.text import serving_json
-
-    content = serving_json(found.serving) | {
-        "makespan_cycles": found.makespan_cycles,
-        "utilization_of_pes": found.utilization,
-        "tops": found.tops,
-        "ended": found.ended,
-        "full_at_cycle": found.full_at,
-        "until_half_width": found.until_half_width,
-        "chip_remarks": list(found.remarks),
-    }
-    write_json(path, content)
-
-
-def _text(found: Served) -> str:
-    from lstmsim.traffic.text import serving_text
-
-    ms = found.serving.ms(found.makespan_cycles)
-    useful = f"utilization {100 * found.utilization:.1f} %, {found.tops:.4g} TOPS"
-    lines = [serving_text(found.serving), f"makespan {found.makespan_cycles:,} cycles = {ms:.4g} ms, {useful}"]
-    if found.ended == "full":
-        lines.append(_full(found))
-    elif found.until_half_width is not None:
-        lines.append(_reached(found))
-    return "\n".join(lines)
-
-
-def _full(found: Served) -> str:
-    """Why serving could not go on, and what has been counted."""
-    at = found.full_at or 0
-    word = "unstable" if found.serving.verdict == "unstable" else "cannot go on"
-    came = found.serving.requests + found.serving.turned_away
-    return (
-        f"{word}: more requests than there is room for (8,192) were in the machine at once, at cycle {at:,} = "
-        f"{found.serving.ms(at):.4g} ms; the {came:,} that came until then are finished and counted, the others are not"
-    )
-
-
-def _reached(found: Served) -> str:
-    share = f"{100 * (found.until_half_width or 0):g} %"
-    came = found.serving.requests + found.serving.turned_away
-    if found.ended == "half width":
-        return f"intervals within {share} after {came:,} requests"
-    return f"intervals not within {share} at the limit of {came:,} requests"

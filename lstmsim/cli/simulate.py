@@ -164,7 +164,7 @@ def _outputs(result: Run, random_weights: int | None, checks: tuple[Checked, ...
 
 def _save_outputs(found: Outputs, path: str) -> None:
     """Write the outputs, and say which jobs have none."""
-    from lstmsim.api.run import save_outputs
+    from lstmsim.api.saving import save_outputs
     from lstmsim.numerics.jobs import some_of
 
     with status(f"writing {path}"):
@@ -192,7 +192,8 @@ def _page(
     with_serving: bool,
 ) -> None:
     """The page about the run, with what else was asked for."""
-    from lstmsim.api.run import save_report, serving
+    from lstmsim.api.run import serving
+    from lstmsim.api.saving import save_report
 
     sections = []
     if reasons is not None:
@@ -215,9 +216,7 @@ def _explanation(result: Run) -> Explanation:
 
 def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation | None, *, with_serving: bool) -> None:
     """The report and what was asked for beside it, on standard output."""
-    from lstmsim.metrics.report_text import report_text
-
-    text = report_text(result.report)
+    text = result.to_text()
     click.echo(text)
     if checks is not None:
         from lstmsim.replay.check_text import checks_text
@@ -225,9 +224,8 @@ def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation 
         click.echo("\n" + checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
     if with_serving:
         from lstmsim.api.run import serving
-        from lstmsim.traffic.text import serving_text
 
-        click.echo("\n" + serving_text(serving(result)))
+        click.echo("\n" + serving(result).to_text())
     if reasons is not None:
         from lstmsim.explanations.text import explain_text
 
@@ -282,28 +280,27 @@ def _write(
     cut: Callable[[Timeline], Timeline],
 ) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
-    from lstmsim.api import run as api
-    from lstmsim.metrics.report_text import report_json
-
     if trace_path is not None:
         with status(f"writing {trace_path}"):
-            api.save_trace(cut(result.timeline), trace_path)
+            from lstmsim.api.saving import save_trace
+
+            save_trace(cut(result.timeline), trace_path)
     if timeline_path is not None:
         with status(f"drawing {timeline_path}"):
-            api.plot(cut(result.timeline), timeline_path)
+            from lstmsim.api.pictures import plot
+
+            plot(cut(result.timeline), timeline_path)
     if json_path is not None:
-        content = report_json(result.report)
+        content = result.to_dict()
         if checks is not None:
             from lstmsim.replay.check_text import checks_json
 
             content["numerics"] = checks_json(checks)
         if with_serving:
-            from lstmsim.traffic.text import serving_json
+            from lstmsim.api.run import serving
 
-            content["serving"] = serving_json(api.serving(result))
+            content["serving"] = serving(result).to_dict()
         if reasons is not None:
-            from lstmsim.explanations.text import explain_json
-
-            content["explanation"] = explain_json(reasons)
+            content["explanation"] = reasons.to_dict()
         write_json(json_path, content)
     return [path for path in (json_path, trace_path, timeline_path) if path is not None and path != "-"]

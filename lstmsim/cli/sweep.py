@@ -115,9 +115,7 @@ def command(
     with _bar(os.path.basename(spec)) as show:
         result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
     counts = result.progress
-    done = counts.done - counts.infeasible - counts.failed
-    parts = [f"{counts.done:,} points: {done:,} simulated", f"{counts.infeasible:,} infeasible"]
-    click.echo(", ".join([*parts, f"{counts.failed:,} failed"]))
+    click.echo(result.to_text())
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
     if result.dropped:

@@ -37,14 +37,14 @@ def command(trace: str, start: int | None, end: int | None, cores: tuple[int, ..
     \b
     lstmsim timeline trace.json --from 1000 --to 2000 --cores 0 --out detail.svg
     """
-    from lstmsim.api import run as api
+    from lstmsim.api.pictures import timeline
     from lstmsim.plots.timeline import SUFFIXES
 
     target = out if out is not None else _picture_name(trace)
     check_suffix("--out", target, SUFFIXES)
     check_outputs({"--out": target}, inputs=[trace])
     with status(f"drawing {target}"):
-        api.plot(api.load_trace(trace), target, start=start, end=end, cores=cores)
+        timeline(trace, target, start=start, end=end, cores=cores)
     click.echo(f"wrote {target}")
 
 

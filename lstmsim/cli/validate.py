@@ -49,9 +49,9 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
     if json_path == "-" == markdown_path:
         raise InputError(Mistake("--markdown -", "standard output is taken by --json -; expected a file"))
     with progress("validating") as show:
-        from lstmsim.validation.run import validate
+        from lstmsim.api.studies import validate
 
-        found = validate(groups or GROUPS, engine=engine, progress=show)
+        found = validate(groups, engine=engine, progress=show)
     _write(found, json_path, markdown_path)
     for sentence in found.failures:
         remark(sentence)
@@ -62,18 +62,18 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
 def _write(found: Validation, json_path: str | None, markdown_path: str | None) -> None:
     """Files first; the text goes to standard output unless one of them does."""
     from lstmsim.formats.files import whole_file
-    from lstmsim.validation.text import validation_json, validation_markdown, validation_text
+    from lstmsim.validation.text import validation_markdown
 
     texts = {}
     if json_path is not None:
-        texts[json_path] = json.dumps(validation_json(found), indent=2, allow_nan=False) + "\n"
+        texts[json_path] = json.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n"
     if markdown_path is not None:
         texts[markdown_path] = validation_markdown(found)
     for path, text in texts.items():
         if path != "-":
             with whole_file(path) as file:
                 file.write(text)
-    click.echo(texts.get("-", validation_text(found) + "\n"), nl=False)
+    click.echo(texts.get("-", found.to_text() + "\n"), nl=False)
     for path in texts:
         if path != "-":
             remark(f"wrote {path}")

@@ -8,6 +8,7 @@ from math import exp, fsum, log
 
 from lstmsim.comparison.latencies import Latencies, not_comparable
 from lstmsim.comparison.rooms import Room
+from lstmsim.results import Table
 from lstmsim.workload.arriving import ARRIVING
 
 __all__ = ["Comparison", "Entry", "Machine", "Workload", "geometric_mean"]
@@ -91,7 +92,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Table, forms="lstmsim.comparison.forms"):
     """Workloads (rows) on machines (columns); the first machine is the base of every speed-up.
 
     `each`: a row is one model alone, else the one row is the scenario as a whole. `entries[row][column]`. `way`: how

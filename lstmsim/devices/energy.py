@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lstmsim.devices.operations import Operations, operations
 from lstmsim.devices.parts import hardware_of
 from lstmsim.errors import InputError, Mistake
+from lstmsim.results import Result
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Chip
@@ -74,7 +75,7 @@ HOROWITZ_2014 = EnergyTable(
 
 
 @dataclass(frozen=True)
-class Energy:
+class Energy(Result, forms="lstmsim.devices.energy_forms"):
     """Energy of one inference: `parts` in pJ, what was counted, the table, and operations that it has no energy for."""
 
     model: str

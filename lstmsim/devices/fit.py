@@ -17,6 +17,7 @@ from lstmsim.devices.parts import hardware_of
 from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import NOT_COUNTED, TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
+from lstmsim.results import Table
 from lstmsim.targets.hardware import Demand, Hardware
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
@@ -50,7 +51,7 @@ class MemoryNeed:
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(Table, forms="lstmsim.devices.text"):
     """A chip on a device. `array_blocks`: multiplier blocks of the array alone; `tail_blocks`: those of the tail.
 
     `packings`: the packing of each core's array, None where no packing takes the widths. `tail`: the multipliers behind
@@ -129,11 +130,18 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     wanted = [each for core in chip.cores for each in hardware.demands(core, models, precision)]
     needs = tuple(_memory_need(kind, wanted) for kind in device.memories)
     return Fit(
-        *(chip.name, device, tuple(model.name for model in models), precision, packings, array, tail),
-        _multipliers(device, packings, array, behind, precision),
-        *(_memory(needs, _rate(wanted, chip)), needs),
-        _logic(hardware, chip, packings, precision, device),
-        behind,
+        chip=chip.name,
+        device=device,
+        models=tuple(model.name for model in models),
+        precision=precision,
+        packings=packings,
+        array_blocks=array,
+        tail_blocks=tail,
+        multipliers=_multipliers(device, packings, array, behind, precision),
+        memory=_memory(needs, _rate(wanted, chip)),
+        memories=needs,
+        logic=_logic(hardware, chip, packings, precision, device),
+        tail=behind,
     )
 
 

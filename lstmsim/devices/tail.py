@@ -83,7 +83,13 @@ def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device
     ordered = sorted(counts, key=lambda each: (KINDS.index(each.kind), each.widths))
     packings = {each: _blocks(each, 1, device)[0] for each in ordered}
     return tuple(
-        TailNeed(each, lanes[each], counts[each], packings[each], blocks[each] if packings[each] else None)
+        TailNeed(
+            multiplier=each,
+            lane=lanes[each],
+            count=counts[each],
+            packing=packings[each],
+            blocks=blocks[each] if packings[each] else None,
+        )
         for each in ordered
     )
 

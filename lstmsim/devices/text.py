@@ -12,8 +12,9 @@ from lstmsim.devices.fit import Fit
 from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import TailNeed
 from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
 
-__all__ = ["ENERGY_SCHEMA", "FIT_SCHEMA", "Published", "energy_json", "energy_text", "fit_json", "fit_text"]
+__all__ = ["ENERGY_SCHEMA", "FIT_SCHEMA", "FORMS", "Published", "energy_json", "energy_text", "fit_json", "fit_text"]
 
 FIT_SCHEMA = "lstmsim/fit/1"
 ENERGY_SCHEMA = "lstmsim/energy/1"
@@ -176,3 +177,6 @@ def energy_json(found: Energy) -> dict[str, Any]:
         "label": found.label,
         "source": found.table.source,
     }
+
+
+FORMS = Forms(fit_json, fit_text, lambda found: fit_json(found)["resources"])

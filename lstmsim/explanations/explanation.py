@@ -14,6 +14,7 @@ from lstmsim.explanations.trace_index import TraceIndex
 from lstmsim.explanations.what_if import WhatIf, what_if
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.results import Table
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["MAX_STEPS", "Explanation", "explain"]
@@ -25,7 +26,7 @@ _HEART = 12
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Table, forms="lstmsim.explanations.text"):
     """Why a run took `makespan_cycles`: `shares` (by name) and `causes` (by what was waited for) add up to them.
 
     `array`: the name of the unit whose cycles the report names; `array_cycles`: cycles in which one issued, on the path
@@ -83,10 +84,10 @@ def explain(
     makespan = trace.makespan_cycles
     served = trace.task("core") >= 0
     work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=True) if was)
-    peak = makespan * sum(core.npe for core in scenario.chip.array_cores)
+    peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
     busy = _busy(program, trace, index)
     slow = slowest(scenario.jobs, program, trace)
-    issued = sum(core.npe * cycles for core, cycles in zip(scenario.chip.array_cores, busy, strict=True))
+    issued = sum(core.peak * cycles for core, cycles in zip(scenario.chip.core_figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
         chip=scenario.chip.name,
@@ -95,7 +96,7 @@ def explain(
         array=_array(program),
         array_cycles=sum(busy),
         array_useful=work / issued if issued else 0.0,
-        cores=len(scenario.chip.array_cores),
+        cores=len(scenario.chip.core_figures),
         jobs=tuple(job.name for job in scenario.jobs),
         shares=tuple(table.shares()),
         causes=table.causes(),

@@ -16,8 +16,9 @@ from lstmsim.explanations.what_if import Alternative, WhatIf
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
 
-__all__ = ["SCHEMA", "explain_json", "explain_text", "glossary"]
+__all__ = ["FORMS", "SCHEMA", "explain_json", "explain_text", "glossary"]
 
 SCHEMA = "lstmsim/explanation/1"
 
@@ -226,3 +227,6 @@ def _step_json(found: Explanation, step: Step) -> dict[str, Any]:
     data = asdict(step)
     del data["task"]
     return {"start": data.pop("start"), "end": data.pop("end"), "job": found.jobs[step.task]} | data
+
+
+FORMS = Forms(explain_json, explain_text, lambda found: explain_json(found)["shares"])

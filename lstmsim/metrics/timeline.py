@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.program.cycles import SPAN_NAMES
+from lstmsim.results import Table
 
 __all__ = ["MEMORY", "STATES", "Row", "Timeline", "is_unit"]
 
@@ -53,7 +54,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Timeline:
+class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     """Columns of equal length, one entry a span, sorted by (row, start); spans of one row never overlap.
 
     `row` indexes `rows`, `state` indexes `STATES`, `job` indexes `jobs` (-1: none), `layer`, `step`: -1

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.tables.csv_table import CsvWriter
-from lstmsim.plots.figures import check_name, save, settings
+from lstmsim.plots.figures import Picture, check_name, save, settings
 from lstmsim.plots.styles import job_style, short
 
 __all__ = ["DECIBELS_PER_BIT", "Curve", "numbers_path", "plot"]
@@ -36,7 +36,7 @@ def plot(
     path: str | os.PathLike[str] | None = None,
     *,
     title: str = "",
-) -> Figure:
+) -> Picture:
     """Draw `sqnr_db` of each job over `bits` (ascending), below it the share of `words` unchanged (0 to 1) if given.
 
     What is not finite is left out. With `path` the figure is saved as `.png`, `.svg` or `.pdf`, and its numbers as
@@ -49,7 +49,7 @@ def plot(
     if name is not None:
         check_name(name, numbers_path(name))
     with settings():
-        figure = Figure(figsize=(8, 4.2 if words is None else 5.8), layout="constrained")
+        figure = Picture(figsize=(8, 4.2 if words is None else 5.8), layout="constrained")
         FigureCanvasAgg(figure)
         ratios = [2.4, 1][: 1 if words is None else 2]
         panels = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]

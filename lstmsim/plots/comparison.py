@@ -19,7 +19,7 @@ from lstmsim.comparison.result_json import comparison_rows
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.tables.csv_table import CsvWriter
-from lstmsim.plots.figures import check_name, save, settings
+from lstmsim.plots.figures import Picture, check_name, save, settings
 from lstmsim.plots.styles import grey, job_style, short
 from lstmsim.traffic.statistics import Interval
 
@@ -40,7 +40,7 @@ _DARK = "#333333"
 Value = Callable[[int, int], float | None]
 
 
-def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Figure:
+def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Picture:
     """Draw a group of bars a workload (or, of a single workload, a bar a machine): TOPS above, on a logarithmic axis
     where they differ much, and utilization in % below. Where latencies are what is compared (`Comparison.by_latency`):
     mean and percentiles of the latency above, with 95 % intervals as far as they are known.
@@ -56,7 +56,7 @@ def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Figur
         text = f"{len(found.workloads)} workloads on {len(found.machines)} machines are {bars} bars"
         raise InputError(Mistake(name or "plot", f"{text}, at most {MAX_BARS} can be drawn"))
     with settings():
-        figure = Figure(layout="constrained")
+        figure = Picture(layout="constrained")
         FigureCanvasAgg(figure)
         if found.by_latency:
             _draw_latencies(figure, found)

@@ -16,7 +16,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.files_kept import refuse_if_read
 
-__all__ = ["SUFFIXES", "check_name", "save", "settings"]
+__all__ = ["SUFFIXES", "Picture", "check_name", "save", "settings"]
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -40,6 +40,16 @@ def settings() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         yield
+
+
+class Picture(Figure):
+    """A figure that a notebook shows as a picture, though it was made without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        content = io.BytesIO()
+        with settings():
+            self.savefig(content, format="png", dpi=100)
+        return content.getvalue()
 
 
 def check_name(name: str, *beside: str) -> None:

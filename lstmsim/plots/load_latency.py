@@ -9,11 +9,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.plots.figures import check_name, save, settings
+from lstmsim.plots.figures import Picture, check_name, save, settings
 from lstmsim.plots.styles import job_style, short
 from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Machine, Point
 
@@ -42,7 +41,7 @@ def plot(
     *,
     percentile: float = 99.0,
     cdf_at: float | None = None,
-) -> Figure:
+) -> Picture:
     """Draw a curve for each machine: the percentile of latency with its 95 % intervals and the mean (dotted) against
     load; the distribution at load `cdf_at` (the highest at which all are stable unless given); and requests in time.
 
@@ -59,7 +58,7 @@ def plot(
     if percentile not in CDF:
         raise InputError(Mistake(f"percentile {percentile:g}", f"must be one of {', '.join(f'{p:g}' for p in CDF)}"))
     with settings():
-        figure = Figure(figsize=(10, 5.2), layout="constrained")
+        figure = Picture(figsize=(10, 5.2), layout="constrained")
         FigureCanvasAgg(figure)
         grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
         main, upper, lower = (figure.add_subplot(part) for part in (grid[:, 0], grid[0, 1], grid[1, 1]))

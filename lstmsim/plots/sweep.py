@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.tables.csv_table import CsvWriter
-from lstmsim.plots.figures import check_name, save, settings
+from lstmsim.plots.figures import Picture, check_name, save, settings
 from lstmsim.plots.fronts import draw_front
 from lstmsim.plots.points import Row, curve_look, grouped, legend, named, titled
 from lstmsim.sweeps.export import chip_names, columns, objectives_of, table, varied
@@ -53,7 +53,7 @@ def plot(
     *,
     kind: str | None = None,
     objectives: Sequence[str] = (),
-) -> Figure:
+) -> Picture:
     """Draw the table of a sweep.
 
     kind: one of `KINDS`. Without it: the front if the sweep has other objectives than the usual ones or some are given
@@ -78,7 +78,7 @@ def plot(
         raise InputError(Mistake(store.path, "nothing to draw: no point could be simulated"))
     chosen = _kind(store, axes, rows, kind, front_wanted=bool(objectives))
     with settings():
-        figure = Figure(layout="constrained")
+        figure = Picture(layout="constrained")
         FigureCanvasAgg(figure)
         if chosen == "pareto":
             numbers = draw_front(figure, store, rows, pair, objectives_of(store))

@@ -17,7 +17,7 @@ from lstmsim.metrics.binning import busy_windows, window_edges
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.looks import Style
 from lstmsim.metrics.timeline import STATES, Timeline
-from lstmsim.plots.figures import SUFFIXES, check_name, save, settings
+from lstmsim.plots.figures import SUFFIXES, Picture, check_name, save, settings
 from lstmsim.plots.rows import draw_fractions, draw_labels, draw_spans, row_height, rows_inches, set_rows
 from lstmsim.plots.styles import job_style, short
 from lstmsim.plots.view import View, view_of
@@ -38,7 +38,7 @@ def plot(
     start: int | None = None,
     end: int | None = None,
     cores: Iterable[int] | None = None,
-) -> Figure:
+) -> Picture:
     """Draw a timeline from cycle `start` to `end` (default: all of it) for `cores` (default: all of them).
 
     Colour is the job, hatching on grey the cause of a wait. Above `SPAN_LIMIT` visible spans each row shows fractions
@@ -57,10 +57,10 @@ def plot(
     return figure
 
 
-def _draw(timeline: Timeline, view: View) -> Figure:
+def _draw(timeline: Timeline, view: View) -> Picture:
     heights = [row_height(row.kind) for row in view.rows]
     upper_inches = rows_inches(heights)
-    figure = Figure(figsize=(12, upper_inches + 2.6), layout="constrained")
+    figure = Picture(figsize=(12, upper_inches + 2.6), layout="constrained")
     FigureCanvasAgg(figure)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[upper_inches, 1.2])
     centres = set_rows(upper, view, heights)

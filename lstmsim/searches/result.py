@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lstmsim.results import Table
+
 __all__ = ["CatChoice", "Exhaustive", "Found", "Mix", "ModelChoice", "Point", "Refused", "SearchResult", "Walk"]
 
 
@@ -122,7 +124,7 @@ class Mix:
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class SearchResult(Table, forms="lstmsim.searches.result_text"):
     """What was searched (`cores`: their numbers; `rows`: Hw), what was found for all jobs at one EP, and, of several
     models, for each at its own."""
 

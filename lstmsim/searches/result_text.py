@@ -8,10 +8,11 @@ from dataclasses import asdict
 from typing import Any
 
 from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
 from lstmsim.searches.greedy import TOLERANCE
 from lstmsim.searches.result import CatChoice, Exhaustive, Found, Mix, ModelChoice, Point, SearchResult
 
-__all__ = ["SCHEMA", "search_json", "search_text"]
+__all__ = ["FORMS", "SCHEMA", "search_json", "search_text"]
 
 SCHEMA = "lstmsim/search/1"
 
@@ -191,3 +192,12 @@ def _mix_json(mix: Mix) -> dict[str, Any]:
 
 def _cats_json(cats: Sequence[CatChoice]) -> list[dict[str, Any]]:
     return [asdict(each) | {"eps": list(each.eps)} for each in cats]
+
+
+def _records(result: SearchResult) -> list[dict[str, Any]]:
+    """Every pair that the search simulated, in the order in which it did."""
+    walk = result.common.walk
+    return [asdict(each) for each in (*walk.path, *walk.refined)]
+
+
+FORMS = Forms(search_json, search_text, _records)

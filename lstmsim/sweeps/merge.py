@@ -10,8 +10,9 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files_kept import identity_of
-from lstmsim.sweeps.evaluate import NUMBERS
+from lstmsim.results import Table
 from lstmsim.sweeps.export import export, keep_objectives, objectives_of, table_names
+from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.store import STATUSES, Store
 from lstmsim.sweeps.stored import beside, checksum, quoted
 
@@ -24,7 +25,7 @@ _KEY, _STATUS = 0, 1
 
 
 @dataclass(frozen=True)
-class Merged:
+class Merged(Table, forms="lstmsim.sweeps.merged_text"):
     """What a merge wrote, and how many of the sweep's points are there."""
 
     path: str

@@ -11,6 +11,7 @@ from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files_kept import refuse_if_read
+from lstmsim.results import Table
 from lstmsim.sweeps import pool
 from lstmsim.sweeps.evaluate import Outcome, point_key
 from lstmsim.sweeps.export import export, keep_objectives, table_names
@@ -43,7 +44,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class SweepResult:
+class SweepResult(Table, forms="lstmsim.sweeps.result_text"):
     """What a sweep left behind: its SQLite file, the tables written from it, and the counts; `dropped`: rows that were
     there and did not match their checksums, or had none, whose points were computed anew; `rebuilt`: whether that was
     so of what the file says of its sweep (axes, objectives, ...), which was then taken from the sweep file."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lstmsim.results import Table
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.statistics import Interval
 
@@ -149,7 +150,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class LoadLatency:
+class LoadLatency(Table, forms="lstmsim.traffic.load_latency_text"):
     """Points of all machines, in their order and then that of the loads.
 
     `scenario`: its name. `machines`: the first is the base. `capacity_per_second`: the rate that is load 1, at which

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
 from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Point
 from lstmsim.traffic.saturation_text import limits_text
 
-__all__ = ["LOAD_LATENCY_SCHEMA", "load_latency_json", "load_latency_rows", "load_latency_text"]
+__all__ = ["FORMS", "LOAD_LATENCY_SCHEMA", "load_latency_json", "load_latency_rows", "load_latency_text"]
 
 LOAD_LATENCY_SCHEMA = "lstmsim/load-latency/1"
 
@@ -127,3 +129,12 @@ def load_latency_json(found: LoadLatency) -> dict[str, Any]:
             for point in found.points
         ],
     }
+
+
+def _records(found: LoadLatency) -> Iterator[dict[str, Any]]:
+    """The rows of the CSV by the names of its columns."""
+    head, *rows = load_latency_rows(found)
+    return (dict(zip(head, row, strict=True)) for row in rows)
+
+
+FORMS = Forms(load_latency_json, load_latency_text, _records)

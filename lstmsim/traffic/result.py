@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import fsum
 
+from lstmsim.results import Table
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load import Load
 from lstmsim.traffic.population import Window
@@ -132,7 +133,7 @@ class Tenant:
 
 
 @dataclass(frozen=True)
-class Serving:
+class Serving(Table, forms="lstmsim.traffic.text"):
     """A run from its first arrival to its last finish.
 
     `latency` (arrival to finish) and `wait` (arrival to start) are without the `warmup`; all else is of the whole run.

@@ -13,6 +13,7 @@ from itertools import pairwise
 from math import inf
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.results import Table
 from lstmsim.traffic.arrivals import positive
 
 __all__ = ["VERDICTS", "Judged", "Known", "Saturation", "SearchInterrupted", "Tried", "bisect_verdicts", "check_search"]
@@ -85,7 +86,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Saturation:
+class Saturation(Table, forms="lstmsim.traffic.saturation_text"):
     """Which rates keep the bounds: `rate` certainly does, `fails_from` certainly does not, between them it is open.
 
     `rate`: the highest that was seen to keep the bound; None if none was, not even the lowest.

@@ -8,9 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
 from lstmsim.traffic.saturation import Judged, Saturation
 
-__all__ = ["limits_text", "saturation_json", "saturation_text"]
+__all__ = ["FORMS", "limits_text", "saturation_json", "saturation_text"]
 
 _WIDTH = 100
 
@@ -138,3 +139,6 @@ def _remarks(found: Saturation) -> list[str]:
     if not found.monotone:
         lines.append("not every lower rate keeps it: the order of service may be unfair")
     return lines
+
+
+FORMS = Forms(saturation_json, saturation_text, lambda found: saturation_json(found)["runs"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from lstmsim.results import Forms
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load_text import load_json, load_lines
 from lstmsim.traffic.result import Serving
@@ -12,7 +13,7 @@ from lstmsim.traffic.statistics import Interval
 from lstmsim.traffic.tenants_text import plain, shares_json, tenant_lines, window_json
 from lstmsim.units import cycles_to_ms
 
-__all__ = ["SERVING_SCHEMA", "serving_json", "serving_text"]
+__all__ = ["FORMS", "SERVING_SCHEMA", "serving_json", "serving_text"]
 
 SERVING_SCHEMA = "lstmsim/serving/1"
 
@@ -130,3 +131,6 @@ def serving_json(found: Serving) -> dict[str, Any]:
         **load_json(found),
         "remarks": list(found.remarks),
     }
+
+
+FORMS = Forms(serving_json, serving_text, lambda found: serving_json(found)["tenants"])

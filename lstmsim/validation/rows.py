@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lstmsim.results import Table
 from lstmsim.validation.null_model import Judgement
 
 __all__ = ["ClaimRow", "Finding", "Group", "Row", "Validation", "Verdict"]
@@ -151,7 +152,7 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(Table, forms="lstmsim.validation.text"):
     """All that was compared, by one engine."""
 
     engine: str

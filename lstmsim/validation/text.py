@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
 from lstmsim.validation.claims import TOPICS
 from lstmsim.validation.rows import ClaimRow, Group, Row, Validation
 
-__all__ = ["SCHEMA", "readme_table", "validation_json", "validation_markdown", "validation_text"]
+__all__ = ["FORMS", "SCHEMA", "readme_table", "validation_json", "validation_markdown", "validation_text"]
 
 SCHEMA = "lstmsim/validation/1"
 
@@ -219,3 +220,14 @@ def _judgement_json(group: Group) -> dict[str, Any] | None:
         "noise_from": own.why,
         "evidence_of_size_dependence": own.evidence,
     }
+
+
+def _records(found: Validation) -> Iterator[dict[str, Any]]:
+    """Every row with the key of its group; a claim is a row of `claims`."""
+    plain = validation_json(found)
+    for group in plain["groups"]:
+        yield from ({"group": group["key"], **row} for row in group["rows"])
+    yield from ({"group": "claims", **row} for row in plain["claims"])
+
+
+FORMS = Forms(validation_json, validation_text, _records)

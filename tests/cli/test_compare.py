@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api.run import simulate
+from lstmsim import simulate
 from tests.cli.runner import call
 
 CHIP = {"kind": "column-npu", "name": "own", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16}]}

@@ -11,7 +11,7 @@ import pytest
 import safetensors.numpy
 from click.testing import Result
 
-from lstmsim.api.run import load_scenario
+from lstmsim import load_scenario
 from lstmsim.formats.weights import read_weights
 from lstmsim.formats.weights.safetensors import read_safetensors
 from lstmsim.workload.model import Model

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from lstmsim.cli.inventory import KINDS, experiments
+from lstmsim.api.known import KINDS, experiments
 from lstmsim.engines import ENGINES
 from lstmsim.formats.catalog import list_chips, list_models
 from lstmsim.program.policy import POLICIES

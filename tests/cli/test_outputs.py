@@ -93,7 +93,7 @@ def test_the_width_of_a_memory_asks_for_no_fixed_point(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["outputs", "check_numerics", "serving", "explain", "save_report"])
 def test_a_scenario_is_no_run(name: str, tmp_path: Path) -> None:
-    function = getattr(lstmsim.api.run, name)
+    function = getattr(lstmsim, name)
     more = [tmp_path / "report.html"] if name == "save_report" else []
     with pytest.raises(TypeError) as caught:
         function({"chip": CHIP, "jobs": []}, *more)

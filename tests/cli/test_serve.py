@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim import serve
-from lstmsim.api.run import run, serving
+from lstmsim import run, serve, serving
 from lstmsim.api.serving.stream import Row
 from lstmsim.errors import InputError
 from lstmsim.traffic.text import serving_json, serving_text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from lstmsim.api.run import save_trace
+from lstmsim import save_trace
 from tests.cli import runner
 from tests.timelines import small
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api import run as api
-from lstmsim.api.run import simulate
+import lstmsim as api
+from lstmsim import simulate
 from lstmsim.comparison.chips import chips_of
 from lstmsim.comparison.compare import compare
 from lstmsim.comparison.defeats import defeats

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.api.run import run
+from lstmsim import run
 from lstmsim.comparison.compare import compare
 from lstmsim.comparison.latencies import PERCENTILES, Latencies
 from lstmsim.comparison.latency_text import LATENCY_COLUMNS

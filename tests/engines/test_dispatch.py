@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim import targets
-from lstmsim.api.run import simulate
+from lstmsim import simulate, targets
 from lstmsim.engines import ENGINES, run, totals
 from lstmsim.errors import InputError, ProgramError
 from lstmsim.formats.scenario.scenario_file import load_scenario

@@ -107,7 +107,7 @@ def test_random_scenarios_give_equal_totals_with_periods_skipped(scenario: Scena
 
 
 def test_periods_are_skipped_where_threads_interleave() -> None:
-    from lstmsim.api.run import load_scenario
+    from lstmsim import load_scenario
 
     core = {"npe": 4096, "ep": 8, "vp": 512, "threads": 2, "tail_width": 16}
     jobs = [
@@ -121,7 +121,7 @@ def test_periods_are_skipped_where_threads_interleave() -> None:
 
 @pytest.mark.parametrize("model", ["deepbench-gru-1024-1500", "lstm-2x512", "bilstm-256"])
 def test_steps_cost_nothing_once_the_run_is_periodic(model: str) -> None:
-    from lstmsim.api.run import load_scenario
+    from lstmsim import load_scenario
 
     events = []
     for steps in (150, 1500):
@@ -154,7 +154,7 @@ def test_the_compiled_loop_gives_the_same(program: Program, times: int) -> None:
 
 @numba
 def test_a_run_goes_on_compiled_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lstmsim.api.run import load_scenario
+    from lstmsim import load_scenario
 
     monkeypatch.setattr(compiled, "loaded", lambda: False)
     jobs = [{"model": "lstm-512", "steps": 30, "count": 3}, {"model": "bilstm-256", "steps": 12, "arrival": 500}]

@@ -110,13 +110,13 @@ def slower(program: Program, phase: int, operation: int) -> Program:
         operations = []
         for index, one in enumerate(each.body.operations):
             needs = tuple(
-                replace(need, delay=need.delay + 1)
+                need._replace(delay=need.delay + 1)
                 if (need.operation, number if need.phase is None else need.phase) == (operation, phase)
                 else need
                 for need in one.needs
             )
             more = int((number, index) == (phase, operation))
-            changed = replace(one, needs=needs, cycles=one.cycles + more, result_cycles=one.result_cycles + more)
+            changed = one._replace(needs=needs, cycles=one.cycles + more, result_cycles=one.result_cycles + more)
             operations.append(changed)
         phases.append(replace(each, body=Body(tuple(operations))))
     return Program(program.cores, (replace(task, variants=((0, tuple(phases)),)),))

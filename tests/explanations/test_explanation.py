@@ -199,7 +199,7 @@ def test_several_cores_and_an_empty_one() -> None:
 
 def test_a_request_that_waited_for_weights_on_their_way() -> None:
     """The path goes on through the memory, and the words say so."""
-    from lstmsim.api.run import explain, run
+    from lstmsim import explain, run
 
     layers = [{"cell": "gru", "hidden": 5, "input": 7}, {"cell": "rnn", "hidden": 4, "input": 5}]
     core = {"npe": 64, "ep": 2, "threads": 3, "weight_kib": 1, "weight_bits": 16}

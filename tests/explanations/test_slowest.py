@@ -8,8 +8,7 @@ from math import ceil
 
 import pytest
 
-from lstmsim import engines, targets
-from lstmsim.api.run import explain, run
+from lstmsim import engines, explain, run, targets
 from lstmsim.explanations.answer import answer
 from lstmsim.explanations.explanation import Explanation
 from lstmsim.explanations.latency_shares import SHARES, latency_shares

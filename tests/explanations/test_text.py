@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api.run import Run, run
+from lstmsim import Run, run
 from lstmsim.explanations.explanation import MAX_STEPS, Explanation, explain
 from lstmsim.explanations.glossary import GLOSSARY, words_in
 from lstmsim.explanations.text import explain_json, explain_text, glossary

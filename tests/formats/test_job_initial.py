@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.api import run as api
+import lstmsim as api
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.model_writer import write_model_file
 from lstmsim.formats.scenario.numbers import job_data

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from lstmsim.api.run import simulate
+from lstmsim import simulate
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.job_names import unique_names
 from lstmsim.formats.scenario.scenario_file import (

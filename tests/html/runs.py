@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from lstmsim.api import run as api
+import lstmsim as api
 
 _SMALL = {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
 _TINY = {"layers": [{"cell": "gru", "hidden": 16, "input": 16}]}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.api import run as api
+import lstmsim as api
 from lstmsim.formats.scenario.scenario_file import load_chip, load_scenario, scenario_from_document
 from lstmsim.formats.yaml.document import document_of
 from lstmsim.formats.yaml.source import parse_document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lstmsim.api.run import run, serving
+from lstmsim import run, serving
 from lstmsim.html.page import report_page
 from lstmsim.html.serving import serving_section
 from lstmsim.traffic.metrics import Collector

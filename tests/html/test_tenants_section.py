@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
-from lstmsim.api.run import Run, run, serving
+from lstmsim import Run, run, serving
 from lstmsim.html.page import report_page
 from lstmsim.html.tenants import tenants_section
 from lstmsim.traffic.metrics import Collector

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from lstmsim.api.run import simulate
+from lstmsim import simulate
 from lstmsim.errors import InputError
 from lstmsim.searches.mix import AtEp, cat_choices, reachable, trees_for
 from lstmsim.searches.result import Point
@@ -188,7 +188,7 @@ class OtherChip:
     name: str = "other"
     kind: str = "row-npu"
     frequency_mhz: float = 1.0
-    array_cores: tuple[()] = ()
+    core_figures: tuple[()] = ()
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lstmsim
-from lstmsim import engines, targets
-from lstmsim.api.run import run, simulate
+from lstmsim import engines, run, simulate, targets
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import list_models

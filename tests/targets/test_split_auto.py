@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lstmsim.api.run import check_numerics, explain, load_scenario, run, serving
+from lstmsim import check_numerics, explain, load_scenario, run, serving
 from lstmsim.api.serving.alone import alone
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.api.serving.stream import serve

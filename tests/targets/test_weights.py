@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim import simulate
-from lstmsim.api.run import check_numerics, run
+from lstmsim import check_numerics, run, simulate
 from lstmsim.errors import InputError
 
 TWO_LAYERS = {"layers": [{"cell": "lstm", "hidden": 16, "input": 16}, {"cell": "lstm", "hidden": 8, "input": 16}]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api.run import run
+from lstmsim import run
 from lstmsim.engines import ENGINES
 
 CORE = {"npe": 64, "ep": 4, "vp": 16, "weight_bits": 8}

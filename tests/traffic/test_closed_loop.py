@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.api.run import run as simulate
-from lstmsim.api.run import serving
+from lstmsim import run as simulate
+from lstmsim import serving
 from lstmsim.errors import InputError
 from lstmsim.traffic.closed_loop import Clients, ClosedLoop
 from lstmsim.traffic.metrics import Collector

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api.run import Run, run, serving
+from lstmsim import Run, run, serving
 from lstmsim.engines import ENGINES
 
 CORE = {"npe": 64, "ep": 4, "vp": 16}

@@ -7,7 +7,7 @@ from itertools import repeat
 
 import pytest
 
-from lstmsim.api import run as api
+import lstmsim as api
 from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.load import Load
 from lstmsim.traffic.metrics import Collector

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lstmsim
-from lstmsim import serve
+from lstmsim import run, serve, serving
 from lstmsim.api.loading import load_scenario
-from lstmsim.api.run import run, serving
 from lstmsim.api.serving.alone import Alones, alone
 from lstmsim.html.page import report_page
 from lstmsim.traffic.metrics import Collector

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim import serve
-from lstmsim.api.run import Run, run, serving
+from lstmsim import Run, run, serve, serving
 from lstmsim.errors import InputError
 from lstmsim.traffic.latencies import KEPT
 from lstmsim.traffic.metrics import Collector

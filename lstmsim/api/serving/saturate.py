@@ -256,9 +256,18 @@ class _Runs:
         parts += [] if self.asked.bound_ms is None else [every.verdict]
         missing = set(self.asked.bounds_ms) - set(tenants)
         verdict = joined([*parts, *["too few"] * bool(missing)])
-        p99 = found.ms(found.latency.p99.value)
-        judged_ms = every.percentile_ms, every.half_width_ms
-        return Tried(rate, p99, VERDICTS[verdict], away, verdict, came, load, *judged_ms, tenants)
+        return Tried(
+            rate=rate,
+            p99_ms=found.ms(found.latency.p99.value),
+            kept=VERDICTS[verdict],
+            turned_away=away,
+            verdict=verdict,
+            requests=came,
+            load=load,
+            percentile_ms=every.percentile_ms,
+            half_width_ms=every.half_width_ms,
+            tenants=tenants,
+        )
 
     def _judged(
         self, found: Serving, latency: Distribution, name: str | None, served: int, away: int, widths: float

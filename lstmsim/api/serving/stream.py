@@ -16,6 +16,7 @@ from lstmsim.api.serving.offered import traffic_of
 from lstmsim.engines.fast.feed import WINDOW, Coming, Feed
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.requests import Requests, load_requests
+from lstmsim.results import Table
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic, relaxation_of
 from lstmsim.traffic.metrics import Collector
@@ -61,7 +62,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Served:
+class Served(Table, forms="lstmsim.api.serving.served_text"):
     """What serving came to, and what the whole run did: `utilization` and `tops` are those of a report.
 
     `ended`: why it ended there, a key of `ENDS`. `full_at`: the cycle in which more requests than there is room for
@@ -133,12 +134,23 @@ def serve(
         if progress is not None:
             progress(done, found.count)
         goal.look(done)
+    serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
+    served = _served(feed, found.scenario, serving)
+    return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
+
+
+def _served(feed: Feed, scenario: Scenario, serving: Serving) -> Served:
+    """What the whole run did, as far as the engine knows."""
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
-    peak = makespan * sum(core.npe for core in chip.array_cores)
-    achieved = tops(work, makespan, chip.frequency_mhz)
-    result = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
-    ended = goal.ended(feed), feed.full_at, until_half_width
-    return Served(result, makespan, work / (peak or 1), achieved, *ended, found.scenario.remarks)
+    peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
+    return Served(
+        serving=serving,
+        makespan_cycles=makespan,
+        utilization=work / (peak or 1),
+        tops=tops(work, makespan, scenario.chip.frequency_mhz),
+        full_at=feed.full_at,
+        remarks=scenario.remarks,
+    )
 
 
 def _check_pauses(jobs: Sequence[Job]) -> None:
@@ -228,7 +240,7 @@ def _collect(
     """Hand requests that are done to the collector, `tenants` being whose they are."""
     core, _, start, finish, arrived, _, taken = np.asarray(table).T
     alone = [alones(scenario.jobs[template]) for template in own]
-    seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
+    seats = np.array([max(1, len(job.together(len(scenario.chip.core_figures)))) for job in scenario.jobs])
     collector.add_many(
         numbers,
         arrived,

@@ -161,9 +161,18 @@ class Dispatcher(Clockwork):
         for core in place:
             free = (context for context, seat in enumerate(self.contexts[core]) if seat is None)
             seats.append((core, next(context for context in free if (core, context) not in seats)))
-        times = (each.rank, each.arrived, self.now)
-        thread = Thread(each.number, each.task, *times, phases, each.task.slots(kind, len(place)), tuple(seats), first)
-        thread.loads = loads
+        thread = Thread(
+            number=each.number,
+            task=each.task,
+            rank=each.rank,
+            arrived=each.arrived,
+            since=self.now,
+            phases=phases,
+            buffers=each.task.slots(kind, len(place)),
+            seats=tuple(seats),
+            first=first,
+            loads=loads,
+        )
         for member, (core, context) in enumerate(seats):
             self.contexts[core][context] = Seat(thread, member)
             if member:

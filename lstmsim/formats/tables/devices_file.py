@@ -104,12 +104,16 @@ def read_device(path: str | os.PathLike[str]) -> Device:
         _check_sources(document, entry)
     if document.mistakes or entry is None:
         raise InputError(document.mistakes)
-    packings = tuple(Packing(**values_of(each)) for each in entry.packings)
     return Device(
-        *(entry.name, entry.multiplier, entry.multipliers, packings),
-        tuple(Memory(**values_of(each)) for each in entry.memories),
-        Logic(**values_of(entry.logic)),
-        *(entry.published, dict(entry.sources), entry.chips),
+        name=entry.name,
+        multiplier=entry.multiplier,
+        multipliers=entry.multipliers,
+        packings=tuple(Packing(**values_of(each)) for each in entry.packings),
+        memories=tuple(Memory(**values_of(each)) for each in entry.memories),
+        logic=Logic(**values_of(entry.logic)),
+        published=entry.published,
+        sources=dict(entry.sources),
+        chips=entry.chips,
     )
 
 

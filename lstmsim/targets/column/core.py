@@ -90,7 +90,9 @@ class ColumnCore:
     threads: Annotated[
         int,
         Key(
-            *("jobs that the core works on in turn", "", 1, MAX_THREADS),
+            "jobs that the core works on in turn",
+            low=1,
+            high=MAX_THREADS,
             source="assumption, because the patent builds a core with one thread and adds others",
             vary=True,
         ),
@@ -98,7 +100,9 @@ class ColumnCore:
     tail_width: Annotated[
         int,
         Key(
-            *("units that enter the tail in a cycle", "", 1, MAX_SIZE),
+            "units that enter the tail in a cycle",
+            low=1,
+            high=MAX_SIZE,
             source="assumption, because no source gives it; the tail then takes less than the tiles of a step",
             vary=True,
         ),
@@ -106,7 +110,9 @@ class ColumnCore:
     accumulator_banks: Annotated[
         int,
         Key(
-            *("banks of accumulators of each thread", "", 1, MAX_BANKS),
+            "banks of accumulators of each thread",
+            low=1,
+            high=MAX_BANKS,
             source="assumption, because one that fills and one that empties are the least that keeps the array busy",
             vary=True,
         ),
@@ -129,7 +135,10 @@ class ColumnCore:
     switch_cycles: Annotated[
         int,
         Key(
-            *("a switch of threads", "cycles", 0, MAX_LATENCY_CYCLES),
+            "a switch of threads",
+            unit="cycles",
+            low=0,
+            high=MAX_LATENCY_CYCLES,
             source="assumption, because the patent names no cost, and each thread has its own state and accumulators",
             vary=True,
         ),
@@ -146,13 +155,16 @@ class ColumnCore:
     weight_kib: Annotated[
         int | None,
         Key(
-            *("memory for weights", "KiB", 1, MAX_WEIGHT_KIB),
+            "memory for weights",
+            unit="KiB",
+            low=1,
+            high=MAX_WEIGHT_KIB,
             source="assumption, because the patent's weights stay on the chip: as much as it takes",
         ),
     ] = None
     weight_bits: Annotated[
         int,
-        Key(*("a weight in that memory", "bits", 1, 64), source="column-wise LSTM patent: 8-bit weights"),
+        Key("a weight in that memory", unit="bits", low=1, high=64, source="column-wise LSTM patent: 8-bit weights"),
     ] = 8
 
     @property

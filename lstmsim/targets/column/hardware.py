@@ -66,9 +66,9 @@ class _ColumnHardware(Hardware):
         vector_bits = core.threads * most_vector_elements(models) * precision.vector_bits
         unit = core.tail_width * unit_bits(models, precision)
         return (
-            Demand("weights", words * word if core.weight_kib is None else 8192 * core.weight_kib, word),
-            Demand("vectors", vector_bits, core.ep * precision.vector_bits, writes=1),
-            Demand("tail", tail_bits(models, precision, core.threads), unit, writes=1),
+            Demand("weights", bits=words * word if core.weight_kib is None else 8192 * core.weight_kib, read_bits=word),
+            Demand("vectors", bits=vector_bits, read_bits=core.ep * precision.vector_bits, writes=1),
+            Demand("tail", bits=tail_bits(models, precision, core.threads), read_bits=unit, writes=1),
         )
 
     def tail(self, core: ColumnCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:

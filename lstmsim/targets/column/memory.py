@@ -32,14 +32,19 @@ class Memory:
     latency_cycles: Annotated[
         int,
         Key(
-            *("from the end of a transfer until its weights can be used", "cycles", 0, MAX_LATENCY_CYCLES),
+            "from the end of a transfer until its weights can be used",
+            unit="cycles",
+            low=0,
+            high=MAX_LATENCY_CYCLES,
             source="assumption, because some 250 ns is what DRAM and HBM behind an FPGA's controllers take under load",
         ),
     ] = 64
     prefetch_blocks: Annotated[
         int,
         Key(
-            *("row blocks of streamed weights that a core has room for", "", 1, MAX_BANKS),
+            "row blocks of streamed weights that a core has room for",
+            low=1,
+            high=MAX_BANKS,
             source="assumption, because one in use and one that comes are the least that hides a transfer",
         ),
     ] = 2

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
-from lstmsim.program.program import Operation
+from lstmsim.program.program import Dependence, Operation
 from lstmsim.targets.column.npu import ColumnCore, Exchange
 from lstmsim.targets.column.shape import StageShape, issue_order, pass_shapes
 from lstmsim.targets.column.tiles import ARRAY, Group, Read, Share, Source, Tiles, column_groups
@@ -22,6 +22,9 @@ __all__ = ["ARRAY", "EXCHANGE", "TAIL", "WHOLE", "Source", "Spread", "pass_opera
 
 #: Where in the body the operations of a share begin: by share, stage, segment and unit (tail or exchange).
 Homes = Mapping[tuple[int, int, int, int], int]
+
+#: A stage of a share: number of the stage, number of the share, the tiles.
+_Part = tuple[int, int, Tiles]
 
 #: More operations than a segment of a share has, so that guessed places never fall together.
 _APART = 1 << 32
@@ -66,11 +69,10 @@ class _Pass:
     def layer(self) -> Layer:
         return self.shapes[0][0].layer
 
-    def homes_from(self, base: int) -> Homes:
-        """Where in the body, which the operations enter at `base`, those after the tiles begin; `homes` may still be a
-        guess."""
+    def homes_from(self, base: int, parts: Sequence[_Part]) -> Homes:
+        """Where in the body, which the operations enter at `base`, those after the tiles of each part begin."""
         homes: dict[tuple[int, int, int, int], int] = {}
-        for stage, share, tiles in self._parts():
+        for stage, share, tiles in parts:
             base += tiles.total
             blocks = len(tiles.shape.blocks)
             for segment in self._segments(stage):
@@ -79,10 +81,10 @@ class _Pass:
                 base += blocks * (1 + len(self._sent(share, segment)))
         return homes
 
-    def operations(self, base: int) -> list[Operation]:
+    def operations(self, base: int, parts: Sequence[_Part]) -> list[Operation]:
         """Stage after stage, member after member, tiles before tails, tails before what is sent of them."""
         operations: list[Operation] = []
-        for stage, share, tiles in self._parts():
+        for stage, share, tiles in parts:
             issued, last = tiles.by_row() if tiles.shape.core.block_order == "row" else tiles.by_column()
             ends = [base + len(operations) + each for each in last]
             operations += issued
@@ -114,8 +116,9 @@ class _Pass:
             turns.append(Turns(shapes, self.place, tails, self.spread.members[share]))
         return turns
 
-    def _parts(self) -> Iterator[tuple[int, int, Tiles]]:
-        """Stage, share, and its tiles: all shares of a stage before the next stage, which reads them."""
+    def parts(self) -> Iterator[_Part]:
+        """Stage, share, and its tiles: all shares of a stage before the next stage, which reads them. `homes` may still
+        be a guess: what the tiles wait for then stands there."""
         waited: list[set[str]] = [set() for _ in self.shapes]
         for stage in range(len(self.layer.cell.stages)):
             for share, shapes in enumerate(self.shapes):
@@ -172,7 +175,8 @@ def pass_operations(
 ) -> tuple[list[Operation], Source]:
     """The operations of one step of a pass, and its h as a source. `place` is (layer, direction).
 
-    Where its own tails stand in the body depends on how many tiles it has, so these are counted first.
+    Where its own tails stand in the body depends on how many tiles it has, so the tiles are made with guessed places,
+    counted, and then given the true ones.
     """
     shares = len(spread.members)
     shapes = tuple(pass_shapes(layer, core, share, shares) for share in range(shares))
@@ -180,5 +184,15 @@ def pass_operations(
     keys = [(share, each.stage, each.index, unit) for share, each, unit in order]
     guess: Homes = {key: base + number * _APART for number, key in enumerate(keys)}
     one = _Pass(shapes, place, tuple(x), x_last, spread, guess)
-    one = replace(one, homes=one.homes_from(base))
-    return one.operations(base), one.source(layer.cell.output)
+    parts = list(one.parts())
+    one = replace(one, homes=one.homes_from(base, parts))
+
+    def settled(need: Dependence) -> Dependence:
+        if need.phase is not None or need.operation < base:
+            # of another pass
+            return need
+        number, index = divmod(need.operation - base, _APART)
+        return Dependence(one.homes[keys[number]] + index, need.delay, need.cause, need.lag, None, need.mirrored)
+
+    parts = [(stage, share, tiles.waiting_for(settled)) for stage, share, tiles in parts]
+    return one.operations(base, parts), one.source(layer.cell.output)

@@ -9,8 +9,8 @@ whole group.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -24,8 +24,7 @@ __all__ = ["ARRAY", "Group", "Read", "Share", "Source", "Tiles", "column_groups"
 ARRAY = 0
 
 
-@dataclass(frozen=True)
-class Read:
+class Read(NamedTuple):
     """Elements as tiles read them: the units of a share become visible as operations give them, one for each row block.
 
     The first of these operations is `first` in its body, the next ones follow `stride` apart. `width` units come in
@@ -91,7 +90,7 @@ class Source:
         return [None if share.sent is None else self._changed(share.sent) for share in self.shares]
 
     def _changed(self, read: Read) -> Read:
-        return replace(read, lag=self.lag, phase=self.phase, mirrored=self.mirrored)
+        return read._replace(lag=self.lag, phase=self.phase, mirrored=self.mirrored)
 
 
 class Group(NamedTuple):
@@ -161,20 +160,46 @@ class Tiles:
     groups: tuple[Group, ...]
     member: int = 0
 
-    def tile(self, block: int, group: Group, **changes: object) -> Operation:
+    def tile(
+        self,
+        block: int,
+        group: Group,
+        needs: tuple[Dependence, ...] = (),
+        frame: bool = False,
+        takes: int | None = None,
+    ) -> Operation:
+        """The run of tiles of one row block that a group stands for."""
         shape = self.shape
-        work = len(shape.stage.gates) * shape.blocks[block] * group.columns
-        place = (*self.place, block, group.first, shape.number)
-        own: dict[str, object] = {"work": work, "label": "mvm", "place": place, "member": self.member}
-        return Operation(ARRAY, count=group.length, **own, **changes)  # type: ignore[arg-type]
+        return Operation(
+            ARRAY,
+            count=group.length,
+            needs=needs,
+            frame=frame,
+            takes=takes,
+            work=len(shape.stage.gates) * shape.blocks[block] * group.columns,
+            label="mvm",
+            place=(*self.place, block, group.first, shape.number),
+            member=self.member,
+        )
+
+    def waiting_for(self, settled: Callable[[Dependence], Dependence]) -> Tiles:
+        """The same tiles with each dependence changed; unequal ones must stay unequal."""
+        groups = tuple(
+            group._replace(needs=tuple(map(settled, group.needs))) if group.needs else group for group in self.groups
+        )
+        return Tiles(self.shape, self.place, groups, self.member)
 
     @property
     def total(self) -> int:
         """How many operations the tiles are."""
-        blocks = len(self.shape.blocks)
-        if self.shape.core.block_order == "column":
-            return len(self.by_column()[0])
-        return len(self.groups) + (blocks - 1) * len(_joined([group.plain() for group in self.groups]))
+        blocks = self.shape.blocks
+        if self.shape.core.block_order == "row":
+            return len(self.groups) + (len(blocks) - 1) * len(_joined([group.plain() for group in self.groups]))
+        columns = sum(group.length for group in self.groups)
+        # the first and the last column are a tile for each block; of the others, blocks as large as the first are one
+        whole = min(columns, 2)
+        alike = blocks[1:].count(blocks[0])
+        return whole * len(blocks) + (columns - whole) * (len(blocks) - max(alike - 1, 0))
 
     def by_row(self) -> tuple[list[Operation], list[int]]:
         """Row block outer, column group inner; and for each block the place of its last tile in the list."""
@@ -184,7 +209,7 @@ class Tiles:
         for block in range(len(self.shape.blocks)):
             for number, group in enumerate(later if block else self.groups):
                 takes = self.member if number == 0 else None
-                tiles.append(self.tile(block, group, needs=group.needs, frame=group.frame, takes=takes))
+                tiles.append(self.tile(block, group, group.needs, group.frame, takes))
             last.append(len(tiles) - 1)
         return tiles, last
 
@@ -195,7 +220,7 @@ class Tiles:
         singles = [g._replace(length=1, first=g.first + i) for g in self.groups for i in range(g.length)]
         for number, group in enumerate(singles):
             takes = self.member if number == 0 else None
-            tiles.append(self.tile(0, group, needs=group.needs, frame=group.frame, takes=takes))
+            tiles.append(self.tile(0, group, group.needs, group.frame, takes))
             bare = group.plain()
             if number in (0, len(singles) - 1):
                 tiles.extend(self.tile(block, bare, takes=takes) for block in blocks[1:])

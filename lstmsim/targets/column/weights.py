@@ -118,7 +118,7 @@ def with_transfers(
             if operation.unit == ARRAY and loading and operation.member not in met:
                 met.add(operation.member)
                 needs = (*needs, transfers.need(loading[-1], len(loading) - 1, "reload", phase=0))
-            body[index] = replace(operation, needs=needs)
+            body[index] = operation._replace(needs=needs)
         _wait_for_streams(body, number, heads[number], transfers)
         found.append(replace(phase, body=Body((*heads[number][0], *body))))
     return tuple(found)
@@ -142,7 +142,7 @@ def _head(number: int, blocks: Blocks, out: frozenset[Block], transfers: Transfe
 def _shifted(need: Dependence, number: int, shifts: Sequence[int], first: int) -> Dependence:
     source = number if need.phase is None else need.phase
     phase = None if need.phase is None else need.phase + first
-    return replace(need, operation=need.operation + shifts[source], phase=phase)
+    return need._replace(operation=need.operation + shifts[source], phase=phase)
 
 
 def _wait_for_streams(body: list[Operation], number: int, head: Head, transfers: Transfers) -> None:
@@ -155,5 +155,5 @@ def _wait_for_streams(body: list[Operation], number: int, head: Head, transfers:
     for block, end in ends.items():
         first, last = places[block][0], places[block][-1]
         wait = transfers.need(operations[end], end, "weights")
-        body[first] = replace(body[first], needs=(*body[first].needs, wait))
-        body[last] = replace(body[last], frees=transfers.first_buffer + block[1])
+        body[first] = body[first]._replace(needs=(*body[first].needs, wait))
+        body[last] = body[last]._replace(frees=transfers.first_buffer + block[1])

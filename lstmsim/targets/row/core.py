@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from lstmsim.bounds import MAX_CELLS, MAX_LATENCY_CYCLES, MAX_SIZE
+from lstmsim.bounds import MAX_CELLS, MAX_LATENCY_CYCLES, MAX_PES, MAX_SIZE
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.workload.cells import CELLS
@@ -81,19 +81,29 @@ class Dispatch:
     cell: Annotated[str, Key("cell of the layers")]
     dispatch_cycles: Annotated[
         int,
-        Key(*("from one instruction to the next", "cycles", 1, MAX_LATENCY_CYCLES), source=_RTL, follows="the core's"),
+        Key(
+            "from one instruction to the next",
+            unit="cycles",
+            low=1,
+            high=MAX_LATENCY_CYCLES,
+            source=_RTL,
+            follows="the core's",
+        ),
     ] = 1
     start_cycles: Annotated[
         int,
         Key(
-            *("before the first instruction of a job", "cycles", 0, MAX_LATENCY_CYCLES),
+            "before the first instruction of a job",
+            unit="cycles",
+            low=0,
+            high=MAX_LATENCY_CYCLES,
             source=_COMPILER,
             follows="the core's",
         ),
     ] = 0
     fitted_hidden: Annotated[
         tuple[int, int] | None,
-        Key(*("smallest and largest size that they were fitted to", "", 1, MAX_SIZE), source=_PLAIN),
+        Key("smallest and largest size that they were fitted to", low=1, high=MAX_SIZE, source=_PLAIN),
     ] = None
 
 
@@ -205,6 +215,9 @@ class RowCore:
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs."""
         mistakes = mistakes_of(self)
+        if self.npe > MAX_PES:
+            text = f"tiles, engines, lanes, vectors and replicas make {self.npe:,} PEs, at most {MAX_PES:,} may be"
+            mistakes.append(("engines", text))
         for each in self.by_cell:
             low, high = each.fitted_hidden or (1, 1)
             if not 1 <= low <= high:

@@ -66,10 +66,22 @@ class _RowHardware(Hardware):
         vector_bits = core.batch * most_vector_elements(models) * precision.vector_bits
         lanes = core.vector_lanes * core.replicas * precision.tail_bits
         return (
-            Demand("weights", words * word, word, files * core.engines),
-            Demand("vectors", vector_bits, core.ep * core.batch * precision.vector_bits, files, 1),
+            Demand("weights", bits=words * word, read_bits=word, memories=files * core.engines),
+            Demand(
+                "vectors",
+                bits=vector_bits,
+                read_bits=core.ep * core.batch * precision.vector_bits,
+                memories=files,
+                writes=1,
+            ),
             # A register file before the vector pipe and one in each of its two multi-function units.
-            Demand("tail", tail_bits(models, precision, core.batch), 3 * lanes, 3 * core.replicas, 1),
+            Demand(
+                "tail",
+                bits=tail_bits(models, precision, core.batch),
+                read_bits=3 * lanes,
+                memories=3 * core.replicas,
+                writes=1,
+            ),
         )
 
     def tail(self, core: RowCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:

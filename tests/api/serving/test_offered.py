@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim import Scenario, load_scenario, run
-from lstmsim.api.run import serving
+from lstmsim import Scenario, load_scenario, run, serving
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.api.serving.stream import serve
 from lstmsim.traffic.load import Load

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import lstmsim
-from lstmsim.api import run as api
+import lstmsim as api
 from lstmsim.api.loading import load_scenario
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.traffic.result import Serving

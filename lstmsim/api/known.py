@@ -1,4 +1,4 @@
-"""What lstmsim knows by name, each with its source: models, chips, cells, policies, engines, experiments."""
+"""What lstmsim knows by name, each with its source: models, chips, devices, cells, policies, engines, experiments."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import lstmsim
 
-__all__ = ["KINDS", "Known", "experiments"]
+__all__ = ["KINDS", "Known", "experiments", "list_known"]
 
 #: Name and source of each known thing of one kind.
 Known = list[tuple[str, str]]
@@ -27,6 +28,13 @@ def _chips() -> Known:
     from lstmsim.formats.catalog import list_chips
 
     return [(entry.name, entry.source) for entry in list_chips()]
+
+
+def _devices() -> Known:
+    from lstmsim.formats.tables.devices_file import device, device_files
+
+    known = [device(name) for name in device_files()]
+    return [(each.name, f"{each.sources['multipliers']}; lstmsim/devices/data/{each.name}.yaml") for each in known]
 
 
 def _cells() -> Known:
@@ -81,8 +89,29 @@ def _first_sentence(docstring: str | None, home: str) -> str:
 KINDS: Mapping[str, Callable[[], Known]] = {
     "models": _models,
     "chips": _chips,
+    "devices": _devices,
     "cells": _cells,
     "policies": _policies,
     "engines": _engines,
     "experiments": experiments,
 }
+
+
+def list_known(kind: str | None = None) -> dict[str, Any]:
+    """What lstmsim knows by name: for each kind a list of mappings with `name` and `source`.
+
+    kind: a key of `KINDS`, for that kind alone; None: all of them.
+    `InputError` for an unknown kind.
+
+    >>> list_known("engines")["engines"][0]["name"]
+    'fast'
+    """
+    from lstmsim.errors import InputError, Mistake
+    from lstmsim.formats.wording import listed, nearest
+
+    if kind is not None and kind not in KINDS:
+        hint = nearest(str(kind), KINDS)
+        raise InputError(Mistake("kind", f"must be one of {listed(KINDS)}, got {kind!r}{hint}"))
+    known = {each: KINDS[each]() for each in ([kind] if kind else KINDS)}
+    plain = {each: [{"name": name, "source": source} for name, source in rows] for each, rows in known.items()}
+    return {"schema": "lstmsim/list/1", **plain}

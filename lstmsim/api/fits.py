@@ -1,0 +1,25 @@
+"""What a chip needs of several FPGAs, as one result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from lstmsim.results import Table
+
+if TYPE_CHECKING:
+    from lstmsim.devices.energy import Energy
+    from lstmsim.devices.fit import Fit
+
+__all__ = ["Fits"]
+
+
+class Fits(tuple["Fit", ...], Table, forms="lstmsim.api.fits_text"):
+    """A fit for each device, as a tuple; `energy`: of each distinct job, where that was asked for."""
+
+    energy: tuple[Energy, ...]
+
+    def __new__(cls, fits: Iterable[Fit], energy: Iterable[Energy] = ()) -> Fits:
+        made = super().__new__(cls, fits)
+        made.energy = tuple(energy)
+        return made

@@ -1,0 +1,113 @@
+"""Pictures of results. Each is returned, and written to a file if a path is given; a notebook shows what it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lstmsim.api.loading import Path
+from lstmsim.api.run import Run
+from lstmsim.api.saving import load_trace
+from lstmsim.metrics.timeline import Timeline
+
+if TYPE_CHECKING:
+    from lstmsim.applications.accuracy_study import AccuracyReport
+    from lstmsim.comparison.result import Comparison
+    from lstmsim.plots.figures import Picture
+    from lstmsim.sweeps.merge import Merged
+    from lstmsim.sweeps.run import SweepResult
+    from lstmsim.traffic.load_latency import LoadLatency
+
+__all__ = ["plot", "plot_accuracy", "plot_comparison", "plot_load_latency", "plot_sweep", "timeline"]
+
+
+def plot(
+    timeline: Timeline | Run,
+    path: Path | None = None,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    cores: Sequence[int] | None = None,
+) -> Picture:
+    """Draw a timeline, `start <= cycle < end`, of all or some cores; written to `path` (.png .svg .pdf) if given."""
+    from lstmsim.plots import timeline as plots
+
+    drawn = timeline.timeline if isinstance(timeline, Run) else timeline
+    return plots.plot(drawn, path, start=start, end=end, cores=cores)
+
+
+def timeline(
+    trace: Path,
+    path: Path | None = None,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    cores: Sequence[int] | None = None,
+) -> Picture:
+    """Draw a saved trace, `start <= cycle < end`, of all or some cores.
+
+    trace: the file that `save_trace` or `lstmsim simulate --trace` wrote. path: the picture's file, none if None.
+    `InputError`: the file is no trace, or there is no such window or core.
+
+    >>> import tempfile, pathlib, lstmsim
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "trace.csv")
+    ...     scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 2}]}
+    ...     lstmsim.save_trace(lstmsim.trace(scenario), file)
+    ...     timeline(file, start=0, end=100)._repr_png_()[1:4]
+    b'PNG'
+    """
+    return plot(load_trace(trace), path, start=start, end=end, cores=cores)
+
+
+def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Picture:
+    """Draw the widths of an accuracy report (at least one), written to `path` (.png .svg .pdf, and its numbers as .csv
+    beside it) if given."""
+    from lstmsim.applications.accuracy_text import job_title
+    from lstmsim.plots import accuracy as plots
+
+    if not report.by_bits:
+        raise ValueError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
+    bits = sorted(report.by_bits)
+    every = [report.by_bits[each] for each in bits]
+    curves = [
+        (job_title(job), [study.jobs[number].accuracy.sqnr_db for study in every])
+        for number, job in enumerate(every[0].jobs)
+    ]
+    words = [study.words.unchanged for study in every if study.words is not None]
+    title = f"{report.scenario}: fixed point against float64"
+    return plots.plot(bits, curves, words or None, path, title=title)
+
+
+def plot_comparison(found: Comparison, path: Path | None = None) -> Picture:
+    """Draw a comparison as bars, written to `path` (.png .svg .pdf, and its numbers as .csv beside it) if given."""
+    from lstmsim.plots import comparison as plots
+
+    return plots.plot(found, path)
+
+
+def plot_load_latency(
+    found: LoadLatency, path: Path | None = None, *, percentile: float = 99.0, cdf_at: float | None = None
+) -> Picture:
+    """Draw latency against load, a curve for each machine.
+
+    percentile: of the latencies, which one is drawn. cdf_at: the load whose distribution is drawn; None: the highest
+    at which all machines are stable. `InputError` for a percentile or load that was not looked at.
+    """
+    from lstmsim.plots import load_latency as plots
+
+    return plots.plot(found, path, percentile=percentile, cdf_at=cdf_at)
+
+
+def plot_sweep(
+    found: SweepResult | Merged, path: Path | None = None, *, kind: str | None = None, objectives: Sequence[str] = ()
+) -> Picture:
+    """Draw what a sweep found; its numbers are written beside the picture, as .csv.
+
+    kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies. objectives: the two that are drawn.
+    """
+    from lstmsim.plots import sweep as plots
+    from lstmsim.sweeps.store import Store
+
+    with Store(found.path, create=False) as store:
+        return plots.plot(store, path, kind=kind, objectives=objectives)

@@ -1,0 +1,81 @@
+"""Files of a run: its trace, its report, the numbers that it computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lstmsim.api.loading import Path
+from lstmsim.api.run import Run, expect_run
+from lstmsim.api.studies import fit
+from lstmsim.metrics.timeline import Timeline
+
+if TYPE_CHECKING:
+    from lstmsim.replay.outputs import Outputs
+    from lstmsim.traffic.result import Serving
+
+__all__ = ["load_trace", "save_outputs", "save_report", "save_trace"]
+
+
+def save_outputs(found: Outputs, path: Path) -> None:
+    """Write outputs as `.safetensors`: a tensor in F64 for each job, and how they came about; whole or not at all."""
+    from lstmsim import __version__
+    from lstmsim.formats.weights import outputs_file
+
+    outputs_file.save_outputs(found, path, __version__)
+
+
+def save_trace(timeline: Timeline, path: Path, *, limit_bytes: int | None = 10**9) -> None:
+    """Write a timeline; the suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`,
+    `.fst` or `.kanata`. Whole or not at all, and not if it would take more than `limit_bytes` (None: no limit)."""
+    from lstmsim.formats import traces
+
+    traces.save_trace(timeline, path, limit_bytes)
+
+
+def load_trace(path: Path) -> Timeline:
+    """Read back a saved trace; `InputError` if the file is not one."""
+    from lstmsim.formats import traces
+
+    return traces.load_trace(path)
+
+
+def save_report(
+    result: Run,
+    path: Path,
+    *,
+    trace_path: Path | None = None,
+    command: str | None = None,
+    device: str | None = None,
+    serving: Serving | None = None,
+    sections: Sequence[tuple[str, str]] = (),
+) -> None:
+    """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
+    resolved input; whole or not at all.
+
+    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that is shown in
+    full (which of the known ones the chip fits is always said), `serving`: what serving came to, `sections`: further
+    titles and texts.
+    """
+    expect_run(result, "save_report")
+    import os
+
+    from lstmsim.devices.summary import fit_summary
+    from lstmsim.devices.text import fit_text
+    from lstmsim.formats.files import whole_file
+    from lstmsim.formats.tables.devices_file import published_on
+    from lstmsim.html.page import report_page
+
+    folder = os.path.dirname(os.path.abspath(path))
+    trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
+    fitting = fit_summary(fit(result.scenario)).text
+    if device is not None:
+        (found,) = fit(result.scenario, [device])
+        fitting = f"{fit_text(found, published_on(found.device))}\n\n{fitting}"
+    said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
+    sections = (*said, *sections)
+    page = report_page(
+        result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command
+    )
+    with whole_file(path) as file:
+        file.write(page)

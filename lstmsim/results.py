@@ -1,0 +1,101 @@
+"""The forms that every result has: plain data, text, a table, HTML. A class says with one argument where they stand.
+
+A class of results stays free of its forms: it names a module of its own room, and that module has them as `FORMS`. The
+module is imported when a form is asked for.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar
+
+from lstmsim.errors import InputError
+
+__all__ = ["Forms", "Result", "Table", "flat"]
+
+
+@dataclass(frozen=True)
+class Forms:
+    """How results of one class are shown.
+
+    data: what `--json` prints, plain data that `json.dumps` takes.
+    text: what the terminal prints.
+    records: the rows of its table, each a mapping from column to value; None: it is no table.
+    html: an HTML fragment with everything escaped; None: the text stands for it.
+    """
+
+    data: Callable[[Any], Mapping[str, Any]]
+    text: Callable[[Any], str]
+    records: Callable[[Any], Iterable[Mapping[str, Any]]] | None = None
+    html: Callable[[Any], str] | None = None
+
+
+class Result:
+    """A result with forms: `class Report(Result, forms="lstmsim.metrics.report_text")`.
+
+    forms: the module of the same room whose `FORMS` has them.
+    """
+
+    forms_module: ClassVar[str] = ""
+
+    def __init_subclass__(cls, forms: str = "", **others: Any) -> None:
+        super().__init_subclass__(**others)
+        if forms:
+            cls.forms_module = forms
+
+    @classmethod
+    def _forms(cls) -> Forms:
+        forms: Forms = import_module(cls.forms_module).FORMS
+        return forms
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain data: what the command prints with `--json -`."""
+        return dict(self._forms().data(self))
+
+    def to_text(self) -> str:
+        """The result as the terminal shows it, without a final newline."""
+        return self._forms().text(self)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows the result."""
+        forms = self._forms()
+        return f"<pre>{html.escape(forms.text(self))}</pre>" if forms.html is None else forms.html(self)
+
+
+class Table(Result):
+    """A result that is a table as well."""
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """The rows of the table, each a mapping from column to value; what lies inside a value has a dotted column."""
+        records = self._forms().records
+        return [] if records is None else [flat(each) for each in records(self)]
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`, a row for each record.
+
+        `InputError`: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            text = "to_pandas() needs the extra: pip install 'lstmsim[pandas]'; to_records() gives the rows without it"
+            raise InputError(text) from None
+        return pandas.DataFrame.from_records(self.to_records())
+
+
+def flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record with the mappings in it unfolded into dotted columns.
+
+    >>> flat({"name": "a", "cycles": {"busy": 3, "idle": 1}})
+    {'name': 'a', 'cycles.busy': 3, 'cycles.idle': 1}
+    """
+    columns: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            columns |= {f"{name}.{below}": each for below, each in flat(value).items()}
+        else:
+            columns[name] = value
+    return columns

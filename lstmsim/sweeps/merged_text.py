@@ -1,0 +1,30 @@
+"""What a merge wrote, in words and as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from lstmsim.results import Forms
+from lstmsim.sweeps.merge import Merged
+from lstmsim.sweeps.result_text import stored_records
+
+__all__ = ["FORMS", "merged_json", "merged_text"]
+
+
+def merged_json(merged: Merged) -> dict[str, Any]:
+    """The result as plain data of schema `lstmsim/merge/1`: its files and counts."""
+    return {"schema": "lstmsim/merge/1", **asdict(merged)}
+
+
+def merged_text(merged: Merged) -> str:
+    """How many points are there, and how many are missing, in a line.
+
+    >>> merged_text(Merged("sweep.sqlite", ("sweep.csv",), 50, 200))
+    '50 of 200 points; 150 are missing'
+    """
+    missing = merged.total - merged.points
+    return f"{merged.points:,} of {merged.total:,} points" + (f"; {missing:,} are missing" if missing else "")
+
+
+FORMS = Forms(merged_json, merged_text, lambda merged: stored_records(merged.path))
