@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING
 from functools import cache
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 from lstmsim.bounds import MAX_CORES
-from lstmsim.formats.scenario.schema_types import NOTHING, Entry, Name, Text
-from lstmsim.formats.yaml.entry import entry_class
+from lstmsim.formats.scenario.schema_types import NOTHING, Name, Text
+from lstmsim.formats.yaml.entry import Entry, entry_class
 from lstmsim.keys import Described, Key, keys_of, unwrapped
 from lstmsim.targets.entries import COMMON
 from lstmsim.targets.registry import KINDS, target_of
@@ -32,13 +32,13 @@ def core_entry(kind: str) -> type[Entry]:
     ['count', 'npe', 'ep', 'vp']
     """
     count = Described("count", int, 1, Key("equal cores", low=1, high=MAX_CORES))
-    return entry_class("CoreEntry", {"count": count} | _in_files(target_of(kind).core))
+    return entry_class("CoreEntry", {"count": count} | dict(keys_of(target_of(kind).core)))
 
 
 @cache
 def chip_of_kind(kind: str) -> type[Entry]:
     """What the keys of such a chip are: what every chip has, and those of the machine."""
-    own = _in_files(target_of(kind).chip)
+    own = dict(keys_of(target_of(kind).chip))
     name, text = unwrapped(Name), unwrapped(Text)
     keys = [
         Described("kind", str, MISSING, Key(f"the target, for example {kind}", choices=(kind,))),
@@ -56,19 +56,3 @@ def chip_entry(chip: Any) -> type[Entry]:
     """What the keys of a chip of that kind are."""
     kind = chip.get("kind") if isinstance(chip, dict) else next(iter(KINDS))
     return chip_of_kind(kind) if isinstance(kind, str) and kind in KINDS else UnknownChip
-
-
-def _in_files(description: type) -> dict[str, Described]:
-    return {name: _in_file(each) for name, each in keys_of(description).items()}
-
-
-def _in_file(each: Described) -> Described:
-    """A key as files have it: what follows from others may be left out, parts with names are a mapping."""
-    if each.key.named_by:
-        below = _in_files(each.kind)
-        del below[each.key.named_by]
-        kind: Any = Mapping[Name, entry_class(f"{each.kind.__name__}Entry", below)]  # type: ignore[misc]
-        return Described(each.name, kind, NOTHING, each.key)
-    if each.key.follows:
-        return Described(each.name, Optional[each.type], None, each.key)  # noqa: UP045 - a value, no hint
-    return each
