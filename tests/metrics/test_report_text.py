@@ -9,16 +9,14 @@ import pytest
 
 from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report
 from lstmsim.metrics.report_text import report_html, report_json, report_text
+from lstmsim.workload.scenario import CoreFigures
 
 CORE = CoreReport(
     index=0,
-    npe=100,
-    ep=4,
-    vp=20,
+    figures=CoreFigures(100, 80, {"npe": 100, "ep": 4, "vp": 20}, {"threads": 2}),
     macs=600,
     cycles=dict(zip(ACCOUNTS, (10, 1, 2, 3, 4, 5, 6), strict=True)),
     pe_cycles=dict(zip(LOSSES, (600, 200, 200, 100, 200, 300, 400, 500, 600), strict=True)),
-    settings={"threads": 2},
 )
 JOB = JobReport("speech <a>", 0, 1, arrival=3, start=5, finish=31, macs=600)
 REPORT = Report("chip & co", "fast", 260.0, 31, (JOB,), (CORE,), 600 / 3100, 0.01, LatencyMs(1.0, 2.0, 3.0, 4.0, 5.0))
