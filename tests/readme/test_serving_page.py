@@ -11,11 +11,12 @@ import pytest
 from lstmsim.engines.fast.feed import WINDOW
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.formats.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
-from lstmsim.formats.scenario.schema_chips import CoreEntry, ExchangeEntry, MemoryEntry
 from lstmsim.formats.scenario.schema_steps import KEYS as STEPS_KEYS
 from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS, StepsEntry
 from lstmsim.formats.scenario.schema_types import MAX_CYCLES, MAX_JOBS
 from lstmsim.keys import keys_of
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import ColumnCore, Exchange
 from lstmsim.workload.dispatch import DISPATCH
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"
@@ -76,7 +77,7 @@ def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
     assert keys["priority"] == str(keys_of(JobEntry)["priority"].default)
     assert all(keys_of(JobEntry)[key].default is None for key, said in keys.items() if said == "none")
     chip = {row[0]: row[2] for row in table("key of a chip")}
-    fields = {"memory": MemoryEntry, "exchange": ExchangeEntry, "cores": CoreEntry}
+    fields = {"memory": Memory, "exchange": Exchange, "cores": ColumnCore}
     for key, said in chip.items():
         default = keys_of(fields[key.split(".")[0]])[key.split(".")[-1]]
         assert said == (

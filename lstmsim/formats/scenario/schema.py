@@ -1,4 +1,4 @@
-"""What scenario and model files may hold: keys, types, bounds (chips: `lstmsim.formats.scenario.schema_chips`).
+"""What scenario and model files may hold: keys, types, bounds (chips: `lstmsim.formats.scenario.chip_keys`).
 
 These entries are the edge: nothing behind them sees a value that they have not let through.
 `lstmsim.formats.yaml.checks` holds data against them.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from lstmsim.formats.scenario.chip_keys import chip_entry
 from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry
-from lstmsim.formats.scenario.schema_chips import ChipFile, RowChipFile, UnknownChipFile, chip_entry
 from lstmsim.formats.scenario.schema_steps import AnySteps
 from lstmsim.formats.scenario.schema_types import (
     MAX_CELLS,
@@ -33,7 +33,7 @@ from lstmsim.formats.scenario.schema_types import (
     Width,
     Word,
 )
-from lstmsim.keys import Key
+from lstmsim.keys import Key, keys_of
 from lstmsim.workload.cell_rules import MAX_GATES, MAX_NODES
 
 __all__ = [
@@ -154,7 +154,7 @@ class ScenarioFile(Entry):
     """A chip and its jobs, names already replaced by what they stand for; cells that their models share."""
 
     name: Name | None = None
-    chip: Annotated[ChipFile, Key("a preset's name, a path, or the chip itself")]
+    chip: Annotated[Any, Key("a preset's name, a path, or the chip itself")]
     dispatch: Literal["fcfs", "sjf", "edf", "priority"] = "fcfs"
     preemption: bool = False
     placement: Literal["least-loaded", "affinity"] = "least-loaded"
@@ -164,22 +164,14 @@ class ScenarioFile(Entry):
     cells: Cells = NOTHING
 
 
-class RowScenarioFile(ScenarioFile):
-    """A scenario on a row-wise NPU."""
-
-    chip: Annotated[RowChipFile, Key("a preset's name, a path, or the chip itself")]  # type: ignore[assignment]
-
-
-class UnknownScenarioFile(ScenarioFile):
-    """A scenario on a chip that says no kind that there is."""
-
-    chip: Annotated[UnknownChipFile, Key("a preset's name, a path, or the chip itself")]
+#: Scenarios by the entry of their chip.
+_WITH_CHIP: dict[type, type[ScenarioFile]] = {}
 
 
 def scenario_entry(scenario: Any) -> type[ScenarioFile]:
     """What the keys of a scenario with such a chip are."""
-    chip = scenario.get("chip") if isinstance(scenario, dict) else None
-    entry = chip_entry(chip)
-    if entry is RowChipFile:
-        return RowScenarioFile
-    return UnknownScenarioFile if entry is UnknownChipFile else ScenarioFile
+    entry = chip_entry(scenario.get("chip") if isinstance(scenario, dict) else None)
+    if entry not in _WITH_CHIP:
+        key = keys_of(ScenarioFile)["chip"].key
+        _WITH_CHIP[entry] = type("ScenarioFile", (ScenarioFile,), {"__annotations__": {"chip": Annotated[entry, key]}})
+    return _WITH_CHIP[entry]
