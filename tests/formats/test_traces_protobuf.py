@@ -129,7 +129,9 @@ def test_every_span_is_a_slice_of_its_rows_track(timeline):
 @pytest.mark.parametrize("jobs", [100, 117, 121, 127, 128, 300])
 def test_waits_have_their_names_with_any_number_of_jobs(jobs):
     """Names are numbered behind the jobs': their numbers are larger than a state's, which have 8 bits."""
-    waits = [(0, state, state + 1, state, -1, -1, -1) for state in range(len(STATES)) if state != BUSY]
+    waits = [
+        (0, cycle, cycle + 1, state, -1, -1, -1) for cycle, state in enumerate(range(len(STATES))) if state != BUSY
+    ]
     work = (0, len(STATES), len(STATES) + 1, BUSY, jobs - 1, 0, 0)
     names = tuple(f"m #{number}" for number in range(jobs))
     timeline = timeline_from([*waits, work], (Row(0, "array"),), names, len(STATES) + 1)
