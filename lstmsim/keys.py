@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, is_dataclass
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["Described", "Key", "as_data", "described", "keys_of", "mistakes_of", "unwrapped"]
+__all__ = ["Described", "Key", "as_data", "described", "keys_of", "mistakes_of", "unwrapped", "values_of"]
 
 T = TypeVar("T")
 
@@ -225,8 +225,21 @@ def described(description: type[T], data: Mapping[str, Any]) -> T:
     >>> described(Core, {"ep": 4})
     Core(ep=4)
     """
+    return description(**values_of(description, data))
+
+
+def values_of(description: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a description that plain data gives, with descriptions in place of mappings.
+
+    >>> @dataclass(frozen=True)
+    ... class Core:
+    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
+    ...     mhz: Annotated[float, Key("the clock", low=1)] = 1
+    >>> values_of(Core, {"mhz": 2})
+    {'mhz': 2.0}
+    """
     keys = keys_of(description)
-    return description(**{name: _made(keys[name], value) for name, value in data.items()})
+    return {name: _made(keys[name], value) for name, value in data.items()}
 
 
 def _made(each: Described, value: Any) -> Any:
@@ -239,7 +252,9 @@ def _made(each: Described, value: Any) -> Any:
         if each.several:
             return tuple(described(kind, {each.key.named_by: name, **part}) for name, part in value.items())
         return described(kind, value)
-    return tuple(value) if each.several else value
+    if each.several:
+        return tuple(value)
+    return float(value) if each.kind is float else value
 
 
 def as_data(thing: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ consecutive steps (1, 2 and 1 of them); in figure 1f each has a thread of its ow
 of the others. Size of the LSTMs (256, input 256) and of the array (65536 multipliers, ep 32, vp 2048) are an
 assumption, because the patent gives none with these figures: a small LSTM on a large array waits longest.
 
-Run `python experiments/run.py concurrent_lstms`; `--write` refreshes expected.md beside it.
+Run `python experiments/concurrent_lstms/run.py`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
@@ -131,3 +131,9 @@ def summary(found: dict[Setting, Run]) -> str:
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
     return summary(results(small))
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("concurrent_lstms")

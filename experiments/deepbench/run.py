@@ -7,7 +7,7 @@ many at a time as a batch of the Intel NPU holds; then both at equal peak, the c
 multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers. None of these
 has room on the FPGA of the other machine: the answer is given by the fastest of the largest that have (`room.py`).
 
-Run `python experiments/run.py deepbench`; `--write` refreshes expected.md beside it. Pictures go to out/deepbench.
+Run `python experiments/deepbench/run.py`; `--write` refreshes expected.md beside it. Pictures go to out/deepbench.
 """
 
 from __future__ import annotations
@@ -356,3 +356,9 @@ def text(small: bool = False) -> str:
         plot(found.single, folder / "single.png")
         plot(found.scaled[0].found, folder / "equal_peak.png")
     return summary(found)
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("deepbench")

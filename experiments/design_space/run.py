@@ -4,7 +4,7 @@ LSTMs of six sizes (input = hidden, 25 steps), as many of them as there are thre
 multipliers, for EP = 1 to 256 and VP = min(4 * hidden, NPE // EP), with default latencies: 1,296 points, each
 simulated exactly. `lstmsim sweep` runs it; the table, the SQLite file and the picture go to out/design_space.
 
-Run `python experiments/run.py design_space`; `--write` refreshes expected.md beside it.
+Run `python experiments/design_space/run.py`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
@@ -119,3 +119,9 @@ def summary(found: Sequence[Point]) -> str:
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
     return summary(results(None if small else Path(__file__).resolve().parents[2] / "out" / "design_space", small))
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("design_space")

@@ -5,7 +5,7 @@ for NPE = 65536; for vectors of 512, (EP, VP) = (32, 2048) beats (16, 4096), for
 the optimum the cycles rise slowly. Here LSTMs of 256, 512 and 1024 (input = hidden, 25 steps) run alone on one thread,
 for EP = 1 to 256 and VP = min(4 * hidden, NPE // EP), with default latencies.
 
-Run `python experiments/run.py ep_vp_sweep`; `--write` refreshes expected.md beside it.
+Run `python experiments/ep_vp_sweep/run.py`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
@@ -118,3 +118,9 @@ def summary(found: dict[tuple[int, int], list[Point]]) -> str:
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
     return summary(results(small))
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("ep_vp_sweep")

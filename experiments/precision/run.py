@@ -6,7 +6,7 @@ their phonemes? Resemblyzer: are two sentences of one voice still nearer to each
 Axes: weights and vectors of 4 to 10 bits with a scale per row or per tensor, tables or straight pieces of 16 to 1024
 entries, a state of 8 to 24 bits; everything else as the default precision.
 
-Run `python experiments/run.py precision`; numbers and picture go to out/precision; `--write` refreshes expected.md.
+Run `python experiments/precision/run.py`; numbers and picture go to out/precision; `--write` refreshes expected.md.
 """
 
 from __future__ import annotations
@@ -305,3 +305,9 @@ def text(small: bool = False) -> str:
     found = results(small)
     write_numbers(found)
     return summary(found, None if small else wide())
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("precision")

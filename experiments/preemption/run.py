@@ -1,6 +1,6 @@
 """What does preemption buy where short and long networks share a core: first come first served, or the shortest first?
 
-What is simulated, and what is assumed, is in study.py beside this file. Run `python experiments/run.py preemption`;
+What is simulated, and what is assumed, is in study.py beside this file. Run `python experiments/preemption/run.py`;
 `--write` refreshes expected.md beside it.
 """
 
@@ -261,3 +261,9 @@ def summary(found: Results) -> str:
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
     return summary(results(small))
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("preemption")

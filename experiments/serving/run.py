@@ -1,6 +1,6 @@
 """How long do requests take, and how many can be served, on one large core, four smaller ones and eight small ones?
 
-What is simulated is in study.py beside this file. Run `python experiments/run.py serving`; `--write` refreshes
+What is simulated is in study.py beside this file. Run `python experiments/serving/run.py`; `--write` refreshes
 expected.md beside it.
 """
 
@@ -190,3 +190,9 @@ COVERED = (
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
     return summary(results(small))
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("serving")

@@ -8,7 +8,7 @@ Tasks are the five LSTMs of DeepBench (Zhao et al. 2019, arXiv:1909.13654, Table
 experiment `serving`. Assumptions: those of docs/timing.md, section 9, on what joins the cores; that all requests of a
 batch are there at once; the steps and sizes of the stacks and of the mix.
 
-Run `python experiments/run.py splitting`; `--write` refreshes expected.md beside it.
+Run `python experiments/splitting/run.py`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
@@ -290,3 +290,9 @@ def summary(found: Results) -> str:
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
     return summary(results(small))
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("splitting")

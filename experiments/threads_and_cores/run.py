@@ -9,7 +9,7 @@ them. That the four cores share the multipliers of the one is an assumption, bec
 Cores are those of the presets: 65536 multipliers as (ep 32, vp 2048), 16384 as (ep 16, vp 1024); eight jobs of each mix
 are there at cycle 0, so with four cores more than two threads have nothing to do.
 
-Run `python experiments/run.py threads_and_cores`; `--write` refreshes expected.md beside it.
+Run `python experiments/threads_and_cores/run.py`; `--write` refreshes expected.md beside it.
 """
 
 from __future__ import annotations
@@ -107,3 +107,9 @@ def summary(found: dict[str, dict[str, tuple[int, float]]]) -> str:
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
     return summary(results(small))
+
+
+if __name__ == "__main__":
+    from experiments.run import main
+
+    main("threads_and_cores")

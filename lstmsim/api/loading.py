@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
-    from lstmsim.targets.column.npu import ColumnNpu
-    from lstmsim.targets.row.npu import RowNpu
     from lstmsim.workload.model import Model
+    from lstmsim.workload.scenario import Chip
 
 __all__ = ["AtClock", "Path", "Source", "load_at_clocks", "load_chip", "load_model", "load_scenario"]
 
@@ -70,7 +69,7 @@ def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scena
     return scenario_from_document(copy.deepcopy(document), overrides, name), at_clock
 
 
-def load_chip(name: Path) -> ColumnNpu | RowNpu:
+def load_chip(name: Path) -> Chip:
     """The chip preset of that name, or the chip in that file.
 
     `InputError`: there is none, with the nearest name, or the file is wrong.

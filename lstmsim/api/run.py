@@ -45,11 +45,18 @@ MAX_TRACE_OPERATIONS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One simulation: what was asked and the lowered program; trace, report and timeline are made when asked for."""
+    """One simulation: what was asked and the lowered program; trace, report and timeline are made when asked for.
+
+    scenario: what was asked.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    program: what the engine runs.
+    lowered: whether a target has just made the program, so that nobody looks for broken rules in it.
+    """
 
     scenario: Scenario
     engine: str
     program: Program
+    lowered: bool = False
 
     @cached_property
     def trace(self) -> Trace:
@@ -61,13 +68,13 @@ class Run:
         if rows > MAX_TRACE_OPERATIONS:
             text = f"a trace of {rows:,} operations is too long to keep, at most {MAX_TRACE_OPERATIONS:,} are recorded"
             raise InputError(f"{text}; the report alone has no such limit on the engine 'fast'")
-        return engines.run(self.program, self.engine)
+        return engines.run(self.program, self.engine, check=not self.lowered)
 
     @cached_property
     def totals(self) -> Totals:
         """Cycles by name, work and finishes; without a trace where none was asked for before."""
         if self.engine == "fast" and "trace" not in self.__dict__:
-            return engines.totals(self.program)
+            return engines.totals(self.program, check=not self.lowered)
         return totals_of(self.program, self.trace)
 
     @cached_property
@@ -103,7 +110,7 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
     """
     loaded = load_scenario(scenario, overrides)
     program = targets.lower(loaded.chip, loaded.jobs)
-    return Run(loaded, engine, program)
+    return Run(loaded, engine, program, lowered=True)
 
 
 def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:

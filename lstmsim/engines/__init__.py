@@ -21,8 +21,10 @@ ENGINES = {
 }
 
 
-def run(program: Program, engine: str = "fast") -> Trace:
+def run(program: Program, engine: str = "fast", *, check: bool = True) -> Trace:
     """Run the program on the engine of that name; `InputError` if there is no such engine.
+
+    `check`: look for broken rules first; a program that a target has just lowered has none.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(unit=0, count=3),))
@@ -33,7 +35,7 @@ def run(program: Program, engine: str = "fast") -> Trace:
     if engine not in ENGINES:
         raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
     module = import_module(f"lstmsim.engines.{engine}.run")
-    trace: Trace = module.run(program)
+    trace: Trace = module.run(program, check=check)
     return trace
 
 

@@ -72,11 +72,11 @@ def _tried(change: Change, base_cycles: int, base_work: int, tasks: NDArray[np.i
     if change.chip is None:
         return Alternative(change.name, change.detail, None, 0, 0.0, refused=change.refused)
     try:
-        found = engines.totals(targets.lower(change.chip, change.jobs))
+        found = engines.totals(targets.lower(change.chip, change.jobs), check=False)
     except LstmsimError as error:
         return Alternative(change.name, change.detail, None, 0, 0.0, refused=str(error).splitlines()[0])
     cycles, work = found.makespan_cycles, int(found.work.sum())
-    peak = cycles * sum(core.npe for core in change.chip.array_cores)
+    peak = cycles * sum(core.peak for core in change.chip.core_figures)
     ratio = work / base_work if base_work else 1.0
     return Alternative(
         change.name,

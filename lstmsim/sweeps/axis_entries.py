@@ -11,7 +11,7 @@ from typing import Any
 from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.sweeps.costs import CHIP, PREFIX
-from lstmsim.sweeps.evaluate import NUMBERS
+from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.spec import Axis, Derived, Value
 
 __all__ = ["AxisReader"]

@@ -18,32 +18,18 @@ from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.wording import nearest
 from lstmsim.formats.yaml.document import Document
 from lstmsim.formats.yaml.overrides import LABEL
-from lstmsim.metrics.measure import measure
-from lstmsim.metrics.report import Report
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.totals import Totals
+from lstmsim.sweeps.numbers import numbers_of
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.sweeps.spec import Value
-from lstmsim.targets.registry import target_of
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
-__all__ = ["MODEL_VERSION", "NUMBERS", "Outcome", "compute_chunk", "digest", "numbers_of", "point_key"]
+__all__ = ["MODEL_VERSION", "Outcome", "compute_chunk", "digest", "point_key"]
 
 #: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
 MODEL_VERSION = 4
-
-#: The numbers of a row that was simulated, in this order; cycles by name are summed over the cores.
-NUMBERS = (
-    "makespan_cycles",
-    "utilization",
-    "tops",
-    *CYCLE_NAMES,
-    "turned_away",
-    "pes_used",
-    "adders",
-    *(f"latency_ms_{each}" for each in ("mean", "p50", "p95", "p99", "max")),
-)
 
 _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
@@ -161,23 +147,8 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _simulate(scenario: Scenario) -> Report:
-    return measure(scenario, engines.totals(targets.lower(scenario.chip, scenario.jobs), check=False), "fast")
-
-
-def numbers_of(scenario: Scenario, report: Report) -> tuple[int | float, ...]:
-    """The `NUMBERS` of a report."""
-    latency = report.latency_ms
-    return (
-        report.makespan_cycles,
-        report.utilization,
-        report.tops,
-        *(sum(core.cycles.get(name, 0) for core in report.cores) for name in CYCLE_NAMES),
-        len(report.turned_away),
-        sum(core.ep * core.vp for core in report.cores),
-        target_of(scenario.chip.kind).adders(scenario.chip),
-        *(latency.mean, latency.p50, latency.p95, latency.p99, latency.max),
-    )
+def _simulate(scenario: Scenario) -> Totals:
+    return engines.totals(targets.lower(scenario.chip, scenario.jobs), check=False)
 
 
 def digest(content: Any) -> str:

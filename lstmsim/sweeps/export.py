@@ -12,7 +12,7 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.tables.csv_table import CsvWriter
-from lstmsim.sweeps.evaluate import NUMBERS
+from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.objectives import Objective, described, from_text, to_text
 from lstmsim.sweeps.pareto import marks
 from lstmsim.sweeps.spec import Axis

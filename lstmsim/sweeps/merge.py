@@ -11,8 +11,8 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files_kept import identity_of
 from lstmsim.results import Table
-from lstmsim.sweeps.evaluate import NUMBERS
 from lstmsim.sweeps.export import export, keep_objectives, objectives_of, table_names
+from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.store import STATUSES, Store
 from lstmsim.sweeps.stored import beside, checksum, quoted
 

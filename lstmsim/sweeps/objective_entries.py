@@ -12,7 +12,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.tables.devices_file import device, device_files
 from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
-from lstmsim.sweeps.evaluate import NUMBERS
+from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.objectives import Objective, worth
 from lstmsim.sweeps.spec import Sweep
 

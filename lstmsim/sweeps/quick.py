@@ -3,78 +3,102 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
-from lstmsim.formats.scenario import schema_types as schema
-from lstmsim.formats.scenario.job_entries import MAX_STEP_OPERATIONS
+from lstmsim.bounds import (
+    MAX_CORES,
+    MAX_CYCLES,
+    MAX_INTERVAL_CYCLES,
+    MAX_JOBS,
+    MAX_SIZE,
+    MAX_STEPS,
+)
+from lstmsim.formats.scenario.chip_entries import own_keys
 from lstmsim.formats.scenario.job_names import unique_names
-from lstmsim.formats.scenario.schema_chips import LatencyEntry
 from lstmsim.formats.yaml.document import Document
+from lstmsim.keys import Described, keys_of
 from lstmsim.sweeps.spec import Value
-from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
-from lstmsim.targets.column.lowering import operations_per_step
-from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.registry import KINDS, target_of
+from lstmsim.targets.sizes import PerStep, Tally
 from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import Job, Scenario
+from lstmsim.workload.scenario import Chip, Job, Scenario
 
 __all__ = ["Assignments", "Prepared", "quick_path"]
 
 Assignments = Sequence[tuple[str, Value]]
 _Changes = tuple[tuple[str, int], ...]
+#: Smallest and largest value of a number; others are left to the checks of scenario files.
+_Range = tuple[int, int]
 
-#: Smallest and largest value of each number; others are left to the checks of scenario files.
-_CORE_KEYS = {
-    "npe": (1, schema.MAX_PES),
-    "ep": (1, schema.MAX_PES),
-    "vp": (1, schema.MAX_PES),
-    "threads": (1, schema.MAX_THREADS),
-    "tail_width": (1, schema.MAX_SIZE),
-    "accumulator_banks": (1, schema.MAX_BANKS),
-    "tree_inputs": (1, schema.MAX_PES),
-    "cat": (1, schema.MAX_PES),
-    "switch_cycles": (0, schema.MAX_LATENCY_CYCLES),
-}
-_LATENCY_KEYS = tuple(LatencyEntry.model_fields)
 _JOB_KEYS = {
-    "steps": (1, schema.MAX_STEPS),
-    "arrival": (0, schema.MAX_CYCLES),
-    "count": (1, schema.MAX_JOBS),
-    "frame_interval": (0, schema.MAX_INTERVAL_CYCLES),
+    "steps": (1, MAX_STEPS),
+    "arrival": (0, MAX_CYCLES),
+    "count": (1, MAX_JOBS),
+    "frame_interval": (0, MAX_INTERVAL_CYCLES),
 }
 _LAYER_KEYS = ("hidden", "input", "projection")
-_INDEX = r"(\d{1,5})"
-_QUICK = re.compile(
-    rf"chip\.cores\.{_INDEX}\.({'|'.join(_CORE_KEYS)})|chip\.cores\.{_INDEX}\.(latency\.(?:{'|'.join(_LATENCY_KEYS)}))|"
-    rf"jobs\.{_INDEX}\.({'|'.join(_JOB_KEYS)})|jobs\.{_INDEX}\.(model\.layers\.{_INDEX}\.(?:{'|'.join(_LAYER_KEYS)}))",
-    re.ASCII,
-)
+_INDEX = re.compile(r"\d{1,5}", re.ASCII)
 _MOST_KEPT = 4096
+
+
+@cache
+def _core_keys(machine: str) -> dict[str, _Range]:
+    """Numbers of a machine's cores that may change without reading anything, with a dot before a key of a part."""
+    numbers: dict[str, _Range] = {}
+    for name, each in keys_of(target_of(machine).core).items():
+        kind: Any = each.type
+        below: Mapping[str, Described] = keys_of(each.type) if is_dataclass(kind) else {}
+        keys = {name: each} | {f"{name}.{key}": part for key, part in below.items()}
+        for path, key in ((path, own.key) for path, own in keys.items()):
+            if key.vary and key.low is not None and key.high is not None:
+                numbers[path] = int(key.low), int(key.high)
+    return numbers
+
+
+@cache
+def _every_core_key() -> frozenset[str]:
+    return frozenset(key for kind in KINDS for key in _core_keys(kind))
 
 
 @lru_cache(_MOST_KEPT)
 def quick_path(path: str) -> bool:
-    """Whether a number at that path can be put in without reading anything.
+    """Whether a number at that path can be put in without reading anything, on some machine.
 
     >>> quick_path("chip.cores.0.ep"), quick_path("jobs.1.model.layers.0.hidden"), quick_path("chip")
     (True, True, False)
     """
-    return _QUICK.fullmatch(path) is not None
+    place = _split(path)
+    if place is None:
+        return False
+    return place.key in _every_core_key() if place.of_core else _job_range(place.key) is not None
+
+
+class _Place(NamedTuple):
+    """of_core: whether it leads to a core (else a job). number: which. key: below it."""
+
+    of_core: bool
+    number: int
+    key: str
 
 
 @lru_cache(_MOST_KEPT)
-def _target(path: str) -> tuple[bool, int, str, int, int]:
-    """Of a quick path: whether it leads to a core (else a job), its index, the key below, and the key's range."""
-    _, kind, index, key = path.split(".", 3) if path.startswith("chip") else ("", "", *path.split(".", 2)[1:])
-    if not kind:
-        low, high = _JOB_KEYS.get(key, (1, schema.MAX_SIZE))
-    elif key.startswith("latency."):
-        low, high = 1, schema.MAX_LATENCY_CYCLES
-    else:
-        low, high = _CORE_KEYS[key]
-    return bool(kind), int(index), key, low, high
+def _split(path: str) -> _Place | None:
+    for start, of_core in (("chip.cores.", True), ("jobs.", False)):
+        index, dot, key = path.removeprefix(start).partition(".")
+        if path.startswith(start) and dot and _INDEX.fullmatch(index):
+            return _Place(of_core, int(index), key)
+    return None
+
+
+def _job_range(key: str) -> _Range | None:
+    if key in _JOB_KEYS:
+        return _JOB_KEYS[key]
+    model, layers, index, name, *more = [*key.split("."), *[""] * 4][:5]
+    quick = (model, layers) == ("model", "layers") and _INDEX.fullmatch(index) and name in _LAYER_KEYS
+    return (1, MAX_SIZE) if quick and not any(more) else None
 
 
 class Prepared:
@@ -83,33 +107,39 @@ class Prepared:
     def __init__(self, scenario: Scenario, document: Document) -> None:
         self.base = scenario
         self.chip = scenario.chip
+        self.target = target_of(scenario.chip.kind)
+        self.core_keys = _core_keys(scenario.chip.kind)
+        self.chip_entry: dict[str, Any] = {**document.data["chip"], "name": scenario.chip.name}
         self.core_entries: list[dict[str, Any]] = document.data["chip"]["cores"]
         self.job_entries: list[dict[str, Any]] = document.data["jobs"]
         # jobs over several cores, and weights that must find room, are checked all together; what is drawn, or comes
         # from a file, is not one number
         self.shared = (
             any(job.split for job in scenario.jobs)
-            or any(core.get("weight_kib") is not None for core in self.core_entries)
+            or not self.target.varies(scenario.chip)
             or document.data.get("arrivals") is not None
             or any(isinstance(entry.get("steps"), dict | list) for entry in self.job_entries)
         )
         self.first_job = _starts(self.job_entries)
-        self.first_core = _starts(self.core_entries)
-        self.chips: dict[tuple[_Changes, ...], ColumnNpu | None] = {}
+        self.chips: dict[tuple[_Changes, ...], Chip | None] = {}
         self.jobs: dict[tuple[_Changes, ...], tuple[Job, ...] | None] = {}
 
     def scenario(self, assignments: Assignments) -> Scenario | None:
         """The scenario with those numbers, `InputError` if they do not fit together, None if it must be read anew."""
-        if not isinstance(self.chip, ColumnNpu) or self.shared:
+        if self.shared:
             return None
         cores: list[dict[str, int]] = [{} for _ in self.core_entries]
         jobs: list[dict[str, int]] = [{} for _ in self.job_entries]
         for path, value in assignments:
-            of_core, index, key, low, high = _target(path)
-            holders = cores if of_core else jobs
-            if index >= len(holders) or type(value) is not int or not low <= value <= high:
+            place = _split(path)
+            assert place is not None, "it is a quick path"
+            holders = cores if place.of_core else jobs
+            bounds = self.core_keys.get(place.key) if place.of_core else _job_range(place.key)
+            if bounds is None or place.number >= len(holders) or type(value) is not int:
                 return None
-            holders[index][key] = value
+            if not bounds[0] <= value <= bounds[1]:
+                return None
+            holders[place.number][place.key] = value
         chip = self._kept(self.chips, cores, self._chip)
         made = self._kept(self.jobs, jobs, self._jobs)
         if chip is None or made is None or not self._fits(chip, made, jobs):
@@ -125,25 +155,17 @@ class Prepared:
             kept[key] = make(changes)
         return kept[key]
 
-    def _chip(self, changes: list[dict[str, int]]) -> ColumnNpu | None:
-        chip = self.chip
-        assert isinstance(chip, ColumnNpu)
-        cores: list[ColumnCore] = []
-        for entry, first, change in zip(self.core_entries, self.first_core, changes, strict=True):
-            core = chip.cores[first]
-            latency = {key[8:]: value for key, value in change.items() if key.startswith("latency.")}
-            direct: dict[str, Any] = {key: value for key, value in change.items() if not key.startswith("latency.")}
-            if latency:
-                direct["latency"] = replace(core.latency, **latency)
-            if entry.get("vp") is None and "vp" not in direct:
-                npe, ep = direct.get("npe", core.npe), direct.get("ep", core.ep)
-                if ep > npe:
-                    return None
-                direct["vp"] = npe // ep
-            cores += [replace(core, **direct) if direct else core] * entry.get("count", 1)
-        if sum(core.threads for core in cores) > schema.MAX_CONTEXTS:
+    def _chip(self, changes: list[dict[str, int]]) -> Chip | None:
+        cores: list[Any] = []
+        for entry, change in zip(self.core_entries, changes, strict=True):
+            core, _ = self.target.core_of(_changed(own_keys(entry, set()), change))
+            if core is None:
+                return None
+            cores += [core] * entry.get("count", 1)
+        if len(cores) > MAX_CORES or self.target.faults_of_all(cores):
             return None
-        return replace(chip, cores=tuple(cores))
+        chip: Chip = self.target.chip_of(self.chip_entry, cores)
+        return chip
 
     def _jobs(self, changes: list[dict[str, int]]) -> tuple[Job, ...] | None:
         names: list[str] = []
@@ -159,7 +181,7 @@ class Prepared:
             count = change.get("count", entry.get("count", 1))
             arrivals = change.get("arrival", entry.get("arrival", 0))
             arrivals = arrivals if isinstance(arrivals, list) else [arrivals] * count
-            if len(arrivals) != count or len(jobs) + count > schema.MAX_JOBS:
+            if len(arrivals) != count or len(jobs) + count > MAX_JOBS:
                 return None
             steps = change.get("steps", job.steps)
             interval = change.get("frame_interval", job.frame_interval)
@@ -171,20 +193,25 @@ class Prepared:
             job if job.name == name else replace(job, name=name) for job, name in zip(jobs, unique, strict=True)
         )
 
-    def _fits(self, chip: ColumnNpu, jobs: tuple[Job, ...], changes: list[dict[str, int]]) -> bool:
+    def _fits(self, chip: Chip, jobs: tuple[Job, ...], changes: list[dict[str, int]]) -> bool:
         """Whether the size is one that can be simulated; `InputError` if a job can run nowhere."""
-        total = position = 0
+        position, tally = 0, Tally()
         for entry, change in zip(self.job_entries, changes, strict=True):
             job, count = jobs[position], change.get("count", entry.get("count", 1))
             position += count
-            chip.check(job)
-            able = [core for core in _allowed(chip, job) if core.refusal(job.model) is None]
-            step = max(_operations(job.model, core) for core in able)
-            own = step * job.steps
-            total += own * count
-            if step > MAX_STEP_OPERATIONS or own > MAX_JOB_OPERATIONS or total > MAX_OPERATIONS:
+            self.target.check(chip, job)
+            each = _per_step(chip.kind, _allowed(chip, job), job.model, job.batch)
+            if tally.add("", each, job.steps, count) is not None:
                 return False
         return True
+
+
+def _changed(entry: dict[str, Any], change: dict[str, int]) -> dict[str, Any]:
+    """The entry of a core with other numbers; those of a part stand behind a dot."""
+    for path, value in change.items():
+        name, _, key = path.partition(".")
+        entry[name] = {**entry.get(name, {}), key: value} if key else value
+    return entry
 
 
 def _starts(entries: list[dict[str, Any]]) -> list[int]:
@@ -196,15 +223,16 @@ def _starts(entries: list[dict[str, Any]]) -> list[int]:
     return starts
 
 
-def _allowed(chip: ColumnNpu, job: Job) -> tuple[ColumnCore, ...]:
+def _allowed(chip: Chip, job: Job) -> tuple[Any, ...]:
     if len(chip.cores) == 1:
         return chip.cores
     return tuple(dict.fromkeys(chip.cores[index] for index in job.allowed(len(chip.cores))))
 
 
 @lru_cache(_MOST_KEPT)
-def _operations(model: Model, core: ColumnCore) -> int:
-    return operations_per_step(model, core)
+def _per_step(kind: str, cores: tuple[Any, ...], model: Model, batch: int) -> PerStep:
+    able = [core for core in cores if core.refusal(model) is None]
+    return target_of(kind).per_step(able, model, batch)
 
 
 def _model(model: Model, entry: dict[str, Any], change: dict[str, int]) -> Model | None:

@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
-from lstmsim.sweeps.evaluate import NUMBERS, Outcome
+from lstmsim.sweeps.evaluate import Outcome
+from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.spec import Value
 from lstmsim.sweeps.stored import checksum, locked, marks, quoted, spelled
 

@@ -9,12 +9,10 @@ from collections.abc import Hashable, Sequence
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Program
-from lstmsim.targets.assembly import AnyCore
 from lstmsim.targets.registry import target_of
-from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job
 
-__all__ = ["lower", "operations_per_step", "refusals"]
+__all__ = ["lower", "refusals"]
 
 
 def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
@@ -34,7 +32,7 @@ def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
-    >>> from lstmsim.workload.model import Layer
+    >>> from lstmsim.workload.model import Layer, Model
     >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=1, cores=(3,))
     >>> print(*refusals(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), [job]))
     job a: core: there is no core 3; the chip has 1 (0 to 0)
@@ -51,16 +49,3 @@ def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
         except InputError as error:
             found += error.mistakes
     return tuple(found)
-
-
-def operations_per_step(kind: str, model: Model, core: AnyCore, batch: int) -> int:
-    """A bound on the operations that one step of a model in a batch lowers to on a core of that kind of chip.
-
-    >>> from lstmsim.targets.column.npu import ColumnCore
-    >>> from lstmsim.workload.cells import cell
-    >>> from lstmsim.workload.model import Layer
-    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
-    >>> operations_per_step("column-npu", model, ColumnCore(npe=65536, ep=32, vp=2048), 1)
-    37
-    """
-    return target_of(kind).operations_per_step(core, model, batch)

@@ -8,13 +8,12 @@ from typing import Generic, Protocol, TypeVar
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Wide
+from lstmsim.targets.sizes import PerStep, Tally
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
 __all__ = [
-    "MAX_JOB_OPERATIONS",
-    "MAX_OPERATIONS",
     "AnyCore",
     "Footprint",
     "Parts",
@@ -23,19 +22,15 @@ __all__ = [
     "usual_footprint",
 ]
 
-#: Most operations of one job: a thread remembers up to 16 bytes of each, whichever of them are skipped.
-MAX_JOB_OPERATIONS = 20_000_000
-#: Most operations of a scenario: minutes for the compiled loop, where nothing repeats and nothing is skipped.
-MAX_OPERATIONS = 2_000_000_000
-
 Phases = tuple[Phase, ...]
 #: Phases of a task by kind of core.
 Variants = tuple[tuple[int, Phases], ...]
 
 
 class AnyCore(Protocol):
-    """What every target's core can say of a model."""
+    """What every target's core can say of itself, as (key, sentence) pairs, and of a model."""
 
+    def mistakes(self) -> list[tuple[str, str]]: ...
     def refusal(self, model: Model) -> str | None: ...
 
 
@@ -56,14 +51,13 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Parts(Generic[C]):
-    """How a target makes the parts of a Program: a job's phases on a core, a core's buffers, a core of some kind; a
-    bound on the operations of one step of a model in a batch of some size, and of one that is split over so many."""
+    """How a target makes the parts of a Program: a job's phases on a core, a core's buffers, a core of some kind; the
+    bounds on the operations of one step, with arguments as `lstmsim.targets.target.Target.per_step` has them."""
 
-    operations: Callable[[Model, C, int], int]
+    per_step: Callable[[Sequence[C], Model, int, str, int], PerStep]
     phases: Callable[[Job, C], Phases]
     buffers: Callable[[C], tuple[Buffer, ...]]
     core: Callable[[int, C], Core]
-    split_operations: Callable[[Model, C, str, int], int] | None = None
 
 
 def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
@@ -86,34 +80,28 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
         raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reasons[0]}"))
 
 
-def _per_step(cores: Sequence[C], job: Job, parts: Parts[C]) -> int:
-    """A bound on the operations of one step of a job, wherever it runs."""
+def _per_step(cores: Sequence[C], job: Job, parts: Parts[C]) -> PerStep:
+    """Bounds on the operations of one step of a job."""
     allowed = job.allowed(len(cores))
-    split = 0
-    if job.split and parts.split_operations is not None:
-        split = parts.split_operations(job.model, cores[allowed[0]], job.split, len(allowed))
-    if job.together(len(cores)):
-        return split
-    able = [core for core in dict.fromkeys(cores[each] for each in allowed) if core.refusal(job.model) is None]
-    return max(split, *(parts.operations(job.model, core, job.batch) for core in able))
+    able = list(dict.fromkeys(cores[each] for each in allowed))
+    if not job.together(len(cores)):
+        able = [core for core in able if core.refusal(job.model) is None]
+    return parts.per_step(able, job.model, job.batch, job.split, len(allowed))
 
 
 def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C], templates: bool) -> None:
-    total = 0
-    known: dict[Hashable, int] = {}
+    tally = Tally()
+    known: dict[Hashable, PerStep] = {}
     for index, job in enumerate(jobs):
         # by identity: jobs are many, their models few, and comparing models takes longer than all the rest
-        key = (id(job.model), job.steps, job.batch, job.cores, job.split)
+        key = (id(job.model), job.batch, job.cores, job.split)
         if key not in known:
-            known[key] = job.steps * _per_step(cores, job, parts)
-        most = known[key]
-        total = most if templates else total + most
-        if most > MAX_JOB_OPERATIONS or total > MAX_OPERATIONS:
-            text = (
-                f"too large: {job.steps:,} steps take up to {most:,} operations and bring the scenario to {total:,}; "
-                f"at most {MAX_JOB_OPERATIONS:,} of a job and {MAX_OPERATIONS:,} in all are simulated"
-            )
-            raise InputError(Mistake(f"jobs.{index}.steps (job {job.name})", text))
+            known[key] = _per_step(cores, job, parts)
+        tally = Tally() if templates else tally
+        wrong = tally.add(repr(job.model.name), known[key], job.steps)
+        if wrong is not None:
+            where = "" if wrong.what == "step" else ".steps"
+            raise InputError(Mistake(f"jobs.{index}{where} (job {job.name})", wrong.sentence))
 
 
 def usual_footprint(cores: Sequence[C], kinds: Mapping[C, int], job: Job, parts: Parts[C]) -> Footprint:

@@ -100,7 +100,7 @@ def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
     seats = Seats(names, {key: tuple(stays) for key, stays in found.items()})
     _check_arrivals(scenario, trace)
     for task in tasks:
-        _check_place(scenario.jobs[task], len(scenario.chip.array_cores), program, seats, task)
+        _check_place(scenario.jobs[task], len(scenario.chip.core_figures), program, seats, task)
     _check_alone(seats, program)
     return seats
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lstmsim.program.program import Program
+from lstmsim.targets.entries import Entries
+from lstmsim.targets.sizes import PerStep
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job, Scenario
 
@@ -40,7 +42,7 @@ class StructuralModel(Protocol):
         """What the jobs in `numbers` computed, with errors and arguments as `lstmsim.replay.replay` has them."""
 
 
-class Target(ABC):
+class Target(Entries, ABC):
     """One kind of machine.
 
     kind: the word for it in a chip's file. title: its name for people. chip, core: the frozen descriptions, whose
@@ -50,8 +52,6 @@ class Target(ABC):
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    chip: ClassVar[type]
-    core: ClassVar[type]
     batches: ClassVar[bool] = False
 
     @abstractmethod
@@ -63,8 +63,14 @@ class Target(ABC):
         """`InputError` if the chip cannot run the job."""
 
     @abstractmethod
-    def operations_per_step(self, core: Any, model: Model, batch: int) -> int:
-        """A bound on the operations that one step of a model in a batch lowers to on a core."""
+    def per_step(
+        self, cores: Sequence[Any], model: Model, batch: int = 1, split: str = "", members: int = 1
+    ) -> PerStep:
+        """Bounds on the operations of one step of a job.
+
+        cores: the distinct cores that it may run on and that can run it, at least one. batch: of how many inferences.
+        split: how it is split (a key of `lstmsim.workload.scenario.SPLITS`), empty: not. members: over how many cores.
+        """
 
     def structural_model(self) -> StructuralModel | None:
         """What executes the machine's traces on real numbers; None: nothing does, its numbers cannot be checked."""

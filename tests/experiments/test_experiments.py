@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import runpy
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -234,3 +238,26 @@ def test_the_answer_on_preemption_is_what_its_tables_say() -> None:
     }
     for mix in {mix for mix, _ in gains}:
         assert longest[mix, script.STOPPING] > longest[mix, script.FIRST]
+
+
+@pytest.mark.parametrize("name", sorted(each.parent.name for each in FOLDER.glob("*/run.py")))
+def test_the_file_of_an_experiment_runs_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `python experiments/NAME/run.py` does from any folder; what runs is a stand-in, for some take minutes."""
+    from experiments import run
+
+    asked: list[tuple[str, bool]] = []
+
+    def stand_in(chosen: str) -> Any:
+        return SimpleNamespace(text=lambda small: asked.append((chosen, small)) or "the summary")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "load", stand_in)
+    monkeypatch.setattr(sys, "argv", [str(FOLDER / name / "run.py"), "--small"])
+    runpy.run_path(str(FOLDER / name / "run.py"), run_name="__main__")
+    assert asked == [(name, True)]
+
+
+def test_a_file_that_is_started_prints_its_summary(tmp_path: Path) -> None:
+    script = FOLDER / "concurrent_lstms" / "run.py"
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == (script.parent / "expected.md").read_text(encoding="utf-8") + "\n"

@@ -13,6 +13,7 @@ from lstmsim.errors import InputError
 from lstmsim.formats.scenario import job_arrivals, job_entries, job_traces
 from lstmsim.formats.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim.targets import sizes
 from lstmsim.traffic.arrivals import Bursty, OpenArrivals, Periodic, Poisson, Stream, arrivals
 from lstmsim.traffic.closed_loop import Clients, ClosedLoop
 from lstmsim.traffic.streams import StreamKey
@@ -106,7 +107,7 @@ def test_rows_of_a_file_count_as_jobs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(load_scenario(data).jobs) == 3
     with pytest.raises(InputError, match=r"jobs\.1\.arrival: more than 5 jobs in all"):
         load_scenario({**data, "jobs": data["jobs"] * 2})
-    monkeypatch.setattr(job_entries, "MAX_OPERATIONS", 10)
+    monkeypatch.setattr(sizes, "MAX_OPERATIONS", 10)
     with pytest.raises(InputError, match="this job and those before it take up to"):
         load_scenario(data)
 

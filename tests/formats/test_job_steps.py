@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.formats.scenario import job_entries
 from lstmsim.formats.scenario.rates import rate_overrides, rates_of
 from lstmsim.formats.scenario.requests import load_requests
 from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS
 from lstmsim.formats.yaml.source import parse_document
 from lstmsim.html.resolved import resolved_text
-from lstmsim.targets import operations_per_step
+from lstmsim.targets import sizes
+from lstmsim.targets.registry import target_of
 from lstmsim.traffic.lengths import Geometric, Uniform, Weighted, drawn_lengths
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
@@ -117,16 +117,16 @@ def test_rates_change_beside_drawn_steps() -> None:
 def test_sizes_count_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     job = entry({"kind": "list", "values": [1, 1000], "weights": [99, 1]}, 20)
     found = load_scenario({"chip": CHIP, "jobs": [job]})
-    step = operations_per_step("column-npu", found.jobs[0].model, found.chip.cores[0], 1)
+    step = target_of("column-npu").per_step(found.chip.cores, found.jobs[0].model).most
     most = step * sum(each.steps for each in found.jobs)
     assert most < step * 20 * 1000
-    monkeypatch.setattr(job_entries, "MAX_OPERATIONS", most)
+    monkeypatch.setattr(sizes, "MAX_OPERATIONS", most)
     steps_of(job)
     with pytest.raises(InputError, match=r"jobs\.1\.count: this job and those before it take up to"):
         steps_of(job, {"model": {**MODEL, "steps": 1}, "count": 1})
     with pytest.raises(InputError, match=r"jobs\.0\.steps: this job and those before it take up to"):
         steps_of(entry(1000, 20))
-    monkeypatch.setattr(job_entries, "MAX_JOB_OPERATIONS", step * 999)
+    monkeypatch.setattr(sizes, "MAX_JOB_OPERATIONS", step * 999)
     with pytest.raises(
         InputError, match=rf"jobs\.0\.steps: takes up to {step * 1000:,} .* a job may have {step * 999:,}"
     ):

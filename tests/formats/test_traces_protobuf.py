@@ -21,8 +21,8 @@ from lstmsim.formats.traces.colours import colour_of
 from lstmsim.formats.traces.columns import facts
 from lstmsim.formats.traces.tracks import busy_counters, group_name, slice_names, track_names, wait_names
 from lstmsim.formats.traces.window import window
-from lstmsim.metrics.timeline import STATES, Timeline
-from tests.timelines import BUSY, busy_machine, small, timelines
+from lstmsim.metrics.timeline import STATES, Row, Timeline
+from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
 
 messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 
@@ -124,6 +124,18 @@ def test_every_span_is_a_slice_of_its_rows_track(timeline):
         assert track.name == name
         assert parsed.slices[track.uuid] == expected(timeline, number)
         assert all(one[1] <= other[0] for one, other in pairwise(parsed.slices[track.uuid]))
+
+
+@pytest.mark.parametrize("jobs", [100, 117, 121, 127, 128, 300])
+def test_waits_have_their_names_with_any_number_of_jobs(jobs):
+    """Names are numbered behind the jobs': their numbers are larger than a state's, which have 8 bits."""
+    waits = [
+        (0, cycle, cycle + 1, state, -1, -1, -1) for cycle, state in enumerate(range(len(STATES))) if state != BUSY
+    ]
+    work = (0, len(STATES), len(STATES) + 1, BUSY, jobs - 1, 0, 0)
+    names = tuple(f"m #{number}" for number in range(jobs))
+    timeline = timeline_from([*waits, work], (Row(0, "array"),), names, len(STATES) + 1)
+    assert [slices for slices in saved(timeline).slices.values() if slices] == [expected(timeline, 0)]
 
 
 @pytest.mark.parametrize("cores", [1, 3])

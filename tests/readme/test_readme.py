@@ -74,3 +74,14 @@ def test_python_blocks_run(block: str, desk: Path, capsys: pytest.CaptureFixture
 def test_yaml_blocks_are_scenarios(block: str, desk: Path) -> None:
     (desk / "scenario.yaml").write_text(block, encoding="utf-8")
     assert load_scenario(desk / "scenario.yaml").jobs
+
+
+def test_the_folder_to_activate_is_the_one_that_make_installs_into() -> None:
+    (folder,) = re.findall(r"^VENV := (\S+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.search(rf"^\. {re.escape(folder)}/bin/activate ", TEXT, re.MULTILINE)
+
+
+def test_the_file_of_an_experiment_is_there() -> None:
+    named = re.findall(r"`python (experiments/\S+\.py)`", TEXT)
+    assert named
+    assert all((ROOT / each).is_file() for each in named)

@@ -7,7 +7,11 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from lstmsim.metrics.report import Report
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.sweeps.stored import checksum
+from lstmsim.targets.registry import target_of
+from lstmsim.workload.scenario import Scenario
 
 CORE = {"npe": 256, "ep": 8, "vp": 32, "threads": 2, "tail_width": 16}
 LAYER = {"cell": "lstm", "hidden": 24, "input": 24}
@@ -51,3 +55,18 @@ def rewritten(path: Path, *statements: str) -> None:
     sql.execute("UPDATE meta SET content = ? WHERE name = 'checksum'", [every])
     sql.commit()
     sql.close()
+
+
+def numbers_of_report(scenario: Scenario, report: Report) -> tuple[int | float, ...]:
+    """The `NUMBERS` of a row, read off the report of the same run."""
+    latency = report.latency_ms
+    return (
+        report.makespan_cycles,
+        report.utilization,
+        report.tops,
+        *(sum(core.cycles.get(name, 0) for core in report.cores) for name in CYCLE_NAMES),
+        len(report.turned_away),
+        sum(core.ep * core.vp for core in report.cores),
+        target_of(scenario.chip.kind).adders(scenario.chip),
+        *(latency.mean, latency.p50, latency.p95, latency.p99, latency.max),
+    )

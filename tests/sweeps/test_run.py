@@ -13,13 +13,14 @@ import pytest
 import lstmsim
 from lstmsim.errors import InputError
 from lstmsim.sweeps import evaluate, pool, run
-from lstmsim.sweeps.evaluate import NUMBERS, Outcome, compute_chunk
+from lstmsim.sweeps.evaluate import Outcome, compute_chunk
 from lstmsim.sweeps.merge import merge
+from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.prepare import prepare
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.sweeps.run import run_sweep
 from lstmsim.sweeps.store import Store
-from tests.sweeps.specs import rows, spec, table
+from tests.sweeps.specs import numbers_of_report, rows, spec, table
 
 
 def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) -> None:
@@ -35,7 +36,7 @@ def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) ->
             assert not any(row[name] for name in (*NUMBERS, "pareto", "knee"))
             continue
         scenario = Resolver(setup).checked(values)
-        numbers = evaluate.numbers_of(scenario, lstmsim.simulate(scenario))
+        numbers = numbers_of_report(scenario, lstmsim.simulate(scenario))
         assert [row[name] for name in NUMBERS] == [str(each) for each in numbers]
     reasons = {row["reason"].partition(":")[0] for row in found if row["reason"]}
     assert reasons == {"vp <= 2 * hidden is false", "chip column-npu", "job m-a"}

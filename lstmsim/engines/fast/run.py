@@ -117,12 +117,13 @@ class FastRun:
         return table[:, :-2], table[:, -2], table[:, -1]
 
 
-def run(program: Program, *, budget: int = BUDGET) -> Trace:
+def run(program: Program, *, budget: int = BUDGET, check: bool = True) -> Trace:
     """Run a program to its end; `ProgramError` if it breaks a rule, `DeadlockError` if it gets stuck.
 
-    `budget`: looks at a unit, one each at every event, before the compiled loop takes over.
+    `budget`: looks at a unit, one each at every event, before the compiled loop takes over. `check`: look for broken
+    rules first.
     """
-    done = FastRun(program, keep=True, skipping=False, budget=budget)
+    done = FastRun(program, keep=True, skipping=False, budget=budget, check=check)
     done.finish()
     issues = table_of(done.rows, int(done.state[layout.ROWS]), layout.ISSUE_SIZE)
     switches = table_of(done.switches, int(done.state[layout.SWITCHES]), layout.SWITCH_SIZE)

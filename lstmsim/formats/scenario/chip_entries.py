@@ -1,137 +1,127 @@
-"""From a checked chip entry to the chip: what the numbers must satisfy together."""
+"""From a checked chip entry to the chip, as the machine of its kind says."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from lstmsim.formats.scenario.schema_chips import ChipFile, CoreEntry, RowChipFile, RowCoreEntry
-from lstmsim.formats.scenario.schema_types import MAX_CONTEXTS, MAX_CORES, MAX_PES
-from lstmsim.formats.wording import nearest, show
+from lstmsim.bounds import MAX_CORES
+from lstmsim.formats.scenario.schema_chips import core_entry
+from lstmsim.formats.wording import nearest
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.formats.yaml.overrides import LABEL
-from lstmsim.targets.column.memory import Memory
-from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange, Latency
-from lstmsim.targets.row.cells import PROGRAMS
-from lstmsim.targets.row.npu import Dispatch, RowCore, RowLatency, RowNpu
+from lstmsim.targets.entries import Fault
+from lstmsim.targets.registry import KINDS, target_of
+from lstmsim.targets.target import Target
+from lstmsim.workload.scenario import Chip
 
-__all__ = ["AnyCore", "Cores", "build_chip", "read_cores"]
-
-AnyCore = ColumnCore | RowCore
-
-#: Keys that are judged together: with one of them wrong, nothing can be said about the others.
-_TOGETHER = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
-#: Keys that a mistake may be due to, the one that names it first.
-_JUDGED_WITH = {
-    "vp": ("vp", "ep", "npe"),
-    "ep": ("ep", "tree_inputs", "cat"),
-    "tree_inputs": ("tree_inputs", "npe"),
-}
+__all__ = ["Cores", "blame_all", "build_chip", "check_width", "own_keys", "read_cores", "without_effect"]
 
 
 @dataclass(frozen=True)
 class Cores:
-    """The cores of a chip of that kind, `count` expanded; None where the entry is wrong. `known`: whether their number
-    is right."""
+    """The cores of a chip, `count` expanded; None where the entry is wrong.
 
-    cores: tuple[AnyCore | None, ...]
+    known: whether their number is right. target: the machine; None where there is none of that kind.
+    """
+
+    cores: tuple[Any, ...]
     known: bool
-    kind: str = "column-npu"
+    target: Target | None = None
 
 
 def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cores:
     """The cores of the chip at `path`; what is wrong with their numbers taken together is noted in the document."""
     chip = document.at(path)
     entries = chip.get("cores") if isinstance(chip, dict) else None
-    if not isinstance(entries, list):
+    target = _machine(chip)
+    if not isinstance(entries, list) or target is None:
         return Cores((), known=False)
-    rows = chip.get("kind") == "row-npu"
-    if not rows and chip.get("kind") != "column-npu":
-        return Cores((), known=False, kind="")
-    found: list[AnyCore | None] = []
+    cores: list[Any] = []
     known = True
     # entries that are the same make the same core; only one without mistakes is made once
-    made: dict[str, AnyCore] = {}
+    made: dict[str, Any] = {}
     for index, data in enumerate(entries):
         place = (*path, "cores", index)
         keys = wrong_keys(place, wrong)
-        kind: type[RowCoreEntry] | type[CoreEntry] = RowCoreEntry if rows else CoreEntry
-        entry = usable(kind, data, keys)
+        entry: Any = usable(core_entry(target.kind), data, keys)
         known = known and entry is not None and "count" not in keys
-        if entry is None or keys & _TOGETHER:
-            found.append(None)
+        if entry is None or keys & target.together:
+            cores.append(None)
         else:
-            text = entry.model_dump_json()
-            core = made.get(text) or (
-                _core(document, place, entry) if isinstance(entry, CoreEntry) else _row_core(document, place, entry)
-            )
+            given = own_keys(data, keys)
+            core = made.get(repr(given))
+            if core is None:
+                core, faults = target.core_of(given)
+                blame_all(document, place, faults)
+                core = None if faults else core
             if core is not None:
-                made[text] = core
-            found.extend([core] * min(entry.count, MAX_CORES + 1))
-        if len(found) > MAX_CORES:
+                made[repr(given)] = core
+            cores.extend([core] * min(entry.count, MAX_CORES + 1))
+        if len(cores) > MAX_CORES:
             document.blame((*path, "cores"), f"must be at most {MAX_CORES} cores, counts included")
             return Cores((), known=False)
-    threads = sum(core.threads for core in found if isinstance(core, ColumnCore))
-    if threads > MAX_CONTEXTS:
-        document.blame((*path, "cores"), f"must have at most {MAX_CONTEXTS} threads in all, got {threads}")
-    return Cores(tuple(found), known, "row-npu" if rows else "column-npu")
+    for sentence in target.faults_of_all([core for core in cores if core is not None]):
+        document.blame((*path, "cores"), sentence)
+    return Cores(tuple(cores), known, target)
 
 
-def _core(document: Document, place: DataPath, entry: CoreEntry) -> ColumnCore | None:
-    if entry.vp is None and entry.ep > entry.npe:
-        text = f"must not exceed npe: {entry.ep} > {entry.npe}"
-        document.blame((*place, _changed(document, place, ("ep", "npe"))), text)
-        return None
-    values = entry.model_dump(exclude={"count", "latency", "vp"})
-    vp = entry.npe // entry.ep if entry.vp is None else entry.vp
-    core = ColumnCore(**values, vp=vp, latency=Latency(**entry.latency.model_dump()))
-    mistakes = core.mistakes()
-    for key, text in mistakes:
-        others = _JUDGED_WITH.get(key, (key,))
-        document.blame((*place, _changed(document, place, others)), text)
-    return None if mistakes else core
+def _machine(chip: Any) -> Target | None:
+    """The machine of a chip's kind; None where there is none."""
+    kind = chip.get("kind") if isinstance(chip, dict) else None
+    return target_of(kind) if isinstance(kind, str) and kind in KINDS else None
 
 
-def _row_core(document: Document, place: DataPath, entry: RowCoreEntry) -> RowCore | None:
-    values = entry.model_dump(exclude={"count", "latency", "by_cell"})
-    by_cell = []
-    for cell, each in entry.by_cell.items():
-        if cell not in PROGRAMS:
-            text = f"a row-npu has no program for cell {show(cell)}{nearest(cell, PROGRAMS)}"
-            document.blame((*place, "by_cell", cell), text, key=True)
-            return None
-        own = {key: value for key, value in each.model_dump().items() if value is not None}
-        if each.fitted_hidden is not None:
-            own["fitted_hidden"] = (each.fitted_hidden[0], each.fitted_hidden[1])
-        general = {key: values[key] for key in ("dispatch_cycles", "start_cycles")}
-        by_cell.append(Dispatch(cell, **{**general, **own}))
-    core = RowCore(**values, by_cell=tuple(by_cell), latency=RowLatency(**entry.latency.model_dump()))
-    if core.npe > MAX_PES:
-        document.blame(
-            (*place, "engines"),
-            f"tiles, engines, lanes, vectors and replicas make {core.npe:,} PEs, at most {MAX_PES:,} may be",
-        )
-        return None
-    mistakes = core.mistakes()
-    for key, text in mistakes:
-        document.blame((*place, *key.split(".")), text)
-    return None if mistakes else core
+def own_keys(entry: dict[str, Any], wrong: set[str | int]) -> dict[str, Any]:
+    """What a core is made of: the keys of its entry without how many there are, and without those that are wrong.
+
+    >>> own_keys({"count": 2, "ep": 4, "cat": "x"}, {"cat"})
+    {'ep': 4}
+    """
+    return {key: value for key, value in entry.items() if key != "count" and key not in wrong}
 
 
-def _changed(document: Document, place: DataPath, keys: tuple[str, ...]) -> str:
-    """The key among `keys` that the user changed from the command line, else the first."""
-    overridden = [key for key in keys if document.place((*place, key)).startswith(LABEL)]
-    return overridden[0] if overridden else keys[0]
+def blame_all(document: Document, place: DataPath, faults: Sequence[Fault]) -> None:
+    """Note faults of the entry at `place`: where the user changed a key from the command line, that one is at fault."""
+    for fault in faults:
+        overridden = [key for key in fault.keys if document.place((*place, *key)).startswith(LABEL)]
+        key = (overridden or fault.keys)[0]
+        hint = nearest(str(key[-1]), fault.known) if fault.known else ""
+        document.blame((*place, *key), f"{fault.sentence}{hint}", key=bool(fault.known))
 
 
-def build_chip(entry: ChipFile | RowChipFile, cores: Cores) -> ColumnNpu | RowNpu:
-    """The chip, from a file without mistakes."""
-    # 260 in a file is 260 in a report, not 260.0.
-    frequency = int(entry.frequency_mhz) if entry.frequency_mhz.is_integer() else entry.frequency_mhz
-    if isinstance(entry, RowChipFile):
-        rows = tuple(core for core in cores.cores if isinstance(core, RowCore))
-        return RowNpu(entry.name, frequency, rows, dict(entry.sources))
-    columns = tuple(core for core in cores.cores if isinstance(core, ColumnCore))
-    memory = None if entry.memory is None else Memory(**entry.memory.model_dump())
-    exchange = Exchange(**entry.exchange.model_dump())
-    return ColumnNpu(entry.name, frequency, columns, memory, exchange, dict(entry.sources))
+def without_effect(document: Document) -> None:
+    """Note keys of the scenario's chip that change nothing."""
+    chip = document.data.get("chip")
+    target = _machine(chip)
+    if target is not None:
+        blame_all(document, ("chip",), target.without_effect(chip))
+
+
+def check_width(document: Document, bits: int | None) -> int | None:
+    """The width of weights: `bits` or, if that is None, what the first core's memory says; None: nothing says it.
+
+    Cores that say otherwise are noted.
+    """
+    chip = document.data.get("chip")
+    target = _machine(chip)
+    entries = chip.get("cores") if target is not None else None
+    for index, core in enumerate(entries if isinstance(entries, list) else []):
+        width = target.weight_width(core) if target is not None and isinstance(core, dict) else None
+        if width is None:
+            continue
+        key, own = width
+        bits = own if bits is None else bits
+        if own != bits:
+            text = f"must be {bits}, as in `precision` or on the cores before, got {own}: all numbers have one width"
+            document.blame(("chip", "cores", index, key), text)
+    return bits
+
+
+def build_chip(entry: Any, data: dict[str, Any], cores: Cores) -> Chip:
+    """The chip of an entry without mistakes; `data`: as it stands in the file."""
+    assert cores.target is not None, "its kind has been checked"
+    chip: Chip = cores.target.chip_of({**data, "name": entry.name}, cores.cores)
+    return chip

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from lstmsim.formats.scenario.chip_entries import AnyCore, Cores
+from lstmsim.formats.scenario.chip_entries import Cores
 from lstmsim.formats.scenario.schema import JobEntry
 from lstmsim.formats.wording import show
 from lstmsim.formats.yaml.document import DataPath, Document
-from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.targets.column.split import MAX_AUTO, split_refusal
+from lstmsim.targets.assembly import AnyCore
 from lstmsim.workload.model import Model
 
 __all__ = ["Runnable", "check_cores", "named_cores"]
@@ -38,8 +37,6 @@ def check_cores(document: Document, path: DataPath, entry: JobEntry, cores: Core
     if twice and entry.split != "layers":
         why = "only a job split into layers takes several threads of a core"
         document.blame((*path, "cores"), f"names core {twice[0]} twice; {why}")
-    if entry.split is not None and cores.kind == "row-npu":
-        document.blame((*path, "split"), "a row-npu runs a job on one core: leave it out")
 
 
 class Runnable:
@@ -71,7 +68,7 @@ class Runnable:
             return []
         allowed = {core: index for index in reversed(indexes) if (core := cores[index]) is not None}
         if entry.split is not None and len(indexes) > 1:
-            split = _split_cores(self.document, path, entry, model, list(allowed), len(indexes))
+            split = self._split_cores(path, entry, model, list(allowed), len(indexes))
             if entry.split != "auto" or not split:
                 return split
         refusals = {core: self._refusal(core, model) for core in allowed}
@@ -89,28 +86,23 @@ class Runnable:
             self._refusals[key] = core.refusal(model)
         return self._refusals[key]
 
-
-def _split_cores(
-    document: Document, path: DataPath, entry: JobEntry, model: Model, cores: list[AnyCore], members: int
-) -> list[AnyCore]:
-    """The one kind of core that a job is split over; what forbids that is noted."""
-    core = cores[0]
-    if not isinstance(core, ColumnCore):
-        return []
-    if len(cores) > 1:
-        document.blame((*path, "split"), "the cores of a job that is split must be equal: name some that are (`cores`)")
-        return []
-    if entry.split == "auto":
-        if members > MAX_AUTO:
-            text = f"auto takes at most {MAX_AUTO} cores, got {members}: name fewer (`cores`)"
-            document.blame((*path, "split"), text)
+    def _split_cores(
+        self, path: DataPath, entry: JobEntry, model: Model, cores: list[AnyCore], members: int
+    ) -> list[AnyCore]:
+        """The one kind of core that a job is split over; what forbids that is noted."""
+        target, split = self.of_chip.target, entry.split or ""
+        if target is None or split not in target.splits:
             return []
-        return [core]
-    refusal = split_refusal(model, core, entry.split or "", members)
-    if refusal is not None:
-        document.blame((*path, "split"), f"job {show(entry.name or model.name)} cannot be split: {refusal}")
-        return []
-    return [core]
+        place = (*path, "split")
+        if len(cores) > 1:
+            text = "the cores of a job that is split must be equal: name some that are (`cores`)"
+            self.document.blame(place, text)
+            return []
+        refusal = target.split_refusal(cores[0], model, split, members)
+        if refusal is not None:
+            self.document.blame(place, f"job {show(entry.name or model.name)} cannot be split: {refusal}")
+            return []
+        return [cores[0]]
 
 
 def _reasons(by_core: dict[int, str]) -> str:

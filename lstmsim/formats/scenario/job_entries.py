@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
-from lstmsim import targets
-from lstmsim.formats.scenario.chip_entries import AnyCore, Cores
+from lstmsim.formats.scenario.chip_entries import Cores, blame_all
 from lstmsim.formats.scenario.job_arrivals import Coming, JobArrivals
 from lstmsim.formats.scenario.job_cores import Runnable, check_cores, named_cores
 from lstmsim.formats.scenario.job_initial import Initials, initial_file
@@ -21,18 +21,13 @@ from lstmsim.formats.scenario.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
-from lstmsim.targets.assembly import MAX_JOB_OPERATIONS, MAX_OPERATIONS
-from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.targets.column.split import split_operations_per_step, spreads_over
+from lstmsim.targets.sizes import Tally, TooLarge
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer
 from lstmsim.workload.scenario import Job
 
-__all__ = ["MAX_STEP_OPERATIONS", "build_jobs", "check_jobs", "entry_keys", "job_templates", "tenant_offers"]
-
-#: Most operations of one step: a program holds them one by one.
-MAX_STEP_OPERATIONS = 500_000
+__all__ = ["build_jobs", "check_jobs", "entry_keys", "job_templates", "tenant_offers"]
 
 
 def check_jobs(
@@ -59,7 +54,8 @@ def check_jobs(
     able = Runnable(document, cores)
     initials = Initials(document, entries, names, models)
     counts = [0] * len(entries)
-    total_jobs = total = 0
+    total_jobs = 0
+    tally = Tally()
     for index, (data, entry, model, key) in enumerate(zip(jobs, entries, models, entry_keys(names), strict=True)):
         path: DataPath = ("jobs", index)
         if entry is None:
@@ -76,18 +72,12 @@ def check_jobs(
         alike = None if single else (id(model), named_cores(entry), entry.split, entry.batch)
         most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs, alike)
         runnable = [] if model is None else able.cores(path, entry, model)
-        if model is None or not runnable:
+        if model is None or not runnable or cores.target is None:
             continue
-        step, held = _per_step(entry, model, cores, runnable)
-        if step * most > MAX_JOB_OPERATIONS:
-            text = f"takes up to {step * most:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
-            where = "steps" if "steps" in data else "model"
-            document.blame((*path, where), f"{text}; fewer steps show the same rhythm")
-            continue
-        before, total = total, total + step * most * count
-        if total > MAX_OPERATIONS >= before and steps.known(index) and not single:
-            total = before + step * steps.total(index, entry, key, count)
-        _check_size(document, path, model, held, before, total)
+        members, split = len(named_cores(entry) or cores.cores), entry.split or ""
+        step = cores.target.per_step(runnable, model, entry.batch, split, members)
+        exact = partial(steps.total, index, entry, key, count) if steps.known(index) and not single else None
+        _blame_size(document, path, tally.add(show(model.name), step, most, count, exact))
     return models
 
 
@@ -129,25 +119,12 @@ def entry_keys(names: list[str]) -> list[tuple[str, int]]:
     return found
 
 
-def _per_step(entry: JobEntry, model: Model, cores: Cores, runnable: list[AnyCore]) -> tuple[int, int]:
-    """A bound on the operations of one step, wherever the job runs, and on those of all ways in which it can run."""
-    members, core, split = len(named_cores(entry) or cores.cores), runnable[0], [0]
-    if entry.split is not None and members > 1 and isinstance(core, ColumnCore):
-        if entry.split != "auto":
-            only = split_operations_per_step(model, core, entry.split, members)
-            return only, only
-        split += [split_operations_per_step(model, core, "rows", some) for some in spreads_over(model, core, members)]
-    one = max(targets.operations_per_step(cores.kind, model, core, entry.batch) for core in runnable)
-    return max(one, *split), one + sum(split)
-
-
 def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cores, keys: set[str | int]) -> None:
     if isinstance(entry.arrival, list) and "count" not in keys and len(entry.arrival) != entry.count:
         text = f"must hold as many arrivals as there are jobs (count {entry.count}), got {len(entry.arrival)}"
         document.blame((*path, "arrival"), text)
-    if entry.batch > 1 and cores.kind == "column-npu":
-        text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
-        document.blame((*path, "batch"), f"{text}, got {entry.batch}")
+    if cores.target is not None:
+        blame_all(document, path, cores.target.job_faults(entry.batch, entry.split))
     check_cores(document, path, entry, cores)
 
 
@@ -171,19 +148,13 @@ def _check_steps(
     return 1 if found is None else steps.possible(index)[-1]
 
 
-def _check_size(document: Document, path: DataPath, model: Model, step: int, before: int, total: int) -> None:
-    if step > MAX_STEP_OPERATIONS:
-        text = (
-            f"one step of {show(model.name)} takes up to {step:,} operations on this chip, "
-            f"more than {MAX_STEP_OPERATIONS:,}"
-        )
-        document.blame(path, f"{text}: too many to simulate")
-    elif before <= MAX_OPERATIONS < total:
-        text = (
-            f"this job and those before it take up to {total:,} operations on this chip, more than {MAX_OPERATIONS:,}"
-        )
-        key = next((key for key in ("steps", "count") if key in document.at(path)), "model")
-        document.blame((*path, key), f"{text}: too many to simulate; fewer steps show the same rhythm")
+def _blame_size(document: Document, path: DataPath, wrong: TooLarge | None) -> None:
+    """Note jobs that are too large, at what would have to be smaller."""
+    if wrong is None:
+        return
+    keys = {"step": (), "job": ("steps", "model"), "all": ("steps", "count", "model")}[wrong.what]
+    here = next((key for key in keys if key in document.at(path)), None)
+    document.blame(path if here is None else (*path, here), wrong.sentence)
 
 
 def build_jobs(

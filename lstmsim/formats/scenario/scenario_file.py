@@ -10,14 +10,13 @@ import copy
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.catalog import find_chip, find_model, is_path
 from lstmsim.formats.scenario.cell_entries import read_cells
-from lstmsim.formats.scenario.chip_entries import Cores, build_chip, read_cores
+from lstmsim.formats.scenario.chip_entries import Cores, build_chip, check_width, read_cores, without_effect
 from lstmsim.formats.scenario.job_arrivals import JobArrivals
 from lstmsim.formats.scenario.job_entries import build_jobs, check_jobs, job_templates, tenant_offers
 from lstmsim.formats.scenario.job_steps import JobSteps
@@ -29,12 +28,10 @@ from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import DataPath, Document, document_of
 from lstmsim.formats.yaml.overrides import apply_overrides
 from lstmsim.formats.yaml.source import read_document
-from lstmsim.targets.column.npu import ColumnNpu
-from lstmsim.targets.row.npu import RowNpu
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer
-from lstmsim.workload.precision import Precision
-from lstmsim.workload.scenario import Job, Scenario
+from lstmsim.workload.scenario import Chip, Job, Scenario
 
 __all__ = [
     "Checked",
@@ -86,7 +83,7 @@ def scenario_from_document(document: Document, overrides: Sequence[str] = (), na
     return _scenario(document, overrides, name)
 
 
-def load_chip(name_or_path: str | os.PathLike[str]) -> ColumnNpu | RowNpu:
+def load_chip(name_or_path: str | os.PathLike[str]) -> Chip:
     """The chip preset of that name, or the chip in that file; `InputError` otherwise.
 
     >>> load_chip("column-npu-64k").cores[0].npe, load_chip("intel-npu-rtl").cores[0].npe
@@ -97,7 +94,7 @@ def load_chip(name_or_path: str | os.PathLike[str]) -> ColumnNpu | RowNpu:
     cores = read_cores(document, (), wrong)
     if entry is None or document.mistakes:
         raise _error(document)
-    return build_chip(entry, cores)
+    return build_chip(entry, document.data, cores)
 
 
 def load_model(name_or_path: str | os.PathLike[str]) -> Model:
@@ -142,7 +139,7 @@ class Checked(NamedTuple):
     steps they have."""
 
     order: ScenarioFile
-    chip: ColumnNpu | RowNpu
+    chip: Chip
     models: list[Model]
     arrivals: JobArrivals
     steps: JobSteps
@@ -184,15 +181,9 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     if entry is None or document.mistakes:
         raise _error(document)
     all_models = [model for model in models if model is not None]
-    chip = _with_widths(build_chip(entry.chip, cores), numbers.precision)
+    chip = build_chip(entry.chip, document.data["chip"], cores)
+    chip = target_of(chip.kind).with_weight_bits(chip, numbers.precision.weight_bits)
     return Checked(entry, chip, all_models, arrivals, steps, numbers)
-
-
-def _with_widths(chip: ColumnNpu | RowNpu, precision: Precision) -> ColumnNpu | RowNpu:
-    """The chip whose memories hold weights of the scenario's width."""
-    if not isinstance(chip, ColumnNpu) or all(core.weight_kib is None for core in chip.cores):
-        return chip
-    return replace(chip, cores=tuple(replace(core, weight_bits=precision.weight_bits) for core in chip.cores))
 
 
 def _check_order(document: Document) -> None:
@@ -201,36 +192,13 @@ def _check_order(document: Document) -> None:
     if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
         text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
         document.blame(("preemption",), text)
-    chip = data.get("chip")
-    rooms = _core_entries(document)
-    if rooms and all(core.get("weight_kib") is None for _, core in rooms):
-        why = "has no effect: no core has weight_kib, so all weights stay on the chip"
-        if isinstance(chip, dict) and chip.get("memory") is not None:
-            document.blame(("chip", "memory"), why)
-
-
-def _core_entries(document: Document) -> list[tuple[int, dict[str, Any]]]:
-    """The entries of cores that are mappings, with their numbers."""
-    chip = document.data.get("chip")
-    cores = chip.get("cores") if isinstance(chip, dict) else None
-    return [
-        (index, core) for index, core in enumerate(cores if isinstance(cores, list) else []) if isinstance(core, dict)
-    ]
+    without_effect(document)
 
 
 def _settle_width(document: Document) -> None:
     """Weights have one width: that of `precision` or, if it says nothing, that of the cores' memories."""
     precision = document.data.get("precision", {})
-    bits = precision.get("weight_bits") if isinstance(precision, dict) else None
-    for index, core in _core_entries(document):
-        if core.get("weight_kib") is not None and isinstance(core.get("weight_bits"), int):
-            own = core["weight_bits"]
-            bits = own if bits is None else bits
-            if own != bits:
-                text = (
-                    f"must be {bits}, as in `precision` or on the cores before, got {own}: all numbers have one width"
-                )
-                document.blame(("chip", "cores", index, "weight_bits"), text)
+    bits = check_width(document, precision.get("weight_bits") if isinstance(precision, dict) else None)
     if isinstance(precision, dict) and bits is not None:
         document.data["precision"] = {**precision, "weight_bits": bits}
 

@@ -176,6 +176,11 @@ class UnknownChipFile(ChipFile):
     sources: Any = None
 
 
+def core_entry(kind: str) -> type[CoreEntry] | type[RowCoreEntry]:
+    """What the keys of a core of such a chip are."""
+    return RowCoreEntry if kind == "row-npu" else CoreEntry
+
+
 def chip_entry(chip: Any) -> type[ChipFile] | type[RowChipFile]:
     """What the keys of a chip of that kind are."""
     kind = chip.get("kind") if isinstance(chip, dict) else "column-npu"

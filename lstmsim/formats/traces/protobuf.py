@@ -165,7 +165,8 @@ def _slices(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> 
     busy, none = STATES.index("busy"), len(timeline.jobs)
     names = [*(_text(name) for name in slice_names(timeline.jobs)), "work", *wait_names()]
     colours = [*(work_word(index) for index in range(none + 1)), *(state_word(each) for each in STATES)]
-    state, job = timeline.state[spans], timeline.job[spans]
+    # wide: a state has 8 bits, too few for the number of a name behind the jobs'
+    state, job = timeline.state[spans].astype(np.int64), timeline.job[spans].astype(np.int64)
     name = np.where(state == busy, np.where(job >= 0, job, none), none + 1 + state)
     yield _interned(number, names, colours, np.unique(name).tolist(), packet_type)
     kinds = [_begin(number, mask, packet_type) for mask in range(2 ** len(ARGUMENTS))]

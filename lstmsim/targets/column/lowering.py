@@ -15,12 +15,13 @@ from lstmsim.targets.column.passes import ARRAY
 from lstmsim.targets.column.phases import model_phases
 from lstmsim.targets.column.plan import Plan
 from lstmsim.targets.column.shape import pass_shapes
-from lstmsim.targets.column.split import split_operations_per_step
+from lstmsim.targets.column.split import split_operations_per_step, spreads_over
+from lstmsim.targets.sizes import PerStep
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
 
-__all__ = ["ARRAY", "check", "lower", "operations_per_step"]
+__all__ = ["ARRAY", "check", "lower", "operations_per_step", "per_step"]
 
 
 def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
@@ -36,6 +37,20 @@ def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
             tails = blocks * sum(each.stage == shape.number for each in segments(layer.cell))
             total += layer.directions * (tails + (blocks * groups if single else runs))
     return total
+
+
+def per_step(cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
+    """Bounds on the operations of one step of a job, with arguments as `lstmsim.targets.target.Target.per_step` has
+    them."""
+    ways = [0]
+    if split and members > 1:
+        core = cores[0]
+        if split != "auto":
+            only = split_operations_per_step(model, core, split, members)
+            return PerStep(only, only)
+        ways += [split_operations_per_step(model, core, "rows", some) for some in spreads_over(model, core, members)]
+    one = max(operations_per_step(model, core, batch) for core in cores)
+    return PerStep(max(one, *ways), one + sum(ways))
 
 
 def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
@@ -81,4 +96,4 @@ def _core(kind: int, core: ColumnCore) -> Core:
 
 
 #: What `assemble` makes a Program of.
-PARTS = Parts(operations_per_step, _job_phases, _banks, _core, split_operations_per_step)
+PARTS = Parts(per_step, _job_phases, _banks, _core)

@@ -10,7 +10,7 @@ from lstmsim.program.program import Buffer, Unit, Wide
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column.phases import model_phases
-from lstmsim.targets.column.split import MAX_AUTO, share_weights, split_phases, split_refusal, spreads_over
+from lstmsim.targets.column.split import share_weights, split_phases, split_refusal, spreads_over
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
@@ -53,9 +53,7 @@ class Members:
                 return f"names core {core} twice; only a job split into layers takes several threads of a core"
             if times > self.chip.cores[core].threads:
                 return f"takes {times} threads of core {core}, which has {self.chip.cores[core].threads}"
-        if job.split != "auto":
-            return split_refusal(job.model, first, job.split, len(place))
-        return f"auto takes at most {MAX_AUTO} cores, got {len(place)}" if len(place) > MAX_AUTO else None
+        return split_refusal(job.model, first, job.split, len(place))
 
     def phases(self, job: Job, core: ColumnCore, place: tuple[int, ...]) -> Phases:
         """The phases of a job on the cores of a place, all like `core`."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.program.program import Program
 from lstmsim.targets.column import lowering
+from lstmsim.targets.column.entries import ColumnEntries
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.sizes import PerStep
 from lstmsim.targets.target import StructuralModel, Target
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
@@ -20,13 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["TARGET"]
 
 
-class _ColumnTarget(Target):
+class _ColumnTarget(ColumnEntries, Target):
     """The column-wise NPU."""
 
-    kind: ClassVar[str] = "column-npu"
     title: ClassVar[str] = "column-wise NPU"
-    chip: ClassVar[type] = ColumnNpu
-    core: ClassVar[type] = ColumnCore
 
     def lower(self, chip: ColumnNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip."""
@@ -36,9 +35,11 @@ class _ColumnTarget(Target):
         """`InputError` if no core that the job may use can run it."""
         lowering.check(chip, job)
 
-    def operations_per_step(self, core: ColumnCore, model: Model, batch: int) -> int:
-        """A bound on the operations of one step."""
-        return lowering.operations_per_step(model, core, batch)
+    def per_step(
+        self, cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1
+    ) -> PerStep:
+        """Bounds on the operations of one step of a job."""
+        return lowering.per_step(cores, model, batch, split, members)
 
     def structural_model(self) -> StructuralModel:
         """What executes a trace of this machine."""

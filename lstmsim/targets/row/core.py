@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from lstmsim.bounds import MAX_CELLS, MAX_LATENCY_CYCLES, MAX_SIZE
+from lstmsim.bounds import MAX_CELLS, MAX_LATENCY_CYCLES, MAX_PES, MAX_SIZE
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.workload.cells import CELLS
@@ -215,6 +215,9 @@ class RowCore:
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs."""
         mistakes = mistakes_of(self)
+        if self.npe > MAX_PES:
+            text = f"tiles, engines, lanes, vectors and replicas make {self.npe:,} PEs, at most {MAX_PES:,} may be"
+            mistakes.append(("engines", text))
         for each in self.by_cell:
             low, high = each.fitted_hidden or (1, 1)
             if not 1 <= low <= high:

@@ -14,10 +14,11 @@ from lstmsim.targets.row.npu import RowNpu
 from lstmsim.targets.row.plan import Block, plan
 from lstmsim.targets.row.shape import Shape
 from lstmsim.targets.row.timing import MVU, UNITS, BlockTimer, Wait, Written
+from lstmsim.targets.sizes import PerStep
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
-__all__ = ["check", "lower", "operations_per_step"]
+__all__ = ["check", "lower", "operations_per_step", "per_step"]
 
 #: Units of each machine beside the ones that pictures show.
 _HIDDEN = ("fetch", "decode", "serializer")
@@ -142,6 +143,13 @@ def operations_per_step(model: Model, core: RowCore, batch: int) -> int:
     return total * -(-batch // core.batch)
 
 
+def per_step(cores: Sequence[RowCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
+    """Bounds on the operations of one step of a job, with arguments as `lstmsim.targets.target.Target.per_step` has
+    them; a job runs on one core."""
+    most = max(operations_per_step(model, core, batch) for core in cores)
+    return PerStep(most, most)
+
+
 def lower(chip: RowNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
     """The Program of these jobs on that chip; `InputError` if a job can run nowhere or the whole is too large.
     `templates`: as of `lstmsim.targets.lower`.
@@ -167,4 +175,4 @@ def _core(kind: int, core: RowCore) -> Core:
 
 
 #: What `assemble` makes a Program of.
-PARTS = Parts(operations_per_step, _job_phases, lambda _: (), _core)
+PARTS = Parts(per_step, _job_phases, lambda _: (), _core)

@@ -14,7 +14,8 @@ from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
 from lstmsim.targets.row.shape import Shape
-from lstmsim.workload.scenario import ArrayCore, Job
+from lstmsim.targets.row.words import WORDS
+from lstmsim.workload.scenario import CoreFigures, Job
 
 __all__ = ["Dispatch", "RowCore", "RowLatency", "RowNpu"]
 
@@ -27,7 +28,7 @@ class RowNpu:
     """A chip: one clock, one or more independent cores, each running one job after another. `InputError` if a core
     cannot be built.
 
-    >>> RowNpu("small", 250, (RowCore(tiles=2, engines=4, lanes=4),)).array_cores[0].npe
+    >>> RowNpu("small", 250, (RowCore(tiles=2, engines=4, lanes=4),)).core_figures[0].npe
     32
     """
 
@@ -48,10 +49,17 @@ class RowNpu:
             raise InputError(mistakes)
 
     @cached_property
-    def array_cores(self) -> tuple[ArrayCore, ...]:
+    def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
         distinct = {
-            each: ArrayCore(each.npe, each.ep, each.vp, {key: getattr(each, key) for key in _SHOWN}, ("dispatch",))
+            each: CoreFigures(
+                each.npe,
+                each.ep * each.vp,
+                {"npe": each.npe, "ep": each.ep, "vp": each.vp},
+                {key: getattr(each, key) for key in _SHOWN},
+                ("dispatch",),
+                WORDS,
+            )
             for each in dict.fromkeys(self.cores)
         }
         return tuple(distinct[each] for each in self.cores)

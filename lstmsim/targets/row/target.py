@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.program.program import Program
 from lstmsim.targets.row import lowering
+from lstmsim.targets.row.entries import RowEntries
 from lstmsim.targets.row.npu import RowCore, RowNpu
+from lstmsim.targets.sizes import PerStep
 from lstmsim.targets.target import Target
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
@@ -19,13 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["TARGET"]
 
 
-class _RowTarget(Target):
+class _RowTarget(RowEntries, Target):
     """The row-wise NPU."""
 
-    kind: ClassVar[str] = "row-npu"
     title: ClassVar[str] = "row-wise NPU"
-    chip: ClassVar[type] = RowNpu
-    core: ClassVar[type] = RowCore
     batches: ClassVar[bool] = True
 
     def lower(self, chip: RowNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
@@ -36,9 +35,11 @@ class _RowTarget(Target):
         """`InputError` if no core that the job may use can run it."""
         lowering.check(chip, job)
 
-    def operations_per_step(self, core: RowCore, model: Model, batch: int) -> int:
-        """A bound on the operations of one step."""
-        return lowering.operations_per_step(model, core, batch)
+    def per_step(
+        self, cores: Sequence[RowCore], model: Model, batch: int = 1, split: str = "", members: int = 1
+    ) -> PerStep:
+        """Bounds on the operations of one step of a job."""
+        return lowering.per_step(cores, model, batch, split, members)
 
     def hardware(self) -> Hardware:
         """What its cores are built of."""

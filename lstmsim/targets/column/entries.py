@@ -1,0 +1,80 @@
+"""The column-wise NPU in files: what its numbers must satisfy together, what its jobs may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from lstmsim.bounds import MAX_CONTEXTS
+from lstmsim.keys import described
+from lstmsim.targets.column.core import ColumnCore
+from lstmsim.targets.column.npu import ColumnNpu
+from lstmsim.targets.column.split import split_refusal
+from lstmsim.targets.entries import Entries, Fault
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import SPLITS
+
+__all__ = ["ColumnEntries"]
+
+#: Further keys that a mistake of a key may be due to.
+_JUDGED_WITH = {"vp": ("ep", "npe"), "ep": ("tree_inputs", "cat"), "tree_inputs": ("npe",)}
+
+
+class ColumnEntries(Entries):
+    """Entries of column-wise NPUs: `vp` left out is `npe // ep`."""
+
+    kind: ClassVar[str] = "column-npu"
+    chip: ClassVar[type] = ColumnNpu
+    core: ClassVar[type] = ColumnCore
+    together: ClassVar[frozenset[str]] = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
+    splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
+
+    def core_of(self, entry: Mapping[str, Any]) -> tuple[ColumnCore | None, Sequence[Fault]]:
+        """The core of an entry, None if it cannot be described at all, and what is wrong with it."""
+        if entry.get("vp") is None:
+            npe, ep = entry["npe"], entry["ep"]
+            if ep > npe:
+                return None, (Fault.at("ep", f"must not exceed npe: {ep} > {npe}", "npe"),)
+            entry = {**entry, "vp": npe // ep}
+        core = described(ColumnCore, entry)
+        return core, tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
+
+    def faults_of_all(self, cores: Sequence[ColumnCore]) -> Sequence[str]:
+        """More threads than engines keep apart."""
+        threads = sum(core.threads for core in cores)
+        return (f"must have at most {MAX_CONTEXTS} threads in all, got {threads}",) if threads > MAX_CONTEXTS else ()
+
+    def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
+        """A memory beside cores that hold all weights."""
+        cores = entry.get("cores")
+        rooms = [each for each in (cores if isinstance(cores, list) else []) if isinstance(each, dict)]
+        if entry.get("memory") is None or not rooms or any(each.get("weight_kib") is not None for each in rooms):
+            return ()
+        return (Fault.at("memory", "has no effect: no core has weight_kib, so all weights stay on the chip"),)
+
+    def weight_width(self, entry: Mapping[str, Any]) -> tuple[str, int] | None:
+        """`weight_bits` counts where a core has a memory for weights."""
+        bits = entry.get("weight_bits")
+        return ("weight_bits", bits) if entry.get("weight_kib") is not None and isinstance(bits, int) else None
+
+    def with_weight_bits(self, chip: ColumnNpu, bits: int) -> ColumnNpu:
+        """The chip whose memories hold weights of so many bits."""
+        if all(core.weight_kib is None for core in chip.cores):
+            return chip
+        return replace(chip, cores=tuple(replace(core, weight_bits=bits) for core in chip.cores))
+
+    def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
+        """Batches."""
+        if batch == 1:
+            return ()
+        text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
+        return (Fault.at("batch", f"{text}, got {batch}"),)
+
+    def split_refusal(self, core: ColumnCore, model: Model, split: str, members: int) -> str | None:
+        """Why a job cannot be split so over so many cores like this one, in a sentence; None if it can."""
+        return split_refusal(model, core, split, members)
+
+    def varies(self, chip: ColumnNpu) -> bool:
+        """Weights that must find room are checked for all jobs together."""
+        return all(core.weight_kib is None for core in chip.cores)

@@ -1,0 +1,43 @@
+"""The row-wise NPU in files: numbers by cell, what its jobs may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from lstmsim.keys import keys_of
+from lstmsim.targets.entries import Entries, Fault
+from lstmsim.targets.row.cells import PROGRAMS
+from lstmsim.targets.row.core import RowCore
+from lstmsim.targets.row.npu import RowNpu
+
+__all__ = ["RowEntries"]
+
+#: Numbers that layers of a cell have from the core, where `by_cell` leaves them out.
+_GENERAL = ("dispatch_cycles", "start_cycles")
+
+
+class RowEntries(Entries):
+    """Entries of row-wise NPUs: what `by_cell` leaves out is as for all cells."""
+
+    kind: ClassVar[str] = "row-npu"
+    chip: ClassVar[type] = RowNpu
+    core: ClassVar[type] = RowCore
+
+    def core_of(self, entry: Mapping[str, Any]) -> tuple[RowCore | None, Sequence[Fault]]:
+        """The core of an entry, None if it cannot be described at all, and what is wrong with it."""
+        by_cell = entry.get("by_cell") or {}
+        for cell in by_cell:
+            if cell not in PROGRAMS:
+                return None, (Fault((("by_cell", cell),), f"a row-npu has no program for cell {cell!r}", [*PROGRAMS]),)
+        keys = keys_of(RowCore)
+        general = {key: entry.get(key, keys[key].default) for key in _GENERAL}
+        own = {
+            cell: general | {key: value for key, value in each.items() if value is not None}
+            for cell, each in by_cell.items()
+        }
+        return super().core_of({**entry, "by_cell": own})
+
+    def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
+        """Several cores at once."""
+        return () if split is None else (Fault.at("split", "a row-npu runs a job on one core: leave it out"),)

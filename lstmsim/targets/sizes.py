@@ -1,0 +1,84 @@
+"""How large a scenario may get: one limit for a step, one for a job, one for all jobs, each with one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["MAX_JOB_OPERATIONS", "MAX_OPERATIONS", "MAX_STEP_OPERATIONS", "PerStep", "Tally", "TooLarge"]
+
+#: Most operations of one step: a program holds them one by one.
+MAX_STEP_OPERATIONS = 500_000
+#: Most operations of one job: a thread remembers up to 16 bytes of each, whichever of them are skipped.
+MAX_JOB_OPERATIONS = 20_000_000
+#: Most operations of a scenario: minutes for the compiled loop, where nothing repeats and nothing is skipped.
+MAX_OPERATIONS = 2_000_000_000
+
+_RHYTHM = "fewer steps show the same rhythm"
+
+
+@dataclass(frozen=True, slots=True)
+class PerStep:
+    """Bounds on the operations of one step of a job.
+
+    most: of one step, wherever the job runs.
+    held: of all ways in which the job can run together, as a program holds them.
+
+    >>> PerStep(37, 37).held
+    37
+    """
+
+    most: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """Why jobs are too many operations to simulate.
+
+    what: what is too large: `step`, `job` or `all`.
+    sentence: how large it is, and how large it may be.
+
+    >>> TooLarge("step", "one step of 'm' takes ...").what
+    'step'
+    """
+
+    what: str
+    sentence: str
+
+
+class Tally:
+    """Adds up the operations of a scenario's jobs, in their order, and says what is too large.
+
+    >>> tally = Tally()
+    >>> tally.add("'m'", PerStep(100, 100), steps=50)
+    >>> tally.add("'m'", PerStep(600_000, 600_000), steps=1).sentence
+    "one step of 'm' takes up to 600,000 operations on this chip, more than 500,000: too many to simulate"
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def add(
+        self, model: str, each: PerStep, steps: int, count: int = 1, exact: Callable[[], int] | None = None
+    ) -> TooLarge | None:
+        """Count jobs; None if they and those before are not too large.
+
+        model: what the model is called in a sentence. each: of one step.
+        steps: the most that one of the jobs has. count: how many jobs there are.
+        exact: gives the steps of all of them together, where not all have the most; asked only if it matters.
+        """
+        most = each.most * steps
+        if most > MAX_JOB_OPERATIONS:
+            text = f"takes up to {most:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
+            return TooLarge("job", f"{text}; {_RHYTHM}")
+        before, self.total = self.total, self.total + most * count
+        if self.total > MAX_OPERATIONS >= before and exact is not None:
+            self.total = before + each.most * exact()
+        if each.held > MAX_STEP_OPERATIONS:
+            text = f"one step of {model} takes up to {each.held:,} operations on this chip"
+            return TooLarge("step", f"{text}, more than {MAX_STEP_OPERATIONS:,}: too many to simulate")
+        if before <= MAX_OPERATIONS < self.total:
+            text = f"this job and those before it take up to {self.total:,} operations on this chip"
+            return TooLarge("all", f"{text}, more than {MAX_OPERATIONS:,}: too many to simulate; {_RHYTHM}")
+        return None
