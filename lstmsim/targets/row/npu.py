@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated
 
-from lstmsim.bounds import MAX_FREQUENCY_MHZ, MIN_FREQUENCY_MHZ
 from lstmsim.errors import InputError, Mistake
-from lstmsim.keys import Key, mistakes_of
+from lstmsim.keys import mistakes_of
 from lstmsim.targets.assembly import check_cores
+from lstmsim.targets.entries import Clock
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
 from lstmsim.targets.row.shape import Shape
@@ -33,7 +32,7 @@ class RowNpu:
     """
 
     name: str
-    frequency_mhz: Annotated[float, Key("the clock", "MHz", MIN_FREQUENCY_MHZ, MAX_FREQUENCY_MHZ)]
+    frequency_mhz: Clock
     cores: tuple[RowCore, ...]
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "row-npu"
