@@ -129,7 +129,7 @@ def test_a_percentile_in_a_gap_of_the_latencies_has_no_width_of_zero() -> None:
 
 
 @pytest.mark.parametrize("percent", [90, 95, 99, 99.9, 5, 1])
-def test_a_percentile_has_an_interval_from_the_very_request_on_that_makes_twelve_units_beyond_it(
+def test_a_percentile_has_an_interval_from_the_request_on_that_makes_twelve_units_beyond_it(
     percent: float,
 ) -> None:
     """Also where a share like 1 - 0.9 is no number of the machine: 120 requests with 12 beyond are enough."""
