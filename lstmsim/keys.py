@@ -207,6 +207,8 @@ def _wrong(key: Key, value: Any) -> str:
     """What is wrong with a number or a word; empty if nothing."""
     if key.choices:
         return "" if value in key.choices else f"must be {' or '.join(key.choices)}, got {value!r}"
+    if key.above is not None and value <= key.above:
+        return f"must be greater than {key.above}, got {value}"
     if key.low is not None and value < key.low:
         return f"must be at least {key.low}, got {value}"
     if key.high is not None and value > key.high:

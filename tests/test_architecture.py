@@ -77,7 +77,6 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "simpy": ("lstmsim.engines.reference",),
     "matplotlib": ("lstmsim.plots", "lstmsim.api"),
     "click": ("lstmsim.cli",),
-    "pydantic": ("lstmsim.formats",),
     "ruamel": ("lstmsim.formats",),
     "vcd": ("lstmsim.formats",),
     "onnx": ("lstmsim.formats",),

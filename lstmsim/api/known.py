@@ -1,4 +1,4 @@
-"""What lstmsim knows by name, each with its source: models, chips, devices, cells, policies, engines, experiments."""
+"""What lstmsim knows by name, each with its source: models, chips, machines, devices, cells, policies and so on."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ def _chips() -> Known:
     from lstmsim.formats.catalog import list_chips
 
     return [(entry.name, entry.source) for entry in list_chips()]
+
+
+def _machines() -> Known:
+    from lstmsim.targets.registry import KINDS as MACHINES
+    from lstmsim.targets.registry import target_of
+
+    machines = [target_of(kind) for kind in MACHINES]
+    return [(each.kind, f"{each.title}; {each.fidelity.text}") for each in machines]
 
 
 def _devices() -> Known:
@@ -89,6 +97,7 @@ def _first_sentence(docstring: str | None, home: str) -> str:
 KINDS: Mapping[str, Callable[[], Known]] = {
     "models": _models,
     "chips": _chips,
+    "machines": _machines,
     "devices": _devices,
     "cells": _cells,
     "policies": _policies,

@@ -14,11 +14,12 @@ __all__ = ["command"]
 _WIDTH = 100
 
 
-@click.command(name="list", short_help="Show models, chips, devices, cells, policies, engines, experiments.")
+@click.command(name="list", short_help="Show models, chips, machines, devices, cells, policies, engines.")
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @click.option("--json", "json_path", metavar="FILE", help="Write the list as JSON; - is standard output.")
 def command(kind: str | None, json_path: str | None) -> None:
-    """Show models, chips, devices, cells, policies, engines and experiments, each with its source; or only one KIND."""
+    """Show models, chips, machines, devices, cells, policies, engines and experiments, each with its source; or only one
+    KIND. Of a machine: what its cycles are exact against, and what is assumed."""
     from lstmsim.formats.files_read import files_that_come_along
 
     check_outputs({"--json": json_path}, inputs=files_that_come_along())

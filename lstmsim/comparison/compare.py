@@ -167,7 +167,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _machine(name: str, chip: Chip) -> Machine:
-    pes = sum(core.npe for core in chip.array_cores)
+    pes = sum(core.peak for core in chip.core_figures)
     return Machine(name, False, pes, chip.frequency_mhz, _peak_tops(pes, chip.frequency_mhz))
 
 

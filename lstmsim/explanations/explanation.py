@@ -84,10 +84,10 @@ def explain(
     makespan = trace.makespan_cycles
     served = trace.task("core") >= 0
     work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=True) if was)
-    peak = makespan * sum(core.npe for core in scenario.chip.array_cores)
+    peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
     busy = _busy(program, trace, index)
     slow = slowest(scenario.jobs, program, trace)
-    issued = sum(core.npe * cycles for core, cycles in zip(scenario.chip.array_cores, busy, strict=True))
+    issued = sum(core.peak * cycles for core, cycles in zip(scenario.chip.core_figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
         chip=scenario.chip.name,
@@ -96,7 +96,7 @@ def explain(
         array=_array(program),
         array_cycles=sum(busy),
         array_useful=work / issued if issued else 0.0,
-        cores=len(scenario.chip.array_cores),
+        cores=len(scenario.chip.core_figures),
         jobs=tuple(job.name for job in scenario.jobs),
         shares=tuple(table.shares()),
         causes=table.causes(),

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from lstmsim.html.looks import state_class
 from lstmsim.html.markup import Markup, Section, element, joined, percent, region, table
 from lstmsim.html.svg import Scale, bottom_axis, picture, rectangle, swatch, words
-from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.report import CoreReport, Report
-from lstmsim.metrics.report_text import remedy
+from lstmsim.metrics.report_text import meaning, remedy
 
 __all__ = ["accounts_section"]
 
@@ -80,7 +79,7 @@ def _names(report: Report) -> Markup:
     for name, count in losses.items():
         if count:
             sample = joined([swatch(state_class(name)), name], "&nbsp;")
-            text = NAMED[name].meaning
+            text = meaning(name, report)
             advice = remedy(name, report)
             cell = joined([text, element("span", advice, class_="muted")], "<br>") if advice else text
             rows.append([sample, f"{count:,}", percent(count, total), cell])
@@ -95,20 +94,15 @@ def _busy_note() -> Markup:
 
 
 def _core_table(report: Report) -> Markup:
-    names = report.accounts
+    names, sizes = report.accounts, report.columns
     rows = []
     for core in report.cores[:_TABLE_CORES]:
-        shape = [
-            f"core {core.index}",
-            f"{core.npe:,}",
-            f"{core.ep:,}",
-            f"{core.vp:,}",
-            f"{100 * core.utilization:.1f} %",
-        ]
+        values = (f"{core.columns[each]:,}" if each in core.columns else "–" for each in sizes)
+        shape = [f"core {core.index}", *values, f"{100 * core.utilization:.1f} %"]
         counts = (core.cycles.get(name, 0) for name in names)
         cells = (joined([f"{count:,}", percent(count, report.makespan_cycles)], "<br>") for count in counts)
         rows.append([*shape, *cells])
-    head = ["core", "npe", "ep", "vp", "useful", *names]
+    head = ["core", *sizes, "useful", *names]
     hidden = len(report.cores) - len(rows)
     note = element("p", f"and {hidden:,} more cores", class_="note") if hidden else Markup("")
     return region("Cores in numbers", "scroll", table(head, rows, caption="Cycles by name, and their share"), note)

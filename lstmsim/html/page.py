@@ -110,7 +110,7 @@ def _header(title: str, report: Report, parts: Sequence[Section]) -> Markup:
 
 def _figures(report: Report) -> Markup:
     duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
-    pes = sum(core.npe for core in report.cores)
+    pes = sum(core.peak for core in report.cores)
     peak = tops(pes, 1, report.frequency_mhz)
     count = len(report.cores)
     entries = [

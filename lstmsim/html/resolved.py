@@ -11,8 +11,7 @@ from typing import Any
 from lstmsim.formats.scenario.cell_data import cell_data
 from lstmsim.formats.scenario.job_names import unique_names
 from lstmsim.formats.yaml.text import OnOneLine, yaml_text
-from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
-from lstmsim.targets.row.npu import RowCore, RowNpu
+from lstmsim.keys import as_data
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
@@ -34,9 +33,6 @@ _NOT_PLAIN = (
     "split",
     *("initial", "states_of"),
 )
-
-#: Keys of a chip that hold more than a plain value.
-_PARTS = ("cores", "sources", "memory", "exchange")
 
 #: What `unique_names` appends to names that occur more than once.
 _SUFFIX = re.compile(r"(.+)-[a-z]+")
@@ -83,24 +79,24 @@ def loads_again(scenario: Scenario) -> bool:
 
 
 def _chip(chip: Chip) -> dict[str, Any]:
-    data: dict[str, Any] = {"kind": chip.kind, "name": chip.name, "frequency_mhz": chip.frequency_mhz}
-    if isinstance(chip, ColumnNpu | RowNpu):
-        data |= {key: getattr(chip, key) for key in _plain_keys(chip, (*data, *_PARTS))}
-        if isinstance(chip, ColumnNpu):
-            data["memory"] = None if chip.memory is None else OnOneLine(asdict(chip.memory))
-            data["exchange"] = OnOneLine(asdict(chip.exchange))
-        cores: tuple[ColumnCore | RowCore, ...] = chip.cores
-        data["cores"] = [{"count": sum(1 for _ in same)} | _core(core) for core, same in groupby(cores)]
-        data["sources"] = dict(chip.sources)
+    """The chip as a file says it: every key of its description with its value."""
+    data: dict[str, Any] = {"kind": chip.kind, "name": chip.name}
+    parts = as_data(chip)
+    data |= {key: _on_one_line(value) for key, value in parts.items()}
+    data["cores"] = [
+        {"count": sum(1 for _ in same)} | {key: _on_one_line(value) for key, value in as_data(core).items()}
+        for core, same in groupby(chip.cores)
+    ]
+    data["sources"] = dict(chip.sources)
     return data
 
 
-def _core(core: ColumnCore | RowCore) -> dict[str, Any]:
-    data = asdict(core)
-    if isinstance(core, RowCore):
-        entries = (asdict(each) for each in core.by_cell)
-        data["by_cell"] = {each.pop("cell"): OnOneLine(each) for each in entries}
-    return data | {"latency": OnOneLine(data["latency"])}
+def _on_one_line(value: Any) -> Any:
+    """A part of a description on one line; parts by name on a line each."""
+    if not isinstance(value, dict):
+        return value
+    below = any(isinstance(each, dict) for each in value.values()) or not value
+    return {key: _on_one_line(each) for key, each in value.items()} if below else OnOneLine(value)
 
 
 def _precision(scenario: Scenario) -> dict[str, Any]:
@@ -125,7 +121,7 @@ def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
     return found if names == [job.name for job in jobs] else [(job.name, [job]) for job in jobs]
 
 
-def _plain_keys(thing: Job | ColumnNpu | RowNpu, others: Sequence[str]) -> list[str]:
+def _plain_keys(thing: Job, others: Sequence[str]) -> list[str]:
     """Keys whose values stand in a file as they are: all but `others`."""
     return [each.name for each in fields(thing) if each.name not in others]
 

@@ -9,7 +9,7 @@ from lstmsim.metrics.report import JobReport, Report
 from lstmsim.targets.registry import target_of
 from lstmsim.units import cycles_to_ms, tops
 from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import ArrayCore, Scenario
+from lstmsim.workload.scenario import CoreFigures, Scenario
 
 __all__ = ["jobs_section", "what_ran_section"]
 
@@ -25,16 +25,19 @@ def what_ran_section(scenario: Scenario) -> Section:
 
 def _cores(scenario: Scenario) -> Markup:
     chip = scenario.chip
-    found: dict[tuple[int, int, int, tuple[tuple[str, int | str], ...]], list[int]] = {}
-    for index, core in enumerate(chip.array_cores):
-        found.setdefault((core.npe, core.ep, core.vp, tuple(core.settings.items())), []).append(index)
+    found: dict[tuple[tuple[tuple[str, int | str], ...], ...], list[int]] = {}
+    for index, core in enumerate(chip.core_figures):
+        found.setdefault((tuple(core.columns.items()), tuple(core.settings.items())), []).append(index)
     rows = []
-    for (npe, ep, vp, settings), indexes in found.items():
-        rows.append([_listed(indexes), f"{npe:,}", f"{ep:,}", f"{vp:,}", _settings(dict(settings))])
+    sizes = tuple(dict.fromkeys(name for columns, _ in found for name, _ in columns))
+    for (columns, settings), indexes in found.items():
+        own = dict(columns)
+        values = (f"{own[each]:,}" if each in own else "–" for each in sizes)
+        rows.append([_listed(indexes), *values, _settings(dict(settings))])
     caption = (
-        f"Chip {chip.name}: a {chip.kind} at {chip.frequency_mhz:g} MHz, {_peak(chip.array_cores, chip.frequency_mhz)}"
+        f"Chip {chip.name}: a {chip.kind} at {chip.frequency_mhz:g} MHz, {_peak(chip.core_figures, chip.frequency_mhz)}"
     )
-    return table(["cores", "npe", "ep", "vp", "settings"], rows, left=(0, 4), caption=caption) + _beside(scenario)
+    return table(["cores", *sizes, "settings"], rows, left=(0, 1 + len(sizes)), caption=caption) + _beside(scenario)
 
 
 def _beside(scenario: Scenario) -> Markup:
@@ -43,8 +46,8 @@ def _beside(scenario: Scenario) -> Markup:
     return element("p", " ".join(texts), class_="note") if texts else joined([])
 
 
-def _peak(cores: tuple[ArrayCore, ...], frequency_mhz: float) -> str:
-    return f"{tops(sum(core.npe for core in cores), 1, frequency_mhz):.4g} TOPS at most"
+def _peak(cores: tuple[CoreFigures, ...], frequency_mhz: float) -> str:
+    return f"{tops(sum(core.peak for core in cores), 1, frequency_mhz):.4g} TOPS at most"
 
 
 def _settings(settings: Mapping[str, int | str]) -> str:

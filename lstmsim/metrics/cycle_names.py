@@ -23,9 +23,8 @@ class Named:
 
     `style`: its look in pictures and pages; work looks like its job, and only PE-cycles have this one.
     `dark`: fill and ink on a dark page, None for the same as on a light one.
-    `meaning`: what it is, in reports.
-    `remedy`: how a user could get less of it, in reports.
-    `remedy_alone`: the same on a machine that runs one job at a time, where that differs.
+    `meaning`: what it is, in reports; a machine may have words of its own (`lstmsim.workload.scenario.Words`).
+    `remedy`: how a user could get less of it, in reports; a machine with keys against it names them in its own words.
     `glossary`: what it is, in the glossary of explanations.
     `legend`: what the legend of a timeline picture calls it; empty for the name.
     `held_by`: what the critical path waited for.
@@ -38,7 +37,6 @@ class Named:
     dark: tuple[str, str] | None = None
     meaning: str = ""
     remedy: str = ""
-    remedy_alone: str = ""
     glossary: str = ""
     legend: str = ""
     held_by: str = ""
@@ -54,9 +52,7 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#E4E4E4", "////", "#666666"),
             ("#343A40", "#A0A7AE"),
             meaning="threads wait for their own results",
-            remedy="more threads with work would fill it, another ep and vp may shorten it",
-            remedy_alone="smaller latencies would help, or inferences in one batch: "
-            "this machine runs one job at a time",
+            remedy="shorter latencies would help",
             glossary="data hazard: nothing can issue, because a thread needs results that are still on their way",
             legend="data hazard",
             held_by="results (hazard)",
@@ -68,7 +64,7 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#E4E4E4", "\\\\\\\\", "#666666"),
             ("#343A40", "#A0A7AE"),
             meaning="threads wait for an accumulator bank",
-            remedy="more accumulator_banks or a larger tail_width would help",
+            remedy="more room for sums that are under way would help",
             glossary="nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
             held_by="a free bank (backpressure)",
             next_wait="free bank",
@@ -103,7 +99,7 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#DDDDDD", "++", "#555555"),
             ("#3B4249", "#B0B7BE"),
             meaning="a model's weights are loaded in place of another's",
-            remedy="more weight_kib, `placement: affinity`, or one core set for each model (`cores`) would help",
+            remedy="more room for weights on the core would help",
             glossary="nothing can issue, because a model's weights are being loaded in place of another's",
             legend="waits for its model's weights",
             held_by="a model's weights (reload)",
@@ -115,7 +111,7 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#DDDDDD", "oo", "#555555"),
             ("#3B4249", "#B0B7BE"),
             meaning="threads wait for weights that are streamed from the memory",
-            remedy="more memory.gb_per_s or weight_kib, or more prefetch_blocks, would help",
+            remedy="a faster memory would help",
             glossary="nothing can issue, because a row block's weights are still being streamed from the memory",
             legend="waits for streamed weights",
             held_by="streamed weights (weights)",
@@ -136,7 +132,7 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#C4C4C4", "|||", "#555555"),
             ("#4B5259", "#B9C0C7"),
             meaning="changing from one thread to another",
-            remedy="coarse-grained threads or fewer switch_cycles would help",
+            remedy="fewer changes of threads would help",
             glossary="the array changes from one thread to another, and nothing can issue",
             legend="thread switch",
             held_by="thread switches",
@@ -169,15 +165,15 @@ NAMED: Mapping[str, Named] = MappingProxyType(
         ),
         "padding": Named(
             Style("#9CCBE8", "", "#000000"),
-            meaning="the tile reaches beyond the edge of the matrix",
-            remedy="an ep and vp that divide the layers better would help",
+            meaning="the core issues, and does no multiply-accumulate of a model",
+            remedy="layers that divide better would help",
             glossary="multipliers work on rows or columns beyond the edge of the matrix, or on empty places of a batch",
         ),
         "unmapped": Named(
             Style("#D6E8F3", "..", "#4A7E9E"),
             ("#1F3442", "#6FA3C2"),
-            meaning="multipliers beyond ep * vp",
-            remedy="an ep * vp nearer to npe would help",
+            meaning="what takes no part when the core issues",
+            remedy="a use of the whole core would help",
             glossary="multipliers beyond ep x vp, which no tile uses",
         ),
     }

@@ -9,21 +9,21 @@ from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, R
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.totals import Totals
 from lstmsim.units import cycles_to_ms, rank_below, tops
-from lstmsim.workload.scenario import ArrayCore, Chip, Scenario
+from lstmsim.workload.scenario import Chip, CoreFigures, Scenario
 
 __all__ = ["latency_statistics", "measure", "pe_cycles", "utilization"]
 
 
-def pe_cycles(core: ArrayCore, macs: int, cycles: Mapping[str, int]) -> dict[str, int]:
-    """PE-cycles by name; they add up to npe * makespan.
+def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[str, int]:
+    """PE-cycles by name; they add up to peak * makespan.
 
-    >>> core = ArrayCore(npe=10, ep=2, vp=4)
+    >>> core = CoreFigures(peak=10, issuing=8)
     >>> pe_cycles(core, 20, {"busy": 3, "idle": 1})
     {'useful': 20, 'padding': 4, 'unmapped': 6, 'idle': 10}
     """
     busy = cycles["busy"]
-    losses = {"useful": macs, "padding": busy * core.mapped - macs, "unmapped": busy * (core.npe - core.mapped)}
-    return losses | {name: core.npe * count for name, count in cycles.items() if name != "busy"}
+    losses = {"useful": macs, "padding": busy * core.issuing - macs, "unmapped": busy * (core.peak - core.issuing)}
+    return losses | {name: core.peak * count for name, count in cycles.items() if name != "busy"}
 
 
 def latency_statistics(latencies_ms: Sequence[float]) -> LatencyMs:
@@ -49,7 +49,7 @@ def utilization(chip: Chip, totals: Totals) -> float:
 
     chip: the description. totals: of a run on it.
     """
-    peak = sum(core.npe for core in chip.array_cores) * totals.makespan_cycles
+    peak = sum(core.peak for core in chip.core_figures) * totals.makespan_cycles
     return sum(totals.work.tolist()) / peak if peak else 0.0
 
 
@@ -57,11 +57,11 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
     """The report of a run; the program's cores and tasks are the scenario's, in the same order."""
     chip, makespan, macs = scenario.chip, totals.makespan_cycles, totals.work.tolist()
     cores = []
-    for index, core in enumerate(chip.array_cores):
+    for index, core in enumerate(chip.core_figures):
         named = zip(CYCLE_NAMES, totals.cycles[index].tolist(), strict=True)
         cycles = {name: count for name, count in named if name in ACCOUNTS or name in core.stalls}
         losses = pe_cycles(core, macs[index], cycles)
-        cores.append(CoreReport(index, core.npe, core.ep, core.vp, macs[index], cycles, losses, core.settings))
+        cores.append(CoreReport(index, core, macs[index], cycles, losses))
     jobs, turned_away = _jobs(scenario, totals)
     beside = totals.cycles[len(cores) :, CYCLE_NAMES.index("busy")].tolist()
     return Report(
@@ -83,7 +83,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
 def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[TurnedAway]]:
     """The jobs that were served, and the others."""
     served, others = [], []
-    chip_cores = len(scenario.chip.array_cores)
+    chip_cores = len(scenario.chip.core_figures)
     rows = zip(scenario.jobs, totals.tasks.tolist(), strict=True)
     for number, (job, (core, context, admitted, finish, arrived, pauses, taken)) in enumerate(rows):
         if core < 0:

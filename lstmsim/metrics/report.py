@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lstmsim.metrics.cycle_names import pe_names
 from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.results import Table
+from lstmsim.workload.scenario import CoreFigures, Words
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
 
 #: The names that the cycles of every machine can have; each cycle has exactly one. Some machines know more
-#: (`ArrayCore.stalls`).
+#: (`CoreFigures.stalls`).
 ACCOUNTS = MACHINE_NAMES
 
 #: The names that the PE-cycles of every machine can have; each PE-cycle has exactly one.
@@ -68,21 +69,40 @@ class TurnedAway:
 
 @dataclass(frozen=True)
 class CoreReport:
-    """Where one core's cycles and PE-cycles went; `settings` are its other figures (threads, adders saved ...)."""
+    """Where one core's cycles and PE-cycles went; a PE-cycle is a multiply-accumulate that could be done in a cycle.
+
+    index: its place on the chip.
+    figures: what the machine says of it: its peak, sizes and settings.
+    macs: useful multiply-accumulates.
+    cycles: cycles by name; they add up to the makespan.
+    pe_cycles: PE-cycles by name; they add up to the peak times the makespan.
+    """
 
     index: int
-    npe: int
-    ep: int
-    vp: int
+    figures: CoreFigures
     macs: int
     cycles: Mapping[str, int]
     pe_cycles: Mapping[str, int]
-    settings: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def peak(self) -> int:
+        """Multiply-accumulates that it can do in a cycle."""
+        return self.figures.peak
+
+    @property
+    def columns(self) -> Mapping[str, int]:
+        """Sizes by the name of a column, for example `npe`, `ep`, `vp`."""
+        return self.figures.columns
+
+    @property
+    def settings(self) -> Mapping[str, int | str]:
+        """Its other figures (threads, adders saved ...)."""
+        return self.figures.settings
 
     @property
     def utilization(self) -> float:
-        """Useful multiply-accumulates / (npe * makespan)."""
-        total = self.npe * sum(self.cycles.values())
+        """Useful multiply-accumulates / (peak * makespan)."""
+        total = self.peak * sum(self.cycles.values())
         return self.macs / total if total else 0.0
 
 
@@ -125,6 +145,16 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
         return tuple(name for name in CYCLE_NAMES if any(name in core.cycles for core in self.cores))
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of sizes that any of the cores has."""
+        return tuple(dict.fromkeys(name for core in self.cores for name in core.columns))
+
+    @property
+    def words(self) -> Mapping[str, Words]:
+        """What names of cycles and losses mean on this machine, where that is not the usual."""
+        return {name: words for core in self.cores for name, words in core.figures.words.items()}
+
+    @property
     def losses(self) -> dict[str, int]:
-        """PE-cycles of all cores by name; they add up to the chip's PEs times the makespan."""
+        """PE-cycles of all cores by name; they add up to the chip's peak times the makespan."""
         return {name: sum(core.pe_cycles.get(name, 0) for core in self.cores) for name in pe_names(self.accounts)}

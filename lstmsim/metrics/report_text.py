@@ -15,8 +15,9 @@ from lstmsim.metrics.tables import table
 from lstmsim.program.cycles import names_of
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_ms
+from lstmsim.workload.scenario import Words
 
-__all__ = ["FORMS", "SCHEMA", "reason", "remedy", "report_html", "report_json", "report_text"]
+__all__ = ["FORMS", "SCHEMA", "meaning", "reason", "remedy", "report_html", "report_json", "report_text"]
 
 SCHEMA = "lstmsim/report/1"
 
@@ -79,9 +80,7 @@ def _job_json(job: JobReport) -> dict[str, Any]:
 def _core_json(core: CoreReport) -> dict[str, Any]:
     return {
         "index": core.index,
-        "npe": core.npe,
-        "ep": core.ep,
-        "vp": core.vp,
+        **core.columns,
         "macs": core.macs,
         "utilization": core.utilization,
         "cycles": dict(core.cycles),
@@ -109,12 +108,17 @@ def _cores_text(report: Report) -> str:
         # with the stalls of a memory the table has room only for what there is
         always = names_of("work", "rest")
         names = tuple(each for each in names if each in always or any(core.cycles.get(each) for core in report.cores))
-    rows = [["core", "npe", "ep", "vp", "useful", *names]]
+    sizes = report.columns
+    rows = [["core", *sizes, "useful", *names]]
     for core in report.cores:
-        shape = [str(core.index), str(core.npe), str(core.ep), str(core.vp), f"{100 * core.utilization:.1f} %"]
+        shape = [
+            str(core.index),
+            *(str(core.columns.get(each, "-")) for each in sizes),
+            f"{100 * core.utilization:.1f} %",
+        ]
         rows.append([*shape, *(f"{core.cycles.get(name, 0):,}" for name in names)])
         shares = (percent(core.cycles.get(name, 0), report.makespan_cycles, "-") for name in names)
-        rows.append(["", "", "", "", "", *shares])
+        rows.append(["" for _ in shape] + [*shares])
     return "\n".join(["CORES: where the cycles went", *table(rows)])
 
 
@@ -125,7 +129,7 @@ def _losses_text(report: Report) -> str:
     for name, count in losses.items():
         if count:
             bar = "#" * round(_BAR * count / total)
-            rows.append([name, f"{count:,}", percent(count, total, "-"), bar, NAMED[name].meaning])
+            rows.append([name, f"{count:,}", percent(count, total, "-"), bar, meaning(name, report)])
     where = "all cores" if len(report.cores) > 1 else "the core"
     return "\n".join([f"MULTIPLIERS: where the PE-cycles of {where} went", *table(rows, left=(0, 3, 4))])
 
@@ -202,14 +206,17 @@ def reason(report: Report) -> str:
         return "every multiplier did useful work in every cycle"
     share = percent(losses[name], total, "-")
     # What would help is not said here: only `explain` simulates it.
-    return f"not 100 % mainly because of {name} ({share}): {NAMED[name].meaning}"
+    return f"not 100 % mainly because of {name} ({share}): {meaning(name, report)}"
+
+
+def meaning(name: str, report: Report) -> str:
+    """What cycles or PE-cycles of that name are, on the machine of the report."""
+    return report.words.get(name, Words()).meaning or NAMED[name].meaning
 
 
 def remedy(name: str, report: Report) -> str:
     """How a user could get less of the cycles of that name; empty where nothing is to be had less of."""
-    named = NAMED[name]
-    threads = any("threads" in core.settings for core in report.cores)
-    return named.remedy if threads or not named.remedy_alone else named.remedy_alone
+    return report.words.get(name, Words()).remedy or NAMED[name].remedy
 
 
 def report_html(report: Report) -> str:
@@ -238,7 +245,7 @@ def _losses_html(report: Report) -> str:
                 f"{count:,}",
                 percent(count, total, "-"),
                 f'<div style="{style}"></div>',
-                NAMED[name].meaning,
+                meaning(name, report),
             )
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<table><caption>PE-cycles</caption>{''.join(rows)}</table>"

@@ -85,7 +85,7 @@ def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
     """
     chip = scenario.chip
     counts = target_of(chip.kind).chip_counts(chip)
-    return (sum(each.npe for each in chip.array_cores), *(counts.get(name) for name in CHIP[1:]))
+    return (sum(each.peak for each in chip.core_figures), *(counts.get(name) for name in CHIP[1:]))
 
 
 def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:

@@ -47,7 +47,7 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
         tops(sum(totals.work.tolist()), makespan, chip.frequency_mhz),
         *_cycles(scenario, totals),
         len(rows) - len(served),
-        sum(core.mapped for core in chip.array_cores),
+        sum(core.issuing for core in chip.core_figures),
         target_of(chip.kind).adders(chip),
         *(latency.mean, latency.p50, latency.p95, latency.p99, latency.max),
     )
@@ -55,7 +55,7 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
 
 def _cycles(scenario: Scenario, totals: Totals) -> list[int]:
     """The cycles of each name, summed over the cores that know it; a memory beside the chip is none of them."""
-    cores = scenario.chip.array_cores
+    cores = scenario.chip.core_figures
     summed = [0] * len(CYCLE_NAMES)
     for core, counts in zip(cores, totals.cycles.tolist(), strict=False):
         for place, (name, count) in enumerate(zip(CYCLE_NAMES, counts, strict=True)):

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from lstmsim.keys import described, keys_of, values_of
+from lstmsim.bounds import MAX_FREQUENCY_MHZ, MIN_FREQUENCY_MHZ
+from lstmsim.keys import Key, described, keys_of, values_of
 from lstmsim.workload.model import Model
 
-__all__ = ["COMMON", "Entries", "Fault"]
+__all__ = ["COMMON", "Clock", "Entries", "Fault"]
 
 #: What every chip has, whatever its kind.
 COMMON = ("name", "frequency_mhz", "cores", "sources", "kind")
+
+#: The clock of a chip: whole cycles of every machine become seconds by it.
+Clock = Annotated[float, Key("the clock in MHz", "MHz", MIN_FREQUENCY_MHZ, MAX_FREQUENCY_MHZ, above=0)]
 
 Path = tuple[str | int, ...]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lstmsim.program.program import Program
 from lstmsim.targets.entries import Entries
+from lstmsim.targets.fidelity import Fidelity
 from lstmsim.targets.sizes import PerStep
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job, Scenario
@@ -45,13 +46,17 @@ class StructuralModel(Protocol):
 class Target(Entries, ABC):
     """One kind of machine.
 
-    kind: the word for it in a chip's file. title: its name for people. chip, core: the frozen descriptions, whose
-    fields carry their keys (`lstmsim.keys`). batches: whether the inferences of a batch run together; a machine that
-    does not batch is compared with them as jobs of their own.
+    kind: the word for it in a chip's file.
+    title: its name for people.
+    fidelity: what its cycles are exact against, and what is assumed.
+    batches: whether the inferences of a batch run together; a machine that does not batch is compared with them as
+    jobs of their own.
+    chip, core and the like: as in `lstmsim.targets.entries.Entries`.
     """
 
     kind: ClassVar[str]
     title: ClassVar[str]
+    fidelity: ClassVar[Fidelity]
     batches: ClassVar[bool] = False
 
     @abstractmethod

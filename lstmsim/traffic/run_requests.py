@@ -123,7 +123,7 @@ def coarse_cores(chip: Chip) -> dict[int, int]:
     {0: 2}
     """
     found = {}
-    for number, core in enumerate(chip.array_cores):
+    for number, core in enumerate(chip.core_figures):
         threads = core.settings.get("threads", 1)
         if core.settings.get("thread_policy") == "coarse" and isinstance(threads, int) and threads > 1:
             found[number] = threads

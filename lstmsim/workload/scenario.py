@@ -25,29 +25,41 @@ PLACEMENTS = {
     "affinity": "first one that holds its weights; Squillante and Lazowska 1993, doi 10.1109/71.207589",
 }
 
-__all__ = ["PLACEMENTS", "SPLITS", "ArrayCore", "Chip", "Job", "Scenario"]
+__all__ = ["PLACEMENTS", "SPLITS", "Chip", "CoreFigures", "Job", "Scenario", "Words"]
 
 
 @dataclass(frozen=True)
-class ArrayCore:
-    """What the accounts need to know of a core: its PEs, how many take part (`ep * vp`), and other settings to show.
+class Words:
+    """What a name of cycles or losses is called on one machine; where a text is empty, the usual one stands.
 
-    `stalls`: names of cycles that this machine knows beside those of every machine.
-
-    >>> ArrayCore(npe=10, ep=2, vp=4).mapped
-    8
+    meaning: what it is. remedy: how a user could get less of it.
     """
 
-    npe: int
-    ep: int
-    vp: int
+    meaning: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class CoreFigures:
+    """What accounts and reports need to know of a core, whatever machine it belongs to.
+
+    peak: multiply-accumulates that it can do in a cycle.
+    issuing: how many of them take part when it issues; the others are lost then (`unmapped`).
+    columns: sizes that a report shows beside its cycles, by the name of the column.
+    settings: other figures to show, by name.
+    stalls: names of cycles that this machine knows beside those of every machine.
+    words: names of cycles and losses that mean something of their own on this machine.
+
+    >>> CoreFigures(peak=10, issuing=8, columns={"npe": 10, "ep": 2, "vp": 4}).peak
+    10
+    """
+
+    peak: int
+    issuing: int
+    columns: Mapping[str, int] = field(default_factory=dict, hash=False)
     settings: Mapping[str, int | str] = field(default_factory=dict, hash=False)
     stalls: tuple[str, ...] = ()
-
-    @property
-    def mapped(self) -> int:
-        """PEs that work when a tile issues."""
-        return self.ep * self.vp
+    words: Mapping[str, Words] = field(default_factory=dict, hash=False)
 
 
 class Chip(Protocol):
@@ -62,7 +74,9 @@ class Chip(Protocol):
     @property
     def cores(self) -> tuple[Any, ...]: ...
     @property
-    def array_cores(self) -> tuple[ArrayCore, ...]: ...
+    def sources(self) -> Mapping[str, str]: ...
+    @property
+    def core_figures(self) -> tuple[CoreFigures, ...]: ...
     def remarks(self, job: Job, /) -> tuple[str, ...]: ...
     def __hash__(self) -> int: ...
 

@@ -10,7 +10,7 @@ import pytest
 
 from lstmsim.formats.yaml.checks import check, usable
 from lstmsim.formats.yaml.document import document_of
-from lstmsim.formats.yaml.entry import Entry, entry_class
+from lstmsim.formats.yaml.entry import Entry, entry_class, values_of
 from lstmsim.keys import Key, keys_of
 
 
@@ -158,7 +158,7 @@ def test_an_entry_knows_what_was_given_and_cannot_be_changed() -> None:
     made = entry_class("CoreEntry", {"count": keys_of(Latency)["multiply"], **keys_of(Latency)})
     entry, _ = check(made, document_of({"read": 3}))
     assert entry is not None
-    assert (set(entry.given), entry.values()) == ({"read"}, {"count": 4, "read": 3, "multiply": 4})
+    assert (set(entry.given), values_of(entry)) == ({"read"}, {"count": 4, "read": 3, "multiply": 4})
     with pytest.raises(AttributeError, match="cannot be changed: read"):
         entry.read = 4
 
@@ -184,8 +184,8 @@ def test_entries_of_a_description_leave_out_what_follows_and_name_what_has_a_nam
     made = entry_class("NamedEntry", keys_of(Named))
     entry, _ = check(made, document_of({"by_cell": {"lstm": {"fitted": [1, 9]}}}))
     assert entry is not None
-    assert entry.values()["vp"] is None
-    assert entry.values()["by_cell"]["lstm"].values() == {"cycles": None, "fitted": (1, 9)}
+    assert values_of(entry)["vp"] is None
+    assert values_of(values_of(entry)["by_cell"]["lstm"]) == {"cycles": None, "fitted": (1, 9)}
     wrong = document_of({"vp": 0, "by_cell": {"": {"fitted": [1, 2, 3]}, "gru": {"fitted": [0, 1], "cell": "x"}}})
     check(made, wrong)
     assert [str(each) for each in wrong.mistakes] == [

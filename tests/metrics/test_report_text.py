@@ -7,18 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report
+from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report, TurnedAway
 from lstmsim.metrics.report_text import report_html, report_json, report_text
+from lstmsim.workload.scenario import CoreFigures
 
 CORE = CoreReport(
     index=0,
-    npe=100,
-    ep=4,
-    vp=20,
+    figures=CoreFigures(100, 80, {"npe": 100, "ep": 4, "vp": 20}, {"threads": 2}),
     macs=600,
     cycles=dict(zip(ACCOUNTS, (10, 1, 2, 3, 4, 5, 6), strict=True)),
     pe_cycles=dict(zip(LOSSES, (600, 200, 200, 100, 200, 300, 400, 500, 600), strict=True)),
-    settings={"threads": 2},
 )
 JOB = JobReport("speech <a>", 0, 1, arrival=3, start=5, finish=31, macs=600)
 REPORT = Report("chip & co", "fast", 260.0, 31, (JOB,), (CORE,), 600 / 3100, 0.01, LatencyMs(1.0, 2.0, 3.0, 4.0, 5.0))
@@ -121,3 +119,29 @@ def test_text_and_page_say_how_many_jobs_they_leave_out(jobs: int, more: int) ->
         assert (f"{more} more (the slowest of all is shown)" in form) == bool(more)
         assert f"job-{jobs - 1:03}" in form
         assert form.count("job-") == jobs - more
+
+
+@pytest.mark.parametrize(
+    ("cores", "shown"),
+    [((), "0"), ((0, 1), "0,1"), ((1, 2, 5, 7), "1,2,5,7"), ((0, 1, 2, 3, 4), "0..4"), (tuple(range(3, 19)), "3..18")],
+)
+def test_the_cores_of_a_job_are_listed_up_to_four(cores: tuple[int, ...], shown: str) -> None:
+    assert replace(JOB, cores=cores).places == shown
+
+
+@pytest.mark.parametrize(("deadline", "missed"), [(27, True), (28, False), (29, False), (None, False)])
+def test_a_job_may_take_as_long_as_its_deadline(deadline: int | None, missed: bool) -> None:
+    """It arrives at 3 and ends at 31."""
+    job = replace(JOB, deadline=deadline)
+    assert (job.latency, job.missed) == (28, missed)
+    text = report_text(replace(REPORT, jobs=(job,)))
+    assert ("deadlines: 1 of 1 missed" in text) == missed
+    assert report_json(replace(REPORT, jobs=(job,)))["jobs"][0].get("missed", False) == missed
+
+
+@pytest.mark.parametrize(("number", "shown"), [(3, "out-0, out-1, out-2"), (4, "out-0, out-1, out-2 and 1 more")])
+def test_at_most_three_of_those_turned_away_are_named(number: int, shown: str) -> None:
+    away = tuple(TurnedAway(f"out-{each}", each, 0, 5) for each in range(number))
+    text = report_text(replace(REPORT, turned_away=away))
+    assert shown in text
+    assert f"{shown} and" not in text

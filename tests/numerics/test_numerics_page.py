@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lstmsim.formats.scenario.schema import PrecisionEntry
+from lstmsim.keys import keys_of
 from lstmsim.numerics.fixed import fixed_arithmetic
 from lstmsim.numerics.golden import run_network
 from lstmsim.numerics.weights import Network, Stimulus, random_network, random_stimulus
@@ -140,7 +141,7 @@ def test_weights_of_very_different_size_in_single_precision() -> None:
 
 
 def test_the_page_names_every_operation_and_every_width() -> None:
-    missing = [each for each in (*OPERATIONS, *REDUCTIONS, *PrecisionEntry.model_fields) if f"`{each}`" not in TEXT]
+    missing = [each for each in (*OPERATIONS, *REDUCTIONS, *keys_of(PrecisionEntry)) if f"`{each}`" not in TEXT]
     assert not missing
     for name, (low, high) in WIDTHS.items():
         default = getattr(Precision(), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import MISSING
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 from lstmsim.engines.fast.feed import WINDOW
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.formats.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
-from lstmsim.formats.scenario.schema_chips import CoreEntry, ExchangeEntry, MemoryEntry
 from lstmsim.formats.scenario.schema_steps import KEYS as STEPS_KEYS
 from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS, StepsEntry
 from lstmsim.formats.scenario.schema_types import MAX_CYCLES, MAX_JOBS
+from lstmsim.keys import keys_of
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import ColumnCore, Exchange
 from lstmsim.workload.dispatch import DISPATCH
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"
@@ -39,7 +42,7 @@ def test_every_kind_has_its_keys_units_and_defaults() -> None:
     for kind, key, unit, default, meaning in table("kind"):
         kinds[kind or list(kinds)[-1]] = [*kinds.get(kind or list(kinds)[-1], []), key]
         needed, _ = KEYS[list(kinds)[-1]]
-        assert default == ("" if key in needed else said(ArrivalEntry.model_fields[key].default))
+        assert default == ("" if key in needed else said(keys_of(ArrivalEntry)[key].default))
         assert unit == next(
             (u for end, u in (("_cycle", "cycles"), ("_ms", "ms"), ("_second", "1/s")) if end in key), ""
         )
@@ -52,7 +55,7 @@ def test_every_kind_of_steps_has_its_keys_and_defaults() -> None:
     for kind, key, default, meaning in table("kind of steps"):
         kinds[kind or list(kinds)[-1]] = [*kinds.get(kind or list(kinds)[-1], []), key]
         needed, _ = STEPS_KEYS[list(kinds)[-1]]
-        assert default == ("" if key in needed else said(StepsEntry.model_fields[key].default))
+        assert default == ("" if key in needed else said(keys_of(StepsEntry)[key].default))
         assert meaning
     assert kinds == {kind: [*needed, *allowed] for kind, (needed, allowed) in STEPS_KEYS.items()}
     assert f"at most {MAX_LENGTHS:,} different numbers of steps" in TEXT
@@ -60,30 +63,30 @@ def test_every_kind_of_steps_has_its_keys_and_defaults() -> None:
 
 def test_a_trace_has_the_keys_of_a_file() -> None:
     keys = set(KEYS["file"][0] + KEYS["file"][1]) - {"job"}
-    assert set(TraceEntry.model_fields) == keys
-    assert all(
-        TraceEntry.model_fields[key].default == ArrivalEntry.model_fields[key].default for key in keys - {"path"}
-    )
+    assert set(keys_of(TraceEntry)) == keys
+    assert all(keys_of(TraceEntry)[key].default == keys_of(ArrivalEntry)[key].default for key in keys - {"path"})
 
 
 def test_orders_and_keys_of_jobs_are_those_that_there_are() -> None:
     orders = [row[0].partition("`")[0] for row in table("dispatch")]
     assert orders == list(DISPATCH)
-    assert table("dispatch")[0][0] == f"{ScenarioFile.model_fields['dispatch'].default}` (default)"
+    assert table("dispatch")[0][0] == f"{keys_of(ScenarioFile)['dispatch'].default}` (default)"
     keys = {row[0]: row[2] for row in table("key of a job entry")}
     assert list(keys) == ["deadline", "priority", "queue_limit", "patience", "cores", "split", "initial"]
-    assert set(keys) <= set(JobEntry.model_fields)
-    assert keys["priority"] == str(JobEntry.model_fields["priority"].default)
-    assert all(JobEntry.model_fields[key].default is None for key, said in keys.items() if said == "none")
+    assert set(keys) <= set(keys_of(JobEntry))
+    assert keys["priority"] == str(keys_of(JobEntry)["priority"].default)
+    assert all(keys_of(JobEntry)[key].default is None for key, said in keys.items() if said == "none")
     chip = {row[0]: row[2] for row in table("key of a chip")}
-    fields = {"memory": MemoryEntry, "exchange": ExchangeEntry, "cores": CoreEntry}
+    fields = {"memory": Memory, "exchange": Exchange, "cores": ColumnCore}
     for key, said in chip.items():
-        default = fields[key.split(".")[0]].model_fields[key.split(".")[-1]]
-        assert said == ("" if default.is_required() else "none" if default.default is None else str(default.default))
+        default = keys_of(fields[key.split(".")[0]])[key.split(".")[-1]]
+        assert said == (
+            "" if default.default is MISSING else "none" if default.default is None else str(default.default)
+        )
     whole = {row[0]: row[1] for row in table("key of the scenario")}
     assert whole == {
-        "preemption": str(ScenarioFile.model_fields["preemption"].default).lower(),
-        "placement": ScenarioFile.model_fields["placement"].default,
+        "preemption": str(keys_of(ScenarioFile)["preemption"].default).lower(),
+        "placement": keys_of(ScenarioFile)["placement"].default,
     }
 
 

@@ -188,7 +188,7 @@ class OtherChip:
     name: str = "other"
     kind: str = "row-npu"
     frequency_mhz: float = 1.0
-    array_cores: tuple[()] = ()
+    core_figures: tuple[()] = ()
 
 
 @pytest.mark.parametrize(

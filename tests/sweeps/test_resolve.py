@@ -136,7 +136,7 @@ def test_shorter_paths_are_set_first_whatever_the_order_of_the_axes() -> None:
         }
     )
     chips = [resolver.scenario(setup.sweep.values(point)).chip for point in range(2)]
-    assert [(chip.array_cores[0].npe, chip.array_cores[0].ep) for chip in chips] == [(65536, 16), (16384, 16)]
+    assert [(chip.cores[0].npe, chip.cores[0].ep) for chip in chips] == [(65536, 16), (16384, 16)]
 
 
 def test_a_scenario_that_needs_its_axes_is_still_a_sweep() -> None:

@@ -171,6 +171,6 @@ def test_every_cycle_and_every_pe_cycle_has_one_name(scenario: Scenario) -> None
         assert set(core.cycles) == set(ACCOUNTS)
         assert set(core.pe_cycles) == set(LOSSES)
         assert sum(core.cycles.values()) == report.makespan_cycles
-        assert sum(core.pe_cycles.values()) == core.npe * report.makespan_cycles
+        assert sum(core.pe_cycles.values()) == core.peak * report.makespan_cycles
         assert min(core.pe_cycles.values()) >= 0
     assert sum(core.macs for core in report.cores) == sum(job.macs for job in scenario.jobs)

@@ -8,7 +8,6 @@ from typing import Any
 
 from lstmsim import engines, targets
 from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
-from lstmsim.program.trace import TASK_COLUMNS
 from lstmsim.workload.scenario import Chip, Job
 
 __all__ = ["Alone", "Alones", "alone", "bare", "kind_of"]
@@ -56,11 +55,11 @@ def alone(chip: Chip, job: Job) -> Alone:
     Alone(latency_cycles=1423, array_cycles=640, cores=1, stalls=True)
     """
     found = engines.totals(targets.lower(chip, (bare(job),)), check=False)
-    arrays = found.cycles[: len(chip.array_cores)]
+    arrays = found.cycles[: len(chip.core_figures)]
     return Alone(
         found.makespan_cycles,
         int(arrays[:, CYCLE_NAMES.index("busy")].sum()),
-        max(1, len(job.together(len(chip.array_cores), int(found.tasks[0, TASK_COLUMNS.index("taken")])))),
+        max(1, len(job.together(len(chip.core_figures), int(found.task("taken")[0])))),
         bool(arrays[:, _GIVEN_UP].sum()),
     )
 

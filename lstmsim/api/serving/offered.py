@@ -216,7 +216,7 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[fl
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
     """Cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may run."""
-    arrays, each = chip.array_cores, []
+    arrays, each = chip.core_figures, []
     for choice in _choices(chip, job):
         found = engines.totals(targets.lower(chip, (choice,)), check=False)
         busy, members = found.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
@@ -228,7 +228,7 @@ def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
 def _choices(chip: Chip, job: Job) -> list[Job]:
     """The job on each of its cores that is unlike the others, or on all that it takes at once; of one that finds out at
     its start how many cores it takes, on each number of them."""
-    cores, arrays = job.allowed(len(chip.array_cores)), chip.array_cores
+    cores, arrays = job.allowed(len(chip.core_figures)), chip.core_figures
     unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
     single = [replace(job, cores=(core,), split="") for core in unlike.values()]
     if not job.split or len(cores) == 1:
@@ -257,8 +257,8 @@ def _capacity(
     `work`: of each job; what was drawn may have a little more or less of it than the mix.
     """
     drawn = np.array(_drawn(shares, requests))
-    started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).tasks[:, 2]
-    sets = [frozenset(job.allowed(len(chip.array_cores))) for job in jobs]
+    started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
+    sets = [frozenset(job.allowed(len(chip.core_figures))) for job in jobs]
     group = _reached(sets[drawn[started.argmax()]], sets)
     own = [place for place, cores in enumerate(sets) if cores <= group]
     inside, share = np.isin(drawn, own), sum(shares[place] for place in own)

@@ -143,7 +143,7 @@ def serve(
 def _served(feed: Feed, scenario: Scenario, serving: Serving) -> Served:
     """What the whole run did, as far as the engine knows."""
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
-    peak = makespan * sum(core.npe for core in scenario.chip.array_cores)
+    peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
     return Served(
         serving=serving,
         makespan_cycles=makespan,
@@ -241,7 +241,7 @@ def _collect(
     """Hand requests that are done to the collector, `tenants` being whose they are."""
     core, _, start, finish, arrived, _, taken = np.asarray(table).T
     alone = [alones(scenario.jobs[template]) for template in own]
-    seats = np.array([max(1, len(job.together(len(scenario.chip.array_cores)))) for job in scenario.jobs])
+    seats = np.array([max(1, len(job.together(len(scenario.chip.core_figures)))) for job in scenario.jobs])
     collector.add_many(
         numbers,
         arrived,

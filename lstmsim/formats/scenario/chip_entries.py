@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.bounds import MAX_CORES
-from lstmsim.formats.scenario.schema_chips import core_entry
+from lstmsim.formats.scenario.chip_keys import core_entry
 from lstmsim.formats.wording import nearest
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document

@@ -70,7 +70,8 @@ class JobArrivals:
         >>> from lstmsim.formats.yaml.document import document_of
         >>> layers = [{"cell": "rnn", "hidden": 4, "input": 4}]
         >>> data = {"model": {"layers": layers}, "count": 3, "arrival": {"kind": "stream", "frame_ms": 0.5}}
-        >>> entry = JobEntry.model_validate(data)
+        >>> from lstmsim.formats.yaml.checks import usable
+        >>> entry = usable(JobEntry, data, ())
         >>> JobArrivals(document_of({"jobs": [data]}), frequency_mhz=1).coming(0, entry, "a", 0, 0)
         [(0, None, 500), (500, None, 500), (1000, None, 500)]
         """

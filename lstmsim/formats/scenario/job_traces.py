@@ -114,7 +114,7 @@ class Traces:
             return self._rows[index]
         file = self._read(source)
         numbers: Sequence[int] = self._routed[index] if source.shared and self._routed else self._filtered(file, source)
-        if "count" in entry.model_fields_set:
+        if "count" in entry.given:
             if len(numbers) < entry.count:
                 text = f"the file has {len(numbers):,} arrivals, there are {entry.count:,} jobs (count)"
                 raise InputError(Mistake(self.document.place((*source.place, "path")), text))
@@ -123,7 +123,7 @@ class Traces:
         return self._rows[index]
 
     def _shares(self, entry: JobEntry) -> bool:
-        return self.whole is not None and "arrival" not in entry.model_fields_set
+        return self.whole is not None and "arrival" not in entry.given
 
     def _source(self, index: int, entry: JobEntry) -> _Source | None:
         if isinstance(entry.arrival, ArrivalEntry) and entry.arrival.kind == "file":

@@ -10,6 +10,7 @@ from lstmsim.formats.scenario.schema import PrecisionEntry
 from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.formats.yaml.entry import values_of
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 
@@ -37,7 +38,7 @@ def read_precision(
     """
     keys = wrong_keys(("precision",), wrong)
     entry = usable(PrecisionEntry, document.data.get("precision"), keys) or PrecisionEntry()
-    precision = Precision(**entry.model_dump(exclude={"calibration"}))
+    precision = Precision(**{key: value for key, value in values_of(entry).items() if key != "calibration"})
     for key, text in precision.mistakes():
         document.blame(("precision", key), text)
     return Numbers(precision, given, _calibration(document, entry, models))

@@ -17,13 +17,13 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.catalog import find_chip, find_model, is_path
 from lstmsim.formats.scenario.cell_entries import read_cells
 from lstmsim.formats.scenario.chip_entries import Cores, build_chip, check_width, read_cores, without_effect
+from lstmsim.formats.scenario.chip_keys import chip_entry
 from lstmsim.formats.scenario.job_arrivals import JobArrivals
 from lstmsim.formats.scenario.job_entries import build_jobs, check_jobs, job_templates, tenant_offers
 from lstmsim.formats.scenario.job_steps import JobSteps
 from lstmsim.formats.scenario.model_entries import read_model
 from lstmsim.formats.scenario.precision_entry import Numbers, read_precision
 from lstmsim.formats.scenario.schema import ModelFile, ScenarioFile, scenario_entry
-from lstmsim.formats.scenario.schema_chips import chip_entry
 from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import DataPath, Document, document_of
 from lstmsim.formats.yaml.overrides import apply_overrides

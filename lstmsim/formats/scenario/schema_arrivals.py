@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.schema_types import MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS, Cycles, Entry, Name
 from lstmsim.formats.wording import listed
+from lstmsim.keys import Key, keys_of
 from lstmsim.traffic.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream
 from lstmsim.traffic.closed_loop import MAX_CLIENTS, ClosedLoop
 
@@ -21,16 +20,15 @@ MAX_MS = MAX_CYCLES / 1e6
 
 
 def _csv(path: str) -> str:
-    if not path.isprintable() or not path.endswith((".csv", ".txt")):
-        raise ValueError("must be the path of a file that ends in .csv or .txt")
-    return path
+    right = path.isprintable() and path.endswith((".csv", ".txt"))
+    return "" if right else "must be the path of a file that ends in .csv or .txt"
 
 
-Rate = Annotated[float, Field(gt=0, le=MAX_RATE)]
-Milliseconds = Annotated[float, Field(gt=0, le=MAX_MS)]
-ArrivalPath = Annotated[str, Field(max_length=4096), AfterValidator(_csv)]
-Speedup = Annotated[float, Field(gt=0, le=MAX_RATE)]
-FirstRows = Annotated[int, Field(ge=1, le=MAX_JOBS)]
+Rate = Annotated[float, Key(above=0, high=MAX_RATE)]
+Milliseconds = Annotated[float, Key(above=0, high=MAX_MS)]
+ArrivalPath = Annotated[str, Key(high=4096, rule=_csv)]
+Speedup = Annotated[float, Key(above=0, high=MAX_RATE)]
+FirstRows = Annotated[int, Key(low=1, high=MAX_JOBS)]
 
 #: Keys of each kind: those it needs, those it may have.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -54,18 +52,18 @@ class ArrivalEntry(Entry):
 
     kind: Annotated[
         Literal["fixed", "periodic", "poisson", "bursty", "stream", "closed", "file"],
-        Field(description="the kind of arrivals, for example poisson"),
+        Key("the kind of arrivals, for example poisson"),
     ]
-    interval_cycles: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
-    jitter_cycles: Annotated[int, Field(ge=0, le=MAX_INTERVAL_CYCLES)] = 0
+    interval_cycles: Annotated[int, Key(low=0, high=MAX_INTERVAL_CYCLES)] = 0
+    jitter_cycles: Annotated[int, Key(low=0, high=MAX_INTERVAL_CYCLES)] = 0
     start_cycle: Cycles = 0
     rate_per_second: Rate = 1.0
     on_rate_per_second: Rate = 1.0
     mean_on_ms: Milliseconds = 1.0
     mean_off_ms: Milliseconds = 1.0
     frame_ms: Milliseconds = 1.0
-    clients: Annotated[int, Field(ge=1, le=MAX_CLIENTS)] = 1
-    think_ms: Annotated[float, Field(ge=0, le=MAX_MS)] = 0.0
+    clients: Annotated[int, Key(low=1, high=MAX_CLIENTS)] = 1
+    think_ms: Annotated[float, Key(low=0, high=MAX_MS)] = 0.0
     think: Literal["exponential", "fixed"] = "exponential"
     path: ArrivalPath = ""
     job: Name | None = None
@@ -73,7 +71,7 @@ class ArrivalEntry(Entry):
     tenant_column: Name = "tenant"
     speedup: Speedup = 1.0
     rows: FirstRows | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    seed: Annotated[int, Key(low=0, below=2**63)] = 0
 
 
 class TraceEntry(Entry):
@@ -83,7 +81,7 @@ class TraceEntry(Entry):
     comes that many times faster; `rows`: only so many first rows are read.
     """
 
-    path: Annotated[ArrivalPath, Field(description="a file with a row for each request")]
+    path: Annotated[ArrivalPath, Key("a file with a row for each request")]
     job_column: Name = "job"
     tenant_column: Name = "tenant"
     speedup: Speedup = 1.0
@@ -93,15 +91,15 @@ class TraceEntry(Entry):
 def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
     """What is wrong between the keys of an entry that is right key by key, as (key, sentence) pairs.
 
-    >>> arrival_mistakes(ArrivalEntry(kind="poisson", frame_ms=10))
+    >>> arrival_mistakes(ArrivalEntry(kind="poisson", frame_ms=10.0))
     [('rate_per_second', 'required key is missing for poisson'), ('frame_ms', 'is no key of poisson; its keys: ...')]
     >>> arrival_mistakes(ArrivalEntry(kind="periodic", interval_cycles=5, jitter_cycles=6))
     [('jitter_cycles', 'must be at most interval_cycles (5), got 6: requests would overtake each other')]
     """
     needed, allowed = KEYS[entry.kind]
-    given = entry.model_fields_set - {"kind"}
+    given = entry.given - {"kind"}
     found = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
-    foreign = [key for key in ArrivalEntry.model_fields if key in given and key not in (*needed, *allowed)]
+    foreign = [key for key in keys_of(ArrivalEntry) if key in given and key not in (*needed, *allowed)]
     keys = listed((*needed, *allowed), "and")
     found += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
     if not found and entry.kind != "file":
@@ -115,7 +113,7 @@ def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
 def describe(entry: ArrivalEntry) -> OpenArrivals | ClosedLoop:
     """The description that an entry without mistakes stands for; a `file` has to be read instead.
 
-    >>> describe(ArrivalEntry(kind="stream", frame_ms=10))
+    >>> describe(ArrivalEntry(kind="stream", frame_ms=10.0))
     Stream(frame_ms=10.0, start_cycle=0)
     """
     match entry.kind:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import Discriminator, Field, Tag
+from typing import Annotated, Literal
 
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.arrival_columns import Measure
 from lstmsim.formats.scenario.schema_arrivals import ArrivalPath
 from lstmsim.formats.scenario.schema_types import MAX_JOBS, MAX_STEPS, Entry, Name, Steps
 from lstmsim.formats.wording import listed
+from lstmsim.keys import Key, keys_of
 from lstmsim.traffic.lengths import Geometric, Lengths, Uniform, Weighted
 
 __all__ = ["MAX_LENGTHS", "AnySteps", "StepsEntry", "measure_of", "random_lengths", "steps_mistakes"]
@@ -27,19 +26,8 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _one_or_list(value: Any) -> str:
-    return "(list)" if isinstance(value, list) else "(one)"
-
-
-def _kind_of_steps(value: Any) -> str:
-    return "(list)" if isinstance(value, list) else "(kind)" if isinstance(value, dict) else "(one)"
-
-
-Weight = Annotated[float, Field(ge=0, le=MAX_STEPS)]
-Columns = Annotated[
-    Annotated[Name, Tag("(one)")] | Annotated[list[Name], Field(min_length=1, max_length=20), Tag("(list)")],
-    Discriminator(_one_or_list),
-]
+Weight = Annotated[float, Key(low=0, high=MAX_STEPS)]
+Columns = Name | Annotated[list[Name], Key(low=1, high=20)]
 
 
 class StepsEntry(Entry):
@@ -53,26 +41,21 @@ class StepsEntry(Entry):
 
     kind: Annotated[
         Literal["list", "uniform", "geometric", "empirical", "column"],
-        Field(description="how the steps are chosen, for example uniform"),
+        Key("how the steps are chosen, for example uniform"),
     ]
-    values: Annotated[list[Steps], Field(min_length=1, max_length=65_536)] | None = None
-    weights: Annotated[list[Weight], Field(min_length=1, max_length=65_536)] | None = None
+    values: Annotated[list[Steps], Key(low=1, high=65_536)] | None = None
+    weights: Annotated[list[Weight], Key(low=1, high=65_536)] | None = None
     low: Steps = 1
     high: Steps = 1
-    mean: Annotated[float, Field(ge=1, le=MAX_STEPS)] = 1.0
+    mean: Annotated[float, Key(low=1, high=MAX_STEPS)] = 1.0
     most: Steps = 1
     path: ArrivalPath = ""
     column: Columns = "steps"
-    per_step: Annotated[float, Field(gt=0, le=1e12)] = 1.0
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    per_step: Annotated[float, Key(above=0, high=1e12)] = 1.0
+    seed: Annotated[int, Key(low=0, below=2**63)] = 0
 
 
-AnySteps = Annotated[
-    Annotated[Steps, Tag("(one)")]
-    | Annotated[list[Steps], Field(min_length=1, max_length=MAX_JOBS), Tag("(list)")]
-    | Annotated[StepsEntry, Tag("(kind)")],
-    Discriminator(_kind_of_steps),
-]
+AnySteps = Steps | Annotated[list[Steps], Key(low=1, high=MAX_JOBS)] | StepsEntry
 
 
 def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
@@ -84,9 +67,9 @@ def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
     [('high', 'must be at least low (3), got 2')]
     """
     needed, allowed = KEYS[entry.kind]
-    given = entry.model_fields_set - {"kind"}
+    given = entry.given - {"kind"}
     found = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
-    foreign = [key for key in StepsEntry.model_fields if key in given and key not in (*needed, *allowed)]
+    foreign = [key for key in keys_of(StepsEntry) if key in given and key not in (*needed, *allowed)]
     keys = listed((*needed, *allowed), "and")
     found += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
     if not found:
@@ -117,7 +100,7 @@ def random_lengths(entry: StepsEntry) -> Lengths | None:
 def measure_of(entry: StepsEntry) -> Measure:
     """How its steps are made of columns.
 
-    >>> measure_of(StepsEntry(kind="column", column="ContextTokens", per_step=16))
+    >>> measure_of(StepsEntry(kind="column", column="ContextTokens", per_step=16.0))
     Measure(columns=('ContextTokens',), per_step=16.0)
     """
     columns = (entry.column,) if isinstance(entry.column, str) else tuple(entry.column)

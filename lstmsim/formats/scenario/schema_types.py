@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from lstmsim.bounds import (
     MAX_BANKS,
@@ -25,6 +25,8 @@ from lstmsim.bounds import (
     MIN_FREQUENCY_MHZ,
     MIN_GB_PER_S,
 )
+from lstmsim.formats.yaml.entry import Entry
+from lstmsim.keys import Key
 from lstmsim.workload.cell_rules import MAX_GATES
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "MAX_WEIGHT_KIB",
     "MIN_FREQUENCY_MHZ",
     "MIN_GB_PER_S",
+    "NOTHING",
     "Arrivals",
     "Cycles",
     "Depth",
@@ -66,54 +69,37 @@ __all__ = [
 ]
 
 
+#: A mapping that is left out.
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 def _named(name: str) -> str:
-    if not name.isprintable() or name != name.strip():
-        raise ValueError("must be printable text without spaces around it")
-    return name
+    return "" if name.isprintable() and name == name.strip() else "must be printable text without spaces around it"
 
 
-def _ticking(frequency_mhz: float) -> float:
-    if frequency_mhz < MIN_FREQUENCY_MHZ:
-        raise ValueError(f"must be at least {MIN_FREQUENCY_MHZ:g}")
-    return frequency_mhz
-
-
-def _parts_or_list(value: Any) -> str:
-    return "(parts)" if isinstance(value, dict) else "(list)"
-
-
-def _ending(*suffixes: str) -> AfterValidator:
-    def check(path: str) -> str:
+def _ending(*suffixes: str) -> Callable[[str], str]:
+    def wrong(path: str) -> str:
         name = path.replace("\\", "/").rpartition("/")[2]
-        if not path.isprintable() or not name.endswith(suffixes) or name in suffixes:
-            raise ValueError(f"must be the path of a file that ends in {' or '.join(suffixes)}")
-        return path
+        right = path.isprintable() and name.endswith(suffixes) and name not in suffixes
+        return "" if right else f"must be the path of a file that ends in {' or '.join(suffixes)}"
 
-    return AfterValidator(check)
-
-
-Frequency = Annotated[
-    float, Field(gt=0, le=MAX_FREQUENCY_MHZ, description="the clock in MHz"), AfterValidator(_ticking)
-]
-Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_named)]
-Text = Annotated[str, Field(max_length=10_000)]
-Size = Annotated[int, Field(ge=1, le=MAX_SIZE)]
-Pes = Annotated[int, Field(ge=1, le=MAX_PES)]
-Cycles = Annotated[int, Field(ge=0, le=MAX_CYCLES)]
-Depth = Annotated[int, Field(ge=1, le=MAX_LATENCY_CYCLES)]
-DepthOrNone = Annotated[int, Field(ge=0, le=MAX_LATENCY_CYCLES)]
-Steps = Annotated[int, Field(ge=1, le=MAX_STEPS)]
-Arrivals = Annotated[list[Cycles], Field(max_length=MAX_JOBS)]
-Width = Annotated[int, Field(ge=-MAX_SIZE, le=MAX_SIZE)]
-Word = Annotated[str, Field(max_length=200)]
-Vectors = Annotated[list[Word], Field(max_length=MAX_GATES)]
-Parts = Annotated[dict[str, Vectors], Field(max_length=MAX_GATES)]
-Sums = Annotated[Annotated[Vectors, Tag("(list)")] | Annotated[Parts, Tag("(parts)")], Discriminator(_parts_or_list)]
-WeightsPath = Annotated[str, Field(max_length=4096), _ending(".safetensors")]
-InputsPath = Annotated[str, Field(max_length=4096), _ending(".safetensors", ".npy", ".csv")]
+    return wrong
 
 
-class Entry(BaseModel):
-    """Keys and values of one mapping: no other keys, no values of other types."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+Frequency = Annotated[float, Key("the clock in MHz", above=0, low=MIN_FREQUENCY_MHZ, high=MAX_FREQUENCY_MHZ)]
+Name = Annotated[str, Key(low=1, high=200, rule=_named)]
+Text = Annotated[str, Key(high=10_000)]
+Size = Annotated[int, Key(low=1, high=MAX_SIZE)]
+Pes = Annotated[int, Key(low=1, high=MAX_PES)]
+Cycles = Annotated[int, Key(low=0, high=MAX_CYCLES)]
+Depth = Annotated[int, Key(low=1, high=MAX_LATENCY_CYCLES)]
+DepthOrNone = Annotated[int, Key(low=0, high=MAX_LATENCY_CYCLES)]
+Steps = Annotated[int, Key(low=1, high=MAX_STEPS)]
+Arrivals = Annotated[list[Cycles], Key(high=MAX_JOBS)]
+Width = Annotated[int, Key(low=-MAX_SIZE, high=MAX_SIZE)]
+Word = Annotated[str, Key(high=200)]
+Vectors = Annotated[list[Word], Key(high=MAX_GATES)]
+Parts = Annotated[dict[str, Vectors], Key(high=MAX_GATES)]
+Sums = Vectors | Parts
+WeightsPath = Annotated[str, Key(high=4096, rule=_ending(".safetensors"))]
+InputsPath = Annotated[str, Key(high=4096, rule=_ending(".safetensors", ".npy", ".csv"))]

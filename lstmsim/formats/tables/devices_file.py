@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from lstmsim.devices.device import Device, Logic, Memory, Packing
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.schema_types import Entry, Name, Text
@@ -17,60 +15,62 @@ from lstmsim.formats.tables.published import Hardware, hardware
 from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import Document
+from lstmsim.formats.yaml.entry import values_of
 from lstmsim.formats.yaml.source import read_document
+from lstmsim.keys import Key, keys_of
 
 __all__ = ["device", "device_files", "device_of", "published_on", "read_device"]
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _NUMBERS = ("multipliers", "packings", "memories", "logic")
 
-Amount = Annotated[int, Field(ge=1, le=1_000_000_000)]
-Bits = Annotated[int, Field(ge=1, le=1_000_000)]
+Amount = Annotated[int, Key(low=1, high=1_000_000_000)]
+Bits = Annotated[int, Key(low=1, high=1_000_000)]
 
 
 class PackingEntry(Entry):
     """One use of a multiplier block; `lstmsim.devices.device.Packing` says what the keys mean."""
 
-    name: Annotated[Name, Field(description="how the block is used")]
-    products: Annotated[Bits, Field(description="multiplications a cycle")]
-    widths: Annotated[list[Bits], Field(min_length=2, max_length=2, description="widths of both operands in bits")]
+    name: Annotated[Name, Key("how the block is used")]
+    products: Annotated[Bits, Key("multiplications a cycle")]
+    widths: Annotated[tuple[Bits, Bits], Key("widths of both operands in bits")]
     shares: Literal["none", "weight", "vector", "either"] = "none"
     group: Bits = 1
     summed: Bits = 1
-    logic: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    logic: Annotated[int, Key(low=0, high=1_000_000)] = 0
 
 
 class MemoryEntry(Entry):
     """One kind of memory block; `blocks: null` if there is no source for their number."""
 
-    name: Annotated[Name, Field(description="name of the block")]
-    blocks: Annotated[Amount | None, Field(description="how many, or null: no source")]
-    bits: Annotated[Bits, Field(description="bits in a block")]
-    read_bits: Annotated[Bits, Field(description="bits read of a block in a cycle")]
+    name: Annotated[Name, Key("name of the block")]
+    blocks: Annotated[Amount | None, Key("how many, or null: no source")]
+    bits: Annotated[Bits, Key("bits in a block")]
+    read_bits: Annotated[Bits, Key("bits read of a block in a cycle")]
     ports: Bits = 2
 
 
 class LogicEntry(Entry):
     """Elements of logic; `elements: null` if there is no source for their number."""
 
-    name: Annotated[Name, Field(description="ALM or LUT")]
-    elements: Annotated[Amount | None, Field(description="how many, or null: no source")]
-    adder_bits: Annotated[Bits, Field(description="bits of an adder in one element")]
-    register_bits: Annotated[Bits, Field(description="registers in one element")]
+    name: Annotated[Name, Key("ALM or LUT")]
+    elements: Annotated[Amount | None, Key("how many, or null: no source")]
+    adder_bits: Annotated[Bits, Key("bits of an adder in one element")]
+    register_bits: Annotated[Bits, Key("registers in one element")]
 
 
 class DeviceFile(Entry):
     """A device and the source of each of its numbers."""
 
-    name: Annotated[Name, Field(description="the device's name")]
-    multiplier: Annotated[Name, Field(description="kind of its multiplier blocks, for example DSP")]
-    multipliers: Annotated[Amount | None, Field(description="how many, or null: no source")]
-    packings: Annotated[list[PackingEntry], Field(min_length=1, max_length=100, description="ways to use a block")]
-    memories: Annotated[list[MemoryEntry], Field(min_length=1, max_length=100, description="kinds of memory blocks")]
-    logic: Annotated[LogicEntry, Field(description="its elements of logic")]
-    published: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
-    chips: Annotated[list[Text], Field(max_length=100)] = Field(default_factory=list)
-    sources: Annotated[dict[str, Text], Field(max_length=100, description="where each number comes from")]
+    name: Annotated[Name, Key("the device's name")]
+    multiplier: Annotated[Name, Key("kind of its multiplier blocks, for example DSP")]
+    multipliers: Annotated[Amount | None, Key("how many, or null: no source")]
+    packings: Annotated[list[PackingEntry], Key("ways to use a block", low=1, high=100)]
+    memories: Annotated[list[MemoryEntry], Key("kinds of memory blocks", low=1, high=100)]
+    logic: Annotated[LogicEntry, Key("its elements of logic")]
+    published: Annotated[tuple[Text, ...], Key(high=100)] = ()
+    chips: Annotated[tuple[Text, ...], Key(high=100)] = ()
+    sources: Annotated[dict[str, Text], Key("where each number comes from", high=100)]
 
 
 def device_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
@@ -104,20 +104,16 @@ def read_device(path: str | os.PathLike[str]) -> Device:
         _check_sources(document, entry)
     if document.mistakes or entry is None:
         raise InputError(document.mistakes)
-    packings = tuple(
-        Packing(**each.model_dump(exclude={"widths"}), widths=(each.widths[0], each.widths[1]))
-        for each in entry.packings
-    )
     return Device(
         name=entry.name,
         multiplier=entry.multiplier,
         multipliers=entry.multipliers,
-        packings=packings,
-        memories=tuple(Memory(**each.model_dump()) for each in entry.memories),
-        logic=Logic(**entry.logic.model_dump()),
-        published=tuple(entry.published),
+        packings=tuple(Packing(**values_of(each)) for each in entry.packings),
+        memories=tuple(Memory(**values_of(each)) for each in entry.memories),
+        logic=Logic(**values_of(entry.logic)),
+        published=entry.published,
         sources=dict(entry.sources),
-        chips=tuple(entry.chips),
+        chips=entry.chips,
     )
 
 
@@ -134,8 +130,8 @@ def _check_sources(document: Document, entry: DeviceFile) -> None:
         if unknown and "no source" not in entry.sources.get(key, ""):
             document.blame(("sources", key), f"must say 'no source', because a number of {key} is null")
     for key in entry.sources:
-        if key not in DeviceFile.model_fields:
-            document.blame(("sources", key), f"unknown key{nearest(key, DeviceFile.model_fields)}", key=True)
+        if key not in keys_of(DeviceFile):
+            document.blame(("sources", key), f"unknown key{nearest(key, keys_of(DeviceFile))}", key=True)
 
 
 @cache

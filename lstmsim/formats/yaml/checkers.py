@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from lstmsim.formats.yaml.document import DataPath
 from lstmsim.formats.yaml.values import (
@@ -95,7 +95,7 @@ def _checker(kind: Any, key: Key) -> Checker:
         return lambda value, path, notes: value
     if origin is tuple and get_args(kind)[1] is not Ellipsis:
         size = len(get_args(kind))
-        return _list(tuple, get_args(kind)[0], key, Key(low=size, high=size))
+        return _list(tuple, *_inner(Annotated[get_args(kind)[0], key]), Key(low=size, high=size))
     if origin in (list, tuple, Sequence):
         return _list(list if origin is list else tuple, *_inner(get_args(kind)[0]), key)
     if origin in (dict, Mapping):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NoReturn, Optional, dataclass_trans
 
 from lstmsim.keys import Described, keys_of
 
-__all__ = ["Entry", "entry_class"]
+__all__ = ["Entry", "entry_class", "values_of"]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -36,15 +36,23 @@ class Entry:
         """The keys that the file gives; the others have their defaults."""
         return self.__dict__.keys()
 
-    def values(self) -> dict[str, Any]:
-        """Every key and its value, also of those left out, in the order of the class."""
-        return {key: getattr(self, key) for key in keys_of(type(self))}
-
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"an entry cannot be changed: {name}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.__dict__.items())})"
+
+
+def values_of(entry: Entry) -> dict[str, Any]:
+    """Every key of an entry and its value, also of those left out, in the order of the class.
+
+    >>> class Core(Entry):
+    ...     ep: int
+    ...     threads: int = 1
+    >>> values_of(Core(ep=4))
+    {'ep': 4, 'threads': 1}
+    """
+    return {key: getattr(entry, key) for key in keys_of(type(entry))}
 
 
 def entry_class(name: str, keys: Mapping[str, Described]) -> type[Entry]:

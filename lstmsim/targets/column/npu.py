@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 
-from lstmsim.bounds import MAX_FREQUENCY_MHZ, MAX_LATENCY_CYCLES, MAX_SIZE, MIN_FREQUENCY_MHZ
+from lstmsim.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
 from lstmsim.errors import InputError, Mistake
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.column.core import BLOCK_ORDERS, THREAD_POLICIES, ColumnCore, Latency
 from lstmsim.targets.column.memory import Memory
-from lstmsim.workload.scenario import ArrayCore, Job
+from lstmsim.targets.column.words import WORDS
+from lstmsim.targets.entries import Clock
+from lstmsim.workload.scenario import CoreFigures, Job
 
 __all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Exchange", "Latency"]
 
@@ -88,7 +90,7 @@ class ColumnNpu:
     """
 
     name: str
-    frequency_mhz: Annotated[float, Key("the clock", "MHz", MIN_FREQUENCY_MHZ, MAX_FREQUENCY_MHZ)]
+    frequency_mhz: Clock
     cores: tuple[ColumnCore, ...]
     memory: Annotated[
         Memory | None,
@@ -111,11 +113,19 @@ class ColumnNpu:
             raise InputError(mistakes)
 
     @cached_property
-    def array_cores(self) -> tuple[ArrayCore, ...]:
+    def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
         stalls = ("reload", "weights") if self.memory else ()
         distinct = {
-            each: ArrayCore(each.npe, each.ep, each.vp, _settings(each), stalls) for each in dict.fromkeys(self.cores)
+            each: CoreFigures(
+                each.npe,
+                each.ep * each.vp,
+                {"npe": each.npe, "ep": each.ep, "vp": each.vp},
+                _settings(each),
+                stalls,
+                WORDS,
+            )
+            for each in dict.fromkeys(self.cores)
         }
         return tuple(distinct[each] for each in self.cores)
 

@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from typing import NamedTuple
 
+from lstmsim.program.kept import Kept
 from lstmsim.program.program import Body, Operation, Phase
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column.npu import ColumnCore
 from lstmsim.targets.column.passes import WHOLE, Source, Spread, pass_operations
 from lstmsim.workload.model import Model
 
-__all__ = ["MOST_LENGTHS", "bare", "layer_phases", "model_phases", "repeated", "step_phases"]
+__all__ = ["kept_phases", "layer_phases", "model_phases", "repeated", "step_phases", "what_is_read"]
 
-#: Phases of different lengths that are kept; each is a few numbers beside the bodies that they share.
+#: Operations in all the bodies that are kept, of all models and cores: some tens of MB.
+MOST_OPERATIONS = 100_000
+#: Phases of different lengths that are kept of a model on a core; each is a few numbers beside the bodies.
 MOST_LENGTHS = 8192
 
 
-def bare(core: ColumnCore) -> ColumnCore:
-    """The core without what no phase depends on, so that equal phases are made once."""
-    return ColumnCore(
-        npe=core.ep * core.vp,
-        ep=core.ep,
-        vp=core.vp,
-        tail_width=core.tail_width,
-        block_order=core.block_order,
-        latency=core.latency,
-    )
+class _Made(NamedTuple):
+    """Phases of one step, and those of other lengths that share their bodies."""
+
+    once: Phases
+    lengths: dict[int, Phases]
+
+    @property
+    def operations(self) -> int:
+        """How many operations the bodies have."""
+        return sum(len(phase.body.operations) for phase in self.once)
+
+
+_KEPT: Kept[_Made] = Kept(MOST_OPERATIONS, lambda made: made.operations)
+
+
+def what_is_read(model: Model, core: ColumnCore) -> tuple[Hashable, ...]:
+    """All that the bodies of a model on a core depend on. Threads, policies, switch cycles, banks and weight memories
+    of the core are no part of it, nor are the names of models."""
+    latency: Hashable = core.latency
+    return model.layers, model.layer_order, core.ep, core.vp, core.tail_width, core.block_order, latency
+
+
+def kept_phases(key: Hashable, steps: int, make: Callable[[], Phases]) -> Phases:
+    """The phases of so many steps; the same object for equal ones.
+
+    key: what the bodies depend on.
+    steps: at least 1.
+    make: gives the phases of one step.
+    """
+    once, lengths = _KEPT.of(key, lambda: _Made(make(), {}))
+    phases = lengths.get(steps)
+    if phases is None:
+        if len(lengths) >= MOST_LENGTHS:
+            lengths.clear()
+        phases = lengths[steps] = repeated(once, steps)
+    return phases
 
 
 def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[Spread] = ()) -> Phases:
@@ -73,17 +102,6 @@ def _alone(model: Model) -> tuple[Spread, ...]:
     return (WHOLE,) * len(model.layers)
 
 
-@lru_cache(maxsize=64)
-def _once(model: Model, core: ColumnCore) -> Phases:
-    order = layer_phases if model.layer_order == "layer" else step_phases
-    return order(model, core, 1)
-
-
-@lru_cache(maxsize=MOST_LENGTHS)
-def _whole(model: Model, core: ColumnCore, steps: int) -> Phases:
-    return repeated(_once(model, core), steps)
-
-
 def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:
     """The phases of a model on one core; the same object for equal ones.
 
@@ -93,4 +111,5 @@ def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:
     >>> [phase.repeat for phase in model_phases(model, ColumnCore(npe=64, ep=4, vp=16), steps=7)]
     [7, 7]
     """
-    return _whole(model, bare(core), steps)
+    order = layer_phases if model.layer_order == "layer" else step_phases
+    return kept_phases(what_is_read(model, core), steps, lambda: order(model, core, 1))

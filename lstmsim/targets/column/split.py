@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column.npu import ColumnCore, Exchange
 from lstmsim.targets.column.passes import Spread
-from lstmsim.targets.column.phases import MOST_LENGTHS, bare, layer_phases, repeated, step_phases
+from lstmsim.targets.column.phases import kept_phases, layer_phases, step_phases, what_is_read
 from lstmsim.targets.column.shape import pass_shapes, share_of
 from lstmsim.workload.cell import REDUCTIONS
 from lstmsim.workload.model import Layer, Model
@@ -48,17 +48,11 @@ def split_phases(
     [(0, 'tail'), (0, 'exchange'), (1, 'tail'), (1, 'exchange')]
     """
     numbers = list(dict.fromkeys(place))
-    return _phases(model, bare(core), steps, split, tuple(numbers.index(each) for each in place), exchange)
+    cores = tuple(numbers.index(each) for each in place)
+    key = (*what_is_read(model, core), split, cores, exchange)
+    return kept_phases(key, steps, lambda: _once(model, core, split, cores, exchange))
 
 
-@lru_cache(maxsize=MOST_LENGTHS)
-def _phases(
-    model: Model, core: ColumnCore, steps: int, split: str, place: tuple[int, ...], exchange: Exchange
-) -> Phases:
-    return repeated(_once(model, core, split, place, exchange), steps)
-
-
-@lru_cache(maxsize=64)
 def _once(model: Model, core: ColumnCore, split: str, place: tuple[int, ...], exchange: Exchange) -> Phases:
     """Those of one step."""
     count = len(model.layers)

@@ -9,6 +9,7 @@ from lstmsim.program.program import Program
 from lstmsim.targets.column import lowering
 from lstmsim.targets.column.entries import ColumnEntries
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.fidelity import Fidelity
 from lstmsim.targets.sizes import PerStep
 from lstmsim.targets.target import StructuralModel, Target
 from lstmsim.workload.model import Model
@@ -26,6 +27,17 @@ class _ColumnTarget(ColumnEntries, Target):
     """The column-wise NPU."""
 
     title: ClassVar[str] = "column-wise NPU"
+    fidelity: ClassVar[Fidelity] = Fidelity(
+        exact=(
+            "its own timing contract (docs/timing.md), cycle by cycle: both engines, a model in the tests that steps "
+            "through every cycle, and recorded cases of an independent model",
+            "numbers bit by bit: every trace can be executed on real weights",
+        ),
+        assumed=(
+            "all latencies, widths of the tail and banks, for the patent gives none: chosen so that both of its stated "
+            "orderings of (EP, VP) come out; no measured machine stands behind the cycles",
+        ),
+    )
 
     def lower(self, chip: ColumnNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated
 
-from lstmsim.bounds import MAX_FREQUENCY_MHZ, MIN_FREQUENCY_MHZ
 from lstmsim.errors import InputError, Mistake
-from lstmsim.keys import Key, mistakes_of
+from lstmsim.keys import mistakes_of
 from lstmsim.targets.assembly import check_cores
+from lstmsim.targets.entries import Clock
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
 from lstmsim.targets.row.shape import Shape
-from lstmsim.workload.scenario import ArrayCore, Job
+from lstmsim.targets.row.words import WORDS
+from lstmsim.workload.scenario import CoreFigures, Job
 
 __all__ = ["Dispatch", "RowCore", "RowLatency", "RowNpu"]
 
@@ -27,12 +27,12 @@ class RowNpu:
     """A chip: one clock, one or more independent cores, each running one job after another. `InputError` if a core
     cannot be built.
 
-    >>> RowNpu("small", 250, (RowCore(tiles=2, engines=4, lanes=4),)).array_cores[0].npe
+    >>> RowNpu("small", 250, (RowCore(tiles=2, engines=4, lanes=4),)).core_figures[0].peak
     32
     """
 
     name: str
-    frequency_mhz: Annotated[float, Key("the clock", "MHz", MIN_FREQUENCY_MHZ, MAX_FREQUENCY_MHZ)]
+    frequency_mhz: Clock
     cores: tuple[RowCore, ...]
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "row-npu"
@@ -48,10 +48,17 @@ class RowNpu:
             raise InputError(mistakes)
 
     @cached_property
-    def array_cores(self) -> tuple[ArrayCore, ...]:
+    def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
         distinct = {
-            each: ArrayCore(each.npe, each.ep, each.vp, {key: getattr(each, key) for key in _SHOWN}, ("dispatch",))
+            each: CoreFigures(
+                each.npe,
+                each.ep * each.vp,
+                {"npe": each.npe, "ep": each.ep, "vp": each.vp},
+                {key: getattr(each, key) for key in _SHOWN},
+                ("dispatch",),
+                WORDS,
+            )
             for each in dict.fromkeys(self.cores)
         }
         return tuple(distinct[each] for each in self.cores)

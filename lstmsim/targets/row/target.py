@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.program.program import Program
+from lstmsim.targets.fidelity import Fidelity
 from lstmsim.targets.row import lowering
 from lstmsim.targets.row.entries import RowEntries
 from lstmsim.targets.row.npu import RowCore, RowNpu
@@ -25,6 +26,19 @@ class _RowTarget(RowEntries, Target):
     """The row-wise NPU."""
 
     title: ClassVar[str] = "row-wise NPU"
+    fidelity: ClassVar[Fidelity] = Fidelity(
+        exact=(
+            "its own timing contract (docs/row_npu.md), cycle by cycle: both engines and a model in the tests that "
+            "steps through every cycle",
+            "the published cycles of the Intel NPU within the bands that `lstmsim validate` prints, without a fitted "
+            "number",
+        ),
+        assumed=(
+            "of Brainwave two numbers for each cell, fitted on half of the DeepBench tasks, and a pipeline like the "
+            "Intel NPU's: no evidence for other sizes",
+            "endless queues",
+        ),
+    )
     batches: ClassVar[bool] = True
 
     def lower(self, chip: RowNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:

@@ -1,0 +1,100 @@
+"""A machine that is added by its folder and a line in the registry is whole: everything that asks machines asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import lstmsim
+from lstmsim import engines, targets
+from lstmsim.api.run import check_numerics, explain, run
+from lstmsim.devices.parts import hardware_of
+from lstmsim.errors import InputError, ReplayError
+from lstmsim.metrics.report_text import report_json, report_text
+from lstmsim.program.trace import ISSUE_COLUMNS
+from lstmsim.targets import registry
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Job, Scenario
+from tests.toy_target.cpu import ToyChip, ToyCore
+
+MODELS = [
+    Model("lstm", (Layer(cell("lstm"), 6, 4),)),
+    Model("both", (Layer(cell("gru"), 5, 3, bidirectional=True), Layer(cell("rnn"), 4, 10))),
+    Model("stages", (Layer(cell("lstm-projection"), 6, 4, projection=3), Layer(cell("lstm-layernorm"), 5, 3))),
+]
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(registry.KINDS, "toy-cpu", "tests.toy_target.target")
+    yield
+    registry.target_of.cache_clear()
+
+
+def scenario(*models: Model, cores: tuple[ToyCore, ...] = (ToyCore(lanes=4),)) -> Scenario:
+    jobs = tuple(Job(model.name, model, steps=3, arrival=7 * number) for number, model in enumerate(models))
+    return Scenario(ToyChip("toy", 1000, cores), jobs)
+
+
+def test_cycles_by_hand() -> None:
+    report = lstmsim.simulate(scenario(MODELS[0]))
+    # 4 gates x 6 units x 10 elements on 4 lanes; 5 activations, 3 products, 1 sum and 1 rounding of 6 units, 2 cycles
+    # each; each of the two waits 3 cycles for the other's results
+    products, nodes = 4 * 6 * 10 // 4, 10 * 6 * 2
+    assert report.makespan_cycles == 3 * (products + 3 + nodes + 3)
+    core = report.cores[0]
+    assert dict(core.cycles) == dict.fromkeys(core.cycles, 0) | {
+        "busy": 3 * (products + nodes),
+        "hazard": 5 * 3,
+        "drain": 3,
+    }
+    assert core.pe_cycles["padding"] == 4 * 3 * nodes
+    assert report.utilization == core.macs / (4 * report.makespan_cycles)
+
+
+def test_both_engines_agree() -> None:
+    asked = scenario(*MODELS, cores=(ToyCore(lanes=4), ToyCore(lanes=2, operation_cycles=1)))
+    program = targets.lower(asked.chip, asked.jobs)
+    one, other = engines.run(program, "fast"), engines.run(program, "reference")
+    assert one.issues.tolist() == other.issues.tolist()
+    assert one.tasks.tolist() == other.tasks.tolist()
+
+
+def test_its_report_shows_its_own_columns_and_words() -> None:
+    report = lstmsim.simulate(scenario(MODELS[0]))
+    text = report_text(report)
+    assert "core  lanes  useful" in text
+    assert "the pipeline does something else than multiply" in text
+    assert "npe" not in text
+    assert report_json(report)["cores"][0]["lanes"] == 4
+
+
+@pytest.mark.parametrize("model", MODELS, ids=[each.name for each in MODELS])
+def test_its_traces_are_executed_on_real_numbers(model: Model) -> None:
+    (checked,) = check_numerics(run(scenario(model)), random_weights=1)
+    assert checked.values
+
+
+def test_a_trace_that_reads_too_early_is_refused() -> None:
+    result = run(scenario(MODELS[0]))
+    result.trace.issues[3, ISSUE_COLUMNS.index("start")] -= 1
+    with pytest.raises(ReplayError, match="it is there only from cycle"):
+        check_numerics(result, random_weights=1)
+
+
+def test_it_is_explained_and_its_changes_are_simulated() -> None:
+    found = explain(run(scenario(MODELS[0])))
+    assert sum(share.cycles for share in found.shares) == found.makespan_cycles
+    best = found.what_if.best
+    assert best is not None
+    assert (best.name, best.detail) == ("lanes doubled", "lanes 4 -> 8")
+
+
+def test_it_says_what_it_cannot_do() -> None:
+    asked = scenario(MODELS[0])
+    with pytest.raises(InputError, match="a chip of kind 'toy-cpu' has no parts that could be counted"):
+        hardware_of(asked.chip)
+    with pytest.raises(InputError, match="is of kind 'toy-cpu', which has no EP and VP; expected a column-npu"):
+        lstmsim.search(asked, 64)

@@ -1,0 +1,53 @@
+"""The description of the toy: a core, a chip, and what accounts know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.keys import Key, mistakes_of
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import CoreFigures, Job, Words
+
+_WHY = "assumption, because it is a toy"
+WORDS = {"padding": Words("the pipeline does something else than multiply", "cells with fewer nodes would help")}
+
+
+@dataclass(frozen=True)
+class ToyCore:
+    """One pipeline: `lanes` multiply-accumulates at a time, element-wise operations one by one."""
+
+    lanes: Annotated[int, Key("multiply-accumulates at a time", low=1, high=64, vary=True)]
+    operation_cycles: Annotated[int, Key("of an element-wise operation", "cycles", 1, 1000, source=_WHY, vary=True)] = 2
+    latency_cycles: Annotated[int, Key("until a result can be read", "cycles", 0, 1000, source=_WHY, vary=True)] = 3
+
+    def mistakes(self) -> list[tuple[str, str]]:
+        return mistakes_of(self)
+
+    def refusal(self, model: Model) -> str | None:
+        return "it runs layer after layer only" if model.layer_order == "step" else None
+
+
+@dataclass(frozen=True)
+class ToyChip:
+    """Some cores at one clock."""
+
+    name: str
+    frequency_mhz: Annotated[float, Key("the clock", "MHz", 1, 10_000)]
+    cores: tuple[ToyCore, ...]
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    kind: str = "toy-cpu"
+
+    def __post_init__(self) -> None:
+        mistakes = [Mistake(f"chip {self.name}: {key}", text) for core in self.cores for key, text in core.mistakes()]
+        if mistakes:
+            raise InputError(mistakes)
+
+    @property
+    def core_figures(self) -> tuple[CoreFigures, ...]:
+        return tuple(CoreFigures(each.lanes, each.lanes, {"lanes": each.lanes}, words=WORDS) for each in self.cores)
+
+    def remarks(self, job: Job) -> tuple[str, ...]:
+        return ()

@@ -1,0 +1,52 @@
+"""The toy as everybody else sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from lstmsim.program.program import Program
+from lstmsim.targets.assembly import check_cores
+from lstmsim.targets.change import Change, detail_of
+from lstmsim.targets.fidelity import Fidelity
+from lstmsim.targets.sizes import PerStep
+from lstmsim.targets.target import StructuralModel, Target
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+from tests.toy_target import lowering
+from tests.toy_target.cpu import ToyChip, ToyCore
+
+
+class _ToyTarget(Target):
+    """A scalar processor."""
+
+    kind: ClassVar[str] = "toy-cpu"
+    title: ClassVar[str] = "toy processor"
+    chip: ClassVar[type] = ToyChip
+    core: ClassVar[type] = ToyCore
+    fidelity: ClassVar[Fidelity] = Fidelity(exact=("nothing: it is a toy",), assumed=("everything",))
+
+    def lower(self, chip: ToyChip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
+        return lowering.lower(chip, jobs, templates)
+
+    def check(self, chip: ToyChip, job: Job) -> None:
+        check_cores(chip.cores, job)
+
+    def per_step(
+        self, cores: Sequence[ToyCore], model: Model, batch: int = 1, split: str = "", members: int = 1
+    ) -> PerStep:
+        return lowering.per_step(cores, model, batch, split, members)
+
+    def structural_model(self) -> StructuralModel:
+        from tests.toy_target.replay import replay
+
+        return replay
+
+    def changes(self, chip: ToyChip, jobs: Sequence[Job]) -> Sequence[Change]:
+        pairs = [(core, {"lanes": 2 * core.lanes}) for core in chip.cores]
+        wider = replace(chip, cores=tuple(replace(core, **new) for core, new in pairs))
+        return [Change("lanes doubled", detail_of(pairs), wider, tuple(jobs))]
+
+
+TARGET = _ToyTarget()
