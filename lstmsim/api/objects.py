@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lstmsim.workload.model import Layer, Model
-from lstmsim.workload.scenario import Job, Scenario
+from lstmsim.workload.scenario import Chip, Job, Scenario
 
 __all__ = ["is_chip", "layer_data", "model_data", "model_of", "plain_of", "with_networks"]
 
@@ -17,7 +17,7 @@ _IN_MEMORY = "in-memory-{}.safetensors"
 
 def is_chip(value: object) -> bool:
     """Whether a value is the description of a chip."""
-    return all(hasattr(value, name) for name in ("kind", "frequency_mhz", "array_cores", "remarks"))
+    return all(hasattr(value, name) for name in vars(Chip) if not name.startswith("_"))
 
 
 def model_of(value: object) -> tuple[Model, int | None] | None:
