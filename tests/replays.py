@@ -17,7 +17,8 @@ from lstmsim.numerics.fixed import fixed_arithmetic
 from lstmsim.numerics.golden import run_network
 from lstmsim.numerics.weights import random_network, random_stimulus
 from lstmsim.program.program import Program
-from lstmsim.program.trace import ISSUE_COLUMNS, Trace
+from lstmsim.program.trace import Trace
+from lstmsim.program.trace_tables import ISSUES
 from lstmsim.replay import JobNumbers, replay
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.npu import ColumnNpu, Exchange
@@ -57,7 +58,7 @@ def assert_golden(scenario: Scenario, program: Program, trace: Trace, leave_out:
 
 
 def column(name: str) -> int:
-    return ISSUE_COLUMNS.index(name)
+    return ISSUES.place(name)
 
 
 def changed(trace: Trace, change: Callable[[np.ndarray], np.ndarray]) -> Trace:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import lstmsim
+from lstmsim.targets.registry import KINDS
 
 PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
@@ -77,7 +78,6 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "simpy": ("lstmsim.engines.reference",),
     "matplotlib": ("lstmsim.plots", "lstmsim.api"),
     "click": ("lstmsim.cli",),
-    "pydantic": ("lstmsim.formats",),
     "ruamel": ("lstmsim.formats",),
     "vcd": ("lstmsim.formats",),
     "onnx": ("lstmsim.formats",),
@@ -190,6 +190,78 @@ def test_what_is_public_has_a_docstring(name: str) -> None:
     for node in tree(name).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             assert ast.get_docstring(node), f"{name}:{node.lineno}: {node.name} has no docstring"
+
+
+#: What the folder of each machine defines: nobody else may name it.
+MACHINES = {kind: home.rsplit(".", 1)[0] for kind, home in KINDS.items()}
+HOMES = (*MACHINES.values(), "lstmsim.targets.registry")
+
+
+def defined(name: str) -> set[str]:
+    """The names of classes and values that the module defines at its top."""
+    classes = {node.name for node in tree(name).body if isinstance(node, ast.ClassDef)}
+    assigned = (node.targets for node in tree(name).body if isinstance(node, ast.Assign))
+    return classes | {each.id for targets in assigned for each in targets if isinstance(each, ast.Name)}
+
+
+#: Classes of machines whose names nobody else uses for something of his own.
+OWN_CLASSES = {
+    each
+    for name in FILES
+    if name.startswith(HOMES)
+    for each in defined(name)
+    if each[:1].isupper() and not each.isupper()
+} - {each for name in FILES if not name.startswith(HOMES) for each in defined(name)}
+KIND_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(MACHINES)})(?![\w-])")
+
+
+def docstrings(node: ast.AST) -> set[int]:
+    """The constants of a module that are docstrings, or texts on their own, by identity."""
+    return {id(each.value) for each in ast.walk(node) if isinstance(each, ast.Expr)}
+
+
+def named(name: str) -> Iterator[str]:
+    """Where the module names a machine in its code, in words."""
+    skipped = docstrings(tree(name))
+    for node in ast.walk(tree(name)):
+        word = ""
+        if isinstance(node, ast.Name | ast.Attribute):
+            word = node.id if isinstance(node, ast.Name) else node.attr
+            word = word if word in OWN_CLASSES else ""
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
+            hit = KIND_WORD.search(node.value)
+            word = hit[0] if hit else next((each for each in MACHINES.values() if each in node.value), "")
+        if word:
+            yield f"{name}:{getattr(node, 'lineno', 0)}: {word}"
+    for each in own(name):
+        if each.startswith(tuple(MACHINES.values())):
+            yield f"{name} imports {each}"
+
+
+def test_a_machine_is_named_in_its_folder_and_in_the_registry_only() -> None:
+    assert {"ColumnCore", "ColumnNpu", "RowCore", "RowNpu"} <= OWN_CLASSES
+    strangers = [name for name in FILES if not name.startswith(HOMES)]
+    assert len(strangers) > 300
+    wrong = [each for name in strangers for each in named(name)]
+    # The public face names the descriptions, for users who build chips of them.
+    face = [each for each in wrong if each.startswith(("lstmsim:", "lstmsim imports"))]
+    assert face
+    assert wrong == face
+
+
+def test_machines_do_not_know_each_other() -> None:
+    for folder in MACHINES.values():
+        others = tuple(each for each in MACHINES.values() if each != folder)
+        wrong = {
+            name: each for name in FILES if name.startswith(folder) for each in own(name) if each.startswith(others)
+        }
+        assert not wrong
+
+
+def test_there_are_at_most_twenty_rooms() -> None:
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert len(rooms) <= 20
+    assert rooms <= set(BELOW)
 
 
 def texts() -> Iterator[tuple[Path, str]]:

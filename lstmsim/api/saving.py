@@ -60,15 +60,20 @@ def save_report(
     expect_run(result, "save_report")
     import os
 
+    from lstmsim.devices.parts import NO_PARTS
     from lstmsim.devices.summary import fit_summary
     from lstmsim.devices.text import fit_text
     from lstmsim.formats.files import whole_file
     from lstmsim.formats.tables.devices_file import published_on
     from lstmsim.html.page import report_page
+    from lstmsim.targets.registry import target_of
 
     folder = os.path.dirname(os.path.abspath(path))
     trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
-    fitting = fit_summary(fit(result.scenario)).text
+    if device is None and target_of(result.scenario.chip.kind).hardware() is None:
+        fitting = f"{NO_PARTS.format(kind=result.scenario.chip.kind)}: nobody can tell which devices it fits"
+    else:
+        fitting = fit_summary(fit(result.scenario)).text
     if device is not None:
         (found,) = fit(result.scenario, [device])
         fitting = f"{fit_text(found, published_on(found.device))}\n\n{fitting}"

@@ -7,7 +7,10 @@ from lstmsim.targets.hardware import Hardware
 from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Chip
 
-__all__ = ["hardware_of"]
+__all__ = ["NO_PARTS", "hardware_of"]
+
+#: Of machines that say nothing of what they are built of.
+NO_PARTS = "a chip of kind '{kind}' has no parts that could be counted"
 
 
 def hardware_of(chip: Chip) -> Hardware:
@@ -20,5 +23,5 @@ def hardware_of(chip: Chip) -> Hardware:
     """
     hardware = target_of(chip.kind).hardware()
     if hardware is None:
-        raise InputError(f"a chip of kind {chip.kind!r} has no parts that could be counted")
+        raise InputError(NO_PARTS.format(kind=chip.kind))
     return hardware

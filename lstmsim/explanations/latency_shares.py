@@ -24,23 +24,35 @@ from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
-__all__ = ["SHARES", "latency_shares"]
+__all__ = ["SHARES", "SPENT", "latency_shares"]
 
 Numbers = NDArray[np.int64]
 Places = tuple[tuple[int, ...], ...]
 
-#: Name -> what goes on in such a cycle. `queue, weights`: a thread is free but not the room for the request's weights,
-#: or all cores that it may use do nothing but load. `queue, kept`: for a request before it that needs several threads
-#: at once. `drain`: also before a pause.
-SHARES: Mapping[str, str] = {
-    "queue": "no thread is free",
-    "queue, weights": "weights are loaded before it can begin",
-    "queue, kept": "a free thread is kept for another request",
-    "paused": "another request has its thread",
-    "array": "the array issues its tiles",
-    "other threads": "it could issue, the array serves others",
-    **{name: NAMED[name].share for name in CYCLE_NAMES if NAMED[name].share},
+#: What is no name of cycles: what goes on in such a cycle of a request, and the end of "they spent 71 % of their time
+#: ...". `queue, weights`: a thread is free but not the room for the request's weights, or all cores that it may use do
+#: nothing but load. `queue, kept`: for a request before it that needs several threads at once.
+_OTHERS = {
+    "queue": ("no thread is free", "in the queue, with no thread free"),
+    "queue, weights": (
+        "weights are loaded before it can begin",
+        "in the queue, held up by weights that were loaded (reload)",
+    ),
+    "queue, kept": (
+        "a free thread is kept for another request",
+        "in the queue, beside threads kept for other requests",
+    ),
+    "paused": ("another request has its thread", "paused, while others had the thread"),
+    "array": ("the array issues its tiles", "at work in the array"),
+    "other threads": ("it could issue, the array serves others", "behind other threads' tiles"),
 }
+_WORDS = _OTHERS | {name: (NAMED[name].share, NAMED[name].spent) for name in CYCLE_NAMES if NAMED[name].share}
+
+#: Name -> what goes on in such a cycle. `drain`: also before a pause.
+SHARES: Mapping[str, str] = {name: share for name, (share, _) in _WORDS.items()}
+
+#: The same names -> where time goes, as the end of "they spent 71 % of their time ...".
+SPENT: Mapping[str, str] = {name: spent for name, (_, spent) in _WORDS.items()}
 
 _NAMES = tuple(SHARES)
 

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+from lstmsim.explanations.latency_shares import SPENT
 from lstmsim.explanations.slowest import LatencyShare, Slowest
 from lstmsim.explanations.what_if import WhatIf
-from lstmsim.metrics.cycle_names import NAMED
 
 __all__ = ["slowest_answer", "who"]
 
-#: Where time goes, as the end of "they spent 71 % of their time ...".
-_SPENT = {
-    "queue": "in the queue, with no thread free",
-    "queue, weights": "in the queue, held up by weights that were loaded (reload)",
-    "queue, kept": "in the queue, beside threads kept for other requests",
-    "paused": "paused, while others had the thread",
-    "array": "at work in the array",
-    "other threads": "behind other threads' tiles",
-    **{name: named.spent for name, named in NAMED.items() if named.spent},
-}
 #: Shares from this on are named, at most so many of them, and the largest in any case.
 _NAMED_FROM, _MOST_NAMED = 0.05, 3
 
@@ -46,7 +36,7 @@ def _share(part: float, whole: float) -> str:
 
 
 def _listed(shares: list[tuple[str, str]]) -> str:
-    texts = [f"{share} {_SPENT[name]}" for name, share in shares]
+    texts = [f"{share} {SPENT[name]}" for name, share in shares]
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 

@@ -12,7 +12,7 @@ from lstmsim import engines, targets
 from lstmsim.errors import LstmsimError
 from lstmsim.explanations.slowest import TailLatency, tail_latency
 from lstmsim.program.totals import Totals
-from lstmsim.program.trace import TASK_COLUMNS
+from lstmsim.program.trace_tables import TASKS
 from lstmsim.targets.change import Change
 from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
@@ -99,7 +99,7 @@ def _latency(found: Totals, tasks: NDArray[np.int64]) -> TailLatency | None:
 
 def _latencies(tasks: NDArray[np.int64]) -> NDArray[np.int64]:
     """Of each task, -1 of one that was turned away."""
-    core, finish, arrived = (tasks[:, TASK_COLUMNS.index(name)] for name in ("core", "finish", "arrived"))
+    core, finish, arrived = (TASKS.of(tasks, name) for name in ("core", "finish", "arrived"))
     latencies: NDArray[np.int64] = np.where(core >= 0, finish - arrived, -1)
     return latencies
 

@@ -7,13 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.program.trace_tables import TASKS
+
 __all__ = ["Totals"]
 
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """`cycles` [cores, names in the order of `CYCLE_NAMES`], `work` [cores] useful multiply-accumulates, `issues`
-    [cores] of all units, `tasks` as in `Trace.tasks`.
+    """The totals of a run.
+
+    `cycles`: how many cycles of each core bear which name, shape (cores, names in the order of `CYCLE_NAMES`).
+    `work`: useful multiply-accumulates of each core, shape (cores,).
+    `issues`: issues of all units of each core, shape (cores,).
+    `tasks`: what became of each task, as in `Trace.tasks`.
 
     >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 1, 0]])
     >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0, 0, 0]])).makespan_cycles
@@ -28,7 +34,11 @@ class Totals:
     @property
     def makespan_cycles(self) -> int:
         """The cycle from which every task is finished."""
-        return int(self.tasks[:, 3].max(initial=0))
+        return int(self.task("finish").max(initial=0))
+
+    def task(self, name: str) -> NDArray[np.int64]:
+        """One column of `tasks` by its name."""
+        return TASKS.of(self.tasks, name)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Totals):

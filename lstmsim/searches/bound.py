@@ -32,7 +32,7 @@ def least_of(searched: Searched) -> Least:
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
-    >>> from lstmsim.workload.model import Layer
+    >>> from lstmsim.workload.model import Layer, Model
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))
     >>> job = Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20)
     >>> least = least_of(Searched(chip, (job,), (0,), 65536))

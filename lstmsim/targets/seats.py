@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from lstmsim.errors import ReplayError
 from lstmsim.program.program import Program
-from lstmsim.program.trace import PAUSE_COLUMNS, SEAT_COLUMNS, Trace
+from lstmsim.program.trace import Trace
+from lstmsim.program.trace_tables import PAUSES, SEATS
 from lstmsim.workload.scenario import Job, Scenario
 
 __all__ = ["Seats", "Stay", "seats_of"]
@@ -82,7 +83,7 @@ def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
     names = tuple(job.name for job in scenario.jobs)
     since = {number: row[2] for number, row in tasks.items()}
     for row in trace.pauses.tolist():
-        pause = dict(zip(PAUSE_COLUMNS, row, strict=True))
+        pause = dict(zip(PAUSES.names, row, strict=True))
         task = pause["task"]
         if task not in tasks or pause["core"] != tasks[task][0]:
             raise ReplayError(f"job {names[task]} is paused on core {pause['core']}, where it does not go on")
@@ -91,7 +92,7 @@ def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
     for task, (core, context, _, finish) in tasks.items():
         found[task, 0].append(Stay(core, context, since[task], finish))
     for row in trace.seats.tolist():
-        seat = dict(zip(SEAT_COLUMNS, row, strict=True))
+        seat = dict(zip(SEATS.names, row, strict=True))
         task = seat["task"]
         if task not in tasks:
             raise ReplayError(f"job {names[task]} was turned away, but holds a thread of core {seat['core']}")

@@ -13,7 +13,7 @@ from lstmsim import engines
 from lstmsim.engines.fast.feed import Coming, Feed
 from lstmsim.errors import DeadlockError, InputError
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
-from lstmsim.program.trace import TASK_COLUMNS
+from lstmsim.program.trace_tables import TASKS
 from tests.strategies import joint_programs, preempting_programs, programs
 
 
@@ -37,7 +37,7 @@ def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject
     except DeadlockError:
         return
     feed = Feed(Program(program.cores, templates), iter(coming), window=window)
-    found = np.full((len(order), len(TASK_COLUMNS)), -9)
+    found = np.full((len(order), len(TASKS.names)), -9)
     last = 0
     for numbers, own, rows in feed.results():
         found[numbers] = rows

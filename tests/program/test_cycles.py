@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import lstmsim
 from lstmsim.explanations.critical_path import HELD_BY
 from lstmsim.explanations.glossary import GLOSSARY
-from lstmsim.explanations.latency_shares import SHARES
-from lstmsim.explanations.slowest_answer import _SPENT
+from lstmsim.explanations.latency_shares import SHARES, SPENT
+from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.metrics.cycle_names import NAMED, PE_NAMES
 from lstmsim.program.cycles import CAUSES, CYCLE_NAMES, CYCLES, SPAN_NAMES
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 
 PACKAGE = Path(lstmsim.__file__).parent
 #: Where names of cycles may stand in a row: their records, and what they look like.
@@ -67,8 +70,9 @@ def test_every_name_has_its_look_and_all_its_words() -> None:
 
 def test_explanations_know_every_name() -> None:
     assert set(CYCLE_NAMES) | set(PE_NAMES) <= set(GLOSSARY)
-    assert set(SHARES) == set(_SPENT)
     assert set(CAUSES) <= set(SHARES)
+    assert all(SHARES.values())
+    assert all(SPENT.values())
     assert HELD_BY[: len(CAUSES)] == CAUSES
 
 
@@ -94,3 +98,11 @@ def test_no_other_table_lists_names_of_cycles() -> None:
             if len(listed) >= 3 and home not in HOMES and not MACHINE_WORDS.fullmatch(home):
                 lists[home] = listed
     assert lists == OTHER_FACTS
+
+
+def test_machines_name_those_that_not_all_have() -> None:
+    column = ColumnNpu("c", 250, (ColumnCore(npe=64, ep=4, vp=16),), memory=Memory(gb_per_s=10.0))
+    chips = (column, replace(column, memory=None), load_chip("brainwave-s10"))
+    known = {name for chip in chips for core in chip.core_figures for name in core.stalls}
+    assert known == {each.name for each in CYCLES if each.of_cores and not each.everywhere}
+    assert [len(chip.core_figures[0].stalls) for chip in chips] == [2, 0, 1]

@@ -19,7 +19,8 @@ from lstmsim.numerics.fixed import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, random_network, random_stimulus
 from lstmsim.program.program import Program
-from lstmsim.program.trace import ISSUE_COLUMNS, TASK_COLUMNS, Trace
+from lstmsim.program.trace import Trace
+from lstmsim.program.trace_tables import ISSUES, TASKS
 from lstmsim.replay import JobNumbers, replay
 from lstmsim.replay.check import FLOAT_TOLERANCE, JobData, check_numerics
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
@@ -104,7 +105,7 @@ def a_run(cell_name: str = "lstm", block_order: str = "row") -> tuple[Scenario, 
 
 
 def column(name: str) -> int:
-    return ISSUE_COLUMNS.index(name)
+    return ISSUES.place(name)
 
 
 def changed(trace: Trace, change: Callable[[np.ndarray], np.ndarray]) -> Trace:
@@ -229,7 +230,7 @@ def test_a_tail_that_takes_less_than_its_turns_is_found() -> None:
 def test_a_job_that_finishes_before_its_results_is_found() -> None:
     scenario, program, trace, numbers = a_run()
     tasks = trace.tasks.copy()
-    tasks[1, TASK_COLUMNS.index("finish")] -= 1
+    tasks[1, TASKS.place("finish")] -= 1
     with pytest.raises(ReplayError, match="the result reads element"):
         replay(scenario, program, Trace(trace.issues, trace.switches, tasks), numbers)
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from lstmsim.errors import ReplayError
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Program
-from lstmsim.program.trace import PAUSE_COLUMNS, SEAT_COLUMNS, TASK_COLUMNS, Trace
+from lstmsim.program.trace import Trace
+from lstmsim.program.trace_tables import PAUSES, SEATS, TASKS
 from lstmsim.replay import replay
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
@@ -126,7 +127,7 @@ def test_an_exchange_twice_and_members_elsewhere_are_found() -> None:
 
     assert_found(case, changed(trace, elsewhere), "what is not its own")
     seats = trace.seats.copy()
-    seats[0, SEAT_COLUMNS.index("core")] = 0
+    seats[0, SEATS.place("core")] = 0
     assert_found(case, replace(trace, seats=seats), "member 1 of job a is on core 0, not on 1")
     assert_found(case, replace(trace, seats=seats[:0]), "has no thread for its member 1")
 
@@ -262,7 +263,7 @@ def test_a_pause_before_all_has_come_about_is_found() -> None:
     trace = case[2]
     for row in range(len(trace.pauses)):
         pauses = trace.pauses.copy()
-        pauses[row, PAUSE_COLUMNS.index("paused")] -= 1
+        pauses[row, PAUSES.place("paused")] -= 1
         assert_found(case, replace(trace, pauses=pauses), "is paused at cycle .*, before its results at")
     # none at all: the job sits on a thread that others use
     assert_found(case, replace(trace, pauses=trace.pauses[:0]), "which holds another|not on its own")
@@ -282,7 +283,7 @@ def test_a_bank_that_is_taken_over_a_pause_is_found() -> None:
         return issues
 
     wrong = replace(changed(trace, later), pauses=np.array([[0, 0, 0, at, at + 10]]))
-    wrong.tasks[0, TASK_COLUMNS.index("finish")] += 10
+    wrong.tasks[0, TASKS.place("finish")] += 10
     assert_found((scenario, program, trace), wrong, f"is paused at cycle {at}, but a bank holds layer 0 step 0")
 
 
@@ -299,7 +300,7 @@ def test_a_pause_in_the_middle_of_a_step_is_found() -> None:
         return issues
 
     wrong = replace(changed(trace, later), pauses=np.array([[0, 0, 0, at + 190, at + 200]]))
-    wrong.tasks[0, TASK_COLUMNS.index("finish")] += 200
+    wrong.tasks[0, TASKS.place("finish")] += 200
     assert_found((scenario, program, trace), wrong, "in the middle of layer 0 step 0")
 
 
@@ -316,5 +317,5 @@ def test_who_was_turned_away_does_nothing() -> None:
     case = a_pause()
     trace = case[2]
     tasks = trace.tasks.copy()
-    tasks[3, [TASK_COLUMNS.index(name) for name in ("core", "context", "finish")]] = -1
+    tasks[3, [TASKS.place(name) for name in ("core", "context", "finish")]] = -1
     assert_found(case, replace(trace, tasks=tasks), "job j3 has no thread")

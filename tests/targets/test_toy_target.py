@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,7 @@ from lstmsim.api.run import check_numerics, explain, run
 from lstmsim.devices.parts import hardware_of
 from lstmsim.errors import InputError, ReplayError
 from lstmsim.metrics.report_text import report_json, report_text
-from lstmsim.program.trace import ISSUE_COLUMNS
+from lstmsim.program.trace_tables import ISSUES
 from lstmsim.targets import registry
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -79,7 +82,7 @@ def test_its_traces_are_executed_on_real_numbers(model: Model) -> None:
 
 def test_a_trace_that_reads_too_early_is_refused() -> None:
     result = run(scenario(MODELS[0]))
-    result.trace.issues[3, ISSUE_COLUMNS.index("start")] -= 1
+    result.trace.issues[3, ISSUES.place("start")] -= 1
     with pytest.raises(ReplayError, match="it is there only from cycle"):
         check_numerics(result, random_weights=1)
 
@@ -92,9 +95,62 @@ def test_it_is_explained_and_its_changes_are_simulated() -> None:
     assert (best.name, best.detail) == ("lanes doubled", "lanes 4 -> 8")
 
 
+FILE: dict[str, Any] = {
+    "chip": {"kind": "toy-cpu", "frequency_mhz": 1000, "cores": [{"lanes": 4, "count": 2}]},
+    "jobs": [{"model": {"layers": [{"cell": "lstm", "hidden": 6, "input": 4}]}, "steps": 3, "count": 2}],
+}
+
+
+def test_it_is_read_from_a_file_by_the_keys_of_its_description() -> None:
+    assert lstmsim.simulate(FILE).makespan_cycles == lstmsim.simulate(scenario(MODELS[0])).makespan_cycles
+    wrong = {**FILE, "chip": {**FILE["chip"], "cores": [{"lanes": 65, "latency": 1}]}}
+    with pytest.raises(InputError) as caught:
+        lstmsim.simulate(wrong)
+    text = str(caught.value)
+    assert "lanes: must be at most 64, got 65" in text
+    assert "latency: unknown key; did you mean 'latency_cycles'?" in text
+
+
+def test_it_is_swept(tmp_path: Path) -> None:
+    spec = {
+        "scenario": FILE,
+        "axes": {
+            "lanes": {"path": "chip.cores.0.lanes", "from": 1, "to": 8, "factor": 2},
+            "latency": {"path": "chip.cores.0.latency_cycles", "values": [0, 3]},
+        },
+    }
+    result = lstmsim.sweep(spec, tmp_path, jobs=1)
+    assert result.progress.done == 8
+    with (tmp_path / "sweep.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = {(row["lanes"], row["latency"]): int(row["makespan_cycles"]) for row in rows}
+    for (lanes, latency), cycles in found.items():
+        path = f"chip.cores.0.lanes={lanes}", f"chip.cores.0.latency_cycles={latency}"
+        assert lstmsim.simulate(FILE, overrides=path).makespan_cycles == cycles
+    assert len(set(found.values())) == 8
+
+
+def test_its_page_is_written_and_says_that_nobody_can_tell_whether_it_fits(tmp_path: Path) -> None:
+    lstmsim.save_report(run(FILE), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "a toy-cpu at 1000 MHz" in text
+    assert "has no parts that could be counted: nobody can tell which devices it fits" in text
+
+
+def test_it_is_compared_served_and_drawn(tmp_path: Path) -> None:
+    found = lstmsim.compare(FILE, ["column-npu-16k"])
+    assert [machine.name for machine in found.machines] == ["toy-cpu", "column-npu-16k"]
+    result = run(FILE)
+    lstmsim.save_trace(result.timeline, tmp_path / "trace.vcd")
+    lstmsim.plot(result.timeline, tmp_path / "timeline.svg")
+    assert lstmsim.serving(result).little.difference == 0
+
+
 def test_it_says_what_it_cannot_do() -> None:
     asked = scenario(MODELS[0])
     with pytest.raises(InputError, match="a chip of kind 'toy-cpu' has no parts that could be counted"):
         hardware_of(asked.chip)
+    with pytest.raises(InputError, match="no parts that could be counted"):
+        lstmsim.fit(asked)
     with pytest.raises(InputError, match="is of kind 'toy-cpu', which has no EP and VP; expected a column-npu"):
         lstmsim.search(asked, 64)

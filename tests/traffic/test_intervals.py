@@ -126,3 +126,15 @@ def test_a_percentile_in_a_gap_of_the_latencies_has_no_width_of_zero() -> None:
     atom = Series()
     atom.add(np.array([1000] * 4000))
     assert atom.distribution(0, relaxation=1.0, percentiles=[50.0]).percentiles[50.0].half_width == 0
+
+
+@pytest.mark.parametrize("percent", [90, 95, 99, 99.9, 5, 1])
+def test_a_percentile_has_an_interval_from_the_request_on_that_makes_twelve_units_beyond_it(
+    percent: float,
+) -> None:
+    """Also where a share like 1 - 0.9 is no number of the machine: 120 requests with 12 beyond are enough."""
+    least, share = round(TAIL_UNITS / min(percent / 100, 1 - percent / 100)), percent / 100
+    around = Spread([share - 0.001, share + 0.001] * 5, 1000)
+    for requests, told in ((least - 1, False), (least, True)):
+        own = tail_interval(percent, 5.0, around, requests, 1.0, 0.95, percentile=lambda at: at)
+        assert (own.half_width is not None) == told

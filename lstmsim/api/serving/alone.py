@@ -8,7 +8,6 @@ from typing import Any
 
 from lstmsim import engines, targets
 from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
-from lstmsim.program.trace import TASK_COLUMNS
 from lstmsim.workload.scenario import Chip, Job
 
 __all__ = ["Alone", "Alones", "alone", "bare", "kind_of"]
@@ -60,7 +59,7 @@ def alone(chip: Chip, job: Job) -> Alone:
     return Alone(
         found.makespan_cycles,
         int(arrays[:, CYCLE_NAMES.index("busy")].sum()),
-        max(1, len(job.together(len(chip.core_figures), int(found.tasks[0, TASK_COLUMNS.index("taken")])))),
+        max(1, len(job.together(len(chip.core_figures), int(found.task("taken")[0])))),
         bool(arrays[:, _GIVEN_UP].sum()),
     )
 

@@ -257,7 +257,7 @@ def _capacity(
     `work`: of each job; what was drawn may have a little more or less of it than the mix.
     """
     drawn = np.array(_drawn(shares, requests))
-    started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).tasks[:, 2]
+    started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
     sets = [frozenset(job.allowed(len(chip.core_figures))) for job in jobs]
     group = _reached(sets[drawn[started.argmax()]], sets)
     own = [place for place, cores in enumerate(sets) if cores <= group]

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from lstmsim.engines.fast import layout
+
 __all__ = ["available", "compiled", "loaded"]
 
 #: Modules and their functions, each after those that it calls.
@@ -62,8 +64,10 @@ def compiled() -> tuple[Callable[..., int], Callable[..., None]]:
     jit = njit(cache=True, error_model="numpy")
     modules = {name: import_module(f"lstmsim.engines.fast.{name}") for name in _ORDER}
     # numba looks only at a function's own file to see whether its kept code is still right, not at what it calls
-    sources = [Path(str(import_module(f"lstmsim.engines.fast.{name}").__file__)) for name in (*_ORDER, "layout")]
-    digest = sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    # nor at numbers, which it takes in as they are: some of those come from the tables of the Program
+    numbers = {name: value for name, value in vars(layout).items() if isinstance(value, int | tuple)}
+    sources = [Path(str(module.__file__)).read_bytes() for module in modules.values()]
+    digest = sha256(b"".join(sources) + repr(numbers).encode()).hexdigest()[:12]
     names: dict[str, Any] = {}
     for module, order in _ORDER.items():
         # copies that call each other's compiled forms; the module stays as it is

@@ -19,7 +19,7 @@ from lstmsim.engines.fast.run import BUDGET, FastRun
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
-from lstmsim.program.trace import TASK_COLUMNS
+from lstmsim.program.trace_tables import TASKS
 
 __all__ = ["WINDOW", "Coming", "Feed"]
 
@@ -94,12 +94,12 @@ class Feed:
 
     def totals(self) -> Totals:
         """The totals of all that has run, up to `makespan_cycles`, but for the tasks."""
-        return Totals(*self.run.counted(self.makespan_cycles), np.zeros((0, len(TASK_COLUMNS)), dtype=np.int64))
+        return Totals(*self.run.counted(self.makespan_cycles), np.zeros((0, len(TASKS.names)), dtype=np.int64))
 
     def _rows(self) -> NDArray[np.int64]:
         first = int(self.run.state[at.S_TASKS])
         size = self.window * at.TASK_SIZE
-        return np.array(self.run.state[first : first + size], dtype=np.int64).reshape(-1, len(TASK_COLUMNS))
+        return np.array(self.run.state[first : first + size], dtype=np.int64).reshape(-1, len(TASKS.names))
 
     def _refill(self, free: NDArray[np.int64]) -> None:
         """Put what comes next into the free places, but never a part of what comes in one cycle."""

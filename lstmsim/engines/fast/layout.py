@@ -7,6 +7,7 @@ field CYCLES of the operation whose record begins at `o`. The heads hold sizes, 
 
 from __future__ import annotations
 
+from lstmsim.program import trace_tables
 from lstmsim.program.cycles import CAUSES, CYCLE_NAMES
 from lstmsim.program.policy import POLICIES
 
@@ -131,8 +132,11 @@ STAMP, USERS, ON_WAY, S_HELD_SIZE = 0, 1, 2, 3
 TURN, LATER, PAUSED_PHASE, PAUSED_ITERATION, PAUSED_CONTEXT, PAUSED_AT, S_PAUSED_SIZE = 0, 3, 4, 5, 6, 7, 8
 
 #: Numbers in a row of the trace's issues and switches, and of its tasks.
-ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = 10 + N_CAUSES, 6, 7
-#: In place of a core among the switches: the row tells of a pause, or of a seat of a task beside its first.
+ISSUE_SIZE, SWITCH_SIZE, TASK_SIZE = (
+    len(table.names) for table in (trace_tables.ISSUES, trace_tables.SWITCHES, trace_tables.TASKS)
+)
+#: In place of a core among the switches: the row is a pause, or a seat of a task beside its first. They become tables
+#: of their own in `lstmsim.engines.fast.handover`.
 PAUSE_ROW, SEAT_ROW = -1, -2
 
 #: Numbers of an entry of a heap: a key, a second one among equals, and a task, which decides in the end.

@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.engines.fast import compiled, layout, loop, naming
+from lstmsim.engines.fast.handover import table_of, trace_of
 from lstmsim.engines.fast.state import state_of
 from lstmsim.engines.fast.stuck import deadlock
 from lstmsim.engines.fast.tables import tables_of
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
-from lstmsim.program.trace import ISSUE_COLUMNS, SWITCH_COLUMNS, TASK_COLUMNS, Trace, by_time
+from lstmsim.program.trace import Trace
+from lstmsim.program.trace_tables import TASKS
 from lstmsim.program.validate import validate
 
 __all__ = ["BUDGET", "FastRun", "run", "totals"]
@@ -54,8 +56,8 @@ class FastRun:
         self.room = _ROOM if keep else 0
         state, zeros = state_of(program, self.tables, pools, keep=keep, skipping=skipping, room=self.room)
         state[layout.BUDGET] = budget
-        self.rows: Any = [0] * (self.room * len(ISSUE_COLUMNS))
-        self.switches: Any = [0] * (self.room * len(SWITCH_COLUMNS))
+        self.rows: Any = [0] * (self.room * layout.ISSUE_SIZE)
+        self.switches: Any = [0] * (self.room * layout.SWITCH_SIZE)
         self.drive: Callable[..., int] = loop.drive
         self.account: Callable[..., None] = naming.account
         crowded = len(program.cores) * len(program.tasks) > _CROWD and compiled.available()
@@ -101,7 +103,8 @@ class FastRun:
 
     def tasks(self) -> NDArray[np.int64]:
         """Where and when each task ran."""
-        return _table(self.state[int(self.state[layout.S_TASKS]) :], len(self.program.tasks), len(TASK_COLUMNS))
+        tasks = self.state[int(self.state[layout.S_TASKS]) :]
+        return table_of(tasks, len(self.program.tasks), layout.TASK_SIZE)
 
     def counted(self, makespan: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Cycles by name up to the makespan, work and issues of each core (see `Totals`)."""
@@ -122,17 +125,9 @@ def run(program: Program, *, budget: int = BUDGET, check: bool = True) -> Trace:
     """
     done = FastRun(program, keep=True, skipping=False, budget=budget, check=check)
     done.finish()
-    issues = _table(done.rows, int(done.state[layout.ROWS]), len(ISSUE_COLUMNS))
-    switches = _table(done.switches, int(done.state[layout.SWITCHES]), len(SWITCH_COLUMNS))
-    if not done.tables[layout.ENTWINED]:
-        return Trace(by_time(issues), by_time(switches), done.tasks())
-    kind, issued = switches[:, 1], issues[:, 8] > 0
-    halts = issues[~issued][:, [0, 1, 2, 3, 4, *range(10, len(ISSUE_COLUMNS))]]
-    seats = switches[kind == layout.SEAT_ROW][:, 2:]
-    seats = seats[np.lexsort((seats[:, 1], seats[:, 0]))]
-    pauses = switches[kind == layout.PAUSE_ROW][:, [2, 3, 4, 5, 0]]
-    pauses = pauses[np.lexsort((pauses[:, 2], pauses[:, 1], pauses[:, 3]))]
-    return Trace(by_time(issues[issued]), by_time(switches[kind >= 0]), done.tasks(), pauses, seats, by_time(halts))
+    issues = table_of(done.rows, int(done.state[layout.ROWS]), layout.ISSUE_SIZE)
+    switches = table_of(done.switches, int(done.state[layout.SWITCHES]), layout.SWITCH_SIZE)
+    return trace_of(issues, switches, done.tasks())
 
 
 def totals(program: Program, *, skipping: bool = True, budget: int = BUDGET, check: bool = True) -> Totals:
@@ -143,8 +138,4 @@ def totals(program: Program, *, skipping: bool = True, budget: int = BUDGET, che
     done = FastRun(program, keep=False, skipping=skipping, budget=budget, check=check)
     done.finish()
     tasks = done.tasks()
-    return Totals(*done.counted(int(tasks[:, 3].max(initial=0))), tasks)
-
-
-def _table(numbers: Any, rows: int, width: int) -> NDArray[np.int64]:
-    return np.array(numbers[: rows * width], dtype=np.int64).reshape(-1, width)
+    return Totals(*done.counted(int(TASKS.of(tasks, "finish").max(initial=0))), tasks)

@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import chain
 
 from lstmsim.engines.fast import layout as at
+from lstmsim.engines.fast.bodies import laid_down
 from lstmsim.engines.fast.queues import Queues
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Buffer, Operation, Phase, Program
+from lstmsim.program.program import Buffer, Phase, Program
 
 __all__ = ["tables_of"]
 
 _POLICIES = tuple(POLICIES)
-
-
-class _Waited:
-    """What a variant's operations wait for, per phase: the operations whose starts somebody waits for and their slots,
-    the longest delay with which somebody does, and the longest with which later phases do."""
-
-    def __init__(self, phases: tuple[Phase, ...]) -> None:
-        self.slots: list[dict[int, int]] = [{} for _ in phases]
-        self.echoes: list[dict[int, int]] = [{} for _ in phases]
-        self.crossing = [0] * len(phases)
-        for number, phase in enumerate(phases):
-            for operation in phase.body.operations:
-                for need in operation.needs:
-                    source, delay = number if need.phase is None else need.phase, need.delay
-                    slots, echoes = self.slots[source], self.echoes[source]
-                    slots.setdefault(need.operation, len(slots))
-                    if delay > echoes.get(need.operation, 0):
-                        echoes[need.operation] = delay
-                    if need.phase is not None and delay > self.crossing[source]:
-                        self.crossing[source] = delay
 
 
 class _Builder:
@@ -85,47 +67,18 @@ class _Builder:
 
     def phases(self, phases: tuple[Phase, ...], members: int) -> None:
         """All phases of a variant, and how much a thread has to remember for it."""
-        waited, parts = _Waited(phases), self.parts
+        laid, parts = laid_down(tuple([phase.body for phase in phases]), members, self.units), self.parts
         starts = frees = 0
-        for number, phase in enumerate(phases):
-            operations = phase.body.operations
-            own = [need for each in operations for need in each.needs if need.phase is None]
-            stride = len(waited.slots[number])
-            parts["phase"] += [phase.repeat, int(phase.mirrored), stride, max((need.lag for need in own), default=0)]
-            parts["phase"] += [max((need.delay for need in own), default=0), waited.crossing[number]]
-            parts["phase"] += [int(any(each.frame for each in operations)), phase.step(0)]
-            starts += 2 * stride * phase.repeat
-            frees += phase.repeat * sum(each.frees is not None for each in operations)
-            self.streams(operations, members)
-            for index, each in enumerate(operations):
-                echo = max(each.result_cycles, waited.echoes[number].get(index, 0))
-                self.operation(each, index, number, waited.slots, echo)
+        for phase, own in zip(phases, laid.phases, strict=True):
+            parts["phase"] += [phase.repeat, int(phase.mirrored), own.stride, own.lag, own.reach]
+            parts["phase"] += [own.cross, own.framed, phase.step(0)]
+            starts += 2 * own.stride * phase.repeat
+            frees += phase.repeat * own.frees
+        parts["stream"] += _moved(laid.stream, at.T_STREAM_SIZE, at.FIRST, len(parts["address"]))
+        parts["address"] += _moved(laid.address, 1, 0, len(parts["operation"]))
+        parts["operation"] += _moved(laid.operation, at.T_OP_SIZE, at.NEED0, len(parts["need"]))
+        parts["need"] += laid.need
         self.pools.append((starts, frees))
-
-    def streams(self, operations: tuple[Operation, ...], members: int) -> None:
-        """Which of a body's operations, whose records come next, run on which unit of which member."""
-        first, parts = len(self.parts["operation"]), self.parts
-        streams: list[list[int]] = [[] for _ in range(members * self.units)]
-        for index, each in enumerate(operations):
-            # a variant for a kind of core that the task does not use may speak of more
-            if each.member < members and each.unit < self.units:
-                streams[each.member * self.units + each.unit].append(first + index * at.T_OP_SIZE)
-        for stream in streams:
-            parts["stream"] += [len(parts["address"]), len(stream)]
-            parts["address"] += stream
-
-    def operation(self, each: Operation, index: int, number: int, slots: list[dict[int, int]], echo: int) -> None:
-        """One operation and its needs."""
-        takes = -1 if each.takes is None else each.takes
-        frees = -1 if each.frees is None else each.frees
-        needs = self.parts["need"]
-        self.parts["operation"] += [each.cycles, each.count, int(each.frame), takes, frees, each.result_cycles]
-        self.parts["operation"] += [slots[number].get(index, -1), each.work, len(needs), len(each.needs), index]
-        self.parts["operation"] += [each.ahead, echo]
-        for need in each.needs:
-            source = number if need.phase is None else need.phase
-            mode = 0 if need.phase is None else 2 if need.mirrored else 1
-            needs += [source, slots[source][need.operation], need.lag, mode, need.delay, CAUSES.index(need.cause)]
 
     def cores(self) -> None:
         """Cores and their units."""
@@ -189,7 +142,16 @@ def tables_of(program: Program) -> tuple[list[int], list[tuple[int, int]]]:
     head += [*(base[name] for name in order[:10]), arrivals, int(queues.linked), int(queues.entwined)]
     head += [len(queues.contents), queues.count, (contexts * (1 + builder.units)) if queues.entwined else 0]
     head.append(builder.wide)
-    return head + [number for name in order for number in parts[name]], builder.pools
+    return list(chain(head, *(parts[name] for name in order))), builder.pools
+
+
+def _moved(part: list[int], size: int, field: int, base: int) -> list[int]:
+    """Records whose addresses in a field begin at `base` in place of 0; the part itself stays as it is."""
+    if not base:
+        return part
+    moved = part.copy()
+    _relocate(moved, size, {field: base})
+    return moved
 
 
 def _relocate(part: list[int], size: int, fields: dict[int, int]) -> None:

@@ -104,12 +104,11 @@ def read_device(path: str | os.PathLike[str]) -> Device:
         _check_sources(document, entry)
     if document.mistakes or entry is None:
         raise InputError(document.mistakes)
-    packings = tuple(Packing(**values_of(each)) for each in entry.packings)
     return Device(
         name=entry.name,
         multiplier=entry.multiplier,
         multipliers=entry.multipliers,
-        packings=packings,
+        packings=tuple(Packing(**values_of(each)) for each in entry.packings),
         memories=tuple(Memory(**values_of(each)) for each in entry.memories),
         logic=Logic(**values_of(entry.logic)),
         published=entry.published,
