@@ -31,7 +31,7 @@ def test_as_many_tiles_are_made_as_are_counted(
         groups = tuple(
             group for vector in shape.stage.vectors for group in column_groups(shape, vector, (), vector == "x")
         )
-        tiles = Tiles(shape, (0, 0), groups)
+        tiles = Tiles.of(shape, (0, 0), groups)
         made, ends = tiles.by_row() if order == "row" else tiles.by_column()
         assert tiles.total == len(made)
         assert len(ends) == len(shape.blocks)

@@ -125,7 +125,7 @@ class _Pass:
                 shape = shapes[stage]
                 vectors = issue_order(shape.stage, self.x_last)
                 groups = [each for vector in vectors for each in self._waits(share, shape, vector, waited[share])]
-                yield stage, share, Tiles(shape, self.place, tuple(groups), self.spread.members[share])
+                yield stage, share, Tiles.of(shape, self.place, groups, self.spread.members[share])
 
     def _waits(self, share: int, shape: StageShape, vector: str, waited: set[str]) -> list[Group]:
         """The groups of a vector; they wait only where its elements are read for the first time in the step."""

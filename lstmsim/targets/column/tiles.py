@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -152,13 +152,21 @@ def column_groups(shape: StageShape, vector: str, parts: Sequence[Read], frame: 
 class Tiles:
     """The tiles of a stage: its shape, where the pass stands, its column groups in issue order, and whose they are.
 
-    A member of the task has a buffer of its number: its accumulator banks.
+    `later` are the groups of every row block but the first: what is waited for once is there for all. A member of the
+    task has a buffer of its number: its accumulator banks.
     """
 
     shape: StageShape
     place: tuple[int, int]
     groups: tuple[Group, ...]
-    member: int = 0
+    member: int
+    later: tuple[Group, ...]
+
+    @staticmethod
+    def of(shape: StageShape, place: tuple[int, int], groups: Sequence[Group], member: int = 0) -> Tiles:
+        """The tiles of these groups."""
+        later = _joined([group.plain() for group in groups]) if len(shape.blocks) > 1 else ()
+        return Tiles(shape, place, tuple(groups), member, tuple(later))
 
     def tile(
         self,
@@ -184,17 +192,20 @@ class Tiles:
 
     def waiting_for(self, settled: Callable[[Dependence], Dependence]) -> Tiles:
         """The same tiles with each dependence changed; unequal ones must stay unequal."""
-        groups = tuple(
-            group._replace(needs=tuple(map(settled, group.needs))) if group.needs else group for group in self.groups
-        )
-        return Tiles(self.shape, self.place, groups, self.member)
+        groups = [
+            Group(group.columns, tuple([settled(need) for need in group.needs]), group.frame, group.first, group.length)
+            if group.needs
+            else group
+            for group in self.groups
+        ]
+        return replace(self, groups=tuple(groups))
 
     @property
     def total(self) -> int:
         """How many operations the tiles are."""
         blocks = self.shape.blocks
         if self.shape.core.block_order == "row":
-            return len(self.groups) + (len(blocks) - 1) * len(_joined([group.plain() for group in self.groups]))
+            return len(self.groups) + (len(blocks) - 1) * len(self.later)
         columns = sum(group.length for group in self.groups)
         # the first and the last column are a tile for each block; of the others, blocks as large as the first are one
         whole = min(columns, 2)
@@ -205,9 +216,8 @@ class Tiles:
         """Row block outer, column group inner; and for each block the place of its last tile in the list."""
         tiles: list[Operation] = []
         last = []
-        later = _joined([group.plain() for group in self.groups])
         for block in range(len(self.shape.blocks)):
-            for number, group in enumerate(later if block else self.groups):
+            for number, group in enumerate(self.later if block else self.groups):
                 takes = self.member if number == 0 else None
                 tiles.append(self.tile(block, group, group.needs, group.frame, takes))
             last.append(len(tiles) - 1)
