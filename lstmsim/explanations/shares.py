@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lstmsim.explanations.critical_path import HELD_BY, KINDS, CriticalPath
 from lstmsim.explanations.trace_index import TraceIndex
 from lstmsim.metrics.issued import issued_steps
+from lstmsim.program.program import Unit
 
 __all__ = ["LEGS", "Leg", "LegWords", "PathTable", "Share", "Step"]
 
@@ -122,7 +123,7 @@ class PathTable:
     >>> index = TraceIndex(program, run(program))
     >>> table = PathTable(index, critical_path(program, index.trace, index))
     >>> [(share.name, share.cycles) for share in table.shares()]
-    [('MVM pipeline', 7), ('array busy', 4)]
+    [('array pipeline', 7), ('array busy', 4)]
     >>> [(leg.name, leg.times, leg.cycles) for leg in table.legs()]
     [('within a step', 1, 4), ('end', 1, 3)]
     """
@@ -150,9 +151,7 @@ class PathTable:
         places = np.zeros(len(found), dtype=np.int64)
         for number, each in enumerate(found.tolist()):
             one, at = cores[each // width % len(cores)], each % width
-            share = _named(
-                KINDS[each // width // len(cores)], one.units[at].name, at == one.accounted and not one.shared
-            )
+            share = _named(KINDS[each // width // len(cores)], one.units[at], at == one.accounted and not one.shared)
             if share not in shares:
                 shares.append(share)
             places[number] = shares.index(share)
@@ -250,11 +249,11 @@ class PathTable:
         ]
 
 
-def _named(kind: str, unit: str, array: bool) -> Share:
+def _named(kind: str, unit: Unit, array: bool) -> Share:
     if kind in ("busy", "turn"):
-        return Share(f"{unit} busy" if kind == "busy" else f"turn in {unit}", kind, unit, array, 0)
+        return Share(f"{unit.name} busy" if kind == "busy" else f"turn in {unit.name}", kind, unit.name, array, 0)
     if kind == "latency":
-        return Share("MVM pipeline" if array else f"{unit} pipeline", kind, unit, array, 0)
+        return Share(f"{unit.pipeline or unit.name} pipeline", kind, unit.name, array, 0)
     names = {"switch": "thread switch", "input": "input", "arrival": "before arrival"}
     return Share(names[kind], kind, "", False, 0)
 
