@@ -19,6 +19,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import simpy
+from cold_start import cold_start
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, load_scenario, simulate, targets
 from lstmsim.engines.fast import compiled
@@ -158,6 +159,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def main() -> None:
     # first: the system counts what this process holds to the memory of those that it starts
     cold, memory = cold_process("deepbench-lstm-2048-25")
+    start_times = cold_start().times
     compiled.compiled()
     fast.totals(program_of("deepbench-lstm-256-150"))
     served(1000)
@@ -173,6 +175,7 @@ def main() -> None:
     whole = [
         ["LSTM-2048, 25 steps, a new process, file to report", "seconds", f"{cold:.2f}"],
         ["the same", "MB", f"{memory:.0f}"],
+        ["LSTM-512, 20 steps, a new process against one that imports numpy", "times", f"{start_times:.2f}"],
         ["all 11 DeepBench tasks in one process, name to report", "seconds", f"{eleven:.2f}"],
         ["GRU-1024: 1,500 steps against 150", "times", f"{long / short:.2f}"],
         ["design points, lowered, simulated, measured, one process", "points/s", f"{single:,.0f}"],
