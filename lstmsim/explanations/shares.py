@@ -13,22 +13,64 @@ from lstmsim.explanations.trace_index import TraceIndex
 from lstmsim.metrics.issued import issued_steps
 from lstmsim.program.program import Unit
 
-__all__ = ["LEGS", "Leg", "PathTable", "Share", "Step"]
+__all__ = ["LEGS", "Leg", "LegWords", "PathTable", "Share", "Step"]
 
 Numbers = NDArray[np.int64]
 
+
+@dataclass(frozen=True)
+class LegWords:
+    """What a way off the array is, in words.
+
+    `meaning`: in a table. `way`: as the end of a sentence, "40 % of the makespan is the way ...".
+    """
+
+    meaning: str
+    way: str
+
+
 #: The ways that the path takes off the array (the accounted unit) and back to it, and what each is.
 LEGS = {
-    "start": "until the array's first issue on the path",
-    "end": "from the array's last issue on the path to the end",
-    "job to job": "a job starts when another has ended",
-    "switch": "the array changes threads",
-    "thread to thread": "behind another thread's work in another unit",
-    "bank": "a row block waits for a free accumulator bank",
-    "weights": "tiles wait for weights from the memory",
-    "layer to layer": "a layer waits for results of the layer below",
-    "step to step": "a step waits for results (h) of the step before",
-    "within a step": "a product waits for another one of its step",
+    "start": LegWords(
+        "until the array's first issue on the path",
+        "before the array's first issue of the chain",
+    ),
+    "end": LegWords(
+        "from the array's last issue on the path to the end",
+        "behind the array's last issue",
+    ),
+    "job to job": LegWords(
+        "a job starts when another has ended",
+        "from the last tile of a job to the first of the job that starts after it",
+    ),
+    "switch": LegWords(
+        "the array changes threads",
+        "around thread switches",
+    ),
+    "thread to thread": LegWords(
+        "behind another thread's work in another unit",
+        "behind other threads' results",
+    ),
+    "bank": LegWords(
+        "a row block waits for a free accumulator bank",
+        "from a row block's last tile to the free accumulator bank that the next one takes",
+    ),
+    "weights": LegWords(
+        "tiles wait for weights from the memory",
+        "until the weights are there that a tile needs",
+    ),
+    "layer to layer": LegWords(
+        "a layer waits for results of the layer below",
+        "from the last tile of a layer to the first tile of the layer above",
+    ),
+    "step to step": LegWords(
+        "a step waits for results (h) of the step before",
+        "from the last tile of a step to the first tile of the next step that needs its h",
+    ),
+    "within a step": LegWords(
+        "a product waits for another one of its step",
+        "from one product to the next of the same step that needs its results",
+    ),
 }
 
 

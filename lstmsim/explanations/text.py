@@ -132,7 +132,7 @@ def _legs(found: Explanation) -> str:
     for leg in found.legs:
         each = f"{leg.cycles / leg.times:,.1f}".removesuffix(".0")
         share = percent(leg.cycles, found.makespan_cycles)
-        meaning = LEGS[leg.name].replace("array", found.array)
+        meaning = LEGS[leg.name].meaning.replace("array", found.array)
         rows.append([leg.name, f"{leg.times:,}", f"{leg.cycles:,}", share, each, meaning])
     title = f"OFF THE {found.array.upper()}: where the path leaves the {found.array}, and how long it stays away"
     return "\n".join([title, *table(rows, (0, 5))])
@@ -209,7 +209,7 @@ def explain_json(found: Explanation, report: str = "") -> dict[str, Any]:
         ],
         "causes": {name: shared(count) for name, count in found.causes.items()},
         "legs": [
-            {"name": each.name, "meaning": LEGS[each.name], "times": each.times}
+            {"name": each.name, "meaning": LEGS[each.name].meaning, "times": each.times}
             | shared(each.cycles)
             | {"parts": dict(each.parts)}
             for each in found.legs
