@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines, targets
 from lstmsim.api.loading import Source, load_scenario
-from lstmsim.errors import InputError
+from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
@@ -128,10 +128,11 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
 
 
 def expect_run(value: object, name: str) -> None:
-    """`TypeError` for a scenario or its keys where a simulation is meant."""
+    """`InputError` for a scenario or its keys where a simulation is meant."""
     if not isinstance(value, Run):
         kind = type(value).__name__
-        raise TypeError(f"{name} expects a Run, as lstmsim.run(scenario) gives it; got a value of type {kind}")
+        text = f"expects a Run, as lstmsim.run(scenario) gives it; got a value of type {kind}"
+        raise InputError(Mistake(name, text))
 
 
 def check_numerics(

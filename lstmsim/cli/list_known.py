@@ -18,8 +18,10 @@ _WIDTH = 100
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @click.option("--json", "json_path", metavar="FILE", help="Write the list as JSON; - is standard output.")
 def command(kind: str | None, json_path: str | None) -> None:
-    """Show models, chips, machines, devices, cells, policies, engines and experiments, each with its source; or only
-    one KIND. Of a machine: what its cycles are exact against, and what is assumed."""
+    """Show models, chips, machines, devices, cells, policies, engines and experiments, or only one KIND of them.
+
+    Each has its source; a machine says what its cycles are exact against, and what is assumed.
+    """
     from lstmsim.formats.files_read import files_that_come_along
 
     check_outputs({"--json": json_path}, inputs=files_that_come_along())
