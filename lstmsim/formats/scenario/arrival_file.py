@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import IO, TypeVar
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.bounded import bounded_file
 from lstmsim.formats.scenario.arrival_columns import (
     FEMTOSECONDS,
     OWN_STEPS,
@@ -34,7 +35,6 @@ from lstmsim.formats.scenario.arrival_columns import (
 )
 from lstmsim.formats.scenario.schema_types import MAX_JOBS
 from lstmsim.formats.tables.csv_table import CsvTable, original, shown
-from lstmsim.formats.weights.imported import bounded_file
 from lstmsim.formats.wording import listed, show
 from lstmsim.traffic.arrivals import MAX_CYCLE, Timestamps, exact, positive
 
