@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,6 +77,8 @@ def kept() -> bool:
 @cache
 def compiled() -> tuple[Callable[..., int], Callable[..., None]]:
     """`drive` and `account` of the loop, compiled when they are first called."""
+    from hashlib import sha256
+
     from numba import njit
 
     jit = njit(cache=True, error_model="numpy")

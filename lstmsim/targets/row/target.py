@@ -30,7 +30,7 @@ class _RowTarget(RowEntries, Target):
         exact=(
             "its own timing contract (docs/row_npu.md), cycle by cycle: both engines and a model in the tests that "
             "steps through every cycle",
-            "the published cycles of the Intel NPU within the bands that `lstmsim validate` prints, without a fitted "
+            "all 19 published workloads of the Intel NPU, for its RTL and for its own simulator, without a fitted "
             "number",
         ),
         assumed=(
