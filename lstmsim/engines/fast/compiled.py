@@ -79,7 +79,6 @@ def kept() -> bool:
 @cache
 def compiled() -> tuple[Callable[..., int], Callable[..., None]]:
     """`drive` and `account` of the loop, compiled when they are first called."""
-
     from numba import njit
 
     jit = njit(cache=True, error_model="numpy")
