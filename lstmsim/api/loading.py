@@ -183,7 +183,7 @@ def load_chip(name: Path) -> Chip:
     """
     from lstmsim.formats.scenario import scenario_file
 
-    return scenario_file.load_chip(name)
+    return scenario_file.load_chip(_name(name, "chip"))
 
 
 def load_model(name: Path) -> Model:
@@ -196,4 +196,13 @@ def load_model(name: Path) -> Model:
     """
     from lstmsim.formats.scenario import scenario_file
 
-    return scenario_file.load_model(name)
+    return scenario_file.load_model(_name(name, "model"))
+
+
+def _name(value: object, kind: str) -> Path:
+    """A name or a path; `InputError` for what is neither."""
+    from lstmsim.formats.wording import show
+
+    if not isinstance(value, str | os.PathLike):
+        raise InputError(Mistake(kind, f"must be a name or a file's path, got {show(value)}"))
+    return value

@@ -77,17 +77,17 @@ def plain_of(source: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Model
     >>> plain_of({"jobs": [{"model": model}]})[0]["jobs"][0]["model"]["layers"][0]["hidden"]
     8
     """
-    found: dict[str, Model] = {}
+    in_memory: dict[str, Model] = {}
     data = dict(source)
     if is_chip(data.get("chip")):
         data["chip"] = chip_data(data["chip"])
     jobs = data.get("jobs")
     if isinstance(jobs, list | tuple):
-        data["jobs"] = [_entry(each, found) if isinstance(each, Mapping) else each for each in jobs]
-    return data, found
+        data["jobs"] = [_entry(each, in_memory) if isinstance(each, Mapping) else each for each in jobs]
+    return data, in_memory
 
 
-def _entry(entry: Mapping[str, Any], found: dict[str, Model]) -> dict[str, Any]:
+def _entry(entry: Mapping[str, Any], in_memory: dict[str, Model]) -> dict[str, Any]:
     data = dict(entry)
     given = model_of(data.get("model"))
     if given is None:
@@ -95,16 +95,16 @@ def _entry(entry: Mapping[str, Any], found: dict[str, Model]) -> dict[str, Any]:
     model, steps = given
     data["model"] = model_data(model) | ({} if steps is None else {"steps": steps})
     if model.network is not None:
-        file = _IN_MEMORY.format(len(found))
-        found[file] = model
+        file = _IN_MEMORY.format(len(in_memory))
+        in_memory[file] = model
         data["model"]["weights"] = file
     return data
 
 
-def with_networks(scenario: Scenario, found: Mapping[str, Model]) -> Scenario:
+def with_networks(scenario: Scenario, in_memory: Mapping[str, Model]) -> Scenario:
     """The scenario whose models have their numbers in memory again, in the place of the files that stood for them."""
-    if not found:
+    if not in_memory:
         return scenario
-    models = {file: replace(model, weights="") for file, model in found.items()}
+    models = {file: replace(model, weights="") for file, model in in_memory.items()}
     jobs = (replace(each, model=models.get(each.model.weights, each.model)) for each in scenario.jobs)
     return replace(scenario, jobs=tuple(jobs))

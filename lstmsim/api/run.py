@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Run",
     "check_numerics",
+    "expect",
     "expect_run",
     "explain",
     "load_scenario",
@@ -129,10 +130,18 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
 
 def expect_run(value: object, name: str) -> None:
     """`InputError` for a scenario or its keys where a simulation is meant."""
-    if not isinstance(value, Run):
-        kind = type(value).__name__
-        text = f"expects a Run, as lstmsim.run(scenario) gives it; got a value of type {kind}"
-        raise InputError(Mistake(name, text))
+    expect(value, (Run,), name, "a Run, as lstmsim.run(scenario) gives it")
+
+
+def expect(value: object, kinds: tuple[type, ...], name: str, what: str) -> None:
+    """`InputError` in the name of a function unless the value is of one of the kinds; `what`: those in words.
+
+    >>> expect(5, (str,), "plot", "a text")
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: plot: expects a text; got a value of type int
+    """
+    if not isinstance(value, kinds):
+        raise InputError(Mistake(name, f"expects {what}; got a value of type {type(value).__name__}"))
 
 
 def check_numerics(

@@ -299,3 +299,17 @@ def test_keys_that_a_file_states_once_have_sentences_too(keys: dict[str, Any], t
     with pytest.raises(InputError) as caught:
         job(**keys)
     assert str(caught.value) == f"job: {text}"
+
+
+def test_what_is_no_result_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "a.svg"
+    for name in ("plot", "plot_accuracy", "plot_comparison", "plot_load_latency", "plot_sweep", "save_trace"):
+        with pytest.raises(InputError, match=rf"^{name}: expects an? .*; got a value of type dict$"):
+            getattr(lstmsim, name)({}, file)
+    with pytest.raises(InputError, match=r"^save_outputs: expects Outputs.*; got a value of type dict$"):
+        lstmsim.save_outputs({}, file)
+    with pytest.raises(InputError, match=r"^chip: must be a name or a file's path, got 5$"):
+        lstmsim.load_chip(5)
+    with pytest.raises(InputError, match=r"^model: must be a name or a file's path, got nothing$"):
+        lstmsim.load_model(None)
+    assert not list(tmp_path.iterdir())

@@ -166,3 +166,9 @@ def test_a_wait_belongs_to_what_comes_of_it_and_to_nothing_where_a_pause_does() 
     assert {cells[thread, cycle] for cycle in range(200, 300)} == {(waits, 0, -1, -1)}
     assert {cells[thread, cycle] for cycle in range(resumed, 500)} == {(waits, 0, 0, 1)}
     assert cells[thread, 500] == (BUSY, 0, 0, 1)
+
+
+def test_names_of_rows_are_different_and_say_what_they_are() -> None:
+    rows = [Row(0, "array"), Row(0, "thread"), Row(0, "thread", 1), Row(0, "tail"), Row(1, "array"), Row(2, "memory")]
+    names = ["core 0 array", "core 0 thread 0", "core 0 thread 1", "core 0 tail", "core 1 array", "memory"]
+    assert [row.name for row in rows] == names

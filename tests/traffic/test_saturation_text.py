@@ -24,6 +24,32 @@ def test_the_machine_s_line_has_every_limit_and_what_is_not_counted() -> None:
     assert "MACHINE" not in saturation_text(Saturation(5.0, None, 0.5, (RUN,)))
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_lower_rate_that_breaks_the_bound_is_remarked_on(kept: bool) -> None:
+    lower = Tried(3.0, 0.4, kept, 0.0, "below" if kept else "above", 10_000)
+    text = saturation_text(Saturation(5.0, None, 0.5, (lower, RUN)))
+    assert ("not every lower rate keeps it" in text) == (not kept)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ([], None),
+        (["too few"], "undecided: 1 rate has too few requests for an interval; --most-requests allows more"),
+        (["cannot tell"] * 2, "undecided: 2 rates have the bound within the interval; --most-requests allows more"),
+        (
+            ["too few", "too few", "cannot tell"],
+            "undecided: 2 rates have too few requests for an interval, 1 rate has the bound within the interval;",
+        ),
+    ],
+)
+def test_rates_that_could_not_tell_are_counted_by_why(verdicts: list[str], said: str | None) -> None:
+    open_ = [Tried(6.0 + at, 0.4, None, 0.0, verdict, 100) for at, verdict in enumerate(verdicts)]
+    text = " ".join(saturation_text(Saturation(5.0, None, 0.5, (RUN, *open_))).split())
+    assert ("undecided" in text) == (said is not None)
+    assert (said or "") in text
+
+
 def test_a_point_of_a_curve_is_in_milliseconds() -> None:
     """260 MHz are 260,000 cycles a millisecond."""
     collector = Collector(260)

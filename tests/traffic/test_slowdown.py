@@ -176,3 +176,10 @@ def test_while_it_is_paused_a_request_is_not_kept_out(paused: int, times: str | 
     remarks = sharing.remarks(["long", "short"])
     assert len(remarks) == (times is not None)
     assert all(f"There short takes {times} as long" in each for each in remarks)
+
+
+@pytest.mark.parametrize(("alone_cycles", "slowdown"), [(0, None), (1, 6.0), (2, 3.0)])
+def test_a_job_that_takes_one_cycle_alone_is_known_and_none_is_not(alone_cycles: int, slowdown: float | None) -> None:
+    collector = Collector(100)
+    collector.add(0, 4, 5, 10, tenant="a", alone=alone_cycles)
+    assert collector.result().tenants["a"].slowdown == slowdown
