@@ -36,6 +36,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lstmsim.api.building import Job, Layer, Model, Scenario
     from lstmsim.api.fits import Fits
     from lstmsim.api.importing import import_model
     from lstmsim.api.known import list_known
@@ -59,8 +60,6 @@ if TYPE_CHECKING:
     from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Latency
     from lstmsim.targets.row.npu import RowCore, RowNpu
     from lstmsim.workload.cells import cell
-    from lstmsim.workload.model import Layer, Model
-    from lstmsim.workload.scenario import Job, Scenario
 
 __all__ = [
     "ColumnCore",
@@ -125,6 +124,7 @@ __version__ = "0.1.0"
 
 #: The module of each public name.
 _HOMES = {
+    "lstmsim.api.building": ("Job", "Layer", "Model", "Scenario"),
     "lstmsim.api.fits": ("Fits",),
     "lstmsim.api.importing": ("import_model",),
     "lstmsim.api.known": ("list_known",),
@@ -193,14 +193,6 @@ _HOMES = {
         "RowNpu",
     ),
     "lstmsim.workload.cells": ("cell",),
-    "lstmsim.workload.model": (
-        "Layer",
-        "Model",
-    ),
-    "lstmsim.workload.scenario": (
-        "Job",
-        "Scenario",
-    ),
 }
 
 

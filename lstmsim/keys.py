@@ -6,10 +6,10 @@ name, type and default are the field's own. Whoever reads files, makes help text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, is_dataclass
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
 __all__ = ["Described", "Key", "as_data", "described", "keys_of", "mistakes_of", "unwrapped", "values_of"]
 
@@ -54,7 +54,8 @@ _NAMES = Key.__slots__
 _PLAIN = Key()
 #: What has been asked for: making it takes longer than reading a file.
 _KEYS: dict[type, Mapping[str, Described]] = {}
-_BOUNDED: dict[type, tuple[Described, ...]] = {}
+_BOUNDED: dict[type, tuple[_Bounded, ...]] = {}
+_MAKERS: dict[type, dict[str, Callable[[Any], Any] | None]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,20 +163,28 @@ def _both(inner: Key, outer: Key) -> Key:
     return Key(**{**{name: getattr(inner, name) for name in _NAMES}, **said})
 
 
-def _bounded(description: type) -> tuple[Described, ...]:
+class _Bounded(NamedTuple):
+    """A field that can be wrong. part: whether it is a description, or a tuple of these if `several`."""
+
+    name: str
+    key: Key
+    part: bool
+    several: bool
+
+
+def _bounded(description: type) -> tuple[_Bounded, ...]:
     """The fields that can be wrong by themselves."""
     if description not in _BOUNDED:
-        _BOUNDED[description] = _can_be_wrong(description)
+        _BOUNDED[description] = tuple(_can_be_wrong(description))
     return _BOUNDED[description]
 
 
-def _can_be_wrong(description: type) -> tuple[Described, ...]:
-    keys = keys_of(description).values()
-    return tuple(
-        each
-        for each in keys
-        if is_dataclass(each.kind) or each.key.choices or (each.key.low, each.key.high) != (None, None)
-    )
+def _can_be_wrong(description: type) -> Iterator[_Bounded]:
+    for each in keys_of(description).values():
+        part, several, key = is_dataclass(each.kind), each.several, each.key
+        bounds = (key.low, key.high, key.above) != (None, None, None) or key.choices
+        if part or (bounds and not several):
+            yield _Bounded(each.name, key, part, several)
 
 
 def mistakes_of(thing: Any) -> list[tuple[str, str]]:
@@ -188,18 +197,16 @@ def mistakes_of(thing: Any) -> list[tuple[str, str]]:
     [('ep', 'must be at least 1, got 0')]
     """
     mistakes: list[tuple[str, str]] = []
-    for each in _bounded(type(thing)):
-        value = getattr(thing, each.name)
-        if value is None and each.may_be_none:
+    for name, key, part, several in _bounded(type(thing)):
+        value = getattr(thing, name)
+        if value is None:
             continue
-        if is_dataclass(each.kind):
-            parts = {f"{getattr(part, each.key.named_by)}.": part for part in value} if each.several else {"": value}
-            mistakes += [
-                (f"{each.name}.{below}{key}", text) for below, part in parts.items() for key, text in mistakes_of(part)
-            ]
-        elif not each.several:
-            sentence = _wrong(each.key, value)
-            mistakes += [(each.name, sentence)] if sentence else []
+        if not part:
+            sentence = _wrong(key, value)
+            mistakes += [(name, sentence)] if sentence else []
+            continue
+        parts = {f"{name}.{getattr(each, key.named_by)}": each for each in value} if several else {name: value}
+        mistakes += [(f"{path}.{below}", text) for path, each in parts.items() for below, text in mistakes_of(each)]
     return mistakes
 
 
@@ -240,23 +247,25 @@ def values_of(description: type, data: Mapping[str, Any]) -> dict[str, Any]:
     >>> values_of(Core, {"mhz": 2})
     {'mhz': 2.0}
     """
-    keys = keys_of(description)
-    return {name: _made(keys[name], value) for name, value in data.items()}
+    if description not in _MAKERS:
+        _MAKERS[description] = {name: _maker(each) for name, each in keys_of(description).items()}
+    makers = _MAKERS[description]
+    values = {}
+    for name, value in data.items():
+        make = makers[name]
+        values[name] = value if make is None or value is None else make(value)
+    return values
 
 
-def _made(each: Described, value: Any) -> Any:
-    if value is None:
-        return None
-    if is_dataclass(each.kind):
-        if is_dataclass(value):
-            return value
-        kind: Any = each.kind
-        if each.several:
-            return tuple(described(kind, {each.key.named_by: name, **part}) for name, part in value.items())
-        return described(kind, value)
+def _maker(each: Described) -> Callable[[Any], Any] | None:
+    """What turns plain data into the value of a field; None: it is the value."""
+    if not is_dataclass(each.kind):
+        return tuple if each.several else float if each.kind is float else None
+    kind: Any = each.kind
+    key = each.key
     if each.several:
-        return tuple(value)
-    return float(value) if each.kind is float else value
+        return lambda parts: tuple(described(kind, {key.named_by: name, **part}) for name, part in parts.items())
+    return lambda part: described(kind, part)
 
 
 def as_data(thing: Any) -> dict[str, Any]:

@@ -6,7 +6,6 @@ module is imported when a form is asked for.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -62,7 +61,11 @@ class Result:
     def _repr_html_(self) -> str:
         """How a notebook shows the result."""
         forms = self._forms()
-        return f"<pre>{html.escape(forms.text(self))}</pre>" if forms.html is None else forms.html(self)
+        if forms.html is not None:
+            return forms.html(self)
+        from html import escape
+
+        return f"<pre>{escape(forms.text(self))}</pre>"
 
 
 class Table(Result):

@@ -14,9 +14,10 @@ Annotations and formatted texts stay as they are. Of all mutants a sample is dra
 The tests (by default those of the folder of the same name below `tests`) run with `-x` in the copy, first without a
 change: they have to pass. A mutant whose tests take much longer than that counts as noticed, for a user would notice.
 
-Survivors are printed as they are found, and last the score. Not every survivor is a hole: some changes cannot be seen
-(an upper bound that is never reached), and some are held by the tests of another room. Run long ones in the background:
-`nice -n 19 python tools/mutate.py ...`. Exit code: 0, or 2 if nothing could be measured.
+Survivors are printed as they are found, and last the score, also where the run is interrupted. Not every survivor is a
+hole: some changes cannot be seen (an upper bound that is never reached), and some are held by the tests of another
+room. Run long ones in the background: `nice -n 19 python tools/mutate.py ...`. Exit code: 0, or 2 if nothing could be
+measured.
 """
 
 from __future__ import annotations
@@ -262,12 +263,16 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             return 2
         limit = asked.limit or 10 + 3 * (time.monotonic() - start)
         count: Counter[str] = Counter()
-        for file, mutant in chosen:
-            result = _tried(copy, file, mutant, tests, limit)
-            count[result] += 1
-            if result in ("passed", "broken"):
-                text = "survives" if result == "passed" else "cannot be tested"
-                print(f"{file}:{mutant.line}: {mutant.kind}: `{mutant.before}` -> `{mutant.after}`: {text}", flush=True)
+        try:
+            for file, mutant in chosen:
+                result = _tried(copy, file, mutant, tests, limit)
+                count[result] += 1
+                if result in ("passed", "broken"):
+                    text = "survives" if result == "passed" else "cannot be tested"
+                    change = f"`{mutant.before}` -> `{mutant.after}`"
+                    print(f"{file}:{mutant.line}: {mutant.kind}: {change}: {text}", flush=True)
+        except KeyboardInterrupt:
+            print(f"interrupted after {count.total()} of {len(chosen)}", flush=True)
     noticed = count["failed"] + count["late"]
     total = noticed + count["passed"]
     share = f" ({100 * noticed / total:.0f} %)" if total else ""

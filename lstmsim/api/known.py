@@ -86,6 +86,12 @@ def experiments(package: Path = _PACKAGE) -> Known:
     return found
 
 
+def _keys() -> Known:
+    from lstmsim.api.known_keys import chip_keys
+
+    return chip_keys()
+
+
 def _first_sentence(docstring: str | None, home: str) -> str:
     """The first paragraph of a docstring as one line, and its `Source:` paragraph or else its home."""
     paragraphs = [" ".join(each.split()) for each in (docstring or "").split("\n\n")]
@@ -103,13 +109,17 @@ KINDS: Mapping[str, Callable[[], Known]] = {
     "policies": _policies,
     "engines": _engines,
     "experiments": experiments,
+    "keys": _keys,
 }
+
+#: Kinds that are too long to be shown unasked.
+_ASKED_FOR = {"keys"}
 
 
 def list_known(kind: str | None = None) -> dict[str, Any]:
     """What lstmsim knows by name: for each kind a list of mappings with `name` and `source`.
 
-    kind: a key of `KINDS`, for that kind alone; None: all of them.
+    kind: a key of `KINDS`, for that kind alone; None: all of them but the keys of chips.
     `InputError` for an unknown kind.
 
     >>> list_known("engines")["engines"][0]["name"]
@@ -121,6 +131,6 @@ def list_known(kind: str | None = None) -> dict[str, Any]:
     if kind is not None and kind not in KINDS:
         hint = nearest(str(kind), KINDS)
         raise InputError(Mistake("kind", f"must be one of {listed(KINDS)}, got {kind!r}{hint}"))
-    known = {each: KINDS[each]() for each in ([kind] if kind else KINDS)}
+    known = {each: KINDS[each]() for each in ([kind] if kind else KINDS) if kind or each not in _ASKED_FOR}
     plain = {each: [{"name": name, "source": source} for name, source in rows] for each, rows in known.items()}
     return {"schema": "lstmsim/list/1", **plain}

@@ -5,19 +5,37 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.workload.scenario import Scenario
+from lstmsim.api.objects import is_chip, plain_of, with_networks
+from lstmsim.errors import InputError, Mistake
+from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Job, Scenario
 
 if TYPE_CHECKING:
     from lstmsim.workload.model import Model
     from lstmsim.workload.scenario import Chip
 
-__all__ = ["AtClock", "Path", "Source", "load_at_clocks", "load_chip", "load_model", "load_scenario"]
+__all__ = [
+    "AtClock",
+    "Path",
+    "Source",
+    "file_of",
+    "file_or_data",
+    "load_at_clocks",
+    "load_chip",
+    "load_model",
+    "load_scenario",
+    "scenario_of",
+]
 
 Path = str | PathLike[str]
 Source = Scenario | Path | Mapping[str, Any]
+#: A chip and a job that stand for others while the rest of a scenario is checked.
+_ANY_CHIP = "column-npu-64k"
+_ANY_JOB = {"model": {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}, "steps": 1}
 #: A scenario with its jobs as they come at a clock in MHz.
 AtClock = Callable[[float], Scenario]
 
@@ -35,9 +53,94 @@ def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
 
     if isinstance(source, Scenario):
         if overrides:
-            raise TypeError("overrides need a file or a mapping; a Scenario is finished: use dataclasses.replace")
+            text = "overrides need a file or a mapping; a Scenario is finished: use dataclasses.replace"
+            raise InputError(Mistake("overrides", text))
         return source
-    return scenario_file.load_scenario(source, overrides)
+    if not isinstance(source, Mapping):
+        return scenario_file.load_scenario(file_of(source), overrides)
+    if _has_jobs(source):
+        return load_scenario(_built(source), overrides)
+    plain, networks = plain_of(source)
+    return with_networks(scenario_file.load_scenario(plain, overrides), networks)
+
+
+def file_of(source: object) -> Path:
+    """The path of a scenario's file; `InputError` for what is none.
+
+    >>> file_of(5)
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: scenario: must be a file's path, a mapping of keys to values or a Scenario, got 5
+    """
+    if isinstance(source, str | os.PathLike):
+        return source
+    from lstmsim.formats.wording import show
+
+    text = f"must be a file's path, a mapping of keys to values or a Scenario, got {show(source)}"
+    raise InputError(Mistake("scenario", text))
+
+
+def file_or_data(source: Source) -> Path | Mapping[str, Any]:
+    """A source as what is read anew for other rates and chips: a file's path, or data without objects.
+
+    A `Scenario` that is ready becomes the data of its jobs, each at its cycle. `InputError` for what is no source, and
+    for a `Scenario` of which no file could say all.
+    """
+    if isinstance(source, Mapping):
+        return file_or_data(_built(source)) if _has_jobs(source) else plain_of(source)[0]
+    if not isinstance(source, Scenario):
+        return file_of(source)
+    from lstmsim.html.resolved import loads_again, resolved_data
+
+    if not loads_again(source):
+        text = "has jobs that come after others or are ranked in unlike ways: expected a file or a mapping"
+        raise InputError(Mistake("scenario", text))
+    return resolved_data(source)
+
+
+def _has_jobs(source: Mapping[str, Any]) -> bool:
+    """Whether `Job`s stand among the keys, which are ready but for the chip."""
+    jobs = source.get("jobs")
+    return isinstance(jobs, list | tuple) and any(isinstance(each, Job) for each in jobs)
+
+
+def _built(source: Mapping[str, Any]) -> Scenario:
+    """The scenario of keys among which `Job`s stand."""
+    from lstmsim.formats.wording import nearest
+
+    known = ("name", "chip", "jobs", "precision")
+    unknown = [key for key in source if key not in known]
+    if unknown:
+        text = "belongs to each Job, or to a scenario whose jobs are mappings"
+        raise InputError([Mistake(str(key), f"{text}{nearest(str(key), known)}") for key in unknown])
+    return scenario_of(**{"chip": None, **source})
+
+
+def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = None, **others: Any) -> Scenario:
+    """The scenario of a chip and jobs, of which each may be an object or what a file says; see `lstmsim.Scenario`."""
+    from lstmsim.formats.scenario.job_names import unique_names
+
+    ready = isinstance(jobs, list | tuple) and bool(jobs) and all(isinstance(each, Job) for each in jobs)
+    if not ready and isinstance(jobs, list | tuple):
+        mixed = [place for place, each in enumerate(jobs) if isinstance(each, Job)]
+        if mixed:
+            text = "is a Job among mappings: expected Jobs alone, or mappings alone"
+            raise InputError([Mistake(f"jobs.{place}", text) for place in mixed])
+    # A chip that is ready is not checked against a job that stands for others.
+    stands_in = ready and is_chip(chip)
+    data: dict[str, Any] = {"name": name, "chip": _ANY_CHIP if stands_in else chip}
+    data["jobs"] = [_ANY_JOB] if ready else jobs
+    if precision is not None and not isinstance(precision, Precision):
+        data["precision"] = precision
+    loaded = load_scenario(data)
+    kept = {key: value for key, value in others.items() if value is not None}
+    if stands_in:
+        kept["chip"] = chip
+    if isinstance(precision, Precision):
+        kept = {"precision_given": precision != Precision(), **kept, "precision": precision}
+    if ready:
+        own = zip(jobs, unique_names([each.name for each in jobs]), strict=True)
+        kept["jobs"] = tuple(each if each.name == unique else replace(each, name=unique) for each, unique in own)
+    return replace(loaded, **kept)
 
 
 def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scenario, AtClock]:
@@ -54,12 +157,13 @@ def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scena
     from lstmsim.formats.yaml.document import document_of
     from lstmsim.formats.yaml.source import read_document
 
-    if isinstance(source, Scenario):
+    if isinstance(source, Scenario) or (isinstance(source, Mapping) and _has_jobs(source)):
         ready = load_scenario(source, overrides)
         return ready, lambda frequency_mhz: ready
     if isinstance(source, Mapping):
-        document, name = document_of(source), "scenario"
+        document, name = document_of(plain_of(source)[0]), "scenario"
     else:
+        source = file_of(source)
         document, name = read_document(source), os.path.splitext(os.path.basename(source))[0]
 
     def at_clock(frequency_mhz: float) -> Scenario:
@@ -79,7 +183,7 @@ def load_chip(name: Path) -> Chip:
     """
     from lstmsim.formats.scenario import scenario_file
 
-    return scenario_file.load_chip(name)
+    return scenario_file.load_chip(_name(name, "chip"))
 
 
 def load_model(name: Path) -> Model:
@@ -92,4 +196,13 @@ def load_model(name: Path) -> Model:
     """
     from lstmsim.formats.scenario import scenario_file
 
-    return scenario_file.load_model(name)
+    return scenario_file.load_model(_name(name, "model"))
+
+
+def _name(value: object, kind: str) -> Path:
+    """A name or a path; `InputError` for what is neither."""
+    from lstmsim.formats.wording import show
+
+    if not isinstance(value, str | os.PathLike):
+        raise InputError(Mistake(kind, f"must be a name or a file's path, got {show(value)}"))
+    return value

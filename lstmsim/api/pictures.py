@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lstmsim.api.loading import Path
-from lstmsim.api.run import Run
+from lstmsim.api.run import Run, expect
 from lstmsim.api.saving import load_trace
+from lstmsim.errors import InputError
 from lstmsim.metrics.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def plot(
     """Draw a timeline, `start <= cycle < end`, of all or some cores; written to `path` (.png .svg .pdf) if given."""
     from lstmsim.plots import timeline as plots
 
+    expect(timeline, (Run, Timeline), "plot", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
     drawn = timeline.timeline if isinstance(timeline, Run) else timeline
     return plots.plot(drawn, path, start=start, end=end, cores=cores)
 
@@ -63,11 +65,13 @@ def timeline(
 def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Picture:
     """Draw the widths of an accuracy report (at least one), written to `path` (.png .svg .pdf, and its numbers as .csv
     beside it) if given."""
+    from lstmsim.applications.accuracy_study import AccuracyReport
     from lstmsim.applications.accuracy_text import job_title
     from lstmsim.plots import accuracy as plots
 
+    expect(report, (AccuracyReport,), "plot_accuracy", "an AccuracyReport, as lstmsim.accuracy gives it")
     if not report.by_bits:
-        raise ValueError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
+        raise InputError("nothing to draw: ask for accuracy(..., bits=range(4, 13))")
     bits = sorted(report.by_bits)
     every = [report.by_bits[each] for each in bits]
     curves = [
@@ -79,15 +83,17 @@ def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Picture:
     return plots.plot(bits, curves, words or None, path, title=title)
 
 
-def plot_comparison(found: Comparison, path: Path | None = None) -> Picture:
+def plot_comparison(comparison: Comparison, path: Path | None = None) -> Picture:
     """Draw a comparison as bars, written to `path` (.png .svg .pdf, and its numbers as .csv beside it) if given."""
+    from lstmsim.comparison.result import Comparison
     from lstmsim.plots import comparison as plots
 
-    return plots.plot(found, path)
+    expect(comparison, (Comparison,), "plot_comparison", "a Comparison, as lstmsim.compare gives it")
+    return plots.plot(comparison, path)
 
 
 def plot_load_latency(
-    found: LoadLatency, path: Path | None = None, *, percentile: float = 99.0, cdf_at: float | None = None
+    curves: LoadLatency, path: Path | None = None, *, percentile: float = 99.0, cdf_at: float | None = None
 ) -> Picture:
     """Draw latency against load, a curve for each machine.
 
@@ -95,19 +101,24 @@ def plot_load_latency(
     at which all machines are stable. `InputError` for a percentile or load that was not looked at.
     """
     from lstmsim.plots import load_latency as plots
+    from lstmsim.traffic.load_latency import LoadLatency
 
-    return plots.plot(found, path, percentile=percentile, cdf_at=cdf_at)
+    expect(curves, (LoadLatency,), "plot_load_latency", "a LoadLatency, as lstmsim.load_latency gives it")
+    return plots.plot(curves, path, percentile=percentile, cdf_at=cdf_at)
 
 
 def plot_sweep(
-    found: SweepResult | Merged, path: Path | None = None, *, kind: str | None = None, objectives: Sequence[str] = ()
+    swept: SweepResult | Merged, path: Path | None = None, *, kind: str | None = None, objectives: Sequence[str] = ()
 ) -> Picture:
     """Draw what a sweep found; its numbers are written beside the picture, as .csv.
 
     kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies. objectives: the two that are drawn.
     """
     from lstmsim.plots import sweep as plots
+    from lstmsim.sweeps.merge import Merged
+    from lstmsim.sweeps.run import SweepResult
     from lstmsim.sweeps.store import Store
 
-    with Store(found.path, create=False) as store:
+    expect(swept, (SweepResult, Merged), "plot_sweep", "a SweepResult or Merged, as lstmsim.sweep and merge give them")
+    with Store(swept.path, create=False) as store:
         return plots.plot(store, path, kind=kind, objectives=objectives)

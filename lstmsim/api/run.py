@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines, targets
 from lstmsim.api.loading import Source, load_scenario
-from lstmsim.errors import InputError
+from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Run",
     "check_numerics",
+    "expect",
     "expect_run",
     "explain",
     "load_scenario",
@@ -128,10 +129,19 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
 
 
 def expect_run(value: object, name: str) -> None:
-    """`TypeError` for a scenario or its keys where a simulation is meant."""
-    if not isinstance(value, Run):
-        kind = type(value).__name__
-        raise TypeError(f"{name} expects a Run, as lstmsim.run(scenario) gives it; got a value of type {kind}")
+    """`InputError` for a scenario or its keys where a simulation is meant."""
+    expect(value, (Run,), name, "a Run, as lstmsim.run(scenario) gives it")
+
+
+def expect(value: object, kinds: tuple[type, ...], name: str, what: str) -> None:
+    """`InputError` in the name of a function unless the value is of one of the kinds; `what`: those in words.
+
+    >>> expect(5, (str,), "plot", "a text")
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: plot: expects a text; got a value of type int
+    """
+    if not isinstance(value, kinds):
+        raise InputError(Mistake(name, f"expects {what}; got a value of type {type(value).__name__}"))
 
 
 def check_numerics(

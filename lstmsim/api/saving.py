@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lstmsim.api.loading import Path
-from lstmsim.api.run import Run, expect_run
+from lstmsim.api.run import Run, expect, expect_run
 from lstmsim.api.studies import fit
 from lstmsim.metrics.timeline import Timeline
 
@@ -17,20 +17,23 @@ if TYPE_CHECKING:
 __all__ = ["load_trace", "save_outputs", "save_report", "save_trace"]
 
 
-def save_outputs(found: Outputs, path: Path) -> None:
+def save_outputs(outputs: Outputs, path: Path) -> None:
     """Write outputs as `.safetensors`: a tensor in F64 for each job, and how they came about; whole or not at all."""
     from lstmsim import __version__
     from lstmsim.formats.weights import outputs_file
+    from lstmsim.replay.outputs import Outputs
 
-    outputs_file.save_outputs(found, path, __version__)
+    expect(outputs, (Outputs,), "save_outputs", "Outputs, as lstmsim.outputs(run) gives them")
+    outputs_file.save_outputs(outputs, path, __version__)
 
 
-def save_trace(timeline: Timeline, path: Path, *, limit_bytes: int | None = 10**9) -> None:
+def save_trace(timeline: Timeline | Run, path: Path, *, limit_bytes: int | None = 10**9) -> None:
     """Write a timeline; the suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`,
     `.fst` or `.kanata`. Whole or not at all, and not if it would take more than `limit_bytes` (None: no limit)."""
     from lstmsim.formats import traces
 
-    traces.save_trace(timeline, path, limit_bytes)
+    expect(timeline, (Run, Timeline), "save_trace", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
+    traces.save_trace(timeline.timeline if isinstance(timeline, Run) else timeline, path, limit_bytes)
 
 
 def load_trace(path: Path) -> Timeline:

@@ -7,7 +7,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.api.fits import Fits
-from lstmsim.api.loading import Path, Source, load_at_clocks, load_scenario
+from lstmsim.api.loading import Path, Source, file_or_data, load_at_clocks, load_scenario
+from lstmsim.errors import InputError, Mistake
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def search(
     from lstmsim.searches import search as searching
     from lstmsim.searches.loading import load_for_search
 
-    loaded = scenario if isinstance(scenario, Scenario) else load_for_search(scenario, overrides)
+    loaded = scenario if isinstance(scenario, Scenario) else load_for_search(file_or_data(scenario), overrides)
     return searching.search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core, progress=progress)
 
 
@@ -205,8 +206,15 @@ def sweep(
     ...     sweep({"scenario": scenario, "axes": axes}, folder, jobs=1).progress.done
     2
     """
+    from lstmsim.formats.wording import show
     from lstmsim.sweeps.run import run_sweep
 
+    given: object = spec
+    if not isinstance(given, str | PathLike | Mapping):
+        text = f"must be a file's path or a mapping of keys to values, got {show(given)}"
+        raise InputError(Mistake("sweep", text))
+    if isinstance(spec, Mapping) and isinstance(spec.get("scenario"), Scenario | Mapping):
+        spec = {**spec, "scenario": file_or_data(spec["scenario"])}
     return run_sweep(
         spec,
         folder,

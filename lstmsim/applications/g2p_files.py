@@ -6,9 +6,9 @@ from pathlib import Path
 
 from lstmsim.applications.g2p import GRAPHEMES, PHONEMES, G2p
 from lstmsim.errors import InputError
+from lstmsim.formats.bounded import placed
 from lstmsim.formats.catalog import find_model
 from lstmsim.formats.weights.canonical import canonical_network
-from lstmsim.formats.weights.imported import placed
 from lstmsim.formats.weights.safetensors import read_safetensors
 from lstmsim.formats.weights.tensors import floats
 from lstmsim.numerics.weights import Floats, Network

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -57,6 +54,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
             hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(COMMANDS)}."
             raise click.UsageError(f"No such command {name!r}. {hint}", ctx)
@@ -95,6 +94,8 @@ def _explain(error: BaseException) -> int:
         _abandon_stdout()
         return 1
     if os.environ.get("LSTMSIM_DEBUG") == "1":
+        import traceback
+
         traceback.print_exception(error)
     match error:
         case InputError():
@@ -139,6 +140,8 @@ def _abandon_stdout() -> None:
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
+        import platform
+
         click.echo(f"lstmsim {__version__} (Python {platform.python_version()}, {sys.platform} {platform.machine()})")
         ctx.exit()
 

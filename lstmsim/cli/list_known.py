@@ -12,14 +12,19 @@ from lstmsim.cli.outputs import check_outputs, write_json
 __all__ = ["command"]
 
 _WIDTH = 100
+#: Widest column of names, where it is not as for most kinds.
+_NAMES = {"keys": 46}
 
 
 @click.command(name="list", short_help="Show models, chips, machines, devices, cells, policies, engines.")
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @click.option("--json", "json_path", metavar="FILE", help="Write the list as JSON; - is standard output.")
 def command(kind: str | None, json_path: str | None) -> None:
-    """Show models, chips, machines, devices, cells, policies, engines and experiments, each with its source; or only
-    one KIND. Of a machine: what its cycles are exact against, and what is assumed."""
+    """Show models, chips, machines, devices, cells, policies, engines and experiments, or only one KIND of them.
+
+    Each has its source; a machine says what its cycles are exact against, and what is assumed. The KIND keys
+    shows every key of a chip with its meaning, bounds, default and source, and only if asked for.
+    """
     from lstmsim.formats.files_read import files_that_come_along
 
     check_outputs({"--json": json_path}, inputs=files_that_come_along())
@@ -37,7 +42,7 @@ def _section(kind: str, rows: list[tuple[str, str]]) -> str:
     if not rows:
         missing = "none here; they come with the source checkout" if kind == "experiments" else "none"
         return f"{kind.upper()}\n  {missing}"
-    width = min(34, max(len(name) for name, _ in rows))
+    width = min(_NAMES.get(kind, 34), max(len(name) for name, _ in rows))
     lines = []
     for name, source in rows:
         indent = " " * (width + 4)

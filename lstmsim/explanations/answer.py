@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from lstmsim.explanations.explanation import Explanation
-from lstmsim.explanations.shares import Leg
+from lstmsim.explanations.shares import LEGS, Leg
 from lstmsim.explanations.what_if import Alternative
 
 __all__ = ["answer"]
 
 #: A share that is shown as 100.0 %.
 _WHOLE = 0.9995
-#: Of the leg that most of the latency is in, what goes on.
-_WAYS = {
-    "start": "before the array's first issue of the chain",
-    "end": "behind the array's last issue",
-    "job to job": "from the last tile of a job to the first of the job that starts after it",
-    "switch": "around thread switches",
-    "thread to thread": "behind other threads' results",
-    "bank": "from a row block's last tile to the free accumulator bank that the next one takes",
-    "weights": "until the weights are there that a tile needs",
-    "layer to layer": "from the last tile of a layer to the first tile of the layer above",
-    "step to step": "from the last tile of a step to the first tile of the next step that needs its h",
-    "within a step": "from one product to the next of the same step that needs its results",
-}
 
 
 def answer(found: Explanation) -> list[str]:
@@ -74,7 +61,7 @@ def _main(found: Explanation) -> str:
         leg = max(found.legs, key=_latency)
         if _latency(leg) * 2 > cycles:
             text = f"{_share(leg.cycles, found)} of the makespan ({leg.cycles:,} of {total:,} cycles)"
-            return f"{text} is the way {_WAYS[leg.name].replace('array', found.array)}: {_each(leg)}."
+            return f"{text} is the way {LEGS[leg.name].way.replace('array', found.array)}: {_each(leg)}."
     start = f"{_share(cycles, found)} of the makespan ({cycles:,} of {total:,} cycles) is"
     texts = {
         "array": f"{start} the {found.array}'s own work: the chain that ends last goes from issue to issue"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,7 +33,8 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
     or beside it; `array_useful`: the share of its multipliers that were useful then. `handovers`: how often the path
     goes from a job to the one that got its thread. `heart`: some steps of the path where it takes the way off the array
     that costs most, or else in the middle. `jobs`: their names, which `Step.task` numbers. `slowest`: what
-    held the slowest requests up, None where all come in one cycle.
+    held the slowest requests up, None where all come in one cycle. `words`: sentences of the glossary that are of this
+    machine.
     """
 
     scenario: str
@@ -54,6 +55,7 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
     handovers: int
     what_if: WhatIf
     slowest: Slowest | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 def explain(
@@ -86,6 +88,7 @@ def explain(
     work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=True) if was)
     peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
     busy = _busy(program, trace, index)
+    words = {name: each for core in scenario.chip.core_figures for name, each in core.words.items()}
     slow = slowest(scenario.jobs, program, trace)
     issued = sum(core.peak * cycles for core, cycles in zip(scenario.chip.core_figures, busy, strict=True))
     return Explanation(
@@ -107,6 +110,7 @@ def explain(
         handovers=path.handovers,
         what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
         slowest=slow,
+        words={name: each.glossary for name, each in words.items() if each.glossary},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from lstmsim.metrics.cycle_names import NAMED, PE_NAMES
 from lstmsim.program.cycles import CYCLE_NAMES
@@ -15,7 +16,7 @@ GLOSSARY: Mapping[str, str] = {
     "critical path": "the chain of operations and waits, each of which began when the one before it was over, that "
     "ends with the last result: only what shortens it shortens the run",
     "makespan": "the cycle at which the last job has finished",
-    "utilization": "useful multiply-accumulates / (npe x makespan): the share of what the multipliers could have done",
+    "utilization": "useful multiply-accumulates / (peak x makespan): the share of what the multipliers could have done",
     "TOPS": "10^12 operations a second, where a multiply-accumulate counts as two",
     "latency": "of a job: from its arrival to its last result; of a pipeline: from its input to its output",
     "PE-cycles": "processing elements (multipliers) x cycles",
@@ -52,8 +53,10 @@ GLOSSARY: Mapping[str, str] = {
 }
 
 
-def words_in(text: str) -> dict[str, str]:
+def words_in(text: str, own: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """The words of the glossary that occur in a text (also with a plural s), in the order of the glossary.
+
+    own: sentences of a machine in place of the usual ones.
 
     >>> list(words_in("The makespan has 3 tiles; ep 4. A tops."))
     ['makespan', 'ep', 'tile']
@@ -63,5 +66,5 @@ def words_in(text: str) -> dict[str, str]:
         flags = 0 if word.isupper() or len(word) == 1 else re.IGNORECASE
         # decode_mvu holds mvu, tail_width holds tail
         if re.search(rf"(?<![a-zA-Z0-9])(?:{re.escape(word)})s?(?![a-zA-Z0-9])", text, flags):
-            found[word] = sentence
+            found[word] = own.get(word, sentence)
     return found

@@ -11,23 +11,66 @@ from numpy.typing import NDArray
 from lstmsim.explanations.critical_path import HELD_BY, KINDS, CriticalPath
 from lstmsim.explanations.trace_index import TraceIndex
 from lstmsim.metrics.issued import issued_steps
+from lstmsim.program.program import Unit
 
-__all__ = ["LEGS", "Leg", "PathTable", "Share", "Step"]
+__all__ = ["LEGS", "Leg", "LegWords", "PathTable", "Share", "Step"]
 
 Numbers = NDArray[np.int64]
 
+
+@dataclass(frozen=True)
+class LegWords:
+    """What a way off the array is, in words.
+
+    `meaning`: in a table. `way`: as the end of a sentence, "40 % of the makespan is the way ...".
+    """
+
+    meaning: str
+    way: str
+
+
 #: The ways that the path takes off the array (the accounted unit) and back to it, and what each is.
 LEGS = {
-    "start": "until the array's first issue on the path",
-    "end": "from the array's last issue on the path to the end",
-    "job to job": "a job starts when another has ended",
-    "switch": "the array changes threads",
-    "thread to thread": "behind another thread's work in another unit",
-    "bank": "a row block waits for a free accumulator bank",
-    "weights": "tiles wait for weights from the memory",
-    "layer to layer": "a layer waits for results of the layer below",
-    "step to step": "a step waits for results (h) of the step before",
-    "within a step": "a product waits for another one of its step",
+    "start": LegWords(
+        "until the array's first issue on the path",
+        "before the array's first issue of the chain",
+    ),
+    "end": LegWords(
+        "from the array's last issue on the path to the end",
+        "behind the array's last issue",
+    ),
+    "job to job": LegWords(
+        "a job starts when another has ended",
+        "from the last tile of a job to the first of the job that starts after it",
+    ),
+    "switch": LegWords(
+        "the array changes threads",
+        "around thread switches",
+    ),
+    "thread to thread": LegWords(
+        "behind another thread's work in another unit",
+        "behind other threads' results",
+    ),
+    "bank": LegWords(
+        "a row block waits for a free accumulator bank",
+        "from a row block's last tile to the free accumulator bank that the next one takes",
+    ),
+    "weights": LegWords(
+        "tiles wait for weights from the memory",
+        "until the weights are there that a tile needs",
+    ),
+    "layer to layer": LegWords(
+        "a layer waits for results of the layer below",
+        "from the last tile of a layer to the first tile of the layer above",
+    ),
+    "step to step": LegWords(
+        "a step waits for results (h) of the step before",
+        "from the last tile of a step to the first tile of the next step that needs its h",
+    ),
+    "within a step": LegWords(
+        "a product waits for another one of its step",
+        "from one product to the next of the same step that needs its results",
+    ),
 }
 
 
@@ -80,7 +123,7 @@ class PathTable:
     >>> index = TraceIndex(program, run(program))
     >>> table = PathTable(index, critical_path(program, index.trace, index))
     >>> [(share.name, share.cycles) for share in table.shares()]
-    [('MVM pipeline', 7), ('array busy', 4)]
+    [('array pipeline', 7), ('array busy', 4)]
     >>> [(leg.name, leg.times, leg.cycles) for leg in table.legs()]
     [('within a step', 1, 4), ('end', 1, 3)]
     """
@@ -108,9 +151,7 @@ class PathTable:
         places = np.zeros(len(found), dtype=np.int64)
         for number, each in enumerate(found.tolist()):
             one, at = cores[each // width % len(cores)], each % width
-            share = _named(
-                KINDS[each // width // len(cores)], one.units[at].name, at == one.accounted and not one.shared
-            )
+            share = _named(KINDS[each // width // len(cores)], one.units[at], at == one.accounted and not one.shared)
             if share not in shares:
                 shares.append(share)
             places[number] = shares.index(share)
@@ -208,11 +249,11 @@ class PathTable:
         ]
 
 
-def _named(kind: str, unit: str, array: bool) -> Share:
+def _named(kind: str, unit: Unit, array: bool) -> Share:
     if kind in ("busy", "turn"):
-        return Share(f"{unit} busy" if kind == "busy" else f"turn in {unit}", kind, unit, array, 0)
+        return Share(f"{unit.name} busy" if kind == "busy" else f"turn in {unit.name}", kind, unit.name, array, 0)
     if kind == "latency":
-        return Share("MVM pipeline" if array else f"{unit} pipeline", kind, unit, array, 0)
+        return Share(f"{unit.pipeline or unit.name} pipeline", kind, unit.name, array, 0)
     names = {"switch": "thread switch", "input": "input", "arrival": "before arrival"}
     return Share(names[kind], kind, "", False, 0)
 

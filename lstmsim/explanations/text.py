@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from lstmsim.explanations.answer import answer
@@ -27,15 +29,17 @@ _BAR = 20
 _LONGEST_NAME = 16
 
 
-def glossary(text: str) -> str:
+def glossary(text: str, own: Mapping[str, str] = MappingProxyType({})) -> str:
     """The words of a text that the glossary knows, a sentence each; empty if it knows none.
+
+    own: sentences of a machine in place of the usual ones.
 
     >>> print(glossary("utilization 76.9 %"))
     GLOSSARY
-    utilization  useful multiply-accumulates / (npe x makespan): the share of what the multipliers could
-                 have done
+    utilization  useful multiply-accumulates / (peak x makespan): the share of what the multipliers
+                 could have done
     """
-    words = words_in(text)
+    words = words_in(text, own)
     if not words:
         return ""
     width = max(map(len, words)) + 2
@@ -55,7 +59,7 @@ def explain_text(found: Explanation, report: str = "") -> str:
     parts.append("\n".join(["WHY NOT 100 %", *(_fill(each, "") for each in answer(found))]))
     parts += [_shares(found), _legs(found), _heart(found), _what_if(found.what_if, found.utilization)]
     text = "\n\n".join(part for part in parts if part)
-    words = glossary(f"{report}\n{text}")
+    words = glossary(f"{report}\n{text}", found.words)
     return f"{text}\n\n{words}" if words else text
 
 
@@ -128,7 +132,7 @@ def _legs(found: Explanation) -> str:
     for leg in found.legs:
         each = f"{leg.cycles / leg.times:,.1f}".removesuffix(".0")
         share = percent(leg.cycles, found.makespan_cycles)
-        meaning = LEGS[leg.name].replace("array", found.array)
+        meaning = LEGS[leg.name].meaning.replace("array", found.array)
         rows.append([leg.name, f"{leg.times:,}", f"{leg.cycles:,}", share, each, meaning])
     title = f"OFF THE {found.array.upper()}: where the path leaves the {found.array}, and how long it stays away"
     return "\n".join([title, *table(rows, (0, 5))])
@@ -205,7 +209,7 @@ def explain_json(found: Explanation, report: str = "") -> dict[str, Any]:
         ],
         "causes": {name: shared(count) for name, count in found.causes.items()},
         "legs": [
-            {"name": each.name, "meaning": LEGS[each.name], "times": each.times}
+            {"name": each.name, "meaning": LEGS[each.name].meaning, "times": each.times}
             | shared(each.cycles)
             | {"parts": dict(each.parts)}
             for each in found.legs
@@ -219,7 +223,7 @@ def explain_json(found: Explanation, report: str = "") -> dict[str, Any]:
             "alternatives": [asdict(each) for each in found.what_if.alternatives],
             "left_out": list(found.what_if.left_out),
         },
-        "glossary": words_in(f"{report}\n{explain_text(found)}"),
+        "glossary": words_in(f"{report}\n{explain_text(found)}", found.words),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 __all__ = ["dotted", "listed", "nearest", "show"]
 
@@ -70,6 +69,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("stepz", ["steps", "count"]), nearest("qqq", ["steps"])
     ("; did you mean 'steps'?", '')
     """
+    # nobody misspells anything in most files
+    from difflib import get_close_matches
+
     sought = word[:200].casefold()
     folded = {each.casefold(): each for each in known}
     near: Iterable[str] = folded

@@ -17,7 +17,7 @@ from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
-__all__ = ["loads_again", "resolved_text"]
+__all__ = ["loads_again", "resolved_data", "resolved_text"]
 
 #: Keys of a job that stand elsewhere in a file, or not in every job.
 _NOT_PLAIN = (
@@ -51,6 +51,11 @@ def resolved_text(scenario: Scenario) -> str:
     >>> [line.strip() for line in resolved_text(scenario).splitlines() if "lstm-512" in line or "count" in line]
     ['- count: 1', '- name: lstm-512', 'count: 2', 'name: lstm-512']
     """
+    return yaml_text(resolved_data(scenario))
+
+
+def resolved_data(scenario: Scenario) -> dict[str, Any]:
+    """The same as plain data."""
     cells = _shared_cells(scenario)
     first = scenario.jobs[0]
     data: dict[str, Any] = {"name": scenario.name, "chip": _chip(scenario.chip), "dispatch": first.dispatch}
@@ -63,7 +68,7 @@ def resolved_text(scenario: Scenario) -> str:
     data |= {"jobs": jobs} | ({"precision": _precision(scenario)} if scenario.precision_given else {})
     if cells:
         data["cells"] = {name: cell_data(each) for name, each in cells.items()}
-    return yaml_text(data)
+    return data
 
 
 def loads_again(scenario: Scenario) -> bool:

@@ -167,14 +167,14 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             Style("#9CCBE8", "", "#000000"),
             meaning="the core issues, and does no multiply-accumulate of a model",
             remedy="layers that divide better would help",
-            glossary="multipliers work on rows or columns beyond the edge of the matrix, or on empty places of a batch",
+            glossary="the core issues, and does no multiply-accumulate of a model",
         ),
         "unmapped": Named(
             Style("#D6E8F3", "..", "#4A7E9E"),
             ("#1F3442", "#6FA3C2"),
             meaning="what takes no part when the core issues",
             remedy="a use of the whole core would help",
-            glossary="multipliers beyond ep x vp, which no tile uses",
+            glossary="what takes no part when the core issues",
         ),
     }
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -227,8 +226,10 @@ def report_html(report: Report) -> str:
     >>> "a&lt;b" in report_html(empty)
     True
     """
-    summary = "<br>".join(html.escape(line) for line in _summary_text(report).splitlines())
-    title = f"<b>{html.escape(report.chip)}</b> at {_whole(report.frequency_mhz)} MHz, engine {report.engine}"
+    from html import escape
+
+    summary = "<br>".join(escape(line) for line in _summary_text(report).splitlines())
+    title = f"<b>{escape(report.chip)}</b> at {_whole(report.frequency_mhz)} MHz, engine {report.engine}"
     return f"<div><p>{title}<br>{summary}</p>{_losses_html(report)}{_jobs_html(report)}</div>"
 
 
@@ -252,16 +253,18 @@ def _losses_html(report: Report) -> str:
 
 
 def _jobs_html(report: Report) -> str:
+    from html import escape
+
     shown, note = _shown_jobs(report)
     names = ("job", "core", "thread", "arrival", "start", "finish", "latency")
     head = "".join(f"<th>{name}</th>" for name in names)
     rows = []
     for job in shown:
         numbers = (job.thread, job.arrival, job.start, job.finish, job.latency)
-        cells = [html.escape(short_name(job.name, _LONGEST_NAME)), job.places, *(f"{number:,}" for number in numbers)]
+        cells = [escape(short_name(job.name, _LONGEST_NAME)), job.places, *(f"{number:,}" for number in numbers)]
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     table = f"<table><caption>Jobs (cycles)</caption><tr>{head}</tr>{''.join(rows)}</table>"
-    return table + (f"<p>{html.escape(note)}</p>" if note else "")
+    return table + (f"<p>{escape(note)}</p>" if note else "")
 
 
 FORMS = Forms(report_json, report_text, lambda report: report_json(report)["jobs"], report_html)

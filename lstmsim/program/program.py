@@ -40,13 +40,15 @@ class Unit:
     """Something that can start one operation at a time, and how it chooses among the threads of its core.
 
     `policy` is a key of `lstmsim.program.policy.POLICIES`; a change of the active thread takes `switch_cycles`.
-    `shown`: whether timelines have a row for it.
+    `shown`: whether timelines have a row for it. `pipeline`: what people call the way of its results until they are
+    there; empty: as the unit.
     """
 
     name: str
     policy: str
     switch_cycles: int = 0
     shown: bool = True
+    pipeline: str = ""
 
 
 class Dependence(NamedTuple):

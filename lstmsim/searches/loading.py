@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lstmsim.bounds import MAX_PES
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.scenario_file import load_scenario
-from lstmsim.formats.scenario.schema_types import MAX_PES
 from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 

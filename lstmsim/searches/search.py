@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lstmsim import engines
+from lstmsim.bounds import MAX_PES
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.scenario.schema_types import MAX_PES
 from lstmsim.searches.bound import least_of
 from lstmsim.searches.candidates import doublings, widest_vp
 from lstmsim.searches.exhaustive import best_of_every, count_pairs

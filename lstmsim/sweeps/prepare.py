@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.bounded import bounded_file
 from lstmsim.formats.catalog import is_path
 from lstmsim.formats.scenario.scenario_file import scenario_from_document
-from lstmsim.formats.weights.imported import bounded_file
 from lstmsim.formats.yaml.document import Document
 from lstmsim.formats.yaml.overrides import LABEL, apply_overrides
 from lstmsim.sweeps.costs import COST_VERSION

@@ -21,6 +21,7 @@ from lstmsim.formats.scenario.job_names import unique_names
 from lstmsim.formats.yaml.document import Document
 from lstmsim.keys import Described, keys_of
 from lstmsim.sweeps.spec import Value
+from lstmsim.targets.entries import Fault
 from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.targets.sizes import PerStep, Tally
 from lstmsim.workload.model import Model
@@ -158,8 +159,8 @@ class Prepared:
     def _chip(self, changes: list[dict[str, int]]) -> Chip | None:
         cores: list[Any] = []
         for entry, change in zip(self.core_entries, changes, strict=True):
-            core, _ = self.target.core_of(_changed(own_keys(entry, set()), change))
-            if core is None:
+            core = self.target.core_of(_changed(own_keys(entry, set()), change))
+            if isinstance(core, Fault):
                 return None
             cores += [core] * entry.get("count", 1)
         if len(cores) > MAX_CORES or self.target.faults_of_all(cores):

@@ -61,13 +61,16 @@ class Entries:
     together: ClassVar[frozenset[str]] = frozenset()
     splits: ClassVar[tuple[str, ...]] = ()
 
-    def core_of(self, entry: Mapping[str, Any]) -> tuple[Any, Sequence[Fault]]:
-        """The core of an entry, None if it cannot be described at all, and what is wrong with it.
+    def core_of(self, entry: Mapping[str, Any]) -> Any | Fault:
+        """The core of an entry, or why it cannot be described; `core_faults` says what is wrong with it then.
 
         entry: the keys that the file gives, each right by itself.
         """
-        core: Any = described(self.core, entry)
-        return core, tuple(Fault.at(key, text) for key, text in core.mistakes())
+        return described(self.core, entry)
+
+    def core_faults(self, core: Any) -> Sequence[Fault]:
+        """What is wrong with a core's numbers, alone and taken together."""
+        return tuple(Fault.at(key, text) for key, text in core.mistakes())
 
     def chip_of(self, entry: Mapping[str, Any], cores: Sequence[Any]) -> Any:
         """The chip of an entry without mistakes, with these cores.

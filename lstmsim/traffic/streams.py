@@ -13,11 +13,9 @@ logarithm is a series of those, because the last bit of a library's logarithm di
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
 from math import sqrt
 
 import numpy as np
-from numpy.random import Philox
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
@@ -50,6 +48,9 @@ def stream_words(key: StreamKey) -> tuple[int, int]:
     >>> stream_words((1, "2")) == stream_words(("1", 2))
     False
     """
+    # only who draws pays for what draws
+    from hashlib import sha256
+
     digest = sha256()
     for part in key:
         if isinstance(part, bool) or not isinstance(part, int | str):
@@ -68,6 +69,8 @@ def words(key: StreamKey, chunk: int = CHUNK) -> Iterator[NDArray[np.uint64]]:
     >>> (next(halves) == whole[:4]).all() and (next(halves) == whole[4:]).all()
     np.True_
     """
+    from numpy.random import Philox
+
     generator = Philox(counter=0, key=np.array(stream_words(key), dtype=np.uint64))
     while True:
         yield generator.random_raw(chunk)

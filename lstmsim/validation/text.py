@@ -5,19 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
 from lstmsim.validation.claims import TOPICS
-from lstmsim.validation.rows import ClaimRow, Group, Row, Validation
+from lstmsim.validation.rows import ClaimRow, Group, Row, Validation, Verdict
 
 __all__ = ["FORMS", "SCHEMA", "readme_table", "validation_json", "validation_markdown", "validation_text"]
 
 SCHEMA = "lstmsim/validation/1"
 
 _WIDTH = 100
-_VERDICTS = ("holds", "fails", "not judged", "not simulated")
+_VERDICTS = get_args(Verdict)
 
 
 def validation_text(found: Validation) -> str:

@@ -91,6 +91,7 @@ class Model:
     weights: the file with the numbers, or empty; no shape and no cycle depends on it.
     states_from: what the states before the first step come from, in words, where the network computes them at run time
     (a decoder's from its encoder); empty where they are 0 or stand with the weights.
+    network: its numbers where they are in memory (`lstmsim.numerics.weights.Network`) and in no file; else None.
     states_whole: whether these are all last states of another model, each in its place, so that a job may begin with
     what another job ended with.
 
@@ -106,6 +107,7 @@ class Model:
     weights: str = field(default="", compare=False)
     states_from: str = field(default="", compare=False)
     states_whole: bool = field(default=True, compare=False)
+    network: object | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         mistakes = self.mistakes()

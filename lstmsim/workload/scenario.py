@@ -32,11 +32,13 @@ __all__ = ["PLACEMENTS", "SPLITS", "Chip", "CoreFigures", "Job", "Scenario", "Wo
 class Words:
     """What a name of cycles or losses is called on one machine; where a text is empty, the usual one stands.
 
-    meaning: what it is. remedy: how a user could get less of it.
+    meaning: what it is. remedy: how a user could get less of it. glossary: what it is, in the glossary of explanations;
+    any word of the glossary may have one.
     """
 
     meaning: str = ""
     remedy: str = ""
+    glossary: str = ""
 
 
 @dataclass(frozen=True)

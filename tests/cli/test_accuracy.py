@@ -185,5 +185,5 @@ def test_as_functions(tmp_path: Path) -> None:
     lstmsim.plot_accuracy(found, tmp_path / "a.svg")
     lines = (tmp_path / "a.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines] == ["bits", "6", "9"]
-    with pytest.raises(ValueError, match="nothing to draw"):
+    with pytest.raises(lstmsim.InputError, match="nothing to draw"):
         lstmsim.plot_accuracy(lstmsim.accuracy(data, random_weights=3))

@@ -25,7 +25,8 @@ def call(*arguments: str) -> Result:
 def test_json_has_every_name_and_a_source_for_each() -> None:
     data = json.loads(call("--json", "-").stdout)
     assert data.pop("schema") == "lstmsim/list/1"
-    assert list(data) == list(KINDS)
+    # the keys of chips are shown when they are asked for
+    assert list(data) == [each for each in KINDS if each != "keys"]
     names = {kind: {row["name"] for row in rows} for kind, rows in data.items()}
     assert names["models"] == {entry.name for entry in list_models()} != set()
     assert names["chips"] == {entry.name for entry in list_chips()} != set()

@@ -95,9 +95,9 @@ def test_the_width_of_a_memory_asks_for_no_fixed_point(tmp_path: Path) -> None:
 def test_a_scenario_is_no_run(name: str, tmp_path: Path) -> None:
     function = getattr(lstmsim, name)
     more = [tmp_path / "report.html"] if name == "save_report" else []
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(lstmsim.InputError) as caught:
         function({"chip": CHIP, "jobs": []}, *more)
-    text = f"{name} expects a Run, as lstmsim.run(scenario) gives it; got a value of type dict"
+    text = f"{name}: expects a Run, as lstmsim.run(scenario) gives it; got a value of type dict"
     assert str(caught.value) == text
     assert not list(tmp_path.iterdir())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -10,6 +11,7 @@ from lstmsim import simulate, targets
 from lstmsim.engines import ENGINES, run, totals
 from lstmsim.errors import InputError, ProgramError
 from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim.formats.scenario.schema import ScenarioFile
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
@@ -124,3 +126,7 @@ def test_a_task_may_only_come_after_an_earlier_one() -> None:
 def test_mistakes_are_named(change: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         load_scenario({"chip": CHIP, "jobs": [{"model": MODEL, "steps": 1}]}, [change])
+
+
+def test_a_file_may_name_every_order_and_no_other() -> None:
+    assert get_args(get_type_hints(ScenarioFile)["dispatch"]) == tuple(DISPATCH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -108,14 +109,14 @@ def test_a_core_is_asked_once_about_a_model(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_of_many_mistakes_the_first_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     sought = 0
-    alike = wording.get_close_matches
+    alike = difflib.get_close_matches
 
     def counted(*arguments: Any, **more: Any) -> list[str]:
         nonlocal sought
         sought += 1
         return alike(*arguments, **more)
 
-    monkeypatch.setattr(wording, "get_close_matches", counted)
+    monkeypatch.setattr(difflib, "get_close_matches", counted)
     data = {**_crowd(1), **{f"key{number}": 1 for number in range(1000)}}
     with pytest.raises(InputError) as caught:
         load_scenario(data)
@@ -128,7 +129,7 @@ def test_a_name_is_sought_among_a_bounded_number(monkeypatch: pytest.MonkeyPatch
     known = [f"n{number:06}" for number in range(20_000)] + ["nearest-of-all"]
     assert wording.nearest("nearest-of-al", known) == "; did you mean 'nearest-of-all'?"
     among: list[int] = []
-    monkeypatch.setattr(wording, "get_close_matches", lambda word, names, **_: among.append(len(names)) or [])
+    monkeypatch.setattr(difflib, "get_close_matches", lambda word, names, **_: among.append(len(names)) or [])
     wording.nearest("nearest-of-al", known)
     assert among == [wording._MOST_COMPARED]
 

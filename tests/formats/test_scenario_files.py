@@ -145,7 +145,7 @@ def test_whole_numbers_in_all_spellings(steps):
 
 @pytest.mark.parametrize("overrides", ["jobs.0.steps=3", ["jobs.0.steps=3", 4], [b"jobs.0.steps=3"]])
 def test_overrides_that_are_no_list_of_texts_are_a_mistake_of_the_program(overrides):
-    with pytest.raises(TypeError, match="overrides is a list of texts like"):
+    with pytest.raises(InputError, match="overrides: must be a list of texts like"):
         simulate({"chip": CHIP, "jobs": [JOB]}, overrides=overrides)
 
 

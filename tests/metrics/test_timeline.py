@@ -152,3 +152,23 @@ def test_of_too_many_rows_units_go_first_then_threads_then_the_last(
     assert (len(spans.rows), spans.left_out) == (shown, left_out)
     assert len(spans) == shown <= ROW_LIMIT
     assert spans.rows == tuple(row for row in rows if row.kind in {each.kind for each in spans.rows})[:ROW_LIMIT]
+
+
+def test_a_wait_belongs_to_what_comes_of_it_and_to_nothing_where_a_pause_does() -> None:
+    """A job that waits for its second frame, due at 500, is paused at 300; its thread is free again before that."""
+    late = {"model": "lstm-512", "steps": 2, "frame_interval": 500}
+    urgent = {"model": "lstm-256", "steps": 2, "arrival": 300, "priority": 1}
+    chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 65536, "ep": 32, "vp": 2048}]}
+    result = run({"chip": chip, "dispatch": "priority", "preemption": True, "jobs": [late, urgent]})
+    (_, _, _, paused, resumed) = result.trace.pauses[0].tolist()
+    assert 300 <= paused < resumed < 500
+    cells, thread, waits = cells_of(result.timeline), Row(0, "thread", 0), STATES.index("input")
+    assert {cells[thread, cycle] for cycle in range(200, 300)} == {(waits, 0, -1, -1)}
+    assert {cells[thread, cycle] for cycle in range(resumed, 500)} == {(waits, 0, 0, 1)}
+    assert cells[thread, 500] == (BUSY, 0, 0, 1)
+
+
+def test_names_of_rows_are_different_and_say_what_they_are() -> None:
+    rows = [Row(0, "array"), Row(0, "thread"), Row(0, "thread", 1), Row(0, "tail"), Row(1, "array"), Row(2, "memory")]
+    names = ["core 0 array", "core 0 thread 0", "core 0 thread 1", "core 0 tail", "core 1 array", "memory"]
+    assert [row.name for row in rows] == names

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from lstmsim.bounds import MAX_CYCLES, MAX_JOBS
 from lstmsim.engines.fast.feed import WINDOW
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.formats.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
 from lstmsim.formats.scenario.schema_steps import KEYS as STEPS_KEYS
 from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS, StepsEntry
-from lstmsim.formats.scenario.schema_types import MAX_CYCLES, MAX_JOBS
 from lstmsim.keys import keys_of
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.npu import ColumnCore, Exchange

@@ -66,7 +66,7 @@ def numbers_of_report(scenario: Scenario, report: Report) -> tuple[int | float, 
         report.tops,
         *(sum(core.cycles.get(name, 0) for core in report.cores) for name in CYCLE_NAMES),
         len(report.turned_away),
-        sum(core.ep * core.vp for core in report.cores),
+        sum(core.figures.issuing for core in report.cores),
         target_of(scenario.chip.kind).adders(scenario.chip),
         *(latency.mean, latency.p50, latency.p95, latency.p99, latency.max),
     )

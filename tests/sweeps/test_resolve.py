@@ -56,6 +56,31 @@ CHOICES: dict[str, list[Any]] = {
 }
 
 
+ROW_CORES = [{"tiles": 2, "engines": 4, "lanes": 4, "by_cell": {"gru": {"start_cycles": 9}}, "dispatch_cycles": 2}]
+ROW: dict[str, Any] = {
+    "chip": {"kind": "row-npu", "frequency_mhz": 100, "cores": ROW_CORES},
+    "jobs": [
+        {"model": {"layers": [{"cell": "gru", "hidden": 16, "input": 8}]}, "steps": 3, "batch": 3},
+        {"model": {"layers": [{"cell": "lstm", "hidden": 8, "input": 8}]}, "steps": 2},
+    ],
+}
+ROW_CHOICES: dict[str, list[Any]] = {
+    "chip.cores.0.tiles": [1, 3, 0, 10**6],
+    "chip.cores.0.engines": [2, 8, 10**6],
+    "chip.cores.0.dispatch_cycles": [1, 5, 0],
+    "chip.cores.0.start_cycles": [0, 40],
+    "chip.cores.0.by_cell.gru.start_cycles": [0, 5],
+    "chip.cores.0.matrix_words": [1, 10**6, None],
+    "chip.cores.0.latency.mfu0": [1, 30, 0],
+    "chip.cores.0.latency.output": [0, 30],
+    "chip.cores.0.tile_loads": [True, False],
+    "chip.cores.0.ep": [4],
+    "jobs.0.batch": [1, 4],
+    "jobs.1.steps": [1, 10**9],
+    "jobs.1.model.layers.0.hidden": [8, 40],
+}
+
+
 def found(make: Any) -> Scenario | None:
     try:
         scenario: Scenario = make()
@@ -67,13 +92,23 @@ def found(make: Any) -> Scenario | None:
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(st.data())
 def test_the_quick_way_and_the_long_way_agree(data: st.DataObject) -> None:
-    paths = data.draw(st.lists(st.sampled_from(sorted(CHOICES)), min_size=1, max_size=5, unique=True))
-    axes = {f"a{number}": {"path": path, "values": CHOICES[path]} for number, path in enumerate(paths)}
+    agree(data, SCENARIO, CHOICES)
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(st.data())
+def test_they_agree_on_a_row_wise_machine(data: st.DataObject) -> None:
+    agree(data, ROW, ROW_CHOICES)
+
+
+def agree(data: st.DataObject, scenario: dict[str, Any], choices: dict[str, list[Any]]) -> None:
+    paths = data.draw(st.lists(st.sampled_from(sorted(choices)), min_size=1, max_size=5, unique=True))
+    axes = {f"a{number}": {"path": path, "values": choices[path]} for number, path in enumerate(paths)}
     try:
-        setup, _ = prepare({"scenario": SCENARIO, "axes": axes})
+        setup, _ = prepare({"scenario": scenario, "axes": axes})
     except InputError:
-        # A name of a model that there is not, at the first point: said before any point.
-        assert "jobs.1.model" in paths
+        # A name of a model or a key that there is not: said before any point.
+        assert {"jobs.1.model", "chip.cores.0.ep"} & set(paths)
         return
     point = data.draw(st.integers(0, len(setup.sweep) - 1))
     resolver = Resolver(setup)
@@ -103,6 +138,18 @@ def test_numbers_of_cores_jobs_and_layers_really_go_the_quick_way(monkeypatch: p
     assert len({digest(str(each)) for each in scenarios}) == 8
     # One reading for each value of the axis that needs it.
     assert [isinstance(each, Prepared) for each in resolver.prepared.values()] == [True, True]
+
+
+def test_numbers_of_a_row_wise_machine_go_the_quick_way_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    axes = {
+        "tiles": {"path": "chip.cores.0.tiles", "values": [1, 2]},
+        "mfu0": {"path": "chip.cores.0.latency.mfu0", "values": [1, 25]},
+    }
+    setup, _ = prepare({"scenario": ROW, "axes": axes})
+    resolver = Resolver(setup)
+    monkeypatch.setattr(resolver, "checked", lambda values: pytest.fail("went the long way"))
+    scenarios = [resolver.scenario(setup.sweep.values(point)) for point in range(4)]
+    assert len({digest(str(each)) for each in scenarios}) == 4
 
 
 @pytest.mark.parametrize("kind", ["stream", "closed", "file"])

@@ -14,6 +14,7 @@ from lstmsim import engines, targets
 from lstmsim.api.run import check_numerics, explain, run
 from lstmsim.devices.parts import hardware_of
 from lstmsim.errors import InputError, ReplayError
+from lstmsim.explanations.text import explain_text
 from lstmsim.metrics.report_text import report_json, report_text
 from lstmsim.program.trace_tables import ISSUES
 from lstmsim.targets import registry
@@ -93,6 +94,9 @@ def test_it_is_explained_and_its_changes_are_simulated() -> None:
     best = found.what_if.best
     assert best is not None
     assert (best.name, best.detail) == ("lanes doubled", "lanes 4 -> 8")
+    assert {share.name for share in found.shares} == {"alu busy", "alu pipeline"}
+    assert "the core adds, rounds and so on" in explain_text(found)
+    assert "npe" not in explain_text(found)
 
 
 FILE: dict[str, Any] = {

@@ -76,3 +76,19 @@ def test_of_a_streamed_model_what_stays_is_there_at_the_start_if_it_is_the_first
     # behind the small one nothing of it is there: it brings the five first
     later = job(5000, steps=3)
     assert moved(7, [job(0, hidden=4, name="small"), later], 2) == [0, 5 + 9]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_core_without_a_limit_holds_all_weights_beside_one_that_does_not(engine: str) -> None:
+    """Four models of 8 KiB, two on each core: only the second of the core with room for one is transferred."""
+    chip = {
+        "kind": "column-npu",
+        "frequency_mhz": 100,
+        "cores": [{**CORE, "weight_kib": 8}, CORE],
+        "memory": {"gb_per_s": 0.4, "latency_cycles": 10},
+    }
+    jobs = [{**job(5000 * number, name=name), "core": number % 2} for number, name in enumerate("abcd")]
+    trace = run({"chip": chip, "jobs": jobs}, engine=engine).trace
+    transfers = trace.issue("core") == 2
+    cycles = trace.issue("cycles") * trace.issue("count") * transfers
+    assert [cycles[trace.issue("task") == number].sum() / KIB for number in range(4)] == [0, 0, 8, 0]

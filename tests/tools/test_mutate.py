@@ -90,6 +90,24 @@ def test_a_mutant_that_does_not_end_is_noticed(project: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.splitlines()[-1].startswith("1 of 1 mutants are noticed (100 %), 1 of them by the")
 
 
+def test_an_interrupted_run_has_a_score(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = iter(["passed", "failed", "passed"])
+
+    def outcome(root: Path, tests: object, limit: float | None = None) -> str:
+        try:
+            return next(results)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(mutate, "outcome", outcome)
+    assert mutate.main(["own/room"], project) == 0
+    *survivors, stopped, score = capsys.readouterr().out.splitlines()
+    assert (len(survivors), stopped) == (1, "interrupted after 2 of 3")
+    assert score == "1 of 2 mutants are noticed (50 %); seed 1, of 3 in all"
+
+
 def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mutate.main(["own/none"], project) == 2
     assert "own/none: there is no folder of tests of that name" in capsys.readouterr().err

@@ -12,7 +12,13 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import CoreFigures, Job, Words
 
 _WHY = "assumption, because it is a toy"
-WORDS = {"padding": Words("the pipeline does something else than multiply", "cells with fewer nodes would help")}
+WORDS = {
+    "padding": Words(
+        "the pipeline does something else than multiply",
+        "cells with fewer nodes would help",
+        "the core adds, rounds and so on",
+    )
+}
 
 
 @dataclass(frozen=True)

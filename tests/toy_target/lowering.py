@@ -59,5 +59,5 @@ def per_step(cores: Sequence[ToyCore], model: Model, batch: int = 1, split: str 
 
 
 def lower(chip: ToyChip, jobs: Sequence[Job], templates: bool) -> Program:
-    parts = Parts(per_step, _phases, lambda _: (), lambda kind, _: Core(kind, (Unit("pipeline", "fifo"),)))
+    parts = Parts(per_step, _phases, lambda _: (), lambda kind, _: Core(kind, (Unit("alu", "fifo"),)))
     return assemble(chip.cores, jobs, lambda job: check_cores(chip.cores, job), parts, templates=templates)

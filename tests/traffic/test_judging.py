@@ -50,6 +50,8 @@ def test_a_share_turned_away_is_judged_by_its_interval() -> None:
     assert of_share(0, 80, 0.160) == "below"
     assert of_share(0, 20, 0.162, alike=0.1) == "below"
     assert of_share(0, 0, 0.5) == "cannot tell"
+    # at most all of them may leave: that is kept whatever comes
+    assert of_share(20, 20, 1.0) == "below"
 
 
 def test_the_worst_verdict_is_that_of_all_in_any_order() -> None:

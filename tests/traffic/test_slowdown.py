@@ -164,3 +164,22 @@ def test_jobs_alone_are_simulated_once_a_kind() -> None:
     assert alones.simulated == 2
     assert found[0] == alone(scenario.chip, scenario.jobs[0])
     assert found[-1] == alone(scenario.chip, scenario.jobs[-1])
+
+
+@pytest.mark.parametrize(("paused", "times"), [(0, "10 times"), (700, "3 times"), (800, None), (900, None)])
+def test_while_it_is_paused_a_request_is_not_kept_out(paused: int, times: str | None) -> None:
+    """Of 1,000 cycles 100 are its own; on two threads it could take twice as long with equal shares."""
+    sharing = Sharing({0: 2})
+    none, own = np.zeros(2, dtype=np.int64), np.array([0, 1])
+    finish, alone_cycles, one = np.array([900, 1000]), np.array([900, 100]), np.ones(2, dtype=np.int64)
+    sharing.take(own, Rows(none, none, finish, none, one, alone_cycles, none, own, np.array([0, paused])))
+    remarks = sharing.remarks(["long", "short"])
+    assert len(remarks) == (times is not None)
+    assert all(f"There short takes {times} as long" in each for each in remarks)
+
+
+@pytest.mark.parametrize(("alone_cycles", "slowdown"), [(0, None), (1, 6.0), (2, 3.0)])
+def test_a_job_that_takes_one_cycle_alone_is_known_and_none_is_not(alone_cycles: int, slowdown: float | None) -> None:
+    collector = Collector(100)
+    collector.add(0, 4, 5, 10, tenant="a", alone=alone_cycles)
+    assert collector.result().tenants["a"].slowdown == slowdown

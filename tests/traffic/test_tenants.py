@@ -15,7 +15,7 @@ from lstmsim.errors import InputError
 from lstmsim.traffic.latencies import KEPT
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.result import Entry
-from lstmsim.traffic.samples import LEAST_KEPT, Sample
+from lstmsim.traffic.samples import LEAST_KEPT, Sample, _drawn
 from lstmsim.traffic.tenants_text import SHOWN
 from lstmsim.traffic.text import serving_json, serving_text
 
@@ -204,3 +204,21 @@ def test_a_tenant_that_is_none_is_refused() -> None:
     collector = Collector(100, entries=[Entry("a", "m")])
     with pytest.raises(InputError, match="must be a, the only one, got b"):
         collector.add_many([0], [0], [0], [1], tenants="b")
+
+
+def test_what_stays_is_drawn_by_splitmix64_as_published() -> None:
+    """Level l of group g is the lowest bit of number 64 g + l that SplitMix64 gives from seed 0."""
+
+    def published(number: int) -> int:
+        """Steele, Lea, Flood (2014), figure 16: mix64 of the seed and so many steps of the golden gamma."""
+        mixed = (number + 1) * 0x9E3779B97F4A7C15 % 2**64
+        mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % 2**64
+        return mixed ^ mixed >> 31
+
+    # the numbers that other implementations give from seed 0
+    assert [published(number) for number in range(4)] == [
+        *(0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC),
+    ]
+    for level in (0, 1, 5, 63):
+        assert _drawn(np.arange(300), level).tolist() == [published(64 * group + level) & 1 for group in range(300)]

@@ -8,7 +8,7 @@ from math import ceil, inf, log2
 from typing import Any
 
 from lstmsim import engines
-from lstmsim.api.loading import Path
+from lstmsim.api.loading import Path, Source, file_or_data
 from lstmsim.api.serving.capacity import Capacity, capacity_of, load_of
 from lstmsim.api.serving.horizon import MOST_SIMULATED, serve_on_horizon
 from lstmsim.errors import InputError, Mistake
@@ -47,7 +47,7 @@ _SPARE = 1.2
 
 
 def saturate(
-    scenario: Path | Mapping[str, Any],
+    scenario: Source,
     bound_ms: float | None = None,
     *,
     bounds_ms: Mapping[str, float] | None = None,
@@ -82,6 +82,7 @@ def saturate(
     >>> found.bound_per_second > found.rate > 1e5
     True
     """
+    scenario = file_or_data(scenario)
     asked = _Asked(scenario, tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
     rates, capacity = rates_of(scenario, overrides), asked.check()
     bound = capacity.bound_per_second

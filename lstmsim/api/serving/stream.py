@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lstmsim import targets
+from lstmsim.api.loading import Source, file_or_data
 from lstmsim.api.serving.alone import Alones
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.engines.fast.feed import WINDOW, Coming, Feed
@@ -81,7 +81,7 @@ class Served(Table, forms="lstmsim.api.serving.served_text"):
 
 
 def serve(
-    scenario: str | os.PathLike[str] | Mapping[str, Any],
+    scenario: Source,
     *,
     requests: int | None = None,
     overrides: Sequence[str] = (),
@@ -106,6 +106,7 @@ def serve(
     >>> serve({"chip": "column-npu-16k", "jobs": jobs}, requests=2000).serving.requests
     2000
     """
+    scenario = file_or_data(scenario)
     _check(percentiles, until_half_width)
     found = load_requests(scenario, overrides, requests)
     if requests is None and until_half_width is not None and _goes_on(found):

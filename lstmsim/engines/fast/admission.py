@@ -19,6 +19,7 @@ from lstmsim.engines.fast.layout import (
     KEPT,
     LATER,
     LEAVING,
+    LOOKED,
     LOOSE,
     N_GROUPS,
     N_QUEUES,
@@ -48,6 +49,7 @@ from lstmsim.engines.fast.layout import (
     SEAT0,
     SEATS,
     SEATS_THERE,
+    SEEN,
     SHARED,
     SPREADS,
     SWITCH_SIZE,
@@ -73,11 +75,17 @@ from lstmsim.engines.fast.spreading import spread
 __all__ = ["admit"]
 
 
-def best_place(T: Any, S: Any, r: int, trait: int) -> int:
-    """Where a task of a group is admitted now: the record of the place, -1 if there is none."""
+def best_place(T: Any, S: Any, group: int, trait: int) -> int:
+    """Where a task of a group is admitted now: the record of the place, -1 if there is none.
+
+    Threads are only taken in a pass, so the first places that have none are not looked at again in it.
+    """
+    q, r = S[S_GROUP] + group * S_GROUP_SIZE, T[T_GROUP] + group * T_GROUP_SIZE
+    if S[q + LOOKED] != S[PASS]:
+        S[q + LOOKED], S[q + SEEN] = S[PASS], 0
     content = T[trait + CONTENT]
     best, lacks, least = -1, 1, NEVER
-    for index in range(T[r + PLACES]):
+    for index in range(S[q + SEEN], T[r + PLACES]):
         p = T[r + PLACE0] + index * T_PLACE_SIZE
         able, missing, occupied = True, 0, 0
         for seat in range(T[p + SEATS]):
@@ -85,6 +93,8 @@ def best_place(T: Any, S: Any, r: int, trait: int) -> int:
             k, f = S[S_CORE] + T[a] * S_CORE_SIZE, T[T_CORE] + T[a] * T_CORE_SIZE
             if S[k + OCCUPIED] + T[a + SEATS_THERE] > T[f + CONTEXTS] or S[k + KEPT] == S[PASS]:
                 able = False
+                if S[q + SEEN] == index:
+                    S[q + SEEN] += 1
                 break
             if content >= 0:
                 if not has_room(T, S, T[a], content):
@@ -96,6 +106,9 @@ def best_place(T: Any, S: Any, r: int, trait: int) -> int:
                 occupied += S[k + OCCUPIED]
         if able and (missing < lacks or (missing == lacks and occupied < least)):
             best, lacks, least = p, missing, occupied
+            if missing == 0 and occupied == 0:
+                # no place behind it can be better
+                break
     return best
 
 
@@ -200,7 +213,7 @@ def admit(T: Any, S: Any, R: Any, W: Any, now: int) -> None:
         entry = S[S[S_GROUP] + group * S_GROUP_SIZE + WAITING]
         rank, came, task = S[entry], S[entry + 1], S[entry + 2]
         trait = T[T[T_TASK] + task * T_TASK_SIZE + TRAIT]
-        p = best_place(T, S, r, trait)
+        p = best_place(T, S, group, trait)
         if p < 0:
             hold_back(T, S, R, group, now, asking)
             loose = loose or T[r + LOOSE] > 0

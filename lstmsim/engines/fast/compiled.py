@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 from lstmsim.engines.fast import layout
 
-__all__ = ["available", "compiled", "loaded"]
+__all__ = ["available", "compiled", "kept", "loaded"]
 
 #: Modules and their functions, each after those that it calls.
 _ORDER = {
@@ -56,18 +55,35 @@ def loaded() -> bool:
     return compiled.cache_info().currsize > 0
 
 
+def _digest() -> str:
+    """What the compiled code is of.
+
+    numba looks only at a function's own file to see whether its kept code is still right, not at what it calls nor at
+    numbers, which it takes in as they are: some of those come from the tables of the Program.
+    """
+    numbers = {name: value for name, value in vars(layout).items() if isinstance(value, int | tuple)}
+    modules = [import_module(f"lstmsim.engines.fast.{name}") for name in _ORDER]
+    sources = [Path(str(module.__file__)).read_bytes() for module in modules]
+    return sha256(b"".join(sources) + repr(numbers).encode()).hexdigest()[:12]
+
+
+def kept() -> bool:
+    """Whether the compiled loop lies beside the package, so that it has only to be loaded; asked without importing
+    numba. False also where it lies elsewhere: a run that takes long finds it there all the same."""
+    folder = Path(__file__).parent / "__pycache__"
+    return available() and any(folder.glob(f"loop.drive_{_digest()}-*.nbi"))
+
+
 @cache
 def compiled() -> tuple[Callable[..., int], Callable[..., None]]:
     """`drive` and `account` of the loop, compiled when they are first called."""
+    from hashlib import sha256
+
     from numba import njit
 
     jit = njit(cache=True, error_model="numpy")
     modules = {name: import_module(f"lstmsim.engines.fast.{name}") for name in _ORDER}
-    # numba looks only at a function's own file to see whether its kept code is still right, not at what it calls
-    # nor at numbers, which it takes in as they are: some of those come from the tables of the Program
-    numbers = {name: value for name, value in vars(layout).items() if isinstance(value, int | tuple)}
-    sources = [Path(str(module.__file__)).read_bytes() for module in modules.values()]
-    digest = sha256(b"".join(sources) + repr(numbers).encode()).hexdigest()[:12]
+    digest = _digest()
     names: dict[str, Any] = {}
     for module, order in _ORDER.items():
         # copies that call each other's compiled forms; the module stays as it is

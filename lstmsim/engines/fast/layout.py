@@ -91,8 +91,9 @@ S_LEAVING, LEAVING, S_ENTRY, S_LEAVING_ENTRY, LOOK, S_HEAD = 24, 25, 26, 27, 28,
 # --- S: records ---
 #: A group: where the first of its tasks that wait is, and how many (new ones: a heap; paused ones: a list); BLOCKED:
 #: the pass in which none of them finds a place any more; ASIDE: how many were set aside until the next pass
-#: (behind the heap; of a list, the first of them is ASIDE_FIRST).
-WAITING, WAITERS, BLOCKED, ASIDE, ASIDE_FIRST, S_GROUP_SIZE = 0, 1, 2, 3, 4, 5
+#: (behind the heap; of a list, the first of them is ASIDE_FIRST); LOOKED: the last pass in which a place was looked
+#: for; SEEN: how many of the first places have no free thread in it, or only one that is kept.
+WAITING, WAITERS, BLOCKED, ASIDE, ASIDE_FIRST, LOOKED, SEEN, S_GROUP_SIZE = 0, 1, 2, 3, 4, 5, 6, 7
 #: A core. OFFSET: its clock is behind the machine's by that much; NAMED: up to where its cycles have names, COUNTED how
 #: many each; ANCHOR: the thread whose changes of iteration (WRAPPED) are looked at for periods; MARK...: the marked
 #: state and what was counted then; KEPT: the pass in which a task that found no place keeps others off; COMES: its next

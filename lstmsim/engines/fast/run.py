@@ -29,8 +29,8 @@ __all__ = ["BUDGET", "FastRun", "run", "totals"]
 
 #: Events before a run is worth the compiler: about 1.5 s uncompiled; loading numba and the compiled loop takes as long.
 BUDGET = 400_000
-#: Cores times tasks from which on the loop is compiled from the start: every admission looks at all cores that a task
-#: may use, which is not a look at a unit. Uncompiled, so many take some seconds.
+#: Cores times tasks from which on the compiled loop runs from the start, if it has only to be loaded: cores are looked
+#: at without a look at a unit. Uncompiled, so many take about a second, and the compiler takes ten times as long.
 _CROWD = 1_000_000
 #: Rows of a trace that there is room for at first.
 _ROOM = 1024
@@ -60,7 +60,7 @@ class FastRun:
         self.switches: Any = [0] * (self.room * layout.SWITCH_SIZE)
         self.drive: Callable[..., int] = loop.drive
         self.account: Callable[..., None] = naming.account
-        crowded = len(program.cores) * len(program.tasks) > _CROWD and compiled.available()
+        crowded = len(program.cores) * len(program.tasks) > _CROWD and compiled.kept()
         if (crowded or compiled.loaded()) and budget < layout.NEVER:
             self.state: Any = np.zeros(len(state) + zeros, np.int64)
             self.state[: len(state)] = state

@@ -14,9 +14,9 @@ from pathlib import PureWindowsPath
 from typing import Any
 
 from lstmsim.errors import InputError
+from lstmsim.formats.bounded import LFS_POINTER, MAX_BYTES
 from lstmsim.formats.files_kept import note_read
 from lstmsim.formats.onnx.graph import Scope
-from lstmsim.formats.weights.imported import LFS_POINTER, MAX_BYTES
 from lstmsim.formats.wording import show
 
 __all__ = ["DataFiles", "data_files_of", "is_external"]

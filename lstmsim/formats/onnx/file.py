@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.bounded import MAX_BYTES, bounded_file, placed
 from lstmsim.formats.onnx.cells import cell_notes
 from lstmsim.formats.onnx.chains import find_unrolled
 from lstmsim.formats.onnx.constants import COPIES, Constants
@@ -34,7 +35,7 @@ from lstmsim.formats.onnx.unrolled import explain_absence
 from lstmsim.formats.onnx.unrolled_models import unrolled_model, unrolled_part, written_out
 from lstmsim.formats.onnx.unrolled_stacks import UnrolledStack
 from lstmsim.formats.onnx.widths import node_widths
-from lstmsim.formats.weights.imported import MAX_BYTES, ImportedModel, bounded_file, model_names, model_stem, placed
+from lstmsim.formats.weights.imported import ImportedModel, model_names, model_stem
 from lstmsim.formats.weights.operators import OperatorTable
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.model import Layer, Model

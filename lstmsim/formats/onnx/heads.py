@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from lstmsim.bounds import MAX_SIZE
 from lstmsim.formats.onnx.axes import View
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, node_input, resolve
 from lstmsim.formats.onnx.layouts import Layouts
@@ -21,7 +22,6 @@ from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
 from lstmsim.formats.onnx.values import Shape, integer
 from lstmsim.formats.onnx.widths import width_notes
-from lstmsim.formats.scenario.schema_types import MAX_SIZE
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
 

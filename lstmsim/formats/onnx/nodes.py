@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lstmsim.bounds import MAX_SIZE
 from lstmsim.formats.onnx.cells import cell_of
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, node_input, resolve
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.values import Shape, integer, text
-from lstmsim.formats.scenario.schema_types import MAX_SIZE
 from lstmsim.formats.wording import listed, show
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer

@@ -8,7 +8,7 @@ from datetime import date
 from fractions import Fraction
 from typing import NamedTuple
 
-from lstmsim.formats.scenario.schema_types import MAX_STEPS
+from lstmsim.bounds import MAX_STEPS
 from lstmsim.formats.tables.csv_table import NUMBER
 from lstmsim.traffic.arrivals import MAX_CYCLE, exact
 

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import IO, TypeVar
 
+from lstmsim.bounds import MAX_JOBS
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.bounded import bounded_file
 from lstmsim.formats.scenario.arrival_columns import (
     FEMTOSECONDS,
     OWN_STEPS,
@@ -32,9 +34,7 @@ from lstmsim.formats.scenario.arrival_columns import (
     seconds,
     word,
 )
-from lstmsim.formats.scenario.schema_types import MAX_JOBS
 from lstmsim.formats.tables.csv_table import CsvTable, original, shown
-from lstmsim.formats.weights.imported import bounded_file
 from lstmsim.formats.wording import listed, show
 from lstmsim.traffic.arrivals import MAX_CYCLE, Timestamps, exact, positive
 

@@ -54,7 +54,8 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
             given = own_keys(data, keys)
             core = made.get(repr(given))
             if core is None:
-                core, faults = target.core_of(given)
+                core = target.core_of(given)
+                faults = [core] if isinstance(core, Fault) else target.core_faults(core)
                 blame_all(document, place, faults)
                 core = None if faults else core
             if core is not None:

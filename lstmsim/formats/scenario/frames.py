@@ -12,7 +12,7 @@ from tokenize import TokenError
 import numpy as np
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.weights.imported import bounded_file, placed
+from lstmsim.formats.bounded import bounded_file, placed
 from lstmsim.formats.weights.safetensors import read_safetensors
 from lstmsim.formats.weights.tensors import floats, shape_text
 from lstmsim.formats.wording import show

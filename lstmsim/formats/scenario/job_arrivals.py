@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from lstmsim.bounds import MAX_CYCLES
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.job_traces import Traces
 from lstmsim.formats.scenario.schema import JobEntry
 from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry, arrival_mistakes, describe
-from lstmsim.formats.scenario.schema_types import MAX_CYCLES
 from lstmsim.formats.yaml.document import Document
 from lstmsim.traffic.arrivals import Stream, arrivals, exact
 from lstmsim.traffic.closed_loop import Clients, ClosedLoop

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from lstmsim.bounds import MAX_JOBS
 from lstmsim.formats.scenario.chip_entries import Cores, blame_all
 from lstmsim.formats.scenario.job_arrivals import Coming, JobArrivals
 from lstmsim.formats.scenario.job_cores import Runnable, check_cores, named_cores
@@ -17,7 +18,6 @@ from lstmsim.formats.scenario.job_names import tenant_names, unique_names
 from lstmsim.formats.scenario.job_steps import JobSteps
 from lstmsim.formats.scenario.model_entries import STAND_IN, frames_path, read_model
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
-from lstmsim.formats.scenario.schema_types import MAX_JOBS
 from lstmsim.formats.wording import show
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document

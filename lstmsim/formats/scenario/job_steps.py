@@ -7,7 +7,6 @@ from itertools import islice
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.arrival_columns import Measure
-from lstmsim.formats.scenario.arrival_file import read_lengths
 from lstmsim.formats.scenario.job_arrivals import JobArrivals
 from lstmsim.formats.scenario.model_entries import file_path
 from lstmsim.formats.scenario.schema import JobEntry
@@ -130,6 +129,9 @@ class JobSteps:
         return InOrder(column) if column else None
 
     def _of_file(self, place: DataPath, steps: StepsEntry) -> Sequence[int]:
+        # most scenarios have no such file
+        from lstmsim.formats.scenario.arrival_file import read_lengths
+
         key = file_path(self.document, place, steps.path), measure_of(steps)
         if key not in self._files:
             try:

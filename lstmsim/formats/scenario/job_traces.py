@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.arrival_columns import OWN_STEPS, Measure
-from lstmsim.formats.scenario.arrival_file import LABELS, ArrivalFile, Wanted, read_arrivals
 from lstmsim.formats.scenario.job_names import tenant_names
 from lstmsim.formats.scenario.model_entries import file_path
 from lstmsim.formats.scenario.schema import JobEntry
 from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry
 from lstmsim.formats.scenario.schema_steps import StepsEntry, measure_of
-from lstmsim.formats.weights.imported import capped
 from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
+
+if TYPE_CHECKING:
+    from lstmsim.formats.scenario.arrival_file import ArrivalFile, Wanted
 
 __all__ = ["Rows", "Traces"]
 
@@ -61,6 +63,8 @@ class _Source:
     @property
     def words(self) -> set[str]:
         """Columns of words that have to be there."""
+        from lstmsim.formats.scenario.arrival_file import LABELS
+
         named = {self.entry.job_column, self.entry.tenant_column} - set(LABELS)
         return named | ({self.entry.job_column} if self.job is not None else set())
 
@@ -138,6 +142,9 @@ class Traces:
 
     def _read(self, source: _Source) -> ArrivalFile:
         """The file of a source, read for all entries that name it."""
+        # most scenarios have no such file
+        from lstmsim.formats.scenario.arrival_file import read_arrivals
+
         key = self._key(source)
         if key not in self._files:
             try:
@@ -153,6 +160,8 @@ class Traces:
 
     def _wanted(self, source: _Source) -> Wanted:
         """What all entries together ask of the file of a source."""
+        from lstmsim.formats.scenario.arrival_file import Wanted
+
         words, measures = dict.fromkeys(sorted(source.words)), dict[Measure, None]()
         for index, entry in enumerate(self.entries):
             other = None if entry is None else self._source(index, entry)
@@ -207,6 +216,8 @@ class Traces:
                 text = f"no row of {file.name} has its name, {show(names[index])}, in column {show(column)}"
                 mistakes.append(Mistake(self.document.place(("jobs", index)), text))
         if mistakes:
+            from lstmsim.formats.bounded import capped
+
             raise InputError(capped(mistakes))
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.frames import read_frames
@@ -50,7 +51,7 @@ class _Reader:
 
     def __init__(self, scenario: Scenario, random_weights: int | None) -> None:
         self.scenario, self.random_weights = scenario, random_weights
-        self.networks: dict[tuple[Model, str], Network] = {}
+        self.networks: dict[tuple[Model, str, int], Network] = {}
         self.stimuli: dict[tuple[int, str, int, str], Stimulus] = {}
         self.calibrations: dict[tuple[str, int], Floats] = {}
 
@@ -63,7 +64,7 @@ class _Reader:
         return JobData(
             network,
             stimulus,
-            os.path.basename(job.model.weights) or f"random, seed {self.random_weights}",
+            self._weights_from(job.model),
             inputs,
             job.states_of,
             self._begins(job, network),
@@ -72,9 +73,12 @@ class _Reader:
         )
 
     def _network(self, job: Job) -> Network:
-        key = (job.model, job.model.weights)
+        own = job.model.network
+        key = (job.model, job.model.weights, id(own))
         if key not in self.networks:
-            if job.model.weights:
+            if isinstance(own, Network):
+                self.networks[key] = replace(own, model=job.model)
+            elif job.model.weights:
                 self.networks[key] = read_weights(job.model.weights, job.model)
             elif self.random_weights is None:
                 text = f"model {job.model.name} has no weights; --random-weights 0 draws some"
@@ -82,6 +86,12 @@ class _Reader:
             else:
                 self.networks[key] = random_network(job.model, self.random_weights)
         return self.networks[key]
+
+    def _weights_from(self, model: Model) -> str:
+        """Where the numbers of a model come from, in words."""
+        if model.network is not None:
+            return "in memory"
+        return os.path.basename(model.weights) or f"random, seed {self.random_weights}"
 
     def _stimulus(self, job: Job, network: Network, index: int) -> tuple[Stimulus, str]:
         if job.states_of is None and not job.initial and job.model.states_from:

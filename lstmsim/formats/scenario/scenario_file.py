@@ -41,6 +41,7 @@ __all__ = [
     "load_model",
     "load_model_file",
     "load_scenario",
+    "model_and_steps",
     "open_scenario",
     "scenario_from_data",
     "scenario_from_document",
@@ -104,6 +105,23 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
     1024
     """
     return _model(_named_document(os.fspath(name_or_path), find_model))
+
+
+def model_and_steps(source: Any) -> tuple[Model, int | None]:
+    """A model and the steps that it states (None: none), of its name, its file, or data laid out like a model file.
+
+    `InputError` with every mistake otherwise.
+
+    >>> model, steps = model_and_steps("deepbench-gru-1024-1500")
+    >>> model.layers[0].hidden, steps
+    (1024, 1500)
+    """
+    if isinstance(source, str | os.PathLike):
+        document = _named_document(os.fspath(source), find_model)
+    else:
+        document = document_of(source)
+    model = _model(document)
+    return model, document.data.get("steps")
 
 
 def load_model_file(path: str | os.PathLike[str]) -> Model:

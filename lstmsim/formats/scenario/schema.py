@@ -9,16 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from lstmsim.bounds import MAX_CELLS, MAX_CORES, MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS, MAX_SIZE
 from lstmsim.formats.scenario.chip_keys import chip_entry
 from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry
 from lstmsim.formats.scenario.schema_steps import AnySteps
 from lstmsim.formats.scenario.schema_types import (
-    MAX_CELLS,
-    MAX_CORES,
-    MAX_CYCLES,
-    MAX_INTERVAL_CYCLES,
-    MAX_JOBS,
-    MAX_SIZE,
     NOTHING,
     Arrivals,
     Cycles,

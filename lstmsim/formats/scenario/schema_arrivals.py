@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from lstmsim.bounds import MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS
 from lstmsim.errors import InputError
-from lstmsim.formats.scenario.schema_types import MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS, Cycles, Entry, Name
+from lstmsim.formats.scenario.schema_types import Cycles, Entry, Name
 from lstmsim.formats.wording import listed
 from lstmsim.keys import Key, keys_of
 from lstmsim.traffic.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream

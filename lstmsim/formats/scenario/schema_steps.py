@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from lstmsim.bounds import MAX_JOBS, MAX_STEPS
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.arrival_columns import Measure
 from lstmsim.formats.scenario.schema_arrivals import ArrivalPath
-from lstmsim.formats.scenario.schema_types import MAX_JOBS, MAX_STEPS, Entry, Name, Steps
+from lstmsim.formats.scenario.schema_types import Entry, Name, Steps
 from lstmsim.formats.wording import listed
 from lstmsim.keys import Key, keys_of
 from lstmsim.traffic.lengths import Geometric, Lengths, Uniform, Weighted

@@ -6,58 +6,19 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from lstmsim.bounds import (
-    MAX_BANKS,
-    MAX_CELLS,
-    MAX_CONTEXTS,
-    MAX_CORES,
-    MAX_CYCLES,
-    MAX_FREQUENCY_MHZ,
-    MAX_GB_PER_S,
-    MAX_INTERVAL_CYCLES,
-    MAX_JOBS,
-    MAX_LATENCY_CYCLES,
-    MAX_PES,
-    MAX_SIZE,
-    MAX_STEPS,
-    MAX_THREADS,
-    MAX_WEIGHT_KIB,
-    MIN_FREQUENCY_MHZ,
-    MIN_GB_PER_S,
-)
+from lstmsim.bounds import MAX_CYCLES, MAX_JOBS, MAX_SIZE, MAX_STEPS
 from lstmsim.formats.yaml.entry import Entry
 from lstmsim.keys import Key
 from lstmsim.workload.cell_rules import MAX_GATES
 
 __all__ = [
-    "MAX_BANKS",
-    "MAX_CELLS",
-    "MAX_CONTEXTS",
-    "MAX_CORES",
-    "MAX_CYCLES",
-    "MAX_FREQUENCY_MHZ",
-    "MAX_GB_PER_S",
-    "MAX_INTERVAL_CYCLES",
-    "MAX_JOBS",
-    "MAX_LATENCY_CYCLES",
-    "MAX_PES",
-    "MAX_SIZE",
-    "MAX_STEPS",
-    "MAX_THREADS",
-    "MAX_WEIGHT_KIB",
-    "MIN_FREQUENCY_MHZ",
-    "MIN_GB_PER_S",
     "NOTHING",
     "Arrivals",
     "Cycles",
-    "Depth",
-    "DepthOrNone",
     "Entry",
-    "Frequency",
     "InputsPath",
     "Name",
     "Parts",
-    "Pes",
     "Size",
     "Steps",
     "Sums",
@@ -86,14 +47,10 @@ def _ending(*suffixes: str) -> Callable[[str], str]:
     return wrong
 
 
-Frequency = Annotated[float, Key("the clock in MHz", above=0, low=MIN_FREQUENCY_MHZ, high=MAX_FREQUENCY_MHZ)]
 Name = Annotated[str, Key(low=1, high=200, rule=_named)]
 Text = Annotated[str, Key(high=10_000)]
 Size = Annotated[int, Key(low=1, high=MAX_SIZE)]
-Pes = Annotated[int, Key(low=1, high=MAX_PES)]
 Cycles = Annotated[int, Key(low=0, high=MAX_CYCLES)]
-Depth = Annotated[int, Key(low=1, high=MAX_LATENCY_CYCLES)]
-DepthOrNone = Annotated[int, Key(low=0, high=MAX_LATENCY_CYCLES)]
 Steps = Annotated[int, Key(low=1, high=MAX_STEPS)]
 Arrivals = Annotated[list[Cycles], Key(high=MAX_JOBS)]
 Width = Annotated[int, Key(low=-MAX_SIZE, high=MAX_SIZE)]

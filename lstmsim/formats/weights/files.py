@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.bounded import placed
 from lstmsim.formats.weights.canonical import (
     canonical_network,
     canonical_shapes,
@@ -14,7 +15,7 @@ from lstmsim.formats.weights.canonical import (
     canonical_tensors,
     is_canonical,
 )
-from lstmsim.formats.weights.imported import ImportedModel, placed
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.formats.weights.pytorch_models import import_groups
 from lstmsim.formats.weights.pytorch_names import Group, groups, layers_of, network_of
 from lstmsim.formats.weights.pytorch_norms import whole_weights

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.weights.imported import ImportedModel, placed
+from lstmsim.formats.bounded import placed
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.formats.weights.keras_config import KerasLayer, keras_kinds, keras_layers
 from lstmsim.formats.weights.keras_stacks import keras_models, parts_of
 from lstmsim.formats.weights.tensors import Stored, single_or_double

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.weights.imported import ImportedModel, placed
+from lstmsim.formats.bounded import placed
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.formats.weights.pytorch_models import import_groups
 from lstmsim.formats.weights.pytorch_names import Fact, function_of
 from lstmsim.formats.weights.pytorch_objects import QUANTISED, is_packed

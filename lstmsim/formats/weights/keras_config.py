@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.scenario.schema_types import MAX_SIZE
 from lstmsim.formats.weights.keras_calls import is_layer
 from lstmsim.formats.weights.keras_graph import Placed, placed_layers
 from lstmsim.formats.weights.keras_states import Beginning, beginning_of

@@ -6,8 +6,9 @@ import os
 from typing import Any
 
 from lstmsim.errors import InputError
+from lstmsim.formats.bounded import bounded_file, placed
 from lstmsim.formats.weights.hdf5 import datasets_below, is_there, open_hdf5, stored_at
-from lstmsim.formats.weights.imported import ImportedModel, bounded_file, placed
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.formats.weights.keras_config import KerasLayer, keras_kinds, keras_layers, parsed_config
 from lstmsim.formats.weights.keras_h5 import from_hdf5, left_out, recurrent_groups
 from lstmsim.formats.weights.keras_stacks import keras_models, parts_of

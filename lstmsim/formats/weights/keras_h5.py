@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.scenario.schema_types import MAX_SIZE
 from lstmsim.formats.weights.hdf5 import datasets_below, is_there, open_hdf5, stored_at, text_attribute
 from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.formats.weights.keras_config import KerasLayer, keras_kinds, keras_layers, parsed_config

@@ -16,7 +16,8 @@ from functools import lru_cache
 from typing import IO, Any
 
 from lstmsim.errors import InputError
-from lstmsim.formats.weights.imported import ImportedModel, bounded_file, placed
+from lstmsim.formats.bounded import bounded_file, placed
+from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.formats.weights.pickle_data import load_data
 from lstmsim.formats.weights.pytorch_models import import_groups
 from lstmsim.formats.weights.pytorch_names import Fact

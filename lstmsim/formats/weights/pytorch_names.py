@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.scenario.schema_types import MAX_SIZE
 from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.tensors import Stored, floats, shape_text
 from lstmsim.formats.wording import listed, show

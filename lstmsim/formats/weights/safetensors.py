@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.bounded import bounded_file, placed
 from lstmsim.formats.files import whole_file
-from lstmsim.formats.weights.imported import bounded_file, placed
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, Stored, decoded
 from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats

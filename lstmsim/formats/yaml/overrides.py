@@ -37,11 +37,14 @@ def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand
     >>> document.data, document.place(("chip", "cores", 0, "ep"))
     ({'chip': {'cores': [{'ep': 16}]}}, '--set chip.cores.0.ep=16')
     """
-    if isinstance(overrides, str):
-        raise TypeError(f"overrides is a list of texts like ['jobs.0.steps=3'], got the text {show(overrides)}")
+    expected = "must be a list of texts like ['jobs.0.steps=3'], got"
+    given: object = overrides
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        what = "the text " if isinstance(given, str) else ""
+        raise InputError(Mistake("overrides", f"{expected} {what}{show(overrides)}"))
     for override in overrides:
         if not isinstance(override, str):
-            raise TypeError(f"overrides is a list of texts like ['jobs.0.steps=3'], got {show(override)} in it")
+            raise InputError(Mistake("overrides", f"{expected} {show(override)} in it"))
         label = LABEL + (override if override.isprintable() else repr(override))
         target, equals, text = override.partition("=")
         parts = target.strip().split(".")

@@ -30,15 +30,18 @@ class ColumnEntries(Entries):
     together: ClassVar[frozenset[str]] = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
     splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
 
-    def core_of(self, entry: Mapping[str, Any]) -> tuple[ColumnCore | None, Sequence[Fault]]:
-        """The core of an entry, None if it cannot be described at all, and what is wrong with it."""
+    def core_of(self, entry: Mapping[str, Any]) -> ColumnCore | Fault:
+        """The core of an entry, or why it cannot be described."""
         if entry.get("vp") is None:
             npe, ep = entry["npe"], entry["ep"]
             if ep > npe:
-                return None, (Fault.at("ep", f"must not exceed npe: {ep} > {npe}", "npe"),)
+                return Fault.at("ep", f"must not exceed npe: {ep} > {npe}", "npe")
             entry = {**entry, "vp": npe // ep}
-        core = described(ColumnCore, entry)
-        return core, tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
+        return described(ColumnCore, entry)
+
+    def core_faults(self, core: ColumnCore) -> Sequence[Fault]:
+        """What is wrong with a core's numbers, alone and taken together."""
+        return tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
 
     def faults_of_all(self, cores: Sequence[ColumnCore]) -> Sequence[str]:
         """More threads than engines keep apart."""

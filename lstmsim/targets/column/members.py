@@ -21,7 +21,7 @@ Wides = tuple[Wide, ...]
 
 def own_units(core: ColumnCore) -> tuple[Unit, ...]:
     """The units that every core has."""
-    return Unit("array", core.thread_policy, core.switch_cycles), Unit("tail", "fifo")
+    return Unit("array", core.thread_policy, core.switch_cycles, pipeline="MVM"), Unit("tail", "fifo")
 
 
 @dataclass(frozen=True)

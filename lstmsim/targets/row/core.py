@@ -150,7 +150,10 @@ class RowCore:
         tuple[Dispatch, ...],
         Key("other numbers for layers of some cells", high=MAX_CELLS, source=_PLAIN, named_by="cell"),
     ] = ()
-    matrix_words: Annotated[int | None, _size("words of each engine's matrix memory", "unknown: nothing waits")] = None
+    matrix_words: Annotated[
+        int | None,
+        _size("words of each engine's matrix memory", "assumption, because few designs say it: nothing waits"),
+    ] = None
     latency: Annotated[RowLatency, Key("from one place to the next", "cycles", source=_RTL)] = field(
         default_factory=RowLatency
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from lstmsim.keys import keys_of
+from lstmsim.keys import described, keys_of
 from lstmsim.targets.entries import Entries, Fault
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import RowCore
@@ -24,19 +24,19 @@ class RowEntries(Entries):
     chip: ClassVar[type] = RowNpu
     core: ClassVar[type] = RowCore
 
-    def core_of(self, entry: Mapping[str, Any]) -> tuple[RowCore | None, Sequence[Fault]]:
-        """The core of an entry, None if it cannot be described at all, and what is wrong with it."""
+    def core_of(self, entry: Mapping[str, Any]) -> RowCore | Fault:
+        """The core of an entry, or why it cannot be described."""
         by_cell = entry.get("by_cell") or {}
         for cell in by_cell:
             if cell not in PROGRAMS:
-                return None, (Fault((("by_cell", cell),), f"a row-npu has no program for cell {cell!r}", [*PROGRAMS]),)
+                return Fault((("by_cell", cell),), f"a row-npu has no program for cell {cell!r}", [*PROGRAMS])
         keys = keys_of(RowCore)
         general = {key: entry.get(key, keys[key].default) for key in _GENERAL}
         own = {
             cell: general | {key: value for key, value in each.items() if value is not None}
             for cell, each in by_cell.items()
         }
-        return super().core_of({**entry, "by_cell": own})
+        return described(RowCore, {**entry, "by_cell": own})
 
     def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
         """Several cores at once."""

@@ -170,7 +170,10 @@ def _job_phases(job: Job, core: RowCore) -> tuple[Phase, ...]:
 
 
 def _core(kind: int, core: RowCore) -> Core:
-    units = tuple(Unit(name, "coarse", shown=not name.startswith(_HIDDEN)) for name in UNITS)
+    called = {UNITS[MVU]: "MVM"}
+    units = tuple(
+        Unit(name, "coarse", shown=not name.startswith(_HIDDEN), pipeline=called.get(name, "")) for name in UNITS
+    )
     return Core(kind, units, 1, MVU)
 
 

@@ -10,6 +10,7 @@ from lstmsim.numerics.golden import NetworkRun
 from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
+from lstmsim.program.trace_tables import ISSUES
 from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.targets.column.passes import ARRAY, TAIL
 from lstmsim.targets.column.replay.array import PeArray
@@ -25,7 +26,8 @@ from lstmsim.workload.scenario import Scenario
 
 __all__ = ["replay"]
 
-_COLUMNS = ("start", "core", "unit", "context", "task", "phase", "iteration", "operation", "count", "cycles")
+#: What issued and when; not what had held it back, for the replay believes its own count alone.
+_COLUMNS = ISSUES.names[: ISSUES.place("cycles") + 1]
 
 
 def replay(

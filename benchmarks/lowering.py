@@ -1,0 +1,118 @@
+"""What lowering and the points of a sweep cost, as ratios within one run; `table.py` puts them into BENCHMARKS.md.
+
+Run as `python benchmarks/lowering.py`. Times are CPU seconds of this process, the least of several, so that others on
+the machine count little.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import make_dataclass
+
+from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, targets
+from lstmsim.engines.fast import bodies
+from lstmsim.metrics.measure import measure
+from lstmsim.program.program import Operation
+from lstmsim.sweeps.numbers import numbers_of
+from lstmsim.targets.column import phases
+from lstmsim.targets.registry import target_of
+
+HEAD = ["what", "against", "times"]
+
+
+def cpu_seconds(work: Callable[[], object], times: int = 7) -> float:
+    """The least CPU time of some runs."""
+    best = float("inf")
+    for _ in range(times):
+        begin = time.process_time()
+        work()
+        best = min(best, time.process_time() - begin)
+    return best
+
+
+def design_points() -> list[Scenario]:
+    """LSTM 256 to 2048, 25 steps, six arrays, one thread and two: 180 points, two of which share a body."""
+    points = []
+    for hidden in range(256, 2049, 128):
+        model = Model("m", (Layer(cell("lstm"), hidden, hidden),))
+        for ep in (4, 8, 16, 32, 64, 128):
+            for threads in (1, 2):
+                core = ColumnCore(npe=65536, ep=ep, vp=65536 // ep, threads=threads)
+                jobs = tuple(Job(f"j{each}", model, 25) for each in range(threads))
+                points.append(Scenario(ColumnNpu("c", 260, (core,)), jobs))
+    return points
+
+
+def row(scenario: Scenario) -> tuple[int | float, ...]:
+    """The numbers of a point, as a sweep computes them."""
+    return numbers_of(scenario, engines.totals(targets.lower(scenario.chip, scenario.jobs), check=False))
+
+
+def forget() -> None:
+    """Nothing is kept of earlier points."""
+    phases._KEPT.clear()
+    bodies._KEPT.clear()
+
+
+def point_rates(points: list[Scenario]) -> tuple[float, float]:
+    """Points a CPU second, on the compiled loop if numba is there: each for the first time, and again."""
+    engines.warm_up()
+    row(points[0])
+
+    def first() -> None:
+        forget()
+        again()
+
+    def again() -> None:
+        for each in points:
+            row(each)
+
+    return len(points) / cpu_seconds(first, 5), len(points) / cpu_seconds(again, 5)
+
+
+def ratios(points: list[Scenario]) -> list[list[str]]:
+    """How many times as long the second thing takes as the first."""
+    own = Operation._field_defaults
+    plain = make_dataclass("Plain", [(name, object) for name in Operation._fields], frozen=True)
+    values = {name: own.get(name, 0) for name in Operation._fields}
+
+    def made(kind: Callable[..., object]) -> Callable[[], object]:
+        return lambda: [kind(**values) for _ in range(20_000)]
+
+    def lowered() -> list[object]:
+        return [targets.lower(each.chip, each.jobs) for each in points]
+
+    def lowered_anew() -> None:
+        for each in points:
+            phases._KEPT.clear()
+            targets.lower(each.chip, each.jobs)
+
+    programs = [targets.lower(each.chip, each.jobs) for each in points]
+    totals = [engines.totals(each, check=False) for each in programs]
+    both = list(zip(points, totals, strict=True))
+    pairs = [
+        ("an operation made", "a frozen dataclass of the same fields", made(Operation), made(plain)),
+        ("a point lowered with kept bodies", "lowered with nothing kept", lowered, lowered_anew),
+        (
+            "the numbers of a row from totals",
+            "by way of a report",
+            lambda: [numbers_of(*each) for each in both],
+            lambda: [(measure(*each, "fast"), target_of(each[0].chip.kind).adders(each[0].chip)) for each in both],
+        ),
+    ]
+    return [[one, other, f"{cpu_seconds(second) / cpu_seconds(first):.1f}"] for one, other, first, second in pairs]
+
+
+def main() -> int:
+    points = design_points()
+    for each in (HEAD, ["---", "---", "---:"], *ratios(points)):
+        print("| " + " | ".join(each) + " |")
+    first, again = point_rates(points)
+    print(f"\npoints a CPU second: {first:,.0f} the first time, {again:,.0f} again")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

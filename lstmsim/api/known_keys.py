@@ -1,0 +1,61 @@
+"""Keys of chips by machine, with meaning, unit, bounds, default and source, read off the machines' descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, is_dataclass
+from typing import Any
+
+from lstmsim.keys import Described, Key, keys_of
+from lstmsim.targets.registry import KINDS, target_of
+
+__all__ = ["chip_keys"]
+
+
+def chip_keys() -> list[tuple[str, str]]:
+    """Each key of each machine as `MACHINE PATH`, and what there is to say of it.
+
+    >>> dict(chip_keys())["column-npu cores.ep"]
+    'elements in parallel; 1 to 10,000,000; required'
+    """
+    return [
+        (f"{kind} {path}", _said(each))
+        for kind in KINDS
+        for what, at in ((target_of(kind).chip, ""), (target_of(kind).core, "cores."))
+        for path, each in _below(what, at)
+    ]
+
+
+def _below(description: Any, at: str) -> Iterator[tuple[str, Described]]:
+    """The keys of a description, and those of its parts behind a dot; of parts with names the name stands between."""
+    for name, each in keys_of(description).items():
+        yield f"{at}{name}", each
+        kind: Any = each.kind
+        if is_dataclass(kind):
+            named = each.key.named_by
+            below = _below(kind, f"{at}{name}.{named.upper()}." if named else f"{at}{name}.")
+            yield from ((path, part) for path, part in below if not named or part.name != named)
+
+
+def _said(each: Described) -> str:
+    parts = [each.key.meaning, _bounds(each.key), _default(each), each.key.source]
+    return "; ".join(part for part in parts if part)
+
+
+def _bounds(key: Key) -> str:
+    unit = f" {key.unit}" if key.unit else ""
+    if key.low is None or key.high is None:
+        return " or ".join(key.choices) or key.unit
+    return f"{key.low:,} to {key.high:,}{unit}"
+
+
+def _default(each: Described) -> str:
+    if each.key.follows:
+        return f"default: {each.key.follows}"
+    if each.default is MISSING:
+        return "required"
+    if each.default is None or each.default == ():
+        return "default: none"
+    if is_dataclass(each.default):
+        return ""
+    return f"default: {str(each.default).lower() if isinstance(each.default, bool) else each.default}"

@@ -1,0 +1,89 @@
+"""A single job from the keys of a job entry and those that a file states once for all jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from lstmsim.errors import InputError
+from lstmsim.formats.scenario.model_entries import STAND_IN, file_path, frames_path
+from lstmsim.formats.scenario.schema import JobEntry
+from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.formats.yaml.checks import check
+from lstmsim.formats.yaml.document import Document, document_of
+from lstmsim.workload.dispatch import DISPATCH
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+
+__all__ = ["checked_job"]
+
+#: Keys of a job that are no keys of an entry: the file states them once, or they follow from its place.
+_BESIDE = {
+    "after": (int, "a whole number"),
+    "states_of": (int, "a whole number"),
+    "dispatch": (str, "text"),
+    "preempts": (bool, "true or false"),
+    "affinity": (bool, "true or false"),
+    "tenant": (str, "text"),
+}
+_DEFAULTS = {each.name: each.default for each in fields(Job)}
+
+
+def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Job:
+    """The job of a model with these keys; `InputError` with every mistake, in the words of a scenario file.
+
+    stated: the steps that the model itself states, None: none. keys: fields of `Job`; None or a default: not given.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> checked_job(Model("m", (Layer(cell("gru"), 8, 4),)), 7, {"priority": 2}).steps
+    7
+    """
+    given = {key: value for key, value in keys.items() if value is not None and not _is_default(key, value)}
+    entry_keys = {key: value for key, value in given.items() if key not in _BESIDE}
+    document = document_of({"model": STAND_IN, **entry_keys})
+    entry, _ = check(JobEntry, document)
+    _check_beside(document, given)
+    _check_single(document, given)
+    steps = given.get("steps", stated)
+    if steps is None:
+        document.blame(("steps",), "required key is missing (the model states no steps of its own)")
+    if entry is None or document.mistakes or steps is None:
+        raise InputError(document.mistakes)
+    values = {key: getattr(entry, key) for key in entry_keys if key not in ("steps", "cores", "inputs", "initial")}
+    values |= {key: value for key, value in given.items() if key in _BESIDE}
+    if entry.cores is not None:
+        values["cores"] = tuple(entry.cores)
+    if entry.inputs is not None:
+        values["inputs"] = frames_path(document, ("inputs",), entry.inputs)
+    if "initial" in given:
+        word = str(entry.initial)
+        values["initial"] = word if word == "zero" else file_path(document, ("initial",), word)
+    return Job(**({"name": model.name} | values), model=model, steps=int(steps))
+
+
+def _is_default(key: str, value: Any) -> bool:
+    default = _DEFAULTS[key]
+    return type(value) is type(default) and value == default
+
+
+def _check_beside(document: Document, given: Mapping[str, Any]) -> None:
+    for key, (kind, words) in _BESIDE.items():
+        value = given.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            document.blame((key,), f"must be {words}, got {show(value)}")
+        elif key == "dispatch" and value not in DISPATCH:
+            known = [repr(each) for each in DISPATCH]
+            document.blame((key,), f"must be {listed(known)}, got {show(value)}{nearest(str(value), DISPATCH)}")
+
+
+def _check_single(document: Document, given: Mapping[str, Any]) -> None:
+    """A file's entry may stand for many jobs; this one is a single job."""
+    more = {"arrival": "a process or a list of arrivals", "steps": "a distribution or a list of steps"}
+    for key, what in more.items():
+        if isinstance(given.get(key), list | tuple | Mapping):
+            text = f"must be a whole number, got {show(given[key])}: {what} belongs to a mapping, which is many jobs"
+            document.blame((key,), text)
