@@ -8,18 +8,13 @@ from dataclasses import is_dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from lstmsim.bounds import (
-    MAX_CORES,
-    MAX_CYCLES,
-    MAX_INTERVAL_CYCLES,
-    MAX_JOBS,
-    MAX_SIZE,
-    MAX_STEPS,
-)
+from lstmsim.bounds import MAX_CORES, MAX_JOBS
 from lstmsim.formats.scenario.chip_entries import own_keys
 from lstmsim.formats.scenario.job_names import unique_names
+from lstmsim.formats.scenario.schema import JobEntry, LayerEntry
+from lstmsim.formats.scenario.schema_types import Cycles, Steps
 from lstmsim.formats.yaml.document import Document
-from lstmsim.keys import Described, keys_of
+from lstmsim.keys import Described, Key, keys_of, unwrapped
 from lstmsim.sweeps.spec import Value
 from lstmsim.targets.entries import Fault
 from lstmsim.targets.registry import KINDS, target_of
@@ -34,15 +29,24 @@ _Changes = tuple[tuple[str, int], ...]
 #: Smallest and largest value of a number; others are left to the checks of scenario files.
 _Range = tuple[int, int]
 
-_JOB_KEYS = {
-    "steps": (1, MAX_STEPS),
-    "arrival": (0, MAX_CYCLES),
-    "count": (1, MAX_JOBS),
-    "frame_interval": (0, MAX_INTERVAL_CYCLES),
-}
 _LAYER_KEYS = ("hidden", "input", "projection")
 _INDEX = re.compile(r"\d{1,5}", re.ASCII)
 _MOST_KEPT = 4096
+
+
+def _range(key: Key | None) -> _Range:
+    if key is None or key.low is None or key.high is None:
+        raise TypeError("a number that varies needs both bounds")
+    return int(key.low), int(key.high)
+
+
+@cache
+def _job_keys() -> dict[str, _Range]:
+    """Numbers of a job's entry that may change without reading anything."""
+    entry = keys_of(JobEntry)
+    plain = {key: _range(entry[key].key) for key in ("count", "frame_interval")}
+    # steps and arrivals may be more than numbers, which then go the long way
+    return plain | {"steps": _range(unwrapped(Steps)[1]), "arrival": _range(unwrapped(Cycles)[1])}
 
 
 @cache
@@ -54,8 +58,8 @@ def _core_keys(machine: str) -> dict[str, _Range]:
         below: Mapping[str, Described] = keys_of(each.type) if is_dataclass(kind) else {}
         keys = {name: each} | {f"{name}.{key}": part for key, part in below.items()}
         for path, key in ((path, own.key) for path, own in keys.items()):
-            if key.vary and key.low is not None and key.high is not None:
-                numbers[path] = int(key.low), int(key.high)
+            if key.vary:
+                numbers[path] = _range(key)
     return numbers
 
 
@@ -95,11 +99,11 @@ def _split(path: str) -> _Place | None:
 
 
 def _job_range(key: str) -> _Range | None:
-    if key in _JOB_KEYS:
-        return _JOB_KEYS[key]
+    if key in _job_keys():
+        return _job_keys()[key]
     model, layers, index, name, *more = [*key.split("."), *[""] * 4][:5]
     quick = (model, layers) == ("model", "layers") and _INDEX.fullmatch(index) and name in _LAYER_KEYS
-    return (1, MAX_SIZE) if quick and not any(more) else None
+    return _range(keys_of(LayerEntry)[name].key) if quick and not any(more) else None
 
 
 class Prepared:

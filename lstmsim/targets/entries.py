@@ -52,6 +52,8 @@ class Entries:
 
     chip, core: the frozen descriptions.
     together: keys of a core that are judged together: with one of them wrong, nothing can be said about the others.
+    batches: whether the inferences of a batch run together; a machine that does not batch is compared with them as
+    jobs of their own.
     splits: how a job may run on several cores at once, of `lstmsim.workload.scenario.SPLITS`.
     """
 
@@ -59,6 +61,7 @@ class Entries:
     chip: ClassVar[type]
     core: ClassVar[type]
     together: ClassVar[frozenset[str]] = frozenset()
+    batches: ClassVar[bool] = False
     splits: ClassVar[tuple[str, ...]] = ()
 
     def core_of(self, entry: Mapping[str, Any]) -> Any | Fault:
@@ -106,8 +109,15 @@ class Entries:
         return chip
 
     def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
-        """What the entry of a job says that no job of this machine may say."""
-        return ()
+        """What the entry of a job says that no job of this machine may say: batches and splits, where it has none."""
+        faults = []
+        if batch != 1 and not self.batches:
+            faults.append(
+                Fault.at("batch", f"a {self.kind} runs no batches: leave it out and use `count`, got {batch}")
+            )
+        if split is not None and not self.splits:
+            faults.append(Fault.at("split", f"a {self.kind} runs a job on one core: leave it out"))
+        return tuple(faults)
 
     def split_refusal(self, core: Any, model: Model, split: str, members: int) -> str | None:
         """Why a job cannot be split so over so many cores like this one, in a sentence; None if it can."""

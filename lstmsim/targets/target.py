@@ -10,7 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Program
+from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.entries import Entries
 from lstmsim.targets.fidelity import Fidelity
 from lstmsim.targets.sizes import PerStep
@@ -49,23 +51,25 @@ class Target(Entries, ABC):
     kind: the word for it in a chip's file.
     title: its name for people.
     fidelity: what its cycles are exact against, and what is assumed.
-    batches: whether the inferences of a batch run together; a machine that does not batch is compared with them as
-    jobs of their own.
     chip, core and the like: as in `lstmsim.targets.entries.Entries`.
     """
 
     kind: ClassVar[str]
     title: ClassVar[str]
     fidelity: ClassVar[Fidelity]
-    batches: ClassVar[bool] = False
 
     @abstractmethod
     def lower(self, chip: Any, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip; see `lstmsim.targets.lower`."""
 
-    @abstractmethod
     def check(self, chip: Any, job: Job) -> None:
-        """`InputError` if the chip cannot run the job."""
+        """`InputError` if the chip cannot run the job: a batch or a split that the machine has not, or no able core."""
+        if job.batch != 1 and not self.batches:
+            text = f"a {self.title} has no batching (batch inputs are jobs of their own), got {job.batch}"
+            raise InputError(Mistake(f"job {job.name}: batch", text))
+        if job.split and not self.splits:
+            raise InputError(Mistake(f"job {job.name}: split", f"a {self.title} runs a job on one core: leave it out"))
+        check_cores(chip.cores, job)
 
     @abstractmethod
     def per_step(

@@ -56,7 +56,7 @@ def test_a_gru_on_vp_2_and_a_scenario_without_jobs_are_refused() -> None:
     chip = ColumnNpu("c", 260, (replace(CORE, vp=2),))
     with pytest.raises(InputError, match="cell 'gru' has 3 gates and needs vp >= 3, got vp 2"):
         run(Scenario(chip, (Job("j", Model("m", (Layer(cell("gru"), 8, 4),)), 1),)))
-    with pytest.raises(InputError, match="at least one job"):
+    with pytest.raises(InputError, match="jobs: must be a list of at least 1 entry, got 0"):
         Scenario(chip, ())
 
 

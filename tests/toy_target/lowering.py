@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Unit
-from lstmsim.targets.assembly import Parts, assemble, check_cores
+from lstmsim.targets.assembly import Parts, assemble
 from lstmsim.targets.sizes import PerStep
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job
@@ -58,6 +58,6 @@ def per_step(cores: Sequence[ToyCore], model: Model, batch: int = 1, split: str 
     return PerStep(most, most)
 
 
-def lower(chip: ToyChip, jobs: Sequence[Job], templates: bool) -> Program:
+def lower(chip: ToyChip, jobs: Sequence[Job], templates: bool, check: Callable[[Job], None]) -> Program:
     parts = Parts(per_step, _phases, lambda _: (), lambda kind, _: Core(kind, (Unit("alu", "fifo"),)))
-    return assemble(chip.cores, jobs, lambda job: check_cores(chip.cores, job), parts, templates=templates)
+    return assemble(chip.cores, jobs, check, parts, templates=templates)

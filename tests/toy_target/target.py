@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import ClassVar
 
 from lstmsim.program.program import Program
-from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.change import Change, detail_of
 from lstmsim.targets.fidelity import Fidelity
 from lstmsim.targets.sizes import PerStep
@@ -28,10 +27,7 @@ class _ToyTarget(Target):
     fidelity: ClassVar[Fidelity] = Fidelity(exact=("nothing: it is a toy",), assumed=("everything",))
 
     def lower(self, chip: ToyChip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-        return lowering.lower(chip, jobs, templates)
-
-    def check(self, chip: ToyChip, job: Job) -> None:
-        check_cores(chip.cores, job)
+        return lowering.lower(chip, jobs, templates, lambda job: self.check(chip, job))
 
     def per_step(
         self, cores: Sequence[ToyCore], model: Model, batch: int = 1, split: str = "", members: int = 1

@@ -61,6 +61,8 @@ def _digest() -> str:
     numba looks only at a function's own file to see whether its kept code is still right, not at what it calls nor at
     numbers, which it takes in as they are: some of those come from the tables of the Program.
     """
+    from hashlib import sha256
+
     numbers = {name: value for name, value in vars(layout).items() if isinstance(value, int | tuple)}
     modules = [import_module(f"lstmsim.engines.fast.{name}") for name in _ORDER]
     sources = [Path(str(module.__file__)).read_bytes() for module in modules]
@@ -77,8 +79,6 @@ def kept() -> bool:
 @cache
 def compiled() -> tuple[Callable[..., int], Callable[..., None]]:
     """`drive` and `account` of the loop, compiled when they are first called."""
-    from hashlib import sha256
-
     from numba import njit
 
     jit = njit(cache=True, error_model="numpy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from lstmsim.keys import described, keys_of
@@ -37,7 +37,3 @@ class RowEntries(Entries):
             for cell, each in by_cell.items()
         }
         return described(RowCore, {**entry, "by_cell": own})
-
-    def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
-        """Several cores at once."""
-        return () if split is None else (Fault.at("split", "a row-npu runs a job on one core: leave it out"),)
