@@ -1,1 +1,1 @@
-"""What published networks are for: everything around their recurrent layers, so that outputs can be judged."""
+"""Uses of published networks: everything around their recurrent layers, so that their outputs can be judged."""

@@ -1,4 +1,4 @@
-"""What an accuracy report measures: a scenario's different jobs with their numbers, and the words for g2p-en."""
+"""Cases of an accuracy report: a scenario's different jobs with their numbers, and the words for g2p-en."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ _G2P = ("g2p-en-encoder", "g2p-en-decoder")
 
 
 def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tuple[Case, ...]:
-    """The jobs as `job_data` reads them, those with equal model, weights, inputs and steps as one; `InputError` from
-    there.
+    """Read the numbers of a scenario's jobs; jobs with equal model, weights, inputs, steps and states are one case.
+
+    scenario: the jobs.
+    random_weights: seed of the weights of models without a file; None: such a model is a mistake.
+
+    `InputError` if `job_data` cannot read a file.
 
     >>> from lstmsim.api.run import load_scenario
     >>> job = {"model": "silero-vad-16k", "steps": 2, "inputs": "silero-speech.safetensors", "count": 3}
@@ -34,7 +38,7 @@ def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tup
     data: Mapping[int, JobData] = job_data(scenario, random_weights)
     case_of: dict[int, int] = {}
     for index, job in enumerate(scenario.jobs):
-        # Without a file every job has random frames of its own.
+        # A job without a file has random frames of its own.
         inputs = job.inputs or data[index].inputs
         before = None if job.states_of is None else case_of[job.states_of]
         group = groups.setdefault((job.model, job.model.weights, inputs, job.steps, job.initial, before), [])
@@ -50,7 +54,7 @@ def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tup
 
 
 def words_of(scenario: Scenario) -> tuple[G2p, tuple[str, ...]] | None:
-    """The speller and its words if a job runs a network of g2p-en that comes with lstmsim.
+    """Read the speller and its words if a job runs a network of g2p-en that comes with lstmsim, else None.
 
     >>> from lstmsim.api.run import load_scenario
     >>> words_of(load_scenario({"chip": "column-npu-16k", "jobs": [{"model": "silero-vad-16k", "steps": 1}]})) is None
@@ -64,7 +68,7 @@ def words_of(scenario: Scenario) -> tuple[G2p, tuple[str, ...]] | None:
 
 
 def read_words() -> tuple[str, ...]:
-    """The English words that come with lstmsim.
+    """Read the English words that come with lstmsim.
 
     >>> len(read_words()), read_words()[0]
     (365, 'able')

@@ -1,6 +1,6 @@
-"""What fixed point does to networks' outputs and to the words that g2p-en spells, at one precision and over many.
+"""What fixed point does to networks' outputs and to the words that g2p-en spells, at one precision and at several.
 
-The reference is the golden model in float64. Formats are calibrated on frames of their own where a case has some,
+The reference is the golden model in float64. Formats are calibrated on frames of their own if a case has such frames,
 else on the runs that are then measured, which is optimistic.
 """
 
@@ -26,14 +26,18 @@ from lstmsim.workload.precision import Precision
 __all__ = ["AccuracyReport", "Case", "JobAccuracy", "Respelled", "Spelling", "Study", "WordsAccuracy"]
 __all__ += ["spelling", "studies", "with_bits", "words_accuracy"]
 
-#: Called with the steps done and those to do.
+#: Called with the steps that are done and the steps in all.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A network on an input: `jobs` are the names of the scenario's jobs that are this case; further fields as in
-    `lstmsim.numerics.jobs.JobData`, but `follows` is a place among the cases."""
+    """A network on an input.
+
+    jobs: names of the scenario's jobs that are this case.
+    follows: place among the cases of the case whose last states this one begins with; None: as the stimulus says.
+    network, stimulus, weights, inputs, begins, calibration, calibrated_on: as in `lstmsim.numerics.jobs.JobData`.
+    """
 
     jobs: tuple[str, ...]
     network: Network
@@ -48,7 +52,13 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class JobAccuracy:
-    """Errors of a case's last layer against float64; values that `saturated` and sums that `overflowed`, by name."""
+    """Errors of a case's last layer against float64.
+
+    case: what was run.
+    accuracy: the errors.
+    saturated: by name, how many values did not fit their format.
+    overflowed: by name, how many sums did not fit the accumulator.
+    """
 
     case: Case
     accuracy: Accuracy
@@ -58,7 +68,7 @@ class JobAccuracy:
 
 @dataclass(frozen=True)
 class Respelled:
-    """A word whose phonemes are others than in float64."""
+    """A word whose phonemes in fixed point differ from its phonemes in float64."""
 
     word: str
     float64: Phonemes
@@ -67,7 +77,13 @@ class Respelled:
 
 @dataclass(frozen=True, eq=False)
 class WordsAccuracy:
-    """How many words were spelled, those that changed, and what did not fit while they were spelled."""
+    """How g2p-en spells words in fixed point.
+
+    words: number of words that were spelled.
+    changed: the words whose phonemes differ from float64.
+    saturated: by name, how many values did not fit their format meanwhile.
+    overflowed: by name, how many sums did not fit the accumulator meanwhile.
+    """
 
     words: int
     changed: tuple[Respelled, ...]
@@ -82,7 +98,12 @@ class WordsAccuracy:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """All that was measured at one precision; `words` if a job runs a network of g2p-en."""
+    """All measurements at one precision.
+
+    precision: the widths.
+    jobs: one entry for each case.
+    words: the spelling, if a job runs a network of g2p-en, else None.
+    """
 
     precision: Precision
     jobs: tuple[JobAccuracy, ...]
@@ -91,7 +112,12 @@ class Study:
 
 @dataclass(frozen=True, eq=False)
 class AccuracyReport(Table, forms="lstmsim.applications.accuracy_text"):
-    """A scenario's accuracy: at its own precision, and by the width of weights and vectors where that was asked for."""
+    """A scenario's accuracy.
+
+    scenario: its name.
+    given: measurements at the scenario's own precision.
+    by_bits: width of weights and vectors in bits to measurements; empty if no widths were asked for.
+    """
 
     scenario: str
     given: Study
@@ -100,7 +126,12 @@ class AccuracyReport(Table, forms="lstmsim.applications.accuracy_text"):
 
 @dataclass(frozen=True, eq=False)
 class Spelling:
-    """Words as float64 spells them, and what the two networks reach meanwhile."""
+    """Words as float64 spells them, and what the two networks reach meanwhile.
+
+    g2p: the speller.
+    phonemes: word to phonemes.
+    ranges: "encoder" and "decoder" to the ranges of their values.
+    """
 
     g2p: G2p
     phonemes: Mapping[str, Phonemes]
@@ -108,15 +139,15 @@ class Spelling:
 
 
 def with_bits(precision: Precision, bits: int) -> Precision:
-    """The same with weights and vectors of `bits` bits; `InputError` if such a width is not possible.
+    """Give the same precision with weights and vectors of `bits` bits; `InputError` if the width is not possible.
 
     >>> with_bits(Precision(), 6).vector_bits
     6
     """
-    found = replace(precision, weight_bits=bits, vector_bits=bits)
-    if mistakes := found.mistakes():
+    changed = replace(precision, weight_bits=bits, vector_bits=bits)
+    if mistakes := changed.mistakes():
         raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])
-    return found
+    return changed
 
 
 def studies(
@@ -125,7 +156,12 @@ def studies(
     words: tuple[G2p, Sequence[str]] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Study, ...]:
-    """Measure every case, and the spelling of `words`, at each precision; equal ones once.
+    """Measure every case, and the spelling of words, at each precision.
+
+    cases: what to run.
+    precisions: what to measure at; equal precisions are measured once.
+    words: the speller and the words to spell; None: no spelling.
+    progress: called with the steps that are done and the steps in all.
 
     >>> from lstmsim.numerics.weights import random_network, random_stimulus
     >>> from lstmsim.workload.cells import cell
@@ -144,13 +180,13 @@ def studies(
     outputs = {index: own.output() for index, own in exact.items()}
     note(steps)
     spelled = None if words is None else spelling(*words, note)
-    found = {}
+    measured = {}
     for precision in different:
         jobs = _jobs_accuracy(numbered, outputs, precision)
         note(steps)
         own = None if spelled is None else words_accuracy(spelled, precision, note)
-        found[precision] = Study(precision, jobs, own)
-    return tuple(found[precision] for precision in precisions)
+        measured[precision] = Study(precision, jobs, own)
+    return tuple(measured[precision] for precision in precisions)
 
 
 def _counter(total: int, progress: Progress | None) -> Callable[[int], None]:
@@ -177,20 +213,22 @@ def _jobs_accuracy(
 
 
 def _lost(arithmetic: Sequence[Sequence[Arithmetic]]) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    """Saturated and overflowed, with layer and direction in the name where there are several."""
+    """Saturated and overflowed counts; layer and direction stand in the names if there are several."""
     saturated, overflowed = Counter[str](), Counter[str]()
     for number, both in enumerate(arithmetic):
         for direction, own in enumerate(both):
             assert isinstance(own, FixedArithmetic)
             where = f"layer {number} " if len(arithmetic) > 1 else ""
             where += "backward " if direction else ""
-            for counts, found in ((own.saturated, saturated), (own.overflowed, overflowed)):
-                found.update({where + name: count for name, count in counts.items()})
+            for counts, totals in ((own.saturated, saturated), (own.overflowed, overflowed)):
+                totals.update({where + name: count for name, count in counts.items()})
     return saturated, overflowed
 
 
 def spelling(g2p: G2p, words: Sequence[str], note: Callable[[int], None] | None = None) -> Spelling:
-    """Spell the words in float64; `note` is called with the letters done.
+    """Spell words in float64, and note the ranges that the networks reach.
+
+    note: called after each word with the number of its letters.
 
     >>> from lstmsim.applications.g2p_files import read_g2p
     >>> spelling(read_g2p(), ["cat"]).phonemes["cat"]
@@ -201,7 +239,7 @@ def spelling(g2p: G2p, words: Sequence[str], note: Callable[[int], None] | None 
 
     def run(which: str, x: Floats, initial: Floats) -> NDArray[np.float64]:
         if which == "decoder" and len(x) > 1:
-            # It is asked again for a sequence that has grown: the longest one holds the others.
+            # The decoder is asked again for a sequence that has grown: the longest sequence holds the shorter ones.
             stimuli[which].pop()
         stimuli[which].append(Stimulus(x, {(0, 0): {"h": initial}}))
         return golden(which, x, initial)
@@ -217,7 +255,11 @@ def spelling(g2p: G2p, words: Sequence[str], note: Callable[[int], None] | None 
 
 
 def words_accuracy(spelled: Spelling, precision: Precision, note: Callable[[int], None] | None = None) -> WordsAccuracy:
-    """Spell the same words in fixed point; `note` is called with the letters done.
+    """Spell the same words in fixed point.
+
+    spelled: the words as float64 spells them, and the ranges for the formats.
+    precision: widths of the fixed-point formats.
+    note: called after each word with the number of its letters.
 
     >>> from lstmsim.applications.g2p_files import read_g2p
     >>> words_accuracy(spelling(read_g2p(), ["cat", "dog"]), Precision()).unchanged
@@ -230,9 +272,9 @@ def words_accuracy(spelled: Spelling, precision: Precision, note: Callable[[int]
     runner = arithmetic_runner(own["encoder"], own["decoder"])
     changed = []
     for word, expected in spelled.phonemes.items():
-        found = spell(spelled.g2p, word, runner)
-        if found != expected:
-            changed.append(Respelled(word, expected, found))
+        phonemes = spell(spelled.g2p, word, runner)
+        if phonemes != expected:
+            changed.append(Respelled(word, expected, phonemes))
         if note is not None:
             note(len(word))
     saturated, overflowed = Counter[str](), Counter[str]()

@@ -25,7 +25,10 @@ _WORD_LIMIT = 5
 
 
 def accuracy_text(report: AccuracyReport, steps: bool = False) -> str:
-    """Tables of the jobs, of each of their steps if asked for, of words and of widths; without a final newline."""
+    """Format a report as tables of jobs, words and widths; without a final newline.
+
+    steps: whether each job gets a table of its steps.
+    """
     study = report.given
     lines = [f"ACCURACY of {report.scenario}: fixed point against float64", *_precision_lines(study.precision), ""]
     lines += _jobs_table(study.jobs)
@@ -46,7 +49,7 @@ def accuracy_text(report: AccuracyReport, steps: bool = False) -> str:
 
 
 def job_title(job: JobAccuracy) -> str:
-    """The job's name, and how many more are the same."""
+    """Give the name of a case's first job, and say how many equal jobs it has."""
     more = len(job.case.jobs) - 1
     return job.case.jobs[0] + (f" (and {more} equal)" if more else "")
 
@@ -125,12 +128,12 @@ def _error(value: float) -> str:
 
 
 def _decibels(value: float) -> str:
-    """Without error "exact", "-" where the reference is zero all over."""
+    """Decibels in words: "exact" without any error, "-" if the reference is all zero."""
     return "-" if isnan(value) else f"{value:.1f}" if isfinite(value) else "exact"
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    """How many in all, and the name with most of them."""
+    """The total of the counts, and the name with the highest count."""
     if not counts:
         return "0"
     name, most = max(counts.items(), key=lambda each: each[1])
@@ -139,8 +142,11 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def accuracy_json(report: AccuracyReport) -> dict[str, Any]:
-    """The same as plain data of schema `lstmsim/accuracy/1`: numbers that are none, like the ratio without any error,
-    are null. The steps' numbers are those of the scenario's precision."""
+    """Give a report as plain data of schema `lstmsim/accuracy/1`.
+
+    Numbers that are not finite, like the ratio without any error, are null. Steps are listed for the scenario's own
+    precision only.
+    """
     return {
         "schema": SCHEMA,
         "scenario": report.scenario,
@@ -160,7 +166,7 @@ def _study_json(study: Study, steps: bool) -> dict[str, Any]:
 
 def _job_json(job: JobAccuracy, judged: int, steps: bool) -> dict[str, Any]:
     own = job.accuracy
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "jobs": list(job.case.jobs),
         "model": job.case.network.model.name,
         "weights": job.case.weights,
@@ -176,12 +182,12 @@ def _job_json(job: JobAccuracy, judged: int, steps: bool) -> dict[str, Any]:
         "overflowed": dict(job.overflowed),
     }
     if steps:
-        found["steps"] = {
+        fields["steps"] = {
             "max_error": _numbers(own.step_max),
             "rms_error": _numbers(own.step_rms),
             "sqnr_db": _numbers(own.step_sqnr_db),
         }
-    return found
+    return fields
 
 
 def _words_json(words: WordsAccuracy) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """English words to phonemes with the networks of g2p-en: letters, encoder, decoder, phonemes.
 
-The recurrent layers run in any arithmetic or simulation: `spell` asks a `Runner` for them. Source of the symbols and
-of the greedy decoder: package g2p-en 2.1.0 (Kyubyong Park, Jongseok Kim; Apache-2.0), used there for words that are
-in no dictionary.
+The recurrent layers run in any arithmetic or simulation: `spell` asks a `Runner` to run them. Source of the symbols
+and of the greedy decoder: package g2p-en 2.1.0 (Kyubyong Park, Jongseok Kim; Apache-2.0), which uses the networks for
+words that are in no dictionary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lstmsim.numerics.weights import Floats, Network, Stimulus
 __all__ = ["GRAPHEMES", "MAX_LETTERS", "MAX_PHONEMES", "PHONEMES", "G2p", "Phonemes", "Runner", "arithmetic_runner"]
 __all__ += ["golden_runner", "letters_of", "spell"]
 
-#: What the encoder reads: rows of its embedding.
+#: Symbols that the encoder reads: rows of its embedding.
 GRAPHEMES = ("<pad>", "<unk>", "</s>", *"abcdefghijklmnopqrstuvwxyz")
 
 
@@ -31,7 +31,8 @@ def _symbols(sounds: str, stresses: tuple[str, ...] = ("",)) -> list[str]:
     return [f"{sound}{stress}" for sound in sounds.split() for stress in stresses]
 
 
-#: What the decoder reads and gives: ARPAbet with stress 0, 1, 2 at vowels, in alphabetical order behind the signs.
+#: Symbols that the decoder reads and gives: ARPAbet with stress 0, 1, 2 at vowels, in alphabetical order after the
+#: signs.
 PHONEMES = (
     *("<pad>", "<unk>", "<s>", "</s>"),
     *sorted(
@@ -41,23 +42,29 @@ PHONEMES = (
         )
     ),
 )
-#: The decoder stops here even without `</s>`.
+#: The decoder stops after so many phonemes even without `</s>`. Source: g2p-en.
 MAX_PHONEMES = 20
-#: No English word in use is longer.
+#: Assumption, because no English word in use is longer.
 MAX_LETTERS = 100
 
 #: The phonemes of a word, like `("K", "AE1", "T")`.
 Phonemes = tuple[str, ...]
 
-#: Runs one of the networks: "encoder" or "decoder", x [steps, input], h before the first step [hidden]; gives h of
-#: every step [steps, hidden] as real numbers. The decoder is asked again for a sequence that has grown by one step.
+#: Runs one of the networks. Arguments: "encoder" or "decoder", x [steps, input], h before the first step [hidden].
+#: Result: h of every step [steps, hidden] as real numbers. The decoder is asked again for a sequence that has grown by
+#: one step.
 Runner = Callable[[str, Floats, Floats], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
 class G2p:
-    """The networks and what stands around them: `letters` [29, input] and `phonemes` [74, input] are embeddings,
-    `output_weight` [74, hidden] and `output_bias` [74] judge the decoder's h. `InputError` if shapes do not fit.
+    """The two networks and the tensors around them; `InputError` if shapes do not fit.
+
+    encoder: reads letters.
+    decoder: reads phonemes.
+    letters: embedding of `GRAPHEMES`, [29, input].
+    phonemes: embedding of `PHONEMES`, [74, input].
+    output_weight, output_bias: judge the decoder's h, [74, hidden] and [74].
     """
 
     encoder: Network
@@ -85,15 +92,19 @@ class G2p:
             "output_bias": (len(PHONEMES),),
         }
         for name, shape in shapes.items():
-            found = getattr(self, name).shape
-            if found != shape:
-                mistakes.append(Mistake(name, f"has shape {list(found)}, expected {list(shape)}"))
+            own_shape = getattr(self, name).shape
+            if own_shape != shape:
+                mistakes.append(Mistake(name, f"has shape {list(own_shape)}, expected {list(shape)}"))
         if mistakes:
             raise InputError(mistakes)
 
 
 def letters_of(word: str) -> tuple[int, ...]:
-    """Rows of the letters' embedding for a word in small letters, with the end sign; what is no letter is `<unk>`.
+    """Give the rows of the letters' embedding for a word, with the end sign.
+
+    word: capital letters count as small letters; a character that is no letter becomes `<unk>`.
+
+    `InputError` if the word is too long or has no letter from a to z.
 
     >>> letters_of("cab")
     (5, 3, 4, 2)
@@ -107,9 +118,13 @@ def letters_of(word: str) -> tuple[int, ...]:
 
 
 def spell(g2p: G2p, word: str, runner: Runner) -> Phonemes:
-    """The phonemes of a word; the likeliest one at each step, until the end sign or `MAX_PHONEMES`.
+    """Spell a word: the likeliest phoneme at each step, until the end sign or `MAX_PHONEMES`.
 
     The decoder runs from its start for every further phoneme, so that a runner needs no memory between two calls.
+
+    g2p: the embeddings and the output layer.
+    word: as `letters_of` takes it.
+    runner: runs the two networks.
 
     >>> from lstmsim.applications.g2p_files import read_g2p
     >>> g2p = read_g2p()
@@ -129,9 +144,12 @@ def spell(g2p: G2p, word: str, runner: Runner) -> Phonemes:
 
 
 def arithmetic_runner(encoder: Arithmetic, decoder: Arithmetic) -> Runner:
-    """A runner of the golden model in any arithmetic, float or fixed point.
+    """Make a runner of the golden model in any arithmetic, float or fixed point.
 
-    It remembers the states after the sequences it ran last; a sequence that has grown costs only its new steps.
+    The runner remembers the states after the sequences that it ran last. A sequence that has grown costs only its new
+    steps.
+
+    encoder, decoder: arithmetic of the two networks.
     """
     passes = {"encoder": encoder, "decoder": decoder}
 
@@ -153,7 +171,7 @@ def arithmetic_runner(encoder: Arithmetic, decoder: Arithmetic) -> Runner:
 
 
 def golden_runner(g2p: G2p, dtype: DTypeLike = np.float64) -> Runner:
-    """The golden model in floating point.
+    """Make a runner of the golden model in floating point; dtype: the type of all numbers.
 
     >>> from lstmsim.applications.g2p_files import read_g2p
     >>> g2p = read_g2p()

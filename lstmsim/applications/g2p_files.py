@@ -21,9 +21,11 @@ _UNITS = 256
 
 
 def read_g2p(folder: Path | None = None) -> G2p:
-    """The speller, from `g2p-en-encoder.safetensors` and `g2p-en-decoder.safetensors` in `folder`.
+    """Read the speller from `g2p-en-encoder.safetensors` and `g2p-en-decoder.safetensors`.
 
-    Without a folder those that come with lstmsim. `InputError` names the file and every tensor that is wrong.
+    folder: where the two files are; None: the files that come with lstmsim.
+
+    `InputError` names the file and every tensor that is wrong.
 
     >>> read_g2p().phonemes.shape
     (74, 256)

@@ -1,1 +1,1 @@
-"""What the machine computes: weights, the golden model in floating and in fixed point, accuracy."""
+"""Numbers that a machine computes: weights, the golden model in floating and in fixed point, accuracy."""

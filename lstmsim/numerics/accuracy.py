@@ -12,10 +12,13 @@ __all__ = ["Accuracy", "accuracy"]
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """Errors against a reference: over everything, and per step as arrays [steps].
+    """Errors of one run against a reference.
 
-    `sqnr_db`: signal to quantisation noise, 10 log10(sum of squares of the reference / sum of squared errors); infinite
-    without error, not a number where the reference is all zero.
+    max_error: largest absolute error of all values.
+    rms_error: root of the mean squared error of all values.
+    sqnr_db: signal to quantisation noise in decibels, 10 log10(sum of squares of the reference / sum of squared
+        errors); infinite without any error, not a number if the reference is all zero.
+    step_max, step_rms, step_sqnr_db: the same three for each time step, [steps].
     """
 
     max_error: float
@@ -27,10 +30,13 @@ class Accuracy:
 
 
 def accuracy(values: NDArray[np.float64], reference: NDArray[np.float64]) -> Accuracy:
-    """Errors of `values` [steps, width] against `reference` of the same shape.
+    """Measure the errors of values against a reference.
 
-    >>> found = accuracy(np.array([[1.0, 0.5]]), np.array([[1.0, 0.6]]))
-    >>> round(found.max_error, 3), round(found.sqnr_db, 1)
+    values: what was computed, [steps, width].
+    reference: what counts as exact, of the same shape.
+
+    >>> errors = accuracy(np.array([[1.0, 0.5]]), np.array([[1.0, 0.6]]))
+    >>> round(errors.max_error, 3), round(errors.sqnr_db, 1)
     (0.1, 21.3)
     """
     errors = values - reference

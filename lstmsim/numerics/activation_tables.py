@@ -1,4 +1,7 @@
-"""Activation functions as a machine holds them: tables of values, or of the ends of straight pieces; integers alone."""
+"""Activation functions as a machine holds them: tables of values, or of the ends of straight pieces.
+
+Tables are held and read with integers alone.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,26 @@ from lstmsim.workload.precision import Precision
 
 __all__ = ["TABULATED", "ActivationTable"]
 
-#: Operations that are tables.
+#: Operations that a machine reads from tables.
 TABULATED = ("sigmoid", "tanh", "exp", "log_sigmoid")
 
-#: Bits of an argument's place within its cell; finer ones are cut off. 2**16 cells of it are the farthest shift.
+#: Bits of an argument's place within its cell; finer bits are cut off. The farthest shift is 2**16 cells of this width.
 _WITHIN = 24
 
 
 @dataclass(frozen=True, eq=False)
 class ActivationTable:
-    """One function over [-range, range], or over [-2 range, 0] if `negative`, in `activation_entries` equal cells.
+    """One function over [-range, range], cut into equal cells.
 
-    `table`: an argument gets the value at the middle of its cell; `linear`: the straight line between the values at
-    its cell's ends. Arguments outside get the value of the nearest end. Entries are in the result's format and
-    saturate there.
+    With `activation: table` an argument gets the value at the middle of its cell. With `activation: linear` it gets
+    the straight line between the values at the ends of its cell. An argument outside gets the value of the nearest
+    end. Entries are in the result's format and saturate there.
+
+    function: one of `TABULATED`.
+    precision: gives the kind of table, the number of cells (`activation_entries`) and the range (`activation_range`).
+    source: format of the arguments.
+    result: format of the entries and of the values.
+    negative: whether the table lies over [-2 range, 0] instead.
 
     >>> table = ActivationTable("tanh", Precision(activation_entries=16), QFormat(16, 10), QFormat(16, 15))
     >>> values, saturated = table(np.array([0, 1024, 8191]))
@@ -46,14 +55,14 @@ class ActivationTable:
 
     @cached_property
     def _cells_per_one(self) -> int:
-        """Logarithm of the number of cells per unit of the argument; negative where a cell is wider than that."""
+        """Logarithm of the number of cells per unit of the argument; negative if a cell is wider than one unit."""
         return self.precision.activation_entries.bit_length() - (2 * self.precision.activation_range).bit_length()
 
     @cached_property
     def _held(self) -> tuple[Array, Array]:
         """Entries, and for each cell whether one of its entries saturated by more than one unit.
 
-        One unit is what 1.0 loses in a format that ends just below it, as of sigmoid and tanh.
+        One unit does not count: 1.0 loses it in a format that ends just below 1, as sigmoid and tanh have.
         """
         linear = self.precision.activation == "linear"
         entries = self.precision.activation_entries
@@ -66,14 +75,16 @@ class ActivationTable:
 
     @property
     def entries(self) -> Array:
-        """What the table holds, in the result's format: one number per cell, for `linear` one more."""
+        """Numbers that the table holds, in the result's format: one for each cell, with `linear` one more."""
         return self._held[0]
 
     def __call__(self, raw: Array) -> tuple[Array, int]:
-        """Values of the function in the result's format, and how many of them saturated.
+        """Read the values of the function in the result's format, and count how many of them saturated.
 
-        Those are the ones from saturated entries, and those of arguments a cell or more outside the range where the
-        function goes on beyond it: log_sigmoid below, exp above.
+        A value counts as saturated if its entry is. It also counts if its argument lies a cell or more outside the
+        range on a side where the function goes on: below for log_sigmoid, above for exp.
+
+        raw: arguments as integers in the format `source`, any shape.
         """
         values, beyond = self._held
         cells = self.precision.activation_entries
@@ -86,8 +97,8 @@ class ActivationTable:
             lost = lost | (place <= -(1 << _WITHIN))
         elif self.function == "exp":
             lost = lost | (place >= (cells + 1) << _WITHIN)
-        found = values[cell]
+        results = values[cell]
         if self.precision.activation == "linear":
-            rise = (values[cell + 1] - found) * (inside - (cell << _WITHIN))
-            found = found + shifted(rise, _WITHIN)
-        return found, int(np.count_nonzero(lost))
+            rise = (values[cell + 1] - results) * (inside - (cell << _WITHIN))
+            results = results + shifted(rise, _WITHIN)
+        return results, int(np.count_nonzero(lost))

@@ -1,4 +1,4 @@
-"""How the numbers of one pass (a layer in one direction) are held and combined: the rules, and floating point."""
+"""Arithmetic of one pass (a layer in one direction): the rules that every arithmetic keeps, and floating point."""
 
 from __future__ import annotations
 
@@ -20,36 +20,50 @@ Array = NDArray[Any]
 
 
 class Arithmetic(Protocol):
-    """Numbers of one pass. Arrays hold what the hardware holds (floats or integers); `units` says which rows of the
-    pass they are, so that a row block gives the same as the whole."""
+    """How the numbers of one pass are held and combined.
+
+    Arrays hold what the hardware holds, floats or integers. An argument `units` says which rows of the pass an array
+    covers, so that a row block gives the same numbers as the whole pass.
+    """
 
     @property
     def layer(self) -> Layer:
         """The layer that the pass belongs to."""
 
     def encode(self, x: Floats) -> Array:
-        """Input frames as the vector memory holds them; shape kept."""
+        """Turn input frames into what the vector memory holds; the shape stays."""
 
     def start(self, state: str, values: Floats | None) -> Array:
-        """A state before the first step, all units; None: zero."""
+        """Give a state before the first step, as held.
+
+        state: the state's name.
+        values: real numbers, [units]; None: zeros.
+        """
 
     def matrix(self, sum_: str, vector: str) -> Array:
-        """Weights as the multipliers hold them, [units, width]."""
+        """Give the weights of a sum for one of its vectors as the multipliers hold them, [units, width]."""
 
     def add(self, total: Array, part: Array) -> Array:
-        """One addition in the accumulator."""
+        """Do one addition in the accumulator."""
 
     def adapt(self, sum_: str, total: Array, units: slice) -> Array:
-        """What the adapter makes of finished sums for the tail: scale and bias."""
+        """Scale finished sums and add their bias, as the adapter does for the tail.
+
+        sum_: the sum's name.
+        total: what the accumulator holds, [units].
+        units: the rows that `total` covers.
+        """
 
     def compute(self, node: Node, values: Mapping[str, Array], units: slice) -> Array:
-        """A node for those units, from the values of its sources for the same units (scalars have shape [1]).
+        """Compute a node.
 
-        Reductions get all units.
+        node: the operation and its inputs.
+        values: its sources by name, [units] or [1] for scalars; a reduction gets all units.
+        units: the rows that `values` cover.
         """
 
     def decode(self, name: str, values: Array) -> NDArray[np.float64]:
-        """The real numbers that held values stand for."""
+        """Give the real numbers that the held values of a name stand for."""
 
 
 def _sigmoid(v: Floats) -> Floats:
@@ -59,7 +73,7 @@ def _sigmoid(v: Floats) -> Floats:
 
 
 def _divide(a: Floats, b: Floats) -> Floats:
-    """a / b; 0 / 0 is 0, as at the first step of a normalised state."""
+    """Divide a by b; 0 / 0 is 0, as the first step of a normalised state needs it."""
     zero = np.zeros(np.broadcast(a, b).shape, dtype=np.result_type(a, b))
     result: Floats = np.divide(a, b, out=zero, where=(b != 0) | (a != 0))
     return result
@@ -88,6 +102,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 class FloatArithmetic:
     """Floating point of one type throughout; `quantize` does nothing.
 
+    layer: the layer that the pass belongs to.
+    weights: its weights in this direction.
+    dtype: the type of all numbers.
+
     >>> from lstmsim.numerics.weights import random_network
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Model
@@ -106,28 +124,28 @@ class FloatArithmetic:
         return {key: each.astype(self.dtype) for key, each in self.weights.matrices.items()}
 
     def encode(self, x: Floats) -> Array:
-        """The same numbers in the own type."""
+        """Give the same numbers in `dtype`."""
         return x.astype(self.dtype)
 
     def start(self, state: str, values: Floats | None) -> Array:
-        """The same numbers in the own type, or zeros."""
+        """Give the same numbers in `dtype`, or zeros for None."""
         return np.zeros(self.layer.width(state), self.dtype) if values is None else values.astype(self.dtype)
 
     def matrix(self, sum_: str, vector: str) -> Array:
-        """The weights in the own type."""
+        """Give the weights in `dtype`."""
         return self._matrices[sum_, vector]
 
     def add(self, total: Array, part: Array) -> Array:
-        """Plain addition."""
+        """Add without any further rule."""
         return total + part
 
     def adapt(self, sum_: str, total: Array, units: slice) -> Array:
-        """Adds the bias."""
+        """Add the bias."""
         bias = self.weights.biases.get(sum_)
         return total if bias is None else total + bias[units].astype(self.dtype)
 
     def compute(self, node: Node, values: Mapping[str, Array], units: slice) -> Array:
-        """The operation's function of numpy."""
+        """Apply the operation's function of numpy."""
         parameters = self.weights.parameters
         inputs = [
             np.array([each], self.dtype)
@@ -141,5 +159,5 @@ class FloatArithmetic:
         return result
 
     def decode(self, name: str, values: Array) -> NDArray[np.float64]:
-        """As float64."""
+        """Give the values as float64."""
         return values.astype(np.float64)

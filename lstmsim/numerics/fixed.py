@@ -1,8 +1,8 @@
 """Fixed-point arithmetic of one pass, and its calibration: formats from what a floating-point run reaches.
 
 Vectors (x, h, every `quantize` node) are symmetric integers with one scale each. Their scales are folded into the
-weights, so that all vectors of a sum meet in one integer accumulator; behind the adapter a multiplier per row brings
-the sum into a Q-format. That dequantisation stands behind the adapter as in the column-wise LSTM patent.
+weights, so that all vectors of a sum meet in one integer accumulator. A multiplier for each row then brings the sum
+into a Q-format. This dequantisation stands behind the adapter, as in the column-wise LSTM patent.
 """
 
 from __future__ import annotations
@@ -48,12 +48,16 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class FixedArithmetic:
-    """Integers throughout; all held arrays are int64 but the weights, which are whole numbers in float64.
+    """Integers throughout: all held arrays are int64, but the weights are whole numbers in float64.
 
-    `ranges`: what every sum, node and x reached in floating point; `x`: the format of the input, with a scale per
-    column where it comes from a layer below. `saturated` and `overflowed` count elements from call to call, by name:
-    results that did not fit their format, and finished sums that did not fit the accumulator. Neither depends on how
-    the units are cut into row blocks or on the order of additions.
+    layer, weights: the layer and its weights in this direction.
+    precision: widths of all numbers.
+    ranges: what every sum, node and x reached in floating point.
+    x: format of the input; it has a scale for each column if a layer below gives the input.
+    saturated: by name, how many results did not fit their format, over all calls.
+    overflowed: by name, how many finished sums did not fit the accumulator, over all calls.
+
+    Neither count depends on how the units are cut into row blocks, nor on the order of additions.
 
     >>> from lstmsim.numerics.weights import random_network, random_stimulus
     >>> from lstmsim.workload.cells import cell
@@ -73,8 +77,8 @@ class FixedArithmetic:
     overflowed: Counter[str] = field(default_factory=Counter)
 
     def counting_anew(self) -> FixedArithmetic:
-        """The same numbers with counters of its own, which begin at 0; weights and tables are shared, not copied."""
-        # what is computed once is computed before, so that it is there for all
+        """Give the same arithmetic with new counters that begin at 0; weights and tables are shared, not copied."""
+        # computed before the copy, so that all copies share the results
         for name in ("formats", "_quantized", "_adapters", "_parameters", "_constants", "_tables"):
             getattr(self, name)
         other = copy(self)
@@ -83,33 +87,33 @@ class FixedArithmetic:
 
     @cached_property
     def formats(self) -> Mapping[str, QFormat | VectorFormat]:
-        """The format of x and of every sum, node, state and parameter; a state has that of the node that feeds it."""
+        """Format of x and of every sum, node, state and parameter; a state has the format of the node that feeds it."""
         cell, precision = self.layer.cell, self.precision
-        found: dict[str, QFormat | VectorFormat] = {"x": self.x}
+        formats: dict[str, QFormat | VectorFormat] = {"x": self.x}
         for each in cell.sums:
-            found[each.name] = QFormat.of(self._largest(each.name), precision.tail_bits)
+            formats[each.name] = QFormat.of(self._largest(each.name), precision.tail_bits)
         for node in cell.nodes:
             largest = self._largest(node.name)
             if node.operation == "quantize":
-                found[node.name] = VectorFormat.of(largest, precision.vector_bits, precision.tail_bits)
+                formats[node.name] = VectorFormat.of(largest, precision.vector_bits, precision.tail_bits)
             else:
                 kept = node.name in cell.states.values()
-                found[node.name] = QFormat.of(largest, precision.state_bits if kept else precision.tail_bits)
+                formats[node.name] = QFormat.of(largest, precision.state_bits if kept else precision.tail_bits)
         for name in cell.parameters:
             largest = float(np.abs(self.weights.parameters[name]).max(initial=0))
-            found[name] = QFormat.of(largest, precision.tail_bits)
-        return found | {state: found[target] for state, target in cell.states.items()}
+            formats[name] = QFormat.of(largest, precision.tail_bits)
+        return formats | {state: formats[target] for state, target in cell.states.items()}
 
     def _largest(self, name: str) -> float:
         low, high = self.ranges[name]
         return max(-low, high)
 
     def encode(self, x: Floats) -> Array:
-        """Integers of the input; saturations count under x."""
+        """Turn the input into integers; saturations count under x."""
         return self._held("x", x)
 
     def start(self, state: str, values: Floats | None) -> Array:
-        """A state in its own format, or zeros."""
+        """Give a state in its own format, or zeros for None."""
         return np.zeros(self.layer.width(state), np.int64) if values is None else self._held(state, values)
 
     def _held(self, name: str, values: Floats) -> Array:
@@ -133,31 +137,33 @@ class FixedArithmetic:
     def _quantized(self) -> Mapping[str, tuple[Mapping[str, Array], Floats]]:
         """For each sum its weights by vector, as integers, and the real number per row that one unit stands for."""
         top = (1 << (self.precision.weight_bits - 1)) - 1
-        found = {}
+        quantized = {}
         for each in self.layer.cell.sums:
             folded = {name: self.weights.matrices[each.name, name] * self._scale(name) for name in each.vectors}
-            # A vector that is always 0 has no scale of its own and must not set that of the others.
+            # A vector that is always 0 has no scale of its own and must not set the scale of the other vectors.
             counted = [part for name, part in folded.items() if self._largest_of_vector(name) > 0]
             largest = np.max([np.abs(part).max(axis=1) for part in counted or folded.values()], axis=0)
             if self.precision.weight_scale == "tensor":
                 largest = np.full_like(largest, largest.max())
             unit = largest / top
             divisor = np.where(unit > 0, unit, 1)[:, None]
-            found[each.name] = (
+            quantized[each.name] = (
                 {name: np.clip(np.rint(part / divisor), -top, top) for name, part in folded.items()},
                 unit,
             )
-        return found
+        return quantized
 
     def matrix(self, sum_: str, vector: str) -> Array:
-        """Whole numbers in float64, because numpy multiplies matrices of integers slowly: products are below 2**30,
-        so any sum of less than 2**23 of them is exact, in whatever order."""
+        """Give the weights as whole numbers in float64, because numpy multiplies matrices of integers slowly.
+
+        Products are below 2**30, so a sum of less than 2**23 products is exact in any order.
+        """
         return self._quantized[sum_][0][vector]
 
     def add(self, total: Array, part: Array) -> Array:
-        """The exact sum, of which the accumulator holds the lower `accumulator_bits`.
+        """Add exactly; the accumulator holds the lower `accumulator_bits` of the result.
 
-        Wrapping commutes with addition, so `adapt` does it once: the bits are those of an accumulator that wraps at
+        Wrapping commutes with addition, so `adapt` wraps once. The bits are the same as if the accumulator wrapped at
         every addition, and whether a sum has overflowed does not depend on the order of its parts.
         """
         return total.astype(np.int64) + part.astype(np.int64)
@@ -165,22 +171,24 @@ class FixedArithmetic:
     @cached_property
     def _adapters(self) -> Mapping[str, tuple[Array, Array, Array]]:
         """For each sum its rows' multipliers, shifts and biases."""
-        found = {}
+        adapters = {}
         for name, (_, unit) in self._quantized.items():
             fraction = self._q_format(name).fraction
             bias = self.weights.biases.get(name, np.zeros_like(unit))
             raw, _ = QFormat(_BIAS_BITS, fraction).held(bias)
-            found[name] = (*multipliers(unit, fraction, self.precision.multiplier_bits), raw)
-        return found
+            adapters[name] = (*multipliers(unit, fraction, self.precision.multiplier_bits), raw)
+        return adapters
 
     def _q_format(self, name: str) -> QFormat:
-        """The Q-format of a name, for a vector that of its single elements."""
+        """The Q-format of a name; a vector gives the format of its single elements."""
         own = self.formats[name]
         return own.element if isinstance(own, VectorFormat) else own
 
     def adapt(self, sum_: str, total: Array, units: slice) -> Array:
-        """The accumulator (two's complement, so that a sum outside its range wraps and is counted) times the row's
-        multiplier, shifted and rounded into the sum's format, plus bias, saturated."""
+        """Multiply by the row's factor, shift and round into the sum's format, add the bias, saturate.
+
+        The accumulator is two's complement: a sum outside its range wraps and is counted.
+        """
         held = wrap(total, self.precision.accumulator_bits)
         if lost := int(np.count_nonzero(held != total)):
             self.overflowed[sum_] += lost
@@ -191,8 +199,7 @@ class FixedArithmetic:
         return self._noted(name, *saturate(exact, self.formats[name]))
 
     def compute(self, node: Node, values: Mapping[str, Array], units: slice) -> Array:
-        """The operation on aligned integers, rounded once to the node's format and saturated; activation functions
-        by their tables."""
+        """Compute on aligned integers, round once to the node's format, saturate; activations are read from tables."""
         operands = [self._operand(each, values, units) for each in node.inputs]
         if node.operation in TABULATED:
             return self._noted(node.name, *self._tables[node.name](operands[0][0]))
@@ -227,22 +234,22 @@ class FixedArithmetic:
 
     @cached_property
     def _tables(self) -> Mapping[str, ActivationTable]:
-        """The table of each node that has one; that of exp lies below 0 if calibration saw no argument above.
+        """The table of each node that has one; an exp table lies below 0 if calibration saw no argument above 0.
 
-        So the exponential gates of a stabilised cell, whose arguments are never positive, use all of their table.
+        So the exponential gates of a stabilised cell use their whole table: their arguments are never positive.
         """
-        states, found = self.layer.cell.states, {}
+        states, tables = self.layer.cell.states, {}
         for node in self.layer.cell.nodes:
             if node.operation in TABULATED:
                 source = next(iter(node.sources))
                 negative = node.operation == "exp" and self.ranges[states.get(source, source)][1] <= 0
                 result = self._q_format(node.name)
                 arguments = self._q_format(source)
-                found[node.name] = ActivationTable(node.operation, self.precision, arguments, result, negative)
-        return found
+                tables[node.name] = ActivationTable(node.operation, self.precision, arguments, result, negative)
+        return tables
 
     def decode(self, name: str, values: Array) -> NDArray[np.float64]:
-        """The real numbers that a name's integers stand for."""
+        """Give the real numbers that a name's integers stand for."""
         return self.formats[name].real(values)
 
 
@@ -255,17 +262,19 @@ def _widen(ranges: dict[str, Range], name: str, values: Array) -> None:
 
 
 def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapping[str, Range], ...], ...]:
-    """What x and every sum and node reach in float64 runs of all stimuli, `[layer][direction]`; initial states count
-    for the nodes that feed them. `InputError` where a value is not finite."""
+    """Measure what x and every sum and node reach in float64 runs of all stimuli: ranges `[layer][direction]`.
+
+    An initial state counts for the node that feeds the state. `InputError` if a value is not finite.
+    """
     if not stimuli:
         raise InputError("calibration needs at least one stimulus")
-    found: list[list[dict[str, Range]]] = [[{} for _ in both] for both in network.passes]
+    reached: list[list[dict[str, Range]]] = [[{} for _ in both] for both in network.passes]
     with np.errstate(all="ignore"):
         for stimulus in stimuli:
             x = stimulus.x.astype(np.float64)
             for number, layer in enumerate(network.model.layers):
                 outputs = []
-                for direction, ranges in enumerate(found[number]):
+                for direction, ranges in enumerate(reached[number]):
                     note = partial(_widen, ranges)
                     note("x", x)
                     own = FloatArithmetic(layer, network.passes[number][direction])
@@ -274,13 +283,13 @@ def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapp
                         note(layer.cell.states[name], values)
                     outputs.append(run_pass(own, x, states, layer.backward(direction), note).h)
                 x = np.concatenate(outputs, axis=1)
-    return tuple(tuple(both) for both in found)
+    return tuple(tuple(both) for both in reached)
 
 
 def fixed_arithmetic(
     network: Network, stimulus: Stimulus | Sequence[Stimulus], precision: Precision
 ) -> tuple[tuple[FixedArithmetic, ...], ...]:
-    """Fixed point for every pass of a network, with formats that hold all that the stimuli reach in floating point.
+    """Make the arithmetic `[layer][direction]` of a network, with formats that hold all that the stimuli reach.
 
     `InputError` if a width is not possible or a value of the floating-point run is not finite.
     """
@@ -292,10 +301,12 @@ def fixed_arithmetic(
 def fixed_passes(
     network: Network, ranges: Sequence[Sequence[Mapping[str, Range]]], precision: Precision
 ) -> tuple[tuple[FixedArithmetic, ...], ...]:
-    """Fixed point for every pass of a network whose ranges are known, `[layer][direction]`; `InputError` if a width is
-    not possible."""
-    if found := precision.mistakes():
-        raise InputError([Mistake(f"precision.{key}", text) for key, text in found])
+    """Make the arithmetic `[layer][direction]` of a network from the ranges `[layer][direction]` that `calibrate` gave.
+
+    `InputError` if a width is not possible.
+    """
+    if mistakes := precision.mistakes():
+        raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])
     low, high = ranges[0][0]["x"]
     x = VectorFormat.of(max(-low, high), precision.vector_bits, precision.tail_bits)
     layers = []

@@ -1,8 +1,8 @@
 """Primitive operations of fixed-point arithmetic, on integers alone: formats, shifts, products, quotients, means.
 
-Operands hold at most 24 bits, finished sums 40, multipliers 20; so every intermediate result stays below 2**61 and
-fits into int64. Where two formats lie so far apart that their alignment would not fit, Python's integers take over.
-Rounding is half up (add half, shift), as a machine does it with one adder; constants are rounded half to even.
+Operands hold at most 24 bits, finished sums 40, multipliers 20. So every intermediate result stays below 2**61 and
+fits into int64. If two formats lie so far apart that their alignment would not fit, Python's integers take over.
+Rounding is half up (add half, shift), as a machine does it with one adder. Constants are rounded half to even.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = [
     "wrap",
 ]
 
-#: Results of shifts stop here: far outside every format, so that what is added behind cannot bring them back.
+#: Results of shifts stop here: far outside every format, so that no later addition brings them back into one.
 LIMIT = 2**40
 #: Farthest that 24-bit operands are shifted left within int64: 2**23 * 2**36, twice, stays below 2**61.
 _ALIGNED = 36
-#: Maxima below this count as zero: their reciprocals would not be floating-point numbers.
+#: A maximum below this counts as zero: its reciprocal would not be a floating-point number.
 _TINY = 1e-290
 
 #: Integers and the fraction of their format.
@@ -42,7 +42,10 @@ Operand = tuple[Array, int]
 
 @dataclass(frozen=True)
 class QFormat:
-    """Signed numbers of `bits` bits, two's complement: value = raw * 2**-fraction; any fraction, also negative.
+    """Signed numbers in two's complement: value = raw * 2**-fraction.
+
+    bits: width of a number.
+    fraction: bits behind the point; any integer, also negative.
 
     >>> QFormat.of(largest=1.0, bits=8)
     QFormat(bits=8, fraction=6)
@@ -53,7 +56,7 @@ class QFormat:
 
     @classmethod
     def of(cls, largest: float, bits: int) -> QFormat:
-        """The finest format in which `largest` (>= 0) fits; fraction bits - 1 for 0."""
+        """Choose the finest format of a width in which `largest` (>= 0) fits; 0 gives a fraction of bits - 1."""
         fraction = bits - 1 - math.frexp(largest)[1] if largest else bits - 1
         return cls(bits, fraction - (round(math.ldexp(largest, fraction)) >= 1 << (bits - 1)))
 
@@ -68,22 +71,23 @@ class QFormat:
         return (1 << (self.bits - 1)) - 1
 
     def held(self, values: ArrayLike) -> tuple[Array, int]:
-        """Raw numbers of real ones, rounded half to even, and how many of them saturated."""
+        """Turn real numbers into raw numbers, rounded half to even, and count how many saturated."""
         with np.errstate(over="ignore"):
             scaled = np.rint(np.ldexp(np.asarray(values, np.float64), self.fraction))
         return _cast(scaled, self.lowest, self.highest)
 
     def real(self, raw: Array) -> NDArray[np.float64]:
-        """The numbers that raw ones stand for."""
+        """Give the real numbers that raw numbers stand for."""
         return np.ldexp(raw.astype(np.float64), -self.fraction)
 
 
 @dataclass(frozen=True, eq=False)
 class VectorFormat:
-    """Streamed vectors: symmetric integers of `bits` bits, value = raw * scale.
+    """Format of streamed vectors: symmetric integers, value = raw * scale.
 
-    `scale` is one number, or [width] where the columns come from tensors of different scales. `element` is the format
-    in which the tail reads single elements.
+    bits: width of an integer.
+    scale: one number, or [width] if the columns come from tensors of different scales.
+    element: the format in which the tail reads single elements.
 
     >>> vector = VectorFormat.of(largest=254.0, bits=8, tail_bits=16)
     >>> float(vector.scale), vector.highest, vector.element
@@ -96,7 +100,7 @@ class VectorFormat:
 
     @classmethod
     def of(cls, largest: float, bits: int, tail_bits: int) -> VectorFormat:
-        """One scale, so that `largest` (>= 0) is the largest integer; scale 1 for 0."""
+        """Choose one scale, so that `largest` (>= 0) is the largest integer of `bits` bits; 0 gives scale 1."""
         top = (1 << (bits - 1)) - 1
         return cls(bits, np.array(largest / top if largest > _TINY else 1.0), QFormat.of(largest, tail_bits))
 
@@ -111,13 +115,13 @@ class VectorFormat:
         return (1 << (self.bits - 1)) - 1
 
     def held(self, values: ArrayLike) -> tuple[Array, int]:
-        """Integers of real numbers, rounded half to even, and how many of them saturated."""
+        """Turn real numbers into integers, rounded half to even, and count how many saturated."""
         with np.errstate(over="ignore"):
             scaled = np.rint(np.asarray(values, np.float64) / self.scale)
         return _cast(scaled, self.lowest, self.highest)
 
     def real(self, raw: Array) -> NDArray[np.float64]:
-        """The numbers that integers stand for."""
+        """Give the real numbers that integers stand for."""
         return raw.astype(np.float64) * self.scale
 
 
@@ -127,7 +131,7 @@ def _cast(values: NDArray[np.float64], lowest: int, highest: int) -> tuple[Array
 
 
 def saturate(values: Array, format_: QFormat | VectorFormat) -> tuple[Array, int]:
-    """Integers brought into a format's range, and how many of them lay outside.
+    """Bring integers into a format's range, and count how many lay outside.
 
     >>> saturate(np.array([-200, 100, 200]), QFormat(8, 0))
     (array([-128,  100,  127]), 2)
@@ -137,7 +141,7 @@ def saturate(values: Array, format_: QFormat | VectorFormat) -> tuple[Array, int
 
 
 def wrap(values: Array, bits: int) -> Array:
-    """The lower `bits` bits (at most 62) as a two's complement number.
+    """Keep the lower `bits` bits (at most 62) as a two's complement number.
 
     >>> wrap(np.array([127, 128, -129]), 8).tolist()
     [127, -128, 127]
@@ -148,18 +152,21 @@ def wrap(values: Array, bits: int) -> Array:
 
 
 def shifted(values: Array, shift: ArrayLike) -> Array:
-    """values * 2**-shift, rounded half up, stopped at +-`LIMIT`; |values| < 2**61, or Python's integers of any size.
+    """Compute values * 2**-shift, rounded half up, stopped at +-`LIMIT`.
+
+    values: integers below 2**61 in size, or Python's integers of any size.
+    shift: bits to the right, negative to the left; one number or one for each value.
 
     >>> shifted(np.array([5, 6, -6, 7]), 2).tolist(), shifted(np.array([-5, 2**50]), -2).tolist()
     ([1, 2, -1, 2], [-20, 1099511627776])
     """
     right, left = _directions(values, shift)
-    # One half is 0 where nothing is shifted out. Below 2**61 a shift by 62 already gives 0.
+    # One half is 0 if nothing is shifted out. Values below 2**61 already give 0 at a shift by 62.
     return _raised((values + ((_one(values) << right) >> 1)) >> right, left)
 
 
 def floored(values: Array, shift: ArrayLike) -> Array:
-    """As `shifted`, but rounded down: what a plain arithmetic shift gives.
+    """Compute values * 2**-shift as `shifted` does, but rounded down, as a plain arithmetic shift does it.
 
     >>> floored(np.array([5, -5]), 2).tolist()
     [1, -2]
@@ -175,7 +182,7 @@ def _one(values: Array) -> Array:
 def _directions(values: Array, shift: ArrayLike) -> tuple[Array, Array]:
     amount = np.asarray(shift, dtype=values.dtype)
     right = np.maximum(amount, 0)
-    # Shifts of numpy's integers beyond their width are undefined.
+    # numpy does not define a shift of its integers beyond their width.
     return (right if values.dtype == object else np.minimum(right, 62)), np.clip(-amount, 0, LIMIT.bit_length() - 1)
 
 
@@ -186,8 +193,11 @@ def _raised(values: Array, left: Array) -> Array:
 
 
 def multipliers(scale: ArrayLike, fraction: int, bits: int) -> tuple[Array, Array]:
-    """Integers m < 2**bits, as large as fits, and shifts, so that m * 2**-shift is about scale * 2**fraction; m is 0
-    for a scale of 0.
+    """Choose integers m and shifts, so that m * 2**-shift is about scale * 2**fraction.
+
+    scale: real numbers, any shape; a scale of 0 gives m = 0.
+    fraction: of the format that the product has.
+    bits: m is below 2**bits, and as large as fits.
 
     >>> multipliers([0.75, 0.0], fraction=0, bits=4)
     (array([12,  0]), array([4, 4]))
@@ -199,7 +209,7 @@ def multipliers(scale: ArrayLike, fraction: int, bits: int) -> tuple[Array, Arra
 
 
 def _aligned(a: Operand, b: Operand) -> tuple[Array, Array, int]:
-    """Both in units of the finer one, exactly."""
+    """Both operands in units of the finer format, exactly, and the fraction of that format."""
     fraction = max(a[1], b[1])
     first, second = a[0], b[0]
     if abs(a[1] - b[1]) > _ALIGNED:
@@ -222,7 +232,7 @@ def _multiply(fraction: int, a: Operand, b: Operand) -> Array:
 def _divide(fraction: int, a: Operand, b: Operand) -> Array:
     """Exactly rounded; 0 / 0 is 0, anything else / 0 is +-`LIMIT`."""
     up = b[1] - a[1] + fraction
-    # 2**23 over 2**30 is 0 already.
+    # 2**23 over 2**30 is already 0.
     above, below = max(up, 0), min(max(-up, 0), 30)
     dividend, divisor = (each.astype(object) if above > _ALIGNED else each for each in (a[0], b[0]))
     numerator = np.where(divisor < 0, -dividend, dividend) << above
@@ -256,7 +266,7 @@ def _mean_of(totals: Sequence[tuple[int, int, int]], fraction: int) -> Array:
 
 
 def _rsqrt(fraction: int, a: Operand) -> Array:
-    """1 / sqrt, exactly rounded; +`LIMIT` for what is not above 0."""
+    """1 / sqrt, exactly rounded; +`LIMIT` for an argument that is not above 0."""
     return np.array([_one_rsqrt(int(each), a[1], fraction) for each in a[0]], np.int64)
 
 
@@ -287,7 +297,11 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
 
 
 def combine(operation: str, operands: Sequence[Operand], fraction: int) -> Array:
-    """The result of an operation in units of 2**-fraction, rounded once, stopped at +-`LIMIT`, not yet saturated.
+    """Compute an operation in units of 2**-fraction, rounded once, stopped at +-`LIMIT`, not yet saturated.
+
+    operation: its name, like "multiply".
+    operands: integers and the fraction of their format, in the operation's order.
+    fraction: of the result's format.
 
     >>> half, third = (np.array([128]), 8), (np.array([341]), 10)
     >>> combine("multiply", [half, third], 10).tolist(), combine("divide", [half, third], 4).tolist()

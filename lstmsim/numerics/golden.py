@@ -1,4 +1,4 @@
-"""The golden model: a network run step by step on whole vectors, in whatever arithmetic, without any schedule."""
+"""The golden model: a network run step by step on whole vectors, in any arithmetic, without any schedule."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ Observer = Callable[[str, Array], None]
 
 @dataclass(frozen=True, eq=False)
 class PassRun:
-    """One pass: `h` per time step [steps, width] as held, in the order of time also for a backward pass; `states`
-    after its last step."""
+    """What one pass gave, as the arithmetic holds it.
+
+    h: one row for each time step, [steps, width], in the order of time also for a backward pass.
+    states: name to values after the last step, [units].
+    """
 
     h: Array
     states: Mapping[str, Array]
@@ -29,24 +32,34 @@ class PassRun:
 
 @dataclass(frozen=True, eq=False)
 class NetworkRun:
-    """A run of all layers: `passes[layer][direction]`, and the arithmetic that each was made with."""
+    """What a run of all layers gave.
+
+    arithmetic: the arithmetic of each pass, `arithmetic[layer][direction]`.
+    passes: its results, `passes[layer][direction]`.
+    """
 
     arithmetic: tuple[tuple[Arithmetic, ...], ...]
     passes: tuple[tuple[PassRun, ...], ...]
 
     def h(self, layer: int = -1, direction: int = 0) -> NDArray[np.float64]:
-        """Output of a layer as real numbers, [steps, width]."""
+        """Give the output of a layer in one direction as real numbers, [steps, width]."""
         return self.arithmetic[layer][direction].decode("h", self.passes[layer][direction].h)
 
     def output(self) -> NDArray[np.float64]:
-        """What the last layer hands on: both directions side by side, [steps, output]."""
+        """Give the output of the last layer, both directions side by side, [steps, output]."""
         return np.concatenate([self.h(-1, direction) for direction in range(len(self.passes[-1]))], axis=1)
 
 
 def step(
     arithmetic: Arithmetic, x: Array, states: Mapping[str, Array], observe: Observer | None = None
 ) -> dict[str, Array]:
-    """All states after one step from input `x` [input] and the states before it."""
+    """Compute all states after one step.
+
+    arithmetic: of the pass.
+    x: input of the step as held, [input].
+    states: name to values before the step, [units].
+    observe: called with the name and the values of every sum and node.
+    """
     layer = arithmetic.layer
     cell = layer.cell
     values: dict[str, Array] = {**states}
@@ -77,7 +90,13 @@ def run_pass(
     backward: bool = False,
     observe: Observer | None = None,
 ) -> PassRun:
-    """All steps of one pass over `x` [steps, input], as held."""
+    """Run all steps of one pass.
+
+    x: input as held, [steps, input].
+    states: name to values before the first step, [units].
+    backward: whether the last time step is computed first.
+    observe: called with the name and the values of every sum and node.
+    """
     order = range(len(x))
     h = None
     for time in reversed(order) if backward else order:
@@ -90,7 +109,10 @@ def run_pass(
 
 
 def initial_states(arithmetic: Arithmetic, stimulus: Stimulus, layer: int, direction: int) -> dict[str, Array]:
-    """The states before the first step as held; a state that h is quantized from starts where h does."""
+    """Give the states of a pass before its first step, as held; if h is quantized from a state, that state starts as h.
+
+    stimulus: its `initial` gives the states of this layer and direction; a state that is left out starts at 0.
+    """
     given = dict(stimulus.initial.get((layer, direction), {}))
     cell = arithmetic.layer.cell
     for name, target in cell.states.items():
@@ -102,7 +124,11 @@ def initial_states(arithmetic: Arithmetic, stimulus: Stimulus, layer: int, direc
 def run_network(
     arithmetic: Sequence[Sequence[Arithmetic]], stimulus: Stimulus, observe: Observer | None = None
 ) -> NetworkRun:
-    """All layers, each over the whole sequence; `arithmetic[layer][direction]`.
+    """Run all layers, each over the whole sequence.
+
+    arithmetic: of each pass, `arithmetic[layer][direction]`.
+    stimulus: the frames and the initial states.
+    observe: called with the name and the values of every sum and node.
 
     >>> from lstmsim.numerics.weights import random_network, random_stimulus
     >>> from lstmsim.workload.cells import cell
@@ -127,7 +153,7 @@ def run_network(
 
 
 def float_arithmetic(network: Network, dtype: DTypeLike = np.float64) -> tuple[tuple[FloatArithmetic, ...], ...]:
-    """Floating point for every pass of a network."""
+    """Make the floating-point arithmetic `[layer][direction]` of a network; dtype: the type of all numbers."""
     return tuple(
         tuple(FloatArithmetic(layer, weights, dtype) for weights in both)
         for layer, both in zip(network.model.layers, network.passes, strict=True)

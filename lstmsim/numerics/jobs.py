@@ -20,7 +20,7 @@ __all__ += ["float_numbers", "judged_frames", "last_states", "run_jobs", "some_o
 
 
 class HasNumbers(Protocol):
-    """What a job needs to be computed, in whatever arithmetic; fields as in `JobData`."""
+    """What a job needs to be computed in any arithmetic; fields as in `JobData`."""
 
     @property
     def network(self) -> Network: ...
@@ -38,9 +38,11 @@ class HasNumbers(Protocol):
 class JobData:
     """The numbers of a job, and in words where they are from.
 
-    network, stimulus: its weights, its frames and the states that it begins with.
-    weights, inputs: where these are from, in words.
-    follows: the job whose last states it begins with instead (a key of the same mapping), None: as the stimulus says.
+    network: the model and its weights.
+    stimulus: the frames and the states that the job begins with.
+    weights: where the weights are from, in words.
+    inputs: where the frames are from, in words.
+    follows: the job whose last states it begins with instead (a key of the same mapping); None: as the stimulus says.
     begins: what its states begin with, in words; empty: 0.
     calibration: frames [any steps, input] that its fixed-point formats are calibrated on; None: on the jobs themselves.
     calibrated_on: the file of those frames, or empty.
@@ -58,20 +60,24 @@ class JobData:
 
 @dataclass(frozen=True, eq=False)
 class JobNumbers:
-    """What a job needs to be executed: the arithmetic of every pass, `arithmetic[layer][direction]`, which holds the
-    weights; the input; and the job whose last states it begins with (None: as the input says)."""
+    """What a job needs to be executed.
+
+    arithmetic: of every pass, `arithmetic[layer][direction]`; it holds the weights.
+    stimulus: the frames and the initial states.
+    follows: the job whose last states it begins with instead; None: as the stimulus says.
+    """
 
     arithmetic: tuple[tuple[Arithmetic, ...], ...]
     stimulus: Stimulus
     follows: int | None = None
 
     def after(self, done: NetworkRun | None) -> Stimulus:
-        """Its input, beginning with the last states of the run that it follows."""
+        """Give the job's stimulus, beginning with the last states of the run `done` if the job follows that run."""
         return self.stimulus if done is None else continued(self.stimulus, done, self.arithmetic)
 
 
 def last_states(run: NetworkRun) -> dict[int, States]:
-    """The states after the last step, as real numbers: of each layer that has some, by its number."""
+    """Give the states after the last step as real numbers: the number of each recurrent layer to its states."""
     return {
         layer: {
             (layer, direction): {name: own.decode(name, held) for name, held in one.states.items()}
@@ -83,9 +89,13 @@ def last_states(run: NetworkRun) -> dict[int, States]:
 
 
 def continued(stimulus: Stimulus, run: NetworkRun, arithmetic: Sequence[Sequence[Arithmetic]]) -> Stimulus:
-    """The same frames, beginning with the last states of a run; fixed-point numbers go over as what they stand for.
+    """Give the same frames, beginning with the last states of a run.
 
-    `arithmetic`: of the network that begins; its recurrent layers take the states of those of the run, one by one.
+    Fixed-point states go over as the real numbers that they stand for.
+
+    stimulus: the frames.
+    run: gives the states; the first recurrent layer's states go to the first recurrent layer, and so on.
+    arithmetic: of the network that begins, `arithmetic[layer][direction]`.
 
     >>> from lstmsim.numerics.weights import random_network, random_stimulus
     >>> from lstmsim.workload.cells import cell
@@ -107,27 +117,31 @@ def continued(stimulus: Stimulus, run: NetworkRun, arithmetic: Sequence[Sequence
 
 
 def run_jobs(jobs: Mapping[int, JobNumbers]) -> dict[int, NetworkRun]:
-    """The golden model of every job; those that follow others after them. A job follows one with a smaller key."""
-    found: dict[int, NetworkRun] = {}
+    """Run the golden model of every job.
+
+    jobs: key to job; a job runs after the job that it follows, which must have a smaller key.
+    """
+    runs: dict[int, NetworkRun] = {}
     for index in sorted(jobs):
         own = jobs[index]
-        before = None if own.follows is None else found[own.follows]
-        found[index] = run_network(own.arithmetic, own.after(before))
-    return found
+        before = None if own.follows is None else runs[own.follows]
+        runs[index] = run_network(own.arithmetic, own.after(before))
+    return runs
 
 
 def float_numbers(jobs: Mapping[int, HasNumbers]) -> dict[int, JobNumbers]:
-    """Every job in float64; the jobs of a network share their weights."""
+    """Make every job ready to run in float64; the jobs of a network share their weights."""
     shared = {id(each.network): each.network for each in jobs.values()}
     passes = {key: float_arithmetic(network) for key, network in shared.items()}
     return {index: JobNumbers(passes[id(each.network)], each.stimulus, each.follows) for index, each in jobs.items()}
 
 
 def fixed_numbers(jobs: Mapping[int, HasNumbers], precision: Precision) -> dict[int, JobNumbers]:
-    """Every job in fixed point: one calibration for each network, counters of its own for each job.
+    """Make every job ready to run in fixed point: one calibration for each network, counters for each job.
 
-    A network is calibrated on its jobs' `calibration` frames, from the states that the network itself fixes, or on all
-    that its jobs run on. `InputError` if a width is not possible or a value of the floating-point run is not finite.
+    A network is calibrated on the `calibration` frames of its jobs, beginning with the states that the network itself
+    fixes. If no job has such frames, it is calibrated on all that its jobs run on. `InputError` if a width is not
+    possible or a value of the floating-point run is not finite.
     """
     started = _float_stimuli(jobs)
     jobs_of: dict[int, list[int]] = {}
@@ -138,7 +152,7 @@ def fixed_numbers(jobs: Mapping[int, HasNumbers], precision: Precision) -> dict[
         network = jobs[own[0]].network
         frames = {id(jobs[index].calibration): jobs[index].calibration for index in own}
         sets = [network.stimulus(x) for x in frames.values() if x is not None]
-        # jobs that are alike share their stimulus
+        # equal jobs share their stimulus
         stimuli = sets or list({id(started[index]): started[index] for index in own}.values())
         try:
             passes[key] = fixed_passes(network, calibrate(network, stimuli), precision)
@@ -163,27 +177,27 @@ def _named(network: Network, mistakes: Iterable[Mistake]) -> list[Mistake]:
 
 
 def _float_stimuli(jobs: Mapping[int, HasNumbers]) -> dict[int, Stimulus]:
-    """What each job runs on in float64; only jobs that others follow are run for that."""
+    """What each job runs on in float64; to know it, only jobs that other jobs follow are run."""
     followed = {each.follows for each in jobs.values()}
     numbers = float_numbers(jobs)
     runs: dict[int, NetworkRun] = {}
-    found: dict[int, Stimulus] = {}
+    stimuli: dict[int, Stimulus] = {}
     for index in sorted(jobs):
         own = numbers[index]
-        found[index] = own.after(None if own.follows is None else runs[own.follows])
+        stimuli[index] = own.after(None if own.follows is None else runs[own.follows])
         if index in followed:
-            runs[index] = run_network(own.arithmetic, found[index])
-    return found
+            runs[index] = run_network(own.arithmetic, stimuli[index])
+    return stimuli
 
 
 def judged_frames(jobs: Iterable[HasNumbers]) -> list[int]:
-    """Of each job how many of its frames its formats were calibrated on; any at all make what is said of it optimistic.
+    """Count for each job on how many of its own frames its formats were calibrated.
 
-    Each set of frames is looked through once.
+    A count above 0 makes the job's accuracy optimistic. Each set of frames is looked through once.
     """
     known: dict[int, set[bytes]] = {}
     counts: dict[tuple[int, int], int] = {}
-    found = []
+    judged = []
     for job in jobs:
         key = (id(job.stimulus), id(job.calibration))
         if key not in counts:
@@ -192,8 +206,8 @@ def judged_frames(jobs: Iterable[HasNumbers]) -> list[int]:
                 known[key[1]] = set(_rows(job.calibration))
             there = known.get(key[1])
             counts[key] = len(frames) if there is None else sum(row in there for row in frames)
-        found.append(counts[key])
-    return found
+        judged.append(counts[key])
+    return judged
 
 
 def _rows(frames: Floats) -> list[bytes]:
@@ -201,7 +215,7 @@ def _rows(frames: Floats) -> list[bytes]:
 
 
 def calibration_lines(jobs: Iterable[HasNumbers]) -> list[str]:
-    """What formats were calibrated on: a line for each file, and one for the models without a file.
+    """Say what formats were calibrated on: a line for each file, and a line for the models without a file.
 
     >>> from lstmsim.numerics.weights import random_network, random_stimulus
     >>> from lstmsim.workload.cells import cell
@@ -233,7 +247,10 @@ def _how(file: str, frames: int | None, jobs: Sequence[HasNumbers]) -> str:
 
 
 def beginning_lines(jobs: Iterable[tuple[str, str]], limit: int = 10) -> list[str]:
-    """What the states of jobs begin with where that is not 0, from pairs of a name and words; `limit` lines at most.
+    """Say what the states of jobs begin with; jobs that begin with 0 get no line.
+
+    jobs: the name of each job, and in words what it begins with (empty: 0).
+    limit: most lines; a further line says how many are left out.
 
     >>> beginning_lines([("a", ""), ("b", "the last states of a")])
     ['b begins with the last states of a']
@@ -246,7 +263,7 @@ def beginning_lines(jobs: Iterable[tuple[str, str]], limit: int = 10) -> list[st
 
 
 def some_of(names: Sequence[str]) -> str:
-    """A few names, and how many more there are.
+    """List the first three names, and say how many more there are.
 
     >>> some_of(["a", "b", "c", "d", "e"])
     'a, b, c and 2 more'

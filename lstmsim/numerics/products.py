@@ -1,7 +1,7 @@
 """Which multipliers the fixed-point rules of `lstmsim.numerics.fixed` ask for: read off a cell's graph and its widths.
 
-Every multiplication that `FixedArithmetic` does behind the array for one unit is one entry here;
-`tests/numerics/test_products.py` counts those that it does and holds both to each other.
+Every multiplication that `FixedArithmetic` does behind the array for one unit is one entry here.
+`tests/numerics/test_products.py` counts the multiplications and holds both to each other.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from lstmsim.workload.segments import kinds
 
 __all__ = ["KINDS", "Multiplier", "once", "per_unit"]
 
-#: Where a multiplier stands: behind a sum, within a piece of an activation, a product of the cell, before a vector is
-#: written, after an element of one is read, in a mean of squares.
+#: Where a multiplier stands: behind a sum, within a piece of an activation, in a product of the cell, before a vector
+#: is written, after an element of a vector is read, in a mean of squares.
 KINDS = ("adapter", "interpolation", "product", "quantize", "vector read", "square")
 
 
@@ -25,7 +25,8 @@ KINDS = ("adapter", "interpolation", "product", "quantize", "vector read", "squa
 class Multiplier:
     """A multiplier of signed operands.
 
-    kind: one of `KINDS`. widths: bits of both operands, in the order of the rules (factors and positions come second).
+    kind: one of `KINDS`.
+    widths: bits of both operands, in the order of the rules (factors and positions come second).
 
     >>> Multiplier("adapter", (32, 17)).kind
     'adapter'
@@ -36,10 +37,13 @@ class Multiplier:
 
 
 def per_unit(cell: Cell, precision: Precision) -> Counter[Multiplier]:
-    """The multipliers that a tail needs for each unit that it takes in a cycle, every operation having its own.
+    """Count the multipliers that a tail needs for each unit that it takes in a cycle; every operation has its own.
 
-    cell: any cell. precision: `activation: table` needs no interpolation. What has one value for all units is not here
-    but in `once`. Not multipliers: additions, shifts, tables, divisions, square roots.
+    Additions, shifts, tables, divisions and square roots need no multiplier. Operations with one value for all units
+    count in `once`.
+
+    cell: any cell.
+    precision: gives the widths; `activation: table` needs no interpolation.
 
     >>> from lstmsim.workload.cells import cell
     >>> lstm = per_unit(cell("lstm"), Precision())
@@ -51,21 +55,21 @@ def per_unit(cell: Cell, precision: Precision) -> Counter[Multiplier]:
     scalars = {name for name, rows in kinds(cell).items() if rows == "scalar"}
     # A factor of `multiplier_bits` bits is never negative: as a signed operand it has one more.
     factor = precision.multiplier_bits + 1
-    found = Counter(Multiplier("adapter", (precision.accumulator_bits, factor)) for _ in cell.sums)
+    multipliers = Counter(Multiplier("adapter", (precision.accumulator_bits, factor)) for _ in cell.sums)
     for node in cell.nodes:
         if node.operation == "mean_square":
             bits = [_bits(cell, each, precision) for each in node.sources]
-            found.update(Multiplier("square", (each, each)) for each in bits)
+            multipliers.update(Multiplier("square", (each, each)) for each in bits)
         elif node.name not in scalars:
-            found.update(_of(cell, node, precision))
+            multipliers.update(_of(cell, node, precision))
     streamed = _vectors(cell)
     read = {each for node in cell.nodes for each in node.sources if each in streamed}
-    found.update(Multiplier("vector read", (precision.vector_bits, factor)) for _ in read)
-    return found
+    multipliers.update(Multiplier("vector read", (precision.vector_bits, factor)) for _ in read)
+    return multipliers
 
 
 def once(cell: Cell, precision: Precision) -> Counter[Multiplier]:
-    """The multipliers of what has one value for all units (behind a mean): one for each core, not for each unit.
+    """Count the multipliers of operations with one value for all units (behind a mean): needed once for each core.
 
     >>> from lstmsim.workload.cells import cell
     >>> once(cell("lstm"), Precision()).total(), once(cell("lstm-layernorm"), Precision()).total()
@@ -84,8 +88,8 @@ def _of(cell: Cell, node: Node, precision: Precision) -> list[Multiplier]:
     if node.operation == "quantize":
         return [Multiplier("quantize", (bits[0], precision.multiplier_bits + 1))]
     if node.operation in TABULATED and precision.activation == "linear":
-        # The difference of two entries has a bit more than they. An argument that reaches beyond one piece has fewer
-        # bits within a piece than it has in all; a position is not negative and takes one more as a signed operand.
+        # The difference of two entries has a bit more than an entry. An argument that reaches beyond one piece has
+        # fewer bits within a piece than in all; a position is not negative and takes one more as a signed operand.
         return [Multiplier("interpolation", (_bits(cell, node.name, precision) + 1, bits[0]))]
     return []
 
@@ -97,7 +101,7 @@ def _vectors(cell: Cell) -> set[str]:
 
 
 def _bits(cell: Cell, name: str | float, precision: Precision) -> int:
-    """The width of a name's Q-format, as `FixedArithmetic.formats` has it: of a vector that of its elements."""
+    """The width of a name's Q-format as in `FixedArithmetic.formats`; a vector gives the width of its elements."""
     if not isinstance(name, str) or name in _vectors(cell):
         return precision.tail_bits
     fed = cell.states.get(name, name)

@@ -36,8 +36,12 @@ _DIRECTIONS = ("forward", "backward")
 
 @dataclass(frozen=True, eq=False)
 class PassWeights:
-    """One layer in one direction. `matrices`: (sum, vector) to [units, width]; `biases`: sum to [units], those left
-    out are 0; `parameters`: name to [units]."""
+    """Weights of one layer in one direction.
+
+    matrices: (sum, vector) to [units, width].
+    biases: sum to [units]; a bias that is left out is 0.
+    parameters: name to [units].
+    """
 
     matrices: Mapping[tuple[str, str], Floats]
     biases: Mapping[str, Floats] = field(default_factory=dict)
@@ -45,8 +49,9 @@ class PassWeights:
 
 
 def expected_shapes(layer: Layer) -> Mapping[tuple[str, ...], tuple[int, ...]]:
-    """Shape of every tensor of a layer in one direction: keys ("matrix", sum, vector), ("bias", sum),
-    ("parameter", name).
+    """Give the shape of every tensor of a layer in one direction.
+
+    Keys are ("matrix", sum, vector), ("bias", sum) and ("parameter", name).
 
     >>> from lstmsim.workload.cells import cell
     >>> expected_shapes(Layer(cell("rnn"), hidden=3, input=2))
@@ -66,11 +71,12 @@ def expected_shapes(layer: Layer) -> Mapping[tuple[str, ...], tuple[int, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A model and its numbers; `InputError` where a shape or a value is wrong.
+    """A model and its numbers; `InputError` if a shape or a value is wrong.
 
-    passes: `passes[layer][direction]`.
-    initial: (layer, direction) to the states before the first step, name to [units], where the network itself fixes
-    them; states that are left out begin at 0.
+    model: the layers.
+    passes: weights of each pass, `passes[layer][direction]`.
+    initial: (layer, direction) to the states before the first step, name to [units], if the network itself fixes
+        them; states that are left out begin at 0.
     """
 
     model: Model
@@ -92,24 +98,28 @@ class Network:
 
     def _wrong_states(self) -> list[tuple[str, str]]:
         """What is wrong with the initial states, as (place, sentence) pairs."""
-        found = []
+        mistakes = []
         for (number, direction), states in self.initial.items():
             place = f"layer {number} {_DIRECTIONS[direction] if direction in (0, 1) else direction}"
             if not (0 <= number < len(self.model.layers) and 0 <= direction < self.model.layers[number].directions):
-                found.append((place, "has initial states, but there is no such pass"))
+                mistakes.append((place, "has initial states, but there is no such pass"))
                 continue
             layer = self.model.layers[number]
             for name, values in states.items():
                 if name not in layer.cell.states:
                     known = ", ".join(layer.cell.states)
-                    found.append((place, f"initial {name} is no state of cell {layer.cell.name!r}, which has {known}"))
+                    mistakes.append(
+                        (place, f"initial {name} is no state of cell {layer.cell.name!r}, which has {known}")
+                    )
                     continue
                 text = _wrong_numbers(f"initial {name}", values, (layer.width(name),))
-                found += [(place, text)] if text else []
-        return found
+                mistakes += [(place, text)] if text else []
+        return mistakes
 
     def stimulus(self, x: Floats) -> Stimulus:
-        """Frames `x` [steps, input] with the initial states that the network fixes.
+        """Join frames and the initial states that the network fixes.
+
+        x: frames, [steps, input].
 
         >>> from lstmsim.workload.cells import cell
         >>> model = Model("m", (Layer(cell("rnn"), hidden=2, input=3),))
@@ -136,35 +146,42 @@ def _mistakes(layer: Layer, weights: PassWeights) -> list[str]:
     given |= {("bias", key): each for key, each in weights.biases.items()}
     given |= {("parameter", key): each for key, each in weights.parameters.items()}
     expected = expected_shapes(layer)
-    found = []
+    sentences = []
     for key, shape in expected.items():
         name = f"{key[0]} {' of '.join(reversed(key[1:]))}"
         if key not in given:
             if key[0] != "bias":
-                found.append(f"{name} is missing, expected shape {list(shape)}")
+                sentences.append(f"{name} is missing, expected shape {list(shape)}")
         elif text := _wrong_numbers(name, given[key], shape):
-            found.append(text)
-    found += [
+            sentences.append(text)
+    sentences += [
         f"{key[0]} {key[1]} belongs to nothing in cell {layer.cell.name!r}" for key in given.keys() - expected.keys()
     ]
-    return found
+    return sentences
 
 
 @dataclass(frozen=True, eq=False)
 class Stimulus:
-    """What a job is run on: `x` of shape [steps, input]; `initial`: (layer, direction) to states to [units], or 0."""
+    """What a job is run on.
+
+    x: frames, [steps, input].
+    initial: (layer, direction) to the states before the first step, name to [units]; what is left out begins at 0.
+    """
 
     x: Floats
     initial: States = field(default_factory=dict)
 
 
 def _random(seed: int, *key: object) -> np.random.Generator:
-    """A generator of its own per key, so that no number depends on which others were drawn before."""
+    """A generator of its own for each key, so that no number depends on what was drawn before."""
     return np.random.default_rng([seed, *(crc32(str(each).encode()) for each in key)])
 
 
 def random_network(model: Model, seed: int) -> Network:
-    """Weights uniform in +-1/sqrt(hidden), as PyTorch starts its recurrent layers; scales near 1, shifts near 0.
+    """Draw weights uniformly from +-1/sqrt(hidden), as PyTorch starts its recurrent layers; scales are near 1.
+
+    model: the layers.
+    seed: fixes all numbers.
 
     >>> from lstmsim.workload.cells import cell
     >>> network = random_network(Model("m", (Layer(cell("gru"), 4, 3),)), seed=7)
@@ -195,14 +212,18 @@ def random_network(model: Model, seed: int) -> Network:
 
 
 def _scales(cell: Cell, name: str) -> float:
-    """1 for a parameter that only multiplies normalised values (it would otherwise wipe them out), else 0."""
+    """1 for a parameter that only multiplies normalised values (a factor near 0 would wipe them out), else 0."""
     readers = [node for node in cell.nodes if name in node.sources]
     states = set(cell.states) | set(cell.states.values())
     return float(all(node.operation == "multiply" and not states & set(node.sources) for node in readers))
 
 
 def random_stimulus(model: Model, steps: int, seed: int) -> Stimulus:
-    """Standard normal input.
+    """Draw frames from the standard normal distribution.
+
+    model: its first layer says how wide a frame is.
+    steps: number of frames.
+    seed: fixes all numbers.
 
     >>> from lstmsim.workload.cells import cell
     >>> random_stimulus(Model("m", (Layer(cell("gru"), 4, 3),)), steps=5, seed=7).x.shape

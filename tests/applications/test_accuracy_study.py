@@ -39,11 +39,11 @@ def test_errors_are_those_of_the_last_layer() -> None:
     (study,) = studies([own], [Precision()])
     fixed = run_network(fixed_arithmetic(own.network, own.stimulus, Precision()), own.stimulus).output()
     exact = run_network(float_arithmetic(own.network), own.stimulus).output()
-    found = study.jobs[0].accuracy
-    assert found.max_error == np.abs(fixed - exact).max() > 0
-    assert found.rms_error == pytest.approx(np.sqrt(np.mean((fixed - exact) ** 2)))
-    assert found.sqnr_db == pytest.approx(20 * np.log10(np.linalg.norm(exact) / np.linalg.norm(fixed - exact)))
-    assert found.step_max.tolist() == np.abs(fixed - exact).max(axis=1).tolist()
+    errors = study.jobs[0].accuracy
+    assert errors.max_error == np.abs(fixed - exact).max() > 0
+    assert errors.rms_error == pytest.approx(np.sqrt(np.mean((fixed - exact) ** 2)))
+    assert errors.sqnr_db == pytest.approx(20 * np.log10(np.linalg.norm(exact) / np.linalg.norm(fixed - exact)))
+    assert errors.step_max.tolist() == np.abs(fixed - exact).max(axis=1).tolist()
     assert study.words is None
 
 
@@ -51,8 +51,8 @@ def test_errors_are_those_of_the_last_layer() -> None:
 def test_a_bit_more_gains_about_six_decibels(name: str) -> None:
     own = case(Model("m", (Layer(cell(name), 32, 24),)), steps=40)
     bits = (4, 6, 8, 10)
-    found = [study.jobs[0].accuracy.sqnr_db for study in studies([own], [with_bits(WIDE, each) for each in bits])]
-    gains = np.diff(found) / 2
+    ratios = [study.jobs[0].accuracy.sqnr_db for study in studies([own], [with_bits(WIDE, each) for each in bits])]
+    gains = np.diff(ratios) / 2
     assert gains.min() > 4
     assert gains.max() < 8
 
@@ -82,9 +82,9 @@ def test_counts_belong_to_one_precision_alone() -> None:
 def test_equal_precisions_are_measured_once_and_progress_ends_at_its_total() -> None:
     seen: list[tuple[int, int]] = []
     precisions = [Precision(), with_bits(Precision(), 8), with_bits(Precision(), 5)]
-    found = studies([case()], precisions, progress=lambda done, total: seen.append((done, total)))
-    assert found[0] is found[1]
-    assert found[2].precision.weight_bits == 5
+    measured = studies([case()], precisions, progress=lambda done, total: seen.append((done, total)))
+    assert measured[0] is measured[1]
+    assert measured[2].precision.weight_bits == 5
     done = [each for each, _ in seen]
     assert done == sorted(done)
     assert seen[-1][0] == seen[-1][1]
@@ -118,13 +118,13 @@ def test_words_are_spelled_with_formats_from_all_their_float_runs(g2p: G2p) -> N
     encoder = fixed_arithmetic(g2p.encoder, encoded, precision)[0][0]
     decoder = fixed_arithmetic(g2p.decoder, decoded, precision)[0][0]
     expected = {word: spell(g2p, word, arithmetic_runner(encoder, decoder)) for word in words}
-    found = words_accuracy(spelled, precision)
+    respelled = words_accuracy(spelled, precision)
     changed = {word: own for word, own in expected.items() if own != spelled.phonemes[word]}
-    assert {each.word: each.fixed for each in found.changed} == changed
+    assert {each.word: each.fixed for each in respelled.changed} == changed
     assert 0 < len(changed) < len(words)
-    assert found.unchanged == pytest.approx(1 - len(changed) / len(words))
-    assert all(each.float64 == spelled.phonemes[each.word] for each in found.changed)
-    assert {name.split()[0] for name in found.saturated} <= {"encoder", "decoder"}
+    assert respelled.unchanged == pytest.approx(1 - len(changed) / len(words))
+    assert all(each.float64 == spelled.phonemes[each.word] for each in respelled.changed)
+    assert {name.split()[0] for name in respelled.saturated} <= {"encoder", "decoder"}
 
 
 def test_equal_jobs_are_one_case_and_random_frames_are_not_equal() -> None:
@@ -138,7 +138,7 @@ def test_equal_jobs_are_one_case_and_random_frames_are_not_equal() -> None:
 
 @pytest.mark.parametrize(("model", "wanted"), [("g2p-en-encoder", True), ("g2p-en-decoder", True), ("lstm-256", False)])
 def test_words_belong_to_the_networks_of_g2p(model: str, wanted: bool) -> None:
-    found = words_of(load_scenario({"chip": "column-npu-16k", "jobs": [{"model": model, "steps": 2}]}))
-    assert (found is not None) is wanted
-    if found is not None:
-        assert found[1] == read_words()
+    speller = words_of(load_scenario({"chip": "column-npu-16k", "jobs": [{"model": model, "steps": 2}]}))
+    assert (speller is not None) is wanted
+    if speller is not None:
+        assert speller[1] == read_words()

@@ -110,8 +110,8 @@ def test_a_runner_is_asked_for_growing_sequences(g2p: G2p) -> None:
         calls.append((which, x, initial))
         return golden(which, x, initial)
 
-    found = spell(g2p, "cats", runner)
-    assert [which for which, _, _ in calls] == ["encoder", *["decoder"] * (len(found) + 1)]
+    phonemes = spell(g2p, "cats", runner)
+    assert [which for which, _, _ in calls] == ["encoder", *["decoder"] * (len(phonemes) + 1)]
     assert calls[0][1].shape == (5, 256)
     assert not calls[0][2].any()
     last = golden("encoder", calls[0][1], calls[0][2])[-1]

@@ -65,19 +65,19 @@ def probabilities(dtype: DTypeLike) -> NDArray[np.float64]:
 
 
 def test_silero_tells_a_voice_from_silence_and_noise() -> None:
-    found = probabilities(np.float64)
-    assert found[VOICE].min() > 0.98
-    assert max(found[part].max() for part in SILENCES) < 0.02
-    assert found[NOISE].max() < 0.1
+    probability_of = probabilities(np.float64)
+    assert probability_of[VOICE].min() > 0.98
+    assert max(probability_of[part].max() for part in SILENCES) < 0.02
+    assert probability_of[NOISE].max() < 0.1
     assert tensors(INPUTS / "silero-speech.safetensors").metadata["speech"] == "24:126"
-    np.testing.assert_allclose(probabilities(np.float32), found, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(probabilities(np.float32), probability_of, rtol=0, atol=1e-5)
 
 
 def voice(name: str) -> NDArray[np.float64]:
     path = weights_path("resemblyzer")
     run = run_network(float_arithmetic(real_network("resemblyzer"), np.float32), Stimulus(real_input(name)))
-    found = np.maximum(array(path, "output.weight") @ run.output()[-1] + array(path, "output.bias"), 0)
-    return found / np.linalg.norm(found)
+    direction = np.maximum(array(path, "output.weight") @ run.output()[-1] + array(path, "output.bias"), 0)
+    return direction / np.linalg.norm(direction)
 
 
 def test_resemblyzer_tells_voices_apart() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from lstmsim import simulate
 from lstmsim.errors import InputError
-from lstmsim.formats.scenario import job_arrivals, job_entries, job_traces
+from lstmsim.formats.scenario import arrival_file, job_arrivals, job_entries
 from lstmsim.formats.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.targets import sizes
@@ -121,7 +121,7 @@ def test_a_file_is_read_once_and_its_mistakes_come_with_all_others(
         read.append(path)
         return read_arrivals(path, frequency_mhz, wanted=wanted)
 
-    monkeypatch.setattr(job_traces, "read_arrivals", counting)
+    monkeypatch.setattr(arrival_file, "read_arrivals", counting)
     (tmp_path / "come.csv").write_text("arrival_ms\n1\nsoon\n")
     job = scenario({"kind": "file", "path": str(tmp_path / "come.csv")})["jobs"][0]
     gone = {**job, "arrival": {"kind": "file", "path": "gone.csv"}}

@@ -138,15 +138,15 @@ def reference(own: FixedArithmetic, node: Node, values: Mapping[str, Any], unit:
 def random_values(own: FixedArithmetic, data: st.DataObject) -> dict[str, np.ndarray]:
     """Anything that could be held, extremes included, for every name."""
     generator = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    found = {}
+    drawn = {}
     for name, form in own.formats.items():
         if name not in own.weights.parameters:
             # of every magnitude, not only large ones
             numbers = generator.integers(form.lowest, form.highest + 1, own.layer.width(name))
             small = numbers >> generator.integers(0, form.bits, len(numbers))
             extremes = generator.choice([form.lowest, form.highest, 0], len(numbers))
-            found[name] = np.where(generator.random(len(numbers)) < 0.2, extremes, small)
-    return found
+            drawn[name] = np.where(generator.random(len(numbers)) < 0.2, extremes, small)
+    return drawn
 
 
 def test_the_mixed_cell_reads_everything_that_is_no_table() -> None:
@@ -162,10 +162,10 @@ def test_every_node_is_rounded_exactly_and_saturation_is_counted(precision: Prec
     values = random_values(own, data)
     lost = {}
     for node in MIXED.nodes:
-        found, form = own.compute(node, values, slice(0, 7)), own.formats[node.name]
-        exact = [reference(own, node, values, unit) for unit in range(len(found))]
-        assert found.dtype == np.int64
-        assert found.tolist() == [max(form.lowest, min(each, form.highest)) for each in exact], node
+        results, form = own.compute(node, values, slice(0, 7)), own.formats[node.name]
+        exact = [reference(own, node, values, unit) for unit in range(len(results))]
+        assert results.dtype == np.int64
+        assert results.tolist() == [max(form.lowest, min(each, form.highest)) for each in exact], node
         lost[node.name] = sum(not form.lowest <= each <= form.highest for each in exact)
     assert own.saturated == {name: count for name, count in lost.items() if count}
 
@@ -219,13 +219,13 @@ def test_sums_of_extreme_weights_and_inputs(
     half, form = 2 ** (precision.accumulator_bits - 1), own.formats["a"]
     extremes = st.sampled_from([0, 1, -1, half - 1, -half, half, -half - 1])
     totals = data.draw(st.lists(st.one_of(extremes, st.integers(-(2**52), 2**52)), min_size=4, max_size=4))
-    found = own.adapt("a", np.array(totals), slice(0, 4)).tolist()
+    adapted = own.adapt("a", np.array(totals), slice(0, 4)).tolist()
     for row, total in enumerate(totals):
         inside = (total + half) % (2 * half) - half
         scaled = product(inside, Fraction(float(unit[row])) * Fraction(2) ** form.fraction, precision.multiplier_bits)
         bias = round(Fraction(float(biases["a"][row])) * Fraction(2) ** form.fraction)
         bias = max(-(2**31), min(bias, 2**31 - 1))
-        assert found[row] == within(Fraction(math.floor(scaled + HALF) + bias), form)
+        assert adapted[row] == within(Fraction(math.floor(scaled + HALF) + bias), form)
     assert own.overflowed["a"] == sum(not -half <= each < half for each in totals)
 
 

@@ -72,15 +72,15 @@ def test_exponentials_that_were_never_above_1_use_the_whole_table_below() -> Non
     node = own.layer.cell.node("it")
     raw, lost = own.formats["im"].held([-15.0, -12.0, -1.0, 0.0])
     assert lost == 0
-    found = own.decode("it", own.compute(node, {"im": raw}, slice(0, 4)))
-    np.testing.assert_allclose(found, np.exp([-15.0, -12.0, -1.0, 0.0]), atol=2**-21)
+    results = own.decode("it", own.compute(node, {"im": raw}, slice(0, 4)))
+    np.testing.assert_allclose(results, np.exp([-15.0, -12.0, -1.0, 0.0]), atol=2**-21)
     above = Cell("e", (stage_of("a[x h]"),), graph("e exp a; h' quantize e"), {"h": "h'"})
     network = network_of(above)
     own = fixed_arithmetic(network, random_stimulus(network.model, 4, 1), wide)[0][0]
     raw, lost = own.formats["a"].held([-1.0, 0.25, own.ranges["a"][1]])
-    found = own.decode("e", own.compute(above.node("e"), {"a": raw}, slice(0, 3)))
+    results = own.decode("e", own.compute(above.node("e"), {"a": raw}, slice(0, 3)))
     assert lost == 0
-    np.testing.assert_allclose(found, np.exp([-1.0, 0.25, own.ranges["a"][1]]), rtol=1e-5)
+    np.testing.assert_allclose(results, np.exp([-1.0, 0.25, own.ranges["a"][1]]), rtol=1e-5)
 
 
 def test_other_functions_keep_their_table_when_calibration_saw_one_side_only() -> None:
@@ -90,8 +90,8 @@ def test_other_functions_keep_their_table_when_calibration_saw_one_side_only() -
     own = fixed_arithmetic(network, random_stimulus(network.model, 4, 1), Precision())[0][0]
     assert own.ranges["a"][1] <= 0
     raw, _ = own.formats["a"].held([-1.0, 0.0, 0.5])
-    found = own.decode("hf", own.compute(layer.cell.node("hf"), {"a": raw}, slice(0, 3)))
-    np.testing.assert_allclose(found, np.tanh([-1.0, 0.0, 0.5]), atol=1e-3)
+    results = own.decode("hf", own.compute(layer.cell.node("hf"), {"a": raw}, slice(0, 3)))
+    np.testing.assert_allclose(results, np.tanh([-1.0, 0.0, 0.5]), atol=1e-3)
 
 
 def test_several_stimuli_widen_the_formats() -> None:

@@ -33,8 +33,8 @@ def network_of(name: str, hidden: int = 20, layers: int = 1, both: bool = False)
 
 def sqnr_db(network: Network, precision: Precision, stimulus: Stimulus) -> float:
     exact = run_network(float_arithmetic(network), stimulus).output()
-    found = run_network(fixed_arithmetic(network, stimulus, precision), stimulus).output()
-    return float(10 * np.log10(np.square(exact).sum() / np.square(found - exact).sum()))
+    outputs = run_network(fixed_arithmetic(network, stimulus, precision), stimulus).output()
+    return float(10 * np.log10(np.square(exact).sum() / np.square(outputs - exact).sum()))
 
 
 @pytest.mark.parametrize("name", sorted(CELLS))
@@ -68,11 +68,11 @@ def test_larger_tables_are_better(name: str, activation: str) -> None:
     network = network_of(name)
     stimulus = random_stimulus(network.model, STEPS, 4)
     sizes = (32, 256, 2048)
-    found = [
+    ratios = [
         sqnr_db(network, replace(SIXTEEN, activation=activation, activation_entries=each), stimulus) for each in sizes
     ]
     # Eight times as many cells: an eighth of the error of steps; straight pieces end at what 16 bits allow.
-    assert np.diff(found).min() > 9
+    assert np.diff(ratios).min() > 9
 
 
 @pytest.mark.parametrize("name", ["lstm", "gru"])

@@ -159,28 +159,28 @@ def test_two_operands_are_combined_exactly_and_rounded_once(a: int, fa: int, b: 
         "multiply": first * second,
     }
     for operation, value in exact.items():
-        found = combine(operation, [(array(a), fa), (array(b), fb)], fraction)
-        assert found.dtype == np.int64
-        assert found.tolist() == [rounded(value, fraction)], operation
-    found = combine("divide", [(array(a), fa), (array(b), fb)], fraction)
+        results = combine(operation, [(array(a), fa), (array(b), fb)], fraction)
+        assert results.dtype == np.int64
+        assert results.tolist() == [rounded(value, fraction)], operation
+    results = combine("divide", [(array(a), fa), (array(b), fb)], fraction)
     if b:
-        assert found.tolist() == [rounded(first / second, fraction)]
+        assert results.tolist() == [rounded(first / second, fraction)]
     else:
-        assert found.tolist() == [LIMIT * ((a > 0) - (a < 0))]
+        assert results.tolist() == [LIMIT * ((a > 0) - (a < 0))]
     assert combine("relu", [(array(a), fa)], fraction).tolist() == [rounded(max(first, Fraction(0)), fraction)]
 
 
 @given(RAW, FRACTION, FRACTION)
 def test_reciprocal_square_roots_are_exactly_rounded(raw: int, own: int, fraction: int) -> None:
-    found = int(combine("rsqrt", [(array(raw), own)], fraction)[0])
+    root = int(combine("rsqrt", [(array(raw), own)], fraction)[0])
     if raw <= 0:
-        assert found == LIMIT
+        assert root == LIMIT
         return
     square = 1 / units(real(raw, own), -2 * fraction)
     # The nearest integer to a root: half a unit below, its square is not above; half a unit above, it is.
-    if found < LIMIT:
-        assert (found + HALF) ** 2 > square
-    assert found == 0 or (found - HALF) ** 2 <= square
+    if root < LIMIT:
+        assert (root + HALF) ** 2 > square
+    assert root == 0 or (root - HALF) ** 2 <= square
 
 
 @given(st.lists(st.tuples(st.lists(RAW, min_size=1, max_size=6), FRACTION), min_size=1, max_size=3), FRACTION)
@@ -201,9 +201,9 @@ def test_the_mean_square_of_very_many_of_the_largest() -> None:
 @pytest.mark.parametrize("operation", ["add", "maximum", "multiply", "divide"])
 def test_one_number_meets_many(operation: str) -> None:
     many = array(-7, 0, 12)
-    found = combine(operation, [(many, 3), (array(4), 1)], 4)
+    results = combine(operation, [(many, 3), (array(4), 1)], 4)
     each = [int(combine(operation, [(array(own), 3), (array(4), 1)], 4)[0]) for own in many.tolist()]
-    assert found.tolist() == each
+    assert results.tolist() == each
 
 
 @pytest.mark.parametrize("operation", ["add", "subtract", "maximum", "minimum", "divide"])

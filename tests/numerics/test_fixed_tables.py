@@ -60,11 +60,11 @@ def test_entries_are_the_function_at_middles_or_edges(table: ActivationTable) ->
 @given(tables(), st.data())
 def test_reading_is_exact(table: ActivationTable, data: st.DataObject) -> None:
     raw = data.draw(st.lists(st.integers(table.source.lowest, table.source.highest), min_size=1, max_size=8))
-    found, lost = table(np.array([*raw, table.source.lowest, table.source.highest]))
+    results, lost = table(np.array([*raw, table.source.lowest, table.source.highest]))
     low, high = ends(table)
     cells, entries = table.precision.activation_entries, table.entries.tolist()
     outside = 0
-    for each, value in zip([*raw, table.source.lowest, table.source.highest], found.tolist(), strict=True):
+    for each, value in zip([*raw, table.source.lowest, table.source.highest], results.tolist(), strict=True):
         place = (each * Fraction(2) ** -table.source.fraction - low) * cells / (high - low)
         outside += (table.function == "log_sigmoid" and place <= -1) or (table.function == "exp" and place >= cells + 1)
         place = max(Fraction(0), min(place, Fraction(cells)))
@@ -74,7 +74,7 @@ def test_reading_is_exact(table: ActivationTable, data: st.DataObject) -> None:
         else:
             within = Fraction(math.floor((place - cell) * 2**24), 2**24)
             assert value == entries[cell] + math.floor((entries[cell + 1] - entries[cell]) * within + Fraction(1, 2))
-    assert outside <= lost <= len(found)
+    assert outside <= lost <= len(results)
 
 
 def test_the_place_within_a_cell_counts_to_the_last_of_24_bits() -> None:

@@ -40,7 +40,7 @@ def network(name: str, hidden: int = 5, layers: int = 1, both: bool = False, see
     return random_network(Model(name, tuple(stack)), seed)
 
 
-def as_pages(found: Network, stimulus: Stimulus) -> list[list[page.PassNumbers]]:
+def as_pages(net: Network, stimulus: Stimulus) -> list[list[page.PassNumbers]]:
     return [
         [
             page.PassNumbers(
@@ -51,16 +51,16 @@ def as_pages(found: Network, stimulus: Stimulus) -> list[list[page.PassNumbers]]
             )
             for direction, own in enumerate(both)
         ]
-        for number, both in enumerate(found.passes)
+        for number, both in enumerate(net.passes)
     ]
 
 
-def assert_equal_bits(found: Network, stimulus: Stimulus, precision: Precision, *others: Stimulus) -> None:
+def assert_equal_bits(net: Network, stimulus: Stimulus, precision: Precision, *others: Stimulus) -> None:
     """`others`: what formats are calibrated on, if not on the stimulus."""
     assert not precision.mistakes()
-    ours = run_network(fixed_arithmetic(found, list(others) or stimulus, precision), stimulus)
+    ours = run_network(fixed_arithmetic(net, list(others) or stimulus, precision), stimulus)
     runs = [each.x.tolist() for each in others] or None
-    theirs = page.run(found.model.layers, as_pages(found, stimulus), precision, stimulus.x.tolist(), runs)
+    theirs = page.run(net.model.layers, as_pages(net, stimulus), precision, stimulus.x.tolist(), runs)
     for layer, (both, written) in enumerate(zip(ours.passes, theirs, strict=True)):
         for direction, (own, (h, states, real)) in enumerate(zip(both, written, strict=True)):
             assert own.h.tolist() == h
@@ -72,8 +72,8 @@ def assert_equal_bits(found: Network, stimulus: Stimulus, precision: Precision, 
 @pytest.mark.parametrize("name", sorted(CELLS))
 @pytest.mark.parametrize("kind", PRECISIONS)
 def test_every_cell_at_every_precision(name: str, kind: str) -> None:
-    found = network(name)
-    assert_equal_bits(found, random_stimulus(found.model, 6, seed=5), PRECISIONS[kind])
+    net = network(name)
+    assert_equal_bits(net, random_stimulus(net.model, 6, seed=5), PRECISIONS[kind])
 
 
 #: Operations that no built-in cell has, numbers, a vector that nodes read, a state of a `quantize` node's own.
@@ -93,41 +93,41 @@ ODD = Cell(
 
 @pytest.mark.parametrize("kind", PRECISIONS)
 def test_a_cell_of_the_users_own(kind: str) -> None:
-    found = random_network(Model("m", (Layer(ODD, 5, 4), Layer(ODD, 3, 5))), seed=2)
+    net = random_network(Model("m", (Layer(ODD, 5, 4), Layer(ODD, 3, 5))), seed=2)
     assert {node.operation for own in (*CELLS.values(), ODD) for node in own.nodes} == {*OPERATIONS, *REDUCTIONS}
-    assert_equal_bits(found, random_stimulus(found.model, 6, seed=5), PRECISIONS[kind])
+    assert_equal_bits(net, random_stimulus(net.model, 6, seed=5), PRECISIONS[kind])
 
 
 @pytest.mark.parametrize("name", ["lstm", "gru", "lstm-projection", "mingru"])
 @pytest.mark.parametrize("kind", ["usual", "narrow"])
 def test_stacks_in_both_directions(name: str, kind: str) -> None:
-    found = network(name, layers=2, both=True)
-    assert_equal_bits(found, random_stimulus(found.model, 4, seed=6), PRECISIONS[kind])
+    net = network(name, layers=2, both=True)
+    assert_equal_bits(net, random_stimulus(net.model, 4, seed=6), PRECISIONS[kind])
 
 
 def test_a_reverse_layer() -> None:
     model = Model("m", (Layer(cell("gru"), 5, 4, reverse=True), Layer(cell("rnn"), 3, 5)))
-    found = random_network(model, seed=3)
+    net = random_network(model, seed=3)
     stimulus = replace(random_stimulus(model, 5, seed=6), initial={(0, 0): {"h": np.full(5, 0.5)}})
-    assert_equal_bits(found, stimulus, Precision())
+    assert_equal_bits(net, stimulus, Precision())
 
 
 @pytest.mark.parametrize("name", ["lstm", "gru", "gru-lbr0", "slstm"])
 def test_initial_states(name: str) -> None:
-    found = network(name, both=True)
+    net = network(name, both=True)
     own = np.random.default_rng(8)
     some = {(0, 0): {"h": own.standard_normal(5)}, (0, 1): {n: own.standard_normal(5) for n in cell(name).states}}
-    stimulus = replace(random_stimulus(found.model, 4, seed=6), initial=some)
-    assert_equal_bits(found, stimulus, Precision())
+    stimulus = replace(random_stimulus(net.model, 4, seed=6), initial=some)
+    assert_equal_bits(net, stimulus, Precision())
 
 
 @pytest.mark.parametrize("factor", [0.0, 1e-3, 30.0])
 def test_frames_unlike_those_of_the_calibration(factor: float) -> None:
-    found = network("lstm-layernorm")
-    others = [random_stimulus(found.model, 5, seed=seed) for seed in (1, 2)]
-    stimulus = random_stimulus(found.model, 5, seed=7)
-    assert_equal_bits(found, Stimulus(factor * stimulus.x), PRECISIONS["narrow"], *others)
-    assert_equal_bits(found, stimulus, Precision(), Stimulus(factor * stimulus.x))
+    net = network("lstm-layernorm")
+    others = [random_stimulus(net.model, 5, seed=seed) for seed in (1, 2)]
+    stimulus = random_stimulus(net.model, 5, seed=7)
+    assert_equal_bits(net, Stimulus(factor * stimulus.x), PRECISIONS["narrow"], *others)
+    assert_equal_bits(net, stimulus, Precision(), Stimulus(factor * stimulus.x))
 
 
 def test_weights_of_very_different_size_in_single_precision() -> None:
@@ -135,9 +135,9 @@ def test_weights_of_very_different_size_in_single_precision() -> None:
     rows = np.array([1e-4, 1e3, 0.0, 1.0, 7.0])[:, None]
     own = plain.passes[0][0]
     matrices = {key: (each * rows).astype(np.float32) for key, each in own.matrices.items()}
-    found = Network(plain.model, ((replace(own, matrices=matrices, biases={"r": own.biases["r"] * 1e6}),),))
+    net = Network(plain.model, ((replace(own, matrices=matrices, biases={"r": own.biases["r"] * 1e6}),),))
     for kind in ("usual", "odd"):
-        assert_equal_bits(found, random_stimulus(found.model, 5, seed=2), PRECISIONS[kind])
+        assert_equal_bits(net, random_stimulus(net.model, 5, seed=2), PRECISIONS[kind])
 
 
 def test_the_page_names_every_operation_and_every_width() -> None:

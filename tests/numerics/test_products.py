@@ -36,8 +36,8 @@ class Watched(np.ndarray[Any, Any]):
             LARGEST.append(tuple(int(np.abs(np.asarray(each)).max()) for each in inputs))
         plain = [each.view(np.ndarray) if isinstance(each, Watched) else each for each in inputs]
         options.pop("out", None)
-        found = getattr(ufunc, method)(*plain, **options)
-        return found.view(Watched) if isinstance(found, np.ndarray) else found
+        result = getattr(ufunc, method)(*plain, **options)
+        return result.view(Watched) if isinstance(result, np.ndarray) else result
 
 
 class Watching(FixedArithmetic):
@@ -47,15 +47,15 @@ class Watching(FixedArithmetic):
 
     def adapt(self, sum_: str, total: Any, units: slice) -> Any:
         LARGEST.clear()
-        found = super().adapt(sum_, total.view(Watched), units)
+        result = super().adapt(sum_, total.view(Watched), units)
         self.notes[sum_] = list(LARGEST)
-        return found
+        return result
 
     def compute(self, node: Any, values: Any, units: slice) -> Any:
         LARGEST.clear()
-        found = super().compute(node, {name: each.view(Watched) for name, each in values.items()}, units)
+        result = super().compute(node, {name: each.view(Watched) for name, each in values.items()}, units)
         self.notes[node.name] = list(LARGEST)
-        return found
+        return result
 
 
 def watched(cell: Cell, precision: Precision) -> dict[str, list[tuple[int, int]]]:
@@ -79,7 +79,7 @@ def test_every_multiplication_is_counted_and_no_other(cell: Cell, activation: st
     notes = watched(cell, precision)
     scalars = {name for name, rows in kinds(cell).items() if rows == "scalar"}
     squares = {node.name for node in cell.nodes if node.operation == "mean_square"}
-    units = sum(len(found) for name, found in notes.items() if name not in scalars - squares)
+    units = sum(len(noted) for name, noted in notes.items() if name not in scalars - squares)
     declared = per_unit(cell, precision)
     # an element of a vector is read once, however many nodes use it
     reads = sum(each.kind == "vector read" for each in declared.elements())
@@ -102,8 +102,8 @@ def test_operands_fit_the_widths() -> None:
 
 
 def test_widths_of_an_lstm() -> None:
-    found = Counter({(each.kind, each.widths): n for each, n in per_unit(CELLS["lstm"], Precision()).items()})
-    assert found == {
+    counts = Counter({(each.kind, each.widths): n for each, n in per_unit(CELLS["lstm"], Precision()).items()})
+    assert counts == {
         ("adapter", (32, 17)): 4,
         ("interpolation", (17, 16)): 5,
         ("product", (16, 16)): 3,

@@ -77,10 +77,10 @@ def test_accuracy_says_what_it_calibrated_on(tmp_path: Path) -> None:
     np.save(tmp_path / "other.npy", frames[60:])
     np.save(tmp_path / "all.npy", frames)
     np.save(tmp_path / "silence.npy", frames[:15])
-    found = {}
+    ratios = {}
     for name in ("other", "all", "silence"):
         report = lstmsim.accuracy({**base, "precision": {"calibration": str(tmp_path / f"{name}.npy")}})
-        found[name] = report.given.jobs[0].accuracy.sqnr_db
+        ratios[name] = report.given.jobs[0].accuracy.sqnr_db
         text = accuracy_text(report)
         assert f"formats calibrated on {name}.npy ({len(np.load(tmp_path / f'{name}.npy'))} frames)" in text
         assert ("optimistic" in text) == (name != "other")
@@ -88,7 +88,7 @@ def test_accuracy_says_what_it_calibrated_on(tmp_path: Path) -> None:
         lstmsim.accuracy({**base, "precision": {"calibration": str(tmp_path / "all.npy")}})
     )
     # a quarter of a second says little about the rest
-    assert found["silence"] < own.given.jobs[0].accuracy.sqnr_db - 10
+    assert ratios["silence"] < own.given.jobs[0].accuracy.sqnr_db - 10
 
 
 def _speech() -> np.ndarray:
@@ -115,9 +115,9 @@ def test_a_file_for_each_model(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "m5: formats calibrated on c5.npy (20 frames)" in result.stdout
     assert "m7: formats calibrated on c7.npy (20 frames)" in result.stdout
-    found = json.loads(call("accuracy", path, "--random-weights", "1", "--json", "-").stdout)
-    assert [job["calibrated_on"] for job in found["jobs"]] == ["c5.npy", "c7.npy"]
-    assert [job["calibrated_on_judged_frames"] for job in found["jobs"]] == [0, 0]
+    report = json.loads(call("accuracy", path, "--random-weights", "1", "--json", "-").stdout)
+    assert [job["calibrated_on"] for job in report["jobs"]] == ["c5.npy", "c7.npy"]
+    assert [job["calibrated_on_judged_frames"] for job in report["jobs"]] == [0, 0]
     only = call("simulate", files(tmp_path, {"m5": "c5.npy"}), *arguments).stdout
     assert "m7: formats calibrated on the frames that are judged: optimistic" in only
 
