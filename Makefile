@@ -14,6 +14,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("lstmsim needs Python >= 3.11, not %d.%d: make PYTHON=..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --editable .
+	@# pip compiles what it copies, not what is installed in place: the first command would do it, or every one where
+	@# PYTHONDONTWRITEBYTECODE is set
+	$(BIN)/python -m compileall -q lstmsim
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
