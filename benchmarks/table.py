@@ -19,6 +19,7 @@ from itertools import accumulate
 from pathlib import Path
 
 import simpy
+from cold_start import cold_start
 from lowering import HEAD, design_points, point_rates, ratios
 
 from lstmsim import engines, load_scenario, simulate, targets
@@ -154,6 +155,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def main() -> None:
     # first: the system counts what this process holds to the memory of those that it starts
     cold, memory = cold_process("deepbench-lstm-2048-25")
+    start_times = cold_start().times
     compiled.compiled()
     fast.totals(program_of("deepbench-lstm-256-150"))
     served(1000)
@@ -172,6 +174,7 @@ def main() -> None:
     whole = [
         ["LSTM-2048, 25 steps, a new process, file to report", "seconds", f"{cold:.2f}"],
         ["the same", "MB", f"{memory:.0f}"],
+        ["LSTM-512, 20 steps, a new process against one that imports numpy", "times", f"{start_times:.2f}"],
         ["all 11 DeepBench tasks in one process, name to report", "seconds", f"{eleven:.2f}"],
         ["GRU-1024: 1,500 steps against 150", "times", f"{long / short:.2f}"],
         [

@@ -7,16 +7,16 @@ module is imported when a form is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
 
 from lstmsim.errors import InputError
+from lstmsim.records import record
 
 __all__ = ["Forms", "Result", "Table", "flat"]
 
 
-@dataclass(frozen=True)
+@record
 class Forms:
     """How results of one class are shown.
 

@@ -18,7 +18,7 @@ from lstmsim.targets.registry import KINDS
 PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
-GROUND = {"bounds", "errors", "keys", "results", "units"}
+GROUND = {"bounds", "errors", "keys", "records", "results", "units"}
 STUDIES = {
     *("applications", "comparison", "devices", "explanations", "formats", "searches", "sweeps", "traffic"),
     "validation",
@@ -30,7 +30,8 @@ BELOW: dict[str, set[str]] = {
     "errors": set(),
     "units": {"errors"},
     "keys": set(),
-    "results": {"errors"},
+    "records": set(),
+    "results": {"errors", "records"},
     "workload": GROUND,
     "program": GROUND,
     "engines": GROUND | {"program"},

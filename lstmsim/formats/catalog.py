@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from lstmsim.errors import InputError
 from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.source import read_document
+from lstmsim.records import record
 
 __all__ = [
     "Entry",
@@ -26,7 +26,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """One chip or model that comes with lstmsim: the name that scenarios use, its file, one line on its source."""
 

@@ -6,10 +6,10 @@ Which names there are, and their orders, is in `lstmsim.program.cycles`; a test 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from lstmsim.metrics.looks import JOB_STYLES, Style
+from lstmsim.records import record
 
 __all__ = ["NAMED", "PE_NAMES", "Named", "pe_names"]
 
@@ -17,7 +17,7 @@ __all__ = ["NAMED", "PE_NAMES", "Named", "pe_names"]
 PE_NAMES = ("useful", "padding", "unmapped")
 
 
-@dataclass(frozen=True)
+@record
 class Named:
     """A name of cycles or PE-cycles, for people. Sentences have no full stop; an empty one is said nowhere.
 

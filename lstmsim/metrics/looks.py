@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lstmsim.records import record
 
 __all__ = ["GROUP_HATCHES", "JOB_STYLES", "Style"]
 
 
-@dataclass(frozen=True)
+@record
 class Style:
     """A fill, a hatch, and the colour of hatch and text on it.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lstmsim.metrics.cycle_names import pe_names
 from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
+from lstmsim.records import record
 from lstmsim.results import Table
 from lstmsim.workload.scenario import CoreFigures, Words
 
@@ -20,7 +20,7 @@ ACCOUNTS = MACHINE_NAMES
 LOSSES = pe_names(ACCOUNTS)
 
 
-@dataclass(frozen=True)
+@record
 class JobReport:
     """Where and when one job ran, in cycles; `start` is its admission, `latency` is finish - arrival, `deadline` the
     latency that it should not have exceeded, `preempted` how often it gave up its thread, `number` its place among the
@@ -57,7 +57,7 @@ class JobReport:
         return self.deadline is not None and self.latency > self.deadline
 
 
-@dataclass(frozen=True)
+@record
 class TurnedAway:
     """A job that found its queue full, or whose patience had ended: when it came, when it was turned away."""
 
@@ -67,7 +67,7 @@ class TurnedAway:
     at: int
 
 
-@dataclass(frozen=True)
+@record
 class CoreReport:
     """Where one core's cycles and PE-cycles went; a PE-cycle is a multiply-accumulate that could be done in a cycle.
 
@@ -106,7 +106,7 @@ class CoreReport:
         return self.macs / total if total else 0.0
 
 
-@dataclass(frozen=True)
+@record
 class LatencyMs:
     """Mean and percentiles of the job latencies in milliseconds (linear interpolation between ranks)."""
 
@@ -117,7 +117,7 @@ class LatencyMs:
     max: float
 
 
-@dataclass(frozen=True)
+@record
 class Report(Table, forms="lstmsim.metrics.report_text"):
     """What a simulation found. The same input gives the same report on every engine but for the engine's name.
 

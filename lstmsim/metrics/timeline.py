@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.program.cycles import SPAN_NAMES
+from lstmsim.records import record
 from lstmsim.results import Table
 
 __all__ = ["MEMORY", "STATES", "Row", "Timeline", "is_unit"]
@@ -32,7 +33,7 @@ def is_unit(kind: str) -> bool:
     return _UNIT.fullmatch(kind) is not None
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """One row of core number `core`: its PE array (kind `array`, every cycle named), one of its thread contexts (kind
     `thread`, `index`), or another unit (kind: its name, like `tail`).

@@ -7,8 +7,9 @@ A core's accounted unit (the PE array) has exactly one name in each cycle. A spa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from lstmsim.records import record
 
 __all__ = ["CAUSES", "CYCLES", "CYCLE_NAMES", "MACHINE_NAMES", "SPAN_NAMES", "CycleName", "Kind", "names_of"]
 
@@ -18,7 +19,7 @@ __all__ = ["CAUSES", "CYCLES", "CYCLE_NAMES", "MACHINE_NAMES", "SPAN_NAMES", "Cy
 Kind = Literal["work", "switch", "wait", "turn", "rest"]
 
 
-@dataclass(frozen=True)
+@record
 class CycleName:
     """One name of cycles.
 

@@ -23,8 +23,9 @@ task with `wide` takes all free ones of its cores if nobody else waits for them,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from lstmsim.records import record
 
 __all__ = [
     *("MAX_SPREAD", "Body", "Buffer", "Content", "Core", "Dependence", "Operation", "Phase", "Program", "Task"),
@@ -35,7 +36,7 @@ __all__ = [
 MAX_SPREAD = 60
 
 
-@dataclass(frozen=True)
+@record
 class Unit:
     """Something that can start one operation at a time, and how it chooses among the threads of its core.
 
@@ -94,14 +95,14 @@ class Operation(NamedTuple):
     member: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class Body:
     """The operations of one iteration (one time step), in issue order."""
 
     operations: tuple[Operation, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Phase:
     """A body and how often it repeats. Iteration 0 is step `first_step`, those after it are the steps after it or, if
     `mirrored` (a backward pass), before it. Left out, the steps are 0 to `repeat - 1`.
@@ -122,7 +123,7 @@ class Phase:
         return (self.first_step or 0) + iteration + ahead
 
 
-@dataclass(frozen=True)
+@record
 class Buffer:
     """Slots per thread: the k-th take waits (cause `backpressure`) for the (k - slots)-th free."""
 
@@ -131,7 +132,7 @@ class Buffer:
     cause: str = "backpressure"
 
 
-@dataclass(frozen=True)
+@record
 class Content:
     """What must lie in a core's memory for a task (weights), named by a number; `size` in the unit of `Core.capacity`.
 
@@ -145,7 +146,7 @@ class Content:
     loading: int = 1
 
 
-@dataclass(frozen=True)
+@record
 class Wide:
     """How a task runs that takes a thread on each of `members` (at least 2) of its cores: its phases and buffers.
 
@@ -157,7 +158,7 @@ class Wide:
     buffers: tuple[Buffer, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Task:
     """What one job asks of the machine: per kind of core a sequence of phases, and when it may start.
 
@@ -252,7 +253,7 @@ class Task:
         return dict(self.buffers).get(kind, ())
 
 
-@dataclass(frozen=True)
+@record
 class Core:
     """Units and a number of thread contexts. Cores of the same `kind` run the same variant of a task.
 
@@ -272,7 +273,7 @@ class Core:
     shared: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Program:
     """Cores and the tasks they are to run, in the order of admission among equals."""
 

@@ -7,19 +7,19 @@ the Program, from 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.program.cycles import CAUSES
+from lstmsim.records import record
 
 __all__ = ["HALTS", "ISSUES", "PAUSES", "SEATS", "SWITCHES", "TABLES", "TASKS", "TraceTable"]
 
 Table = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@record
 class TraceTable:
     """One table of a trace.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Wide
+from lstmsim.records import record
 from lstmsim.targets.sizes import PerStep, Tally
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
@@ -37,7 +37,7 @@ class AnyCore(Protocol):
 C = TypeVar("C", bound=AnyCore)
 
 
-@dataclass(frozen=True)
+@record
 class Footprint:
     """What a job needs of a machine: variants, buffers, cores, partners, content and wide as in `Task`."""
 
@@ -49,7 +49,7 @@ class Footprint:
     wide: tuple[Wide, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Parts(Generic[C]):
     """How a target makes the parts of a Program: a job's phases on a core, a core's buffers, a core of some kind; the
     bounds on the operations of one step, with arguments as `lstmsim.targets.target.Target.per_step` has them."""

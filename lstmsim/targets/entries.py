@@ -7,11 +7,11 @@ what no single key can say.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from lstmsim.bounds import MAX_FREQUENCY_MHZ, MIN_FREQUENCY_MHZ
 from lstmsim.keys import Key, described, keys_of, values_of
+from lstmsim.records import record
 from lstmsim.workload.model import Model
 
 __all__ = ["COMMON", "Clock", "Entries", "Fault"]
@@ -25,7 +25,7 @@ Clock = Annotated[float, Key("the clock in MHz", "MHz", MIN_FREQUENCY_MHZ, MAX_F
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Fault:
     """What is wrong with an entry whose keys are right one by one.
 

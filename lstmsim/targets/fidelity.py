@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lstmsim.records import record
 
 __all__ = ["Fidelity"]
 
 
-@dataclass(frozen=True)
+@record
 class Fidelity:
     """What stands behind the cycles of a kind of machine; each entry is a sentence without a full stop.
 

@@ -13,11 +13,11 @@ higher rate. Runs at several rates therefore differ by the rate alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, islice, repeat
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.records import record
 from lstmsim.traffic.streams import UNIT, StreamKey, below, exponentials
 
 __all__ = [
@@ -67,7 +67,7 @@ def _whole(place: str, least: int, **numbers: int) -> None:
         raise InputError([Mistake(f"{place}: {key}", f"{text} {number}") for key, number in wrong])
 
 
-@dataclass(frozen=True)
+@record
 class Fixed:
     """A request every `interval_cycles`, the first at `start_cycle`; with interval 0 all at once.
 
@@ -82,7 +82,7 @@ class Fixed:
         _whole("fixed", 0, interval_cycles=self.interval_cycles, start_cycle=self.start_cycle)
 
 
-@dataclass(frozen=True)
+@record
 class Periodic:
     """A request every `interval_cycles`, each late by 0 ... `jitter_cycles`, equally likely and independent.
 
@@ -104,7 +104,7 @@ class Periodic:
             raise InputError(Mistake("periodic: jitter_cycles", f"{text}: requests would overtake each other"))
 
 
-@dataclass(frozen=True)
+@record
 class Poisson:
     """Independent exponential gaps of mean 1 / `rate_per_second`; the first gap begins at cycle 0.
 
@@ -119,7 +119,7 @@ class Poisson:
         positive("poisson", rate_per_second=self.rate_per_second)
 
 
-@dataclass(frozen=True)
+@record
 class Bursty:
     """Poisson arrivals of `on_rate_per_second` while on, none while off; both periods are exponential. Begins on.
 
@@ -143,7 +143,7 @@ class Bursty:
             raise InputError(Mistake("bursty: mean_on_ms", f"{text}; use poisson for arrivals that come one by one"))
 
 
-@dataclass(frozen=True)
+@record
 class Stream:
     """A real-time stream: a frame every `frame_ms` from `start_cycle`, each due before the next one (`deadlines`).
 
@@ -159,7 +159,7 @@ class Stream:
         _whole("stream", 0, start_cycle=self.start_cycle)
 
 
-@dataclass(frozen=True)
+@record
 class Timestamps:
     """Arrivals at known cycles, in order (`lstmsim.formats.scenario.arrival_file` reads them from a file).
 

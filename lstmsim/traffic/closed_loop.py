@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import repeat
 from typing import Literal
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.records import record
 from lstmsim.traffic.arrivals import exact, positive
 from lstmsim.traffic.streams import UNIT, StreamKey, exponentials
 
@@ -18,7 +18,7 @@ __all__ = ["MAX_CLIENTS", "Clients", "ClosedLoop"]
 MAX_CLIENTS = 1_000_000
 
 
-@dataclass(frozen=True)
+@record
 class ClosedLoop:
     """`clients` that each have one request on its way at most, and think for `think_ms` (or that on average) between.
 

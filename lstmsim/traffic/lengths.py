@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import accumulate, cycle, repeat
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.records import record
 from lstmsim.traffic.arrivals import exact, positive
 from lstmsim.traffic.streams import UNIT, StreamKey, below, exponentials
 
@@ -27,7 +28,7 @@ _PARTS = 1 << 63
 _DIGITS = 40
 
 
-@dataclass(frozen=True)
+@record
 class InOrder:
     """Known numbers, one after another; from the beginning again where more are asked for.
 
@@ -43,7 +44,7 @@ class InOrder:
             raise InputError(Mistake("list: values", "must hold at least one number"))
 
 
-@dataclass(frozen=True)
+@record
 class Weighted:
     """One of `values` each time, independent of those before, in proportion to its weight (empty: equally likely).
 
@@ -74,7 +75,7 @@ class Weighted:
         object.__setattr__(self, "bounds", tuple(round(each / total * _PARTS) for each in sums))
 
 
-@dataclass(frozen=True)
+@record
 class Uniform:
     """A whole number from `low` to `high`, both among them, equally likely, independent of those before.
 
@@ -91,7 +92,7 @@ class Uniform:
             raise InputError(Mistake("uniform: high", f"must be at least low ({self.low}), got {self.high}"))
 
 
-@dataclass(frozen=True)
+@record
 class Geometric:
     """1, 2, ... `most`, each 1 - 1 / `mean` times as likely as the one before, independent of those before.
 

@@ -8,8 +8,10 @@ counts and numerics all come from this one graph. The cells themselves are in `l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
+
+from lstmsim.records import record
 
 __all__ = ["OPERATIONS", "REDUCTIONS", "ROWS", "Cell", "Gate", "Node", "Stage", "Sum", "stage_of"]
 
@@ -37,7 +39,7 @@ REDUCTIONS = ("mean", "mean_square")
 ROWS = ("hidden", "projection")
 
 
-@dataclass(frozen=True)
+@record
 class Node:
     """One operation: `name = operation(*inputs)`; inputs are sums, states, parameters, nodes, or plain numbers.
 
@@ -55,7 +57,7 @@ class Node:
         return tuple(each for each in self.inputs if isinstance(each, str))
 
 
-@dataclass(frozen=True)
+@record
 class Sum:
     """What the array hands to the tail: one gate's rows times the columns of some vectors, plus a bias.
 
@@ -66,7 +68,7 @@ class Sum:
     vectors: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Gate:
     """One row of the interleaved matrix per unit; several sums where the parts stay apart (GRU candidate)."""
 
@@ -79,7 +81,7 @@ class Gate:
         return tuple(dict.fromkeys(vector for each in self.sums for vector in each.vectors))
 
 
-@dataclass(frozen=True)
+@record
 class Stage:
     """Gates that share one interleaved matrix, and so the same vectors; `rows` is one of `ROWS`."""
 
@@ -98,7 +100,7 @@ class Stage:
         return tuple(each for gate in self.gates for each in gate.sums)
 
 
-@dataclass(frozen=True)
+@record
 class Cell:
     """A recurrent cell: stages of products, the graph behind them, and the states it hands to the next step.
 

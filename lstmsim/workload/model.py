@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.records import record
 from lstmsim.workload import cell_rules
 from lstmsim.workload.cell import Cell, Stage
 from lstmsim.workload.segments import kinds
@@ -16,7 +17,7 @@ __all__ = ["LAYER_ORDERS", "Layer", "Model"]
 LAYER_ORDERS = ("layer", "step")
 
 
-@dataclass(frozen=True)
+@record
 class Layer:
     """One recurrent layer: `hidden` (Lh) units over an input of `input` (Lx) elements.
 
@@ -84,7 +85,7 @@ class Layer:
         return self.directions * sum(len(s.gates) * self.units(s.rows) * self.columns(s) for s in stages)
 
 
-@dataclass(frozen=True)
+@record
 class Model:
     """A stack of layers, each reading the output of the one below; `InputError` if the shapes do not chain.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from lstmsim.records import record
 
 __all__ = ["LEAST_ESTIMATED", "Offer", "estimated_offer"]
 
@@ -15,7 +16,7 @@ LEAST_ESTIMATED = 20
 LEAST_IN_WINDOW = 5
 
 
-@dataclass(frozen=True)
+@record
 class Offer:
     """How the requests of one entry come.
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+
+from lstmsim.records import record
 
 __all__ = ["ACTIVATIONS", "WEIGHT_SCALES", "Precision"]
 
@@ -20,7 +22,7 @@ WIDTHS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Precision:
     """Widths in bits of everything that a step passes through, and the size of the activation functions.
 

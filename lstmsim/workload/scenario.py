@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.records import record
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer
@@ -28,7 +29,7 @@ PLACEMENTS = {
 __all__ = ["PLACEMENTS", "SPLITS", "Chip", "CoreFigures", "Job", "Scenario", "Words"]
 
 
-@dataclass(frozen=True)
+@record
 class Words:
     """What a name of cycles or losses is called on one machine; where a text is empty, the usual one stands.
 
@@ -41,7 +42,7 @@ class Words:
     glossary: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class CoreFigures:
     """What accounts and reports need to know of a core, whatever machine it belongs to.
 
@@ -83,7 +84,7 @@ class Chip(Protocol):
     def __hash__(self) -> int: ...
 
 
-@dataclass(frozen=True)
+@record
 class Job:
     """One inference: `steps` of `model`, arriving at cycle `arrival`.
 
@@ -208,7 +209,7 @@ class Job:
         return self.model.macs_per_step * self.steps * self.batch
 
 
-@dataclass(frozen=True)
+@record
 class Scenario:
     """A chip and the jobs it serves, in the user's order; `precision` is for its numbers only.
 

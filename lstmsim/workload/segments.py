@@ -7,17 +7,17 @@ reductions of the one before are known, which takes all row blocks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import TopologicalSorter
 from types import MappingProxyType
 
+from lstmsim.records import record
 from lstmsim.workload.cell import REDUCTIONS, Cell, Node
 
 __all__ = ["Segment", "kinds", "ordered", "segment_of", "segments"]
 
 
-@dataclass(frozen=True)
+@record
 class Segment:
     """One go over all units: `nodes` per unit; then `reductions` over all units and the `scalars` made of them.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.bounds import MAX_CORES
@@ -12,6 +11,7 @@ from lstmsim.formats.wording import nearest
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.formats.yaml.overrides import LABEL
+from lstmsim.records import record
 from lstmsim.targets.entries import Fault
 from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.targets.target import Target
@@ -20,7 +20,7 @@ from lstmsim.workload.scenario import Chip
 __all__ = ["Cores", "blame_all", "build_chip", "check_width", "own_keys", "read_cores", "without_effect"]
 
 
-@dataclass(frozen=True)
+@record
 class Cores:
     """The cores of a chip, `count` expanded; None where the entry is wrong.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lstmsim.errors import InputError, Mistake
@@ -15,6 +14,7 @@ from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry
 from lstmsim.formats.scenario.schema_steps import StepsEntry, measure_of
 from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.records import record
 
 if TYPE_CHECKING:
     from lstmsim.formats.scenario.arrival_file import ArrivalFile, Wanted
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Rows", "Traces"]
 
 
-@dataclass(frozen=True)
+@record
 class Rows:
     """The rows of a file that one entry takes, by their numbers in the order of time; `tenant_column` names tenants."""
 
@@ -47,7 +47,7 @@ class Rows:
         return None if found is None else [found[number] for number in self.numbers]
 
 
-@dataclass(frozen=True)
+@record
 class _Source:
     """A file as an entry, or the whole scenario (then `shared`), names it, and where it does."""
 

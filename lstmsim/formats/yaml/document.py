@@ -11,6 +11,7 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.wording import dotted, listed, show
+from lstmsim.records import record
 
 __all__ = ["DataPath", "Document", "Place", "document_of"]
 
@@ -18,7 +19,7 @@ __all__ = ["DataPath", "Document", "Place", "document_of"]
 DataPath = tuple[str | int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """Where a value stands: file, line and column (from 1; 0: unknown), its path in that file, its text there."""
 

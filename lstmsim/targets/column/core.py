@@ -7,11 +7,12 @@ the patent's stated orderings come out with them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from lstmsim.bounds import MAX_BANKS, MAX_LATENCY_CYCLES, MAX_PES, MAX_SIZE, MAX_THREADS, MAX_WEIGHT_KIB
 from lstmsim.keys import Key, mistakes_of
+from lstmsim.records import record
 from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Model
 
@@ -27,7 +28,7 @@ def _depth(meaning: str, low: int = 1, source: str = _DEEP) -> Key:
     return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
 
 
-@dataclass(frozen=True)
+@record
 class Latency:
     """Pipeline depths in cycles; `add` counts per level of the adder tree.
 
@@ -71,7 +72,7 @@ def _pes(meaning: str, source: str = "", follows: str = "") -> Key:
     return Key(meaning, "", 1, MAX_PES, source=source, vary=True, follows=follows)
 
 
-@dataclass(frozen=True)
+@record
 class ColumnCore:
     """One core: `npe` multipliers used as `vp` rows of `ep`, an adder tree, accumulators, a tail unit, threads.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Buffer, Unit, Wide
+from lstmsim.records import record
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column.phases import model_phases
@@ -24,7 +24,7 @@ def own_units(core: ColumnCore) -> tuple[Unit, ...]:
     return Unit("array", core.thread_policy, core.switch_cycles, pipeline="MVM"), Unit("tail", "fifo")
 
 
-@dataclass(frozen=True)
+@record
 class Members:
     """Places and phases of jobs on a chip, whatever its memories hold. `exchanging`: whether some job is split."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
 
 from lstmsim.bounds import MAX_BANKS, MAX_GB_PER_S, MAX_LATENCY_CYCLES, MIN_GB_PER_S
 from lstmsim.keys import Key, mistakes_of
+from lstmsim.records import record
 
 __all__ = ["TURN_CYCLES", "Memory"]
 
@@ -16,7 +16,7 @@ __all__ = ["TURN_CYCLES", "Memory"]
 TURN_CYCLES = 256
 
 
-@dataclass(frozen=True)
+@record
 class Memory:
     """A memory that all cores of a chip share: `gb_per_s` (10^9 bytes a second, all of it for weights).
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Annotated
 
 from lstmsim.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
 from lstmsim.errors import InputError, Mistake
 from lstmsim.keys import Key, mistakes_of
+from lstmsim.records import record
 from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.column.core import BLOCK_ORDERS, THREAD_POLICIES, ColumnCore, Latency
 from lstmsim.targets.column.memory import Memory
@@ -30,7 +31,7 @@ def _settings(core: ColumnCore) -> dict[str, int | str]:
     return {key: getattr(core, key) for key in _SHOWN if getattr(core, key)}
 
 
-@dataclass(frozen=True)
+@record
 class Exchange:
     """How h goes from a core to the others of a job that is split: each core has a link of its own to all of them.
 
@@ -81,7 +82,7 @@ class Exchange:
         return mistakes_of(self)
 
 
-@dataclass(frozen=True)
+@record
 class ColumnNpu:
     """A chip: one clock, one or more cores, equal or not, perhaps a memory. `InputError` if a core cannot be built.
 

@@ -6,11 +6,12 @@ Tiles are in `lstmsim.targets.column.tiles`, what follows them in `lstmsim.targe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import product
 
 from lstmsim.program.program import Dependence, Operation
+from lstmsim.records import record
 from lstmsim.targets.column.npu import ColumnCore, Exchange
 from lstmsim.targets.column.shape import StageShape, issue_order, pass_shapes
 from lstmsim.targets.column.tiles import ARRAY, Group, Read, Share, Source, Tiles, column_groups
@@ -30,7 +31,7 @@ _Part = tuple[int, int, Tiles]
 _APART = 1 << 32
 
 
-@dataclass(frozen=True)
+@record
 class Spread:
     """Over which members of a task a pass is spread: share i of its units is on member `members[i]`, which is on core
     `cores[i]` of the task's. `readers`: the cores on which the layer above reads its h.
@@ -54,7 +55,7 @@ class Spread:
 WHOLE = Spread()
 
 
-@dataclass(frozen=True)
+@record
 class _Pass:
     """One step of a pass: its stages share by share, where it stands, what x is made of, where its results are made."""
 

@@ -8,11 +8,12 @@ chip, a core keeps the first that fit, and jobs of the others run elsewhere or n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Buffer, Content, Core, Unit
+from lstmsim.records import record
 from lstmsim.targets.assembly import Footprint, Phases, Variants
 from lstmsim.targets.column.members import Members
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
@@ -23,7 +24,7 @@ from lstmsim.workload.scenario import Job
 __all__ = ["Plan"]
 
 
-@dataclass(frozen=True)
+@record
 class _Demand:
     """What a job wants: its model, how it is split, the places where it runs; `room`: how much of a core's memory it
     takes if it has to be streamed (None: its weights fit)."""
@@ -39,7 +40,7 @@ class _Demand:
         return (self.model, self.split, self.places[0] if self.split else None, self.room)
 
 
-@dataclass(frozen=True)
+@record
 class Plan:
     """Decides for all jobs of a chip together."""
 

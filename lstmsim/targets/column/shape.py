@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
+from lstmsim.records import record
 from lstmsim.targets.column.npu import ColumnCore
 from lstmsim.targets.column.tail import depths
 from lstmsim.workload.cell import Stage
@@ -23,7 +23,7 @@ def share_of(units: int, share: int, shares: int) -> int:
     return units // shares + (share < units % shares)
 
 
-@dataclass(frozen=True)
+@record
 class StageShape:
     """Stage number `number` of a layer on a core, or share number `share` of its units, of so many `shares`.
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
 from lstmsim.program.program import Dependence, Operation
+from lstmsim.records import record
 from lstmsim.targets.column.shape import StageShape
 
 __all__ = ["ARRAY", "Group", "Read", "Share", "Source", "Tiles", "column_groups"]
@@ -48,7 +49,7 @@ class Read(NamedTuple):
         return Dependence(first, delay, "hazard", self.lag, self.phase, self.mirrored), last
 
 
-@dataclass(frozen=True)
+@record
 class Share:
     """What one member gives of a vector: results `node` of its share of a stage, visible as its tail gives them to who
     is on core `core` of the task's, and to others as its exchange unit does (`sent`; None: no others read it)."""
@@ -68,7 +69,7 @@ class Share:
         return Read(self.shape, self.first_tail, 1, tail_width, self.shape.visible_cycles(self.node))
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """A vector's elements, share by share; `lag`, `phase` and `mirrored` are those of the dependences on them."""
 
@@ -148,7 +149,7 @@ def column_groups(shape: StageShape, vector: str, parts: Sequence[Read], frame: 
     return _joined(groups)
 
 
-@dataclass(frozen=True)
+@record
 class Tiles:
     """The tiles of a stage: its shape, where the pass stands, its column groups in issue order, and whose they are.
 

@@ -7,9 +7,9 @@ the other cores of a job.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from lstmsim.program.program import Dependence, Operation
+from lstmsim.records import record
 from lstmsim.targets.column.npu import Exchange
 from lstmsim.targets.column.shape import StageShape
 from lstmsim.targets.column.tail import begins
@@ -28,7 +28,7 @@ EXCHANGE = 2
 Homes = Mapping[tuple[int, int], int]
 
 
-@dataclass(frozen=True)
+@record
 class _Want:
     """A value that a segment reads: the segment that gives it, from when on relative to equal turns, lag, whether it is
     one for all units."""
@@ -39,7 +39,7 @@ class _Want:
     reduced: bool
 
 
-@dataclass(frozen=True)
+@record
 class Turns:
     """One step of a pass on member `member` of a task: its stages, where it stands, where its tails are in the body."""
 

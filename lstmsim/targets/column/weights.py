@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lstmsim.program.program import Body, Dependence, Operation, Phase
+from lstmsim.records import record
 from lstmsim.targets.column.memory import TURN_CYCLES, Memory
 from lstmsim.targets.column.tiles import ARRAY
 
@@ -58,7 +59,7 @@ def streamed(blocks: Blocks, capacity: int, memory: Memory) -> frozenset[Block]:
     return frozenset(out)
 
 
-@dataclass(frozen=True)
+@record
 class Transfers:
     """How weights get to a task's cores: the memory at that clock, bits of a weight, which of the task's cores is the
     memory, and the number of the first weight buffer (one for each member)."""

@@ -1,0 +1,80 @@
+"""Records are what `@dataclass(frozen=True)` makes, only sooner."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+
+from lstmsim.records import record
+
+
+@record
+class Made:
+    """A record with fields of all kinds."""
+
+    ep: int
+    name: str = field(default="a", compare=False)
+    note: str = field(default="", repr=False)
+    loose: dict[str, int] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """The same as a dataclass."""
+
+    ep: int
+    name: str = field(default="a", compare=False)
+    note: str = field(default="", repr=False)
+    loose: dict[str, int] = field(default_factory=dict, hash=False)
+
+
+@record
+class Empty:
+    """A record without fields."""
+
+
+@record
+class Own:
+    """A record that says itself how it is shown."""
+
+    ep: int
+
+    def __repr__(self) -> str:
+        return "own"
+
+
+VALUES: list[tuple[Any, ...]] = [(1,), (1, "b"), (1, "a", "x"), (1, "a", "", {"k": 2}), (2,)]
+
+
+@pytest.mark.parametrize("first", VALUES)
+@pytest.mark.parametrize("second", VALUES)
+def test_records_compare_and_hash_as_dataclasses_do(first: tuple[Any, ...], second: tuple[Any, ...]) -> None:
+    one, other = Made(*first), Made(*second)
+    assert (one == other) == (Plain(*first) == Plain(*second))
+    assert (hash(one) == hash(other)) == (hash(Plain(*first)) == hash(Plain(*second)))
+    assert one != Plain(*first)
+    assert repr(one) == repr(Plain(*first)).replace("Plain", "Made")
+
+
+def test_records_are_dataclasses_that_do_not_change() -> None:
+    one = Made(1, loose={"k": 2})
+    assert is_dataclass(one)
+    assert [each.name for each in fields(one)] == [each.name for each in fields(Plain)]  # type: ignore[arg-type]
+    assert replace(one, ep=3) == Made(3, loose={"k": 2})  # type: ignore[type-var]
+    assert asdict(one) == asdict(Plain(1, loose={"k": 2}))  # type: ignore[call-overload]
+    assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == one
+    with pytest.raises(FrozenInstanceError):
+        one.ep = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        del one.ep
+
+
+def test_a_record_may_have_no_fields_and_methods_of_its_own() -> None:
+    assert Empty() == Empty()
+    assert {Empty(), Empty()} == {Empty()}
+    assert repr(Empty()) == "Empty()"
+    assert repr(Own(1)) == "own"
