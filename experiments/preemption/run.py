@@ -220,8 +220,9 @@ def verdict(outcome: Results) -> list[str]:
     return [
         f"Shortest first with preemption against first come, first served: ANTT {span(outcome, STOPPING, 'ANTT')} "
         f"times better, STP {span(outcome, STOPPING, 'STP')} times, {span(outcome, STOPPING, 'misses')} times fewer "
-        f"tasks that take more than {TARGET} times their time alone. {beside_published(outcome)} How much it is depends "
-        f"on how unlike the tasks are: the LSTMs take {min(lengths):,} to {max(lengths):,} cycles alone, with the GRUs it is "
+        f"tasks that take more than {TARGET} times their time alone. {beside_published(outcome)} How much it is "
+        f"depends on how unlike the tasks are: the LSTMs take {min(lengths):,} to {max(lengths):,} cycles alone, with "
+        f"the GRUs it is "
         f"{least:,} to {long:,}, and a task of {least:,} cycles behind one of {long:,} decides the mean of its set.",
         f"The order alone, without preemption, brings ANTT {span(outcome, SHORTEST, 'ANTT')} times and STP "
         f"{span(outcome, SHORTEST, 'STP')} times: a short task still waits for the end of a long one that has begun. "
