@@ -146,12 +146,12 @@ def _slice(known: Known, scope: Scope, node: Any, view: View, place: int) -> Vie
         return None
     if not len(starts) == len(ends) == len(axes) == len(steps):
         return None
-    found: View | None = view
+    part: View | None = view
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if found is None or not -len(view) <= axis < len(view) or start is None or end is None or start[1]:
+        if part is None or not -len(view) <= axis < len(view) or start is None or end is None or start[1]:
             return None
-        found = _cut(known, found, axis % len(view), start[0], end, step)
-    return found
+        part = _cut(known, part, axis % len(view), start[0], end, step)
+    return part
 
 
 def _cut(known: Known, view: View, at: int, start: int, end: Size, step: int) -> View | None:

@@ -160,12 +160,12 @@ def _activations(kind: str, given: Mapping[str, Any], directions: int) -> tuple[
         wrong = texts[names.index("")]
         hint = nearest(wrong, _GRAPHS) or f"; there are {listed(_GRAPHS, 'and')}"
         return f"has activations {_listed(texts)}: {show(wrong)} cannot be simulated{hint}"
-    found = _with_numbers(names, given)
-    if isinstance(found, str):
-        return found
-    if found[: len(usual)] * directions != found:
+    activations = _with_numbers(names, given)
+    if isinstance(activations, str):
+        return activations
+    if activations[: len(usual)] * directions != activations:
         return f"has activations {_listed(texts)}: the two directions of a layer must have the same"
-    return found[: len(usual)]
+    return activations[: len(usual)]
 
 
 def _listed(texts: list[str]) -> str:
@@ -183,11 +183,11 @@ def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activati
         if not all(np.isfinite(numbers)) or max(map(abs, numbers), default=0) > MAX_CONSTANT:
             return f"has a number in {key} that is not finite, or larger than {MAX_CONSTANT:g}"
     left = [iter(each) for each in lists]
-    found = []
+    activations = []
     for name in names:
         usual = _DEFAULTS.get(name, (0.0,) * _NEEDS.get(name, 0))
-        found.append(_Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
-    return tuple(found)
+        activations.append(_Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
+    return tuple(activations)
 
 
 _LISTS = ("activation_alpha", "activation_beta")
@@ -200,19 +200,19 @@ def _takes(name: str) -> int:
 
 def _nodes(kind: str, base: Cell, activations: tuple[_Activation, ...], clip: float | None) -> tuple[Node, ...]:
     """The base's nodes with these activations, their inputs clipped unless that is the state c."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for node in base.nodes:
         role = _ROLES[kind].get(node.name)
         if role is None:
-            found.append(node)
+            nodes.append(node)
             continue
         source = node.inputs[0]
         if clip is not None and role < 2:
             low, high = f"{node.name}_l", f"{node.name}_c"
-            found += [Node(low, "maximum", (source, -clip)), Node(high, "minimum", (low, clip))]
+            nodes += [Node(low, "maximum", (source, -clip)), Node(high, "minimum", (low, clip))]
             source = high
-        found += activations[role].nodes(node.name, source)
-    return tuple(found)
+        nodes += activations[role].nodes(node.name, source)
+    return tuple(nodes)
 
 
 def _with_coupled_gates(own: Cell) -> Cell:

@@ -52,8 +52,8 @@ def find_unrolled(
     for scope in scopes:
         numbers = StepNumbers(constants)
         reader = _Reader(shapes, numbers)
-        found, sentences = reader.stacks(reader.chains(list(find_steps(scope, shapes, numbers.number))))
-        stacks += found
+        own_stacks, sentences = reader.stacks(reader.chains(list(find_steps(scope, shapes, numbers.number))))
+        stacks += own_stacks
         refused += sentences
     return stacks, refused
 
@@ -67,9 +67,9 @@ class _Reader:
     def chains(self, steps: Sequence[Step]) -> list[tuple[Step, ...]]:
         """Runs of at least two steps, each beginning with the states of the one before."""
         by_h = {step.new_h: step for step in steps}
-        before = {step.new_h: found for step in steps if (found := self._before(step, by_h)) is not None}
-        after = Counter(found.new_h for found in before.values())
-        follower = {found.new_h: by_h[h] for h, found in before.items() if after[found.new_h] == 1}
+        before = {step.new_h: former for step in steps if (former := self._before(step, by_h)) is not None}
+        after = Counter(former.new_h for former in before.values())
+        follower = {former.new_h: by_h[h] for h, former in before.items() if after[former.new_h] == 1}
         chains = []
         for step in steps:
             if step.new_h not in before or after[before[step.new_h].new_h] > 1:
@@ -82,14 +82,14 @@ class _Reader:
     def _before(self, step: Step, by_h: dict[Value, Step]) -> Step | None:
         sources = [step.h] if step.h is not None else [each.source for each in step.sums[0].products]
         for source in sources:
-            found = by_h.get(source)
-            alike = found is not None and (found.cell, found.gates) == (step.cell, step.gates)
-            if found is None or not alike or found is step or step.c != found.new_c:
+            former = by_h.get(source)
+            alike = former is not None and (former.cell, former.gates) == (step.cell, step.gates)
+            if former is None or not alike or former is step or step.c != former.new_c:
                 continue
             own = [each for terms in step.sums for each in terms.products]
-            theirs = [each for terms in found.sums for each in terms.products]
+            theirs = [each for terms in former.sums for each in terms.products]
             if all(any(self._numbers.same(each, other) for other in own) for each in theirs):
-                return found
+                return former
         return None
 
     def stacks(self, chains: Sequence[tuple[Step, ...]]) -> tuple[list[UnrolledStack], list[str]]:
@@ -159,17 +159,17 @@ class _Reader:
 
     def _halves(self, chain: tuple[Step, ...]) -> list[_Halves]:
         """The products of each step apart, proven to be the same in all."""
-        found: list[_Halves] = []
+        halves: list[_Halves] = []
         second = self._apart(chain, 1, None)
         for at in range(len(chain)):
             own = second if at == 1 else self._apart(chain, at, second)
-            found.append(own)
+            halves.append(own)
             # A folded product with h stands among the biases: `_folded` looks at it.
             count = len(own.biases) if own.h is not None else len(own.biases) - 1
             for one, other in zip(own.biases[:count], second.biases[:count], strict=True):
                 if not np.array_equal(one, other):
                     raise Refused(f"step {at} has a bias of its own")
-        return found
+        return halves
 
     def _apart(self, chain: tuple[Step, ...], at: int, like: _Halves | None) -> _Halves:
         step, before = chain[at], chain[at - 1].new_h if at else None
@@ -233,10 +233,10 @@ class _Reader:
         near = _TOLERANCE * (1 + np.abs(own.biases[-1]).max(initial=0))
         if h is None and np.abs(product).max(initial=0) <= near:
             return {}
-        found = np.linalg.lstsq(matrix, product)[0] if h is None else np.broadcast_to(h, matrix.shape[1])
-        if np.abs(matrix @ found - product).max(initial=0) > near:
+        start = np.linalg.lstsq(matrix, product)[0] if h is None else np.broadcast_to(h, matrix.shape[1])
+        if np.abs(matrix @ start - product).max(initial=0) > near:
             raise Refused("its first step begins with an h that cannot be read from the file")
-        return {"h": found}
+        return {"h": start}
 
 
 def _agreeing(known: Floats | None, other: Floats, chain: tuple[Step, ...]) -> Floats:

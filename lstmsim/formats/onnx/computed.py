@@ -55,10 +55,10 @@ class ComputedShapes(Shapes):
         return super()._shape(value)
 
     def _traced(self, value: Value) -> Shape | None:
-        found = super()._traced(value)
+        shape = super()._traced(value)
         scope, node, kind = value.scope, value.node, str(value.node.op_type)
-        if found is not None or value.index in scope.children or node.domain not in (*DEFAULT_DOMAINS, "com.microsoft"):
-            return found
+        if shape is not None or value.index in scope.children or node.domain not in (*DEFAULT_DOMAINS, "com.microsoft"):
+            return shape
         try:
             if kind in _TOGETHER:
                 return broadcast([self.of(scope, str(name)) for name in node.input])
@@ -122,17 +122,17 @@ def _windows(given: dict[str, Any], sizes: Shape, kernel: Shape) -> Shape:
     pads = integers(given, "pads") or (0,) * (2 * count)
     padding = text(given, "auto_pad", "notset")
     rounding = ceil if integer(given, "ceil_mode", 0) else int
-    found: list[int | None] = []
+    counts: list[int | None] = []
     for axis, (size, width) in enumerate(zip(sizes, kernel, strict=True)):
         stride, dilation, before, after = strides[axis], dilations[axis], pads[axis], pads[axis + count]
         if size is None or width is None or not stride or not dilation or before is None or after is None:
-            found.append(None)
+            counts.append(None)
         elif padding.startswith("same"):
-            found.append(-(-size // stride))
+            counts.append(-(-size // stride))
         else:
             space = size + (0 if padding == "valid" else before + after) - dilation * (width - 1) - 1
-            found.append(rounding(space / stride) + 1 if space >= 0 else None)
-    return tuple(found)
+            counts.append(rounding(space / stride) + 1 if space >= 0 else None)
+    return tuple(counts)
 
 
 def _conv(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:

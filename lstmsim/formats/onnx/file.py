@@ -137,11 +137,13 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
         cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
         notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
-        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators)
-        models.append(numbers.added(found, stack, taken) if numbers else found)
+        imported = ImportedModel(
+            model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators
+        )
+        models.append(numbers.added(imported, stack, taken) if numbers else imported)
     for own, each in zip(names[len(merged) :], unrolled, strict=True):
-        found = unrolled_model(each, own, origin, weights)
-        models.append(replace(found, files=beside, operators=operators))
+        imported = unrolled_model(each, own, origin, weights)
+        models.append(replace(imported, files=beside, operators=operators))
     return ImportedNetwork(
         tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models), operators
     )
@@ -163,14 +165,14 @@ def _unrolled(
     """
     try:
         stacks, used, refused = find_node_chains(layers, *read)
-        found, sentences = find_unrolled(scopes, *read)
+        written, sentences = find_unrolled(scopes, *read)
     except InputError as error:
         if needed:
             raise
         return [], [str(error)]
     for key in used:
         del layers[key]
-    return [*stacks, *found], [*refused, *sentences]
+    return [*stacks, *written], [*refused, *sentences]
 
 
 def _noted(
@@ -219,19 +221,19 @@ class _Numbers:
         self.states = {key: constant_states(constants, *key, layer, begins[key]) for key, layer in layers.items()}
         self.fingerprints = {key: fingerprint(passes, self.states[key]) for key, passes in self.passes.items()}
 
-    def added(self, found: ImportedModel, stack: Stack, heads: tuple[Head, ...]) -> ImportedModel:
+    def added(self, imported: ImportedModel, stack: Stack, heads: tuple[Head, ...]) -> ImportedModel:
         """The model with its weights, or with a note on why it has none."""
         from lstmsim.formats.onnx.weights import head_weights
         from lstmsim.numerics.weights import Network
 
         passes = [*(self.passes[key] for key in stack.keys), *(head_weights(self._constants, head) for head in heads)]
         missing = tuple(each for each in passes if isinstance(each, str))
-        notes = (*found.notes, *missing)
+        notes = (*imported.notes, *missing)
         if missing:
-            return replace(found, notes=notes)
+            return replace(imported, notes=notes)
         states = {(at, side): each for at, key in enumerate(stack.keys) for side, each in self.states[key].items()}
-        network = Network(found.model, tuple(each for each in passes if not isinstance(each, str)), states)
-        return replace(found, notes=notes, network=network)
+        network = Network(imported.model, tuple(each for each in passes if not isinstance(each, str)), states)
+        return replace(imported, notes=notes, network=network)
 
 
 def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
@@ -241,11 +243,11 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
     for scope in scopes:
         for index, node in enumerate(scope.nodes):
             if is_recurrent(node):
-                found = read_layer(shapes, scope, index)
-                if isinstance(found, Layer):
-                    layers[scope, index] = found
+                answer = read_layer(shapes, scope, index)
+                if isinstance(answer, Layer):
+                    layers[scope, index] = answer
                 else:
-                    mistakes += [Mistake(label(scope, index), sentence) for sentence in found]
+                    mistakes += [Mistake(label(scope, index), sentence) for sentence in answer]
             elif foreign_recurrent(node) and index not in scope.children:
                 text = f"belongs to {show(str(node.domain))}, only ONNX's own LSTM, GRU and RNN can be read"
                 mistakes.append(Mistake(label(scope, index), text))

@@ -47,10 +47,10 @@ def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | Non
         if inner is None or axes is None or len(axes) != 1:
             return None
         value, kept = inner, True
-    found = _picked(value, shapes, kept)
-    if found is None or (kept and axes not in ((found.axis,), (found.axis - 3,))):
+    frame = _picked(value, shapes, kept)
+    if frame is None or (kept and axes not in ((frame.axis,), (frame.axis - 3,))):
         return None
-    return found
+    return frame
 
 
 def run_of_frames(frames: Sequence[Frame | None]) -> bool:
@@ -70,14 +70,14 @@ def run_of_frames(frames: Sequence[Frame | None]) -> bool:
 
 def picked_by(value: Value) -> list[tuple[Scope, int]]:
     """The nodes that pick a frame, from the frame to the tensor."""
-    found, each = list[tuple[Scope, int]](), value
-    while any(_is(each, kind) for kind in ("Squeeze", "Gather", "Slice", "Split")) and len(found) < 2:
-        found.append((each.scope, each.index))
+    nodes, each = list[tuple[Scope, int]](), value
+    while any(_is(each, kind) for kind in ("Squeeze", "Gather", "Slice", "Split")) and len(nodes) < 2:
+        nodes.append((each.scope, each.index))
         inner = plain(each.scope, node_input(each.node, 0))
         if inner is None:
             break
         each = inner
-    return found
+    return nodes
 
 
 def _is(value: Value, kind: str) -> bool:

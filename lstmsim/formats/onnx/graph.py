@@ -108,7 +108,7 @@ def node_input(node: Any, place: int) -> str:
 
 def attributes(scope: Scope, node: Any) -> dict[str, Any]:
     """A node's attributes by name; those that a function body takes from its call come from there."""
-    found = {}
+    values = {}
     for each in node.attribute:
         value, where, name = each, scope, str(each.name)
         while value is not None and value.ref_attr_name:
@@ -120,8 +120,8 @@ def attributes(scope: Scope, node: Any) -> dict[str, Any]:
             where, call = where.caller
             value = next((other for other in call.attribute if other.name == value.ref_attr_name), None)
         if value is not None:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def label(scope: Scope, index: int) -> str:

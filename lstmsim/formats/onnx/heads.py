@@ -90,15 +90,15 @@ def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], e
     ends = list(ends)
     if sum(len(scope.nodes) for scope in scopes) > MAX_COUNTED:
         return {key: Chain((), f"the network has more than {MAX_COUNTED:,} nodes") for key in ends}
-    found: dict[Key, Chain] = {}
+    by_end: dict[Key, Chain] = {}
     names = open_sizes(network)
     primes = dict(zip(names, PRIMES, strict=False))
     with sized(network, scopes, primes) as shapes:
         batches = {frames_of(shapes, *key)[1] for key in ends}
         walk = _Walk(scopes, shapes, layers)
-        found = {key: walk.chain(key) for key in ends}
+        by_end = {key: walk.chain(key) for key in ends}
     for length in output_sizes(network) if names else ():
-        lost = [key for key in ends if found[key].reason.endswith(_PARTLY)]
+        lost = [key for key in ends if by_end[key].reason.endswith(_PARTLY)]
         if not lost:
             break
         sizes = {name: size if size in batches else length for name, size in primes.items()}
@@ -106,8 +106,8 @@ def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], e
             walk = _Walk(scopes, shapes, layers)
             chains = {key: walk.chain(key).heads for key in lost}
         reason = f"its head is that of runs of {length} steps, a length that the exporter built in"
-        found |= {key: Chain(heads, reason) for key, heads in chains.items() if heads}
-    return found
+        by_end |= {key: Chain(heads, reason) for key, heads in chains.items() if heads}
+    return by_end
 
 
 class _Walk:

@@ -101,9 +101,9 @@ class Layouts:
 
     def _find_numbers(self, value: Value) -> Numbers | None:
         scope, node = value.scope, value.node
-        found = self._sizes_computed(scope, node) if node is not None else None
-        if found is not None:
-            return found if len(found) <= MAX_ELEMENTS else None
+        sizes = self._sizes_computed(scope, node) if node is not None else None
+        if sizes is not None:
+            return sizes if len(sizes) <= MAX_ELEMENTS else None
         known = self.shapes.numbers(scope, value.name)
         return None if known is None else tuple(None if each is None else fixed(each) for each in known)
 
@@ -147,9 +147,9 @@ class Layouts:
             return self._output(scope, value.index)
         elif not bodies and node.domain in DEFAULT_DOMAINS and node.op_type in RULES:
             first = self.of(scope, node_input(node, 0))
-            found = RULES[node.op_type](self, scope, node, first, value.place) if first is not None else None
-            if found is not None:
-                return found
+            rearranged = RULES[node.op_type](self, scope, node, first, value.place) if first is not None else None
+            if rearranged is not None:
+                return rearranged
         return self._fresh(value)
 
     def _fresh(self, value: Value) -> View | None:
@@ -175,12 +175,12 @@ class Layouts:
         node, layer = scope.nodes[index], self._layers[scope, index]
         view, shape = self.of(scope, node_input(node, 0)), self.shapes.of(scope, node_input(node, 0))
         batch_first = bool(integer(attributes(scope, node), "layout", 0))
-        found: list[int | Size | None] = [None, None]
+        lengths: list[int | Size | None] = [None, None]
         if view is not None and len(view) == 3:
-            found = [self.size(view[0]), self.size(view[1])]
+            lengths = [self.size(view[0]), self.size(view[1])]
         if shape is not None and len(shape) == 3:
-            found = [known if known is not None else other for known, other in zip(shape[:2], found, strict=True)]
-        time, batch = found[::-1] if batch_first else found
+            lengths = [known if known is not None else other for known, other in zip(shape[:2], lengths, strict=True)]
+        time, batch = lengths[::-1] if batch_first else lengths
         name = str(node.output[0])
         sizes = (time, layer.directions, batch, layer.output // layer.directions)
         for role, size in zip(LAYER_ROLES, sizes, strict=True):

@@ -93,7 +93,7 @@ def _filled(value: Value) -> list[Size | None] | None:
 
 def _given(scope: Scope, name: str) -> list[str]:
     """The inputs of the network whose numbers, not only their shape, a value depends on."""
-    found, seen, waiting = dict[str, None](), set[tuple[Scope, str]](), [(scope, name)]
+    inputs, seen, waiting = dict[str, None](), set[tuple[Scope, str]](), [(scope, name)]
     while waiting and len(seen) < _MAX_VISITED:
         value = resolve(*waiting.pop())
         if value is None or (value.scope, value.name) in seen:
@@ -101,7 +101,7 @@ def _given(scope: Scope, name: str) -> list[str]:
         seen.add((value.scope, value.name))
         node = value.node
         if node is None:
-            found |= {} if value.tensor is not None else {value.name: None}
+            inputs |= {} if value.tensor is not None else {value.name: None}
         elif node.op_type not in ("Shape", "Size"):
             waiting += [(value.scope, str(each)) for each in node.input[:_MAX_VISITED]]
-    return list(found)[:_SHOWN]
+    return list(inputs)[:_SHOWN]

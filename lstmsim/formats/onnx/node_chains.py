@@ -39,7 +39,7 @@ def find_node_chains(
 ) -> tuple[list[UnrolledStack], set[Key], list[str]]:
     """The layers that nodes of one step make together, those nodes, and a sentence for each chain that is refused."""
     single = {key: layer for key, layer in layers.items() if _is_one_step(key, shapes)}
-    before = {key: found for key in single if (found := _before(key, single, constants)) is not None}
+    before = {key: former for key in single if (former := _before(key, single, constants)) is not None}
     after = Counter(before.values())
     follower = {lower: key for key, lower in before.items() if after[lower] == 1}
     placed, used, refused = Placed(), set[Key](), list[str]()
@@ -86,11 +86,11 @@ def _before(key: Key, layers: Mapping[Key, Layer], constants: Constants) -> Key 
     if node.op_type == "LSTM":
         sources[2] = _node_behind(scope, node_input(node, 6))
     # What a node of one step gives as Y is its last h, too.
-    found = {
+    origins = {
         (each.scope, each.index) if each is not None and (each.place == at or at + each.place == 1) else None
         for at, each in sources.items()
     }
-    lower = next(iter(found)) if len(found) == 1 else None
+    lower = next(iter(origins)) if len(origins) == 1 else None
     if lower is None or lower == key or layers.get(lower) != layers[key]:
         return None
     return lower if all(_same_input(key, lower, place, constants) for place in _WEIGHTS) else None

@@ -102,16 +102,16 @@ def _disagreements(shapes: Shapes, scope: Scope, node: Any, sizes: _Sizes) -> li
         *([("initial_c", 6, state), ("P", 7, (sizes.directions, 3 * sizes.hidden))] if sizes.kind == "LSTM" else []),
         ("X", 0, (None, None, sizes.input)),
     ]
-    found, projected = [], False
+    sentences, projected = [], False
     for name, place, expected in wanted:
         shape = shapes.of(scope, node_input(node, place))
         if shape is None or _fits(shape, expected):
             continue
-        found.append(f"{name} is {_show(shape)}, expected {_show(expected)}")
+        sentences.append(f"{name} is {_show(shape)}, expected {_show(expected)}")
         projected |= sizes.kind == "LSTM" and _looks_projected(name, shape, sizes)
-    if not found:
+    if not sentences:
         return []
-    sentence = f"its parts contradict hidden_size {sizes.hidden}: {'; '.join(found)}"
+    sentence = f"its parts contradict hidden_size {sizes.hidden}: {'; '.join(sentences)}"
     if projected:
         sentence += (
             "; this looks like an nn.LSTM with proj_size, which ONNX cannot express and PyTorch's dynamo exporter "

@@ -26,10 +26,10 @@ def products(shapes: Shapes, scope: Scope, index: int) -> int | str:
     rule = _RULES.get(kind) if domain in (*DEFAULT_DOMAINS, "com.microsoft") else None
     if rule is not None:
         try:
-            found = rule(shapes, scope, node)
+            count = rule(shapes, scope, node)
         except (ValueError, IndexError, TypeError, KeyError, UnicodeDecodeError):
-            found = None
-        return found if found is not None else f"the sizes at {label(scope, index)} are not known"
+            count = None
+        return count if count is not None else f"the sizes at {label(scope, index)} are not known"
     if kind in _OPEN:
         return f"the work of {label(scope, index)} has no fixed number of products"
     if domain not in (*DEFAULT_DOMAINS, "ai.onnx.ml") and kind not in _IDLE:

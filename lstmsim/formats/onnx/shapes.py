@@ -99,8 +99,8 @@ class Shapes:
         if node.op_type in _SAME:
             return first if value.place == 0 else None
         rule = _RULES.get(str(node.op_type))
-        found = rule(self, scope, node, first, value.place) if rule else None
-        return checked(found)
+        shape = rule(self, scope, node, first, value.place) if rule else None
+        return checked(shape)
 
     def _concat(self, scope: Scope, node: Any) -> Shape | None:
         shapes = [self.of(scope, str(name)) for name in node.input]
@@ -122,13 +122,13 @@ class Shapes:
         value = resolve(scope, name)
         if value is None:
             return None
-        found = self._once(self._numbers, value, self._find_numbers)
-        if found is None:
+        numbers = self._once(self._numbers, value, self._find_numbers)
+        if numbers is None:
             shape = self.of(scope, name)
             if shape is not None and len(shape) <= 1:
                 count = shape[0] if shape else 1
                 return (None,) * count if count is not None and count <= MAX_ELEMENTS else None
-        return found
+        return numbers
 
     def _find_numbers(self, value: Value) -> Shape | None:
         scope, node = value.scope, value.node
@@ -162,9 +162,9 @@ class Shapes:
 
     def given(self, scope: Scope, node: Any, name: str, place: int) -> Shape | None:
         """A list of numbers that old operators take as attribute `name`, newer ones as input `place`."""
-        found = attributes(scope, node)
-        if name in found:
-            return integers(found, name)
+        own = attributes(scope, node)
+        if name in own:
+            return integers(own, name)
         return self.numbers(scope, node_input(node, place))
 
 

@@ -25,14 +25,14 @@ PRIMES = tuple(at for at in range(2001, 2500, 2) if all(at % by for by in range(
 def open_sizes(network: Any) -> list[str]:
     """Names of the sizes that a network's inputs leave open, `input[axis]` for one without a name; at most 30."""
     stored = {each.name for each in network.graph.initializer}
-    found = [
+    names = [
         _size_name(info, axis)
         for info in network.graph.input
         if info.name not in stored
         for axis, dim in enumerate(info.type.tensor_type.shape.dim)
         if dim.dim_value <= 0
     ]
-    return list(dict.fromkeys(found))[:_MAX_OPEN]
+    return list(dict.fromkeys(names))[:_MAX_OPEN]
 
 
 def output_sizes(network: Any) -> list[int]:

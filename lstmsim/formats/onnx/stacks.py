@@ -141,16 +141,16 @@ def _link(key: Key, layouts: Layouts, notes: list[str]) -> Key | None:
     if not origin.below:
         states = [text for text in origin.others if text.startswith(_LAST_STATE)]
         computed = [] if states else [label(*each) for each in _upstream(scope, name)]
-        found = states[:1] or [f"{each} through {text}" for each in computed[:1]]
-        if not found and changed:
+        sources = states[:1] or [f"{each} through {text}" for each in computed[:1]]
+        if not sources and changed:
             notes.append(f"{label(*key)} reads what {label(*changed)} gives: a run takes that as its frames")
     elif origin.others or len(origin.below) > 1:
         through = f" through {', '.join(origin.passed)}" if origin.passed else ""
         both = [*(label(*each) for each in origin.below[:3]), *origin.others[:1]]
-        found = [f"{' and '.join(both)}{through}"]
+        sources = [f"{' and '.join(both)}{through}"]
     else:
-        found = [f"{label(*origin.below[0])} {'from outside its loop' if lower is not None else f'through {text}'}"]
-    notes += [f"{label(*key)} reads {each}: a model of its own, not a stack" for each in found]
+        sources = [f"{label(*origin.below[0])} {'from outside its loop' if lower is not None else f'through {text}'}"]
+    notes += [f"{label(*key)} reads {each}: a model of its own, not a stack" for each in sources]
     return None
 
 
@@ -196,17 +196,17 @@ def _said(key: Key) -> str:
 
 def _upstream(scope: Scope, name: str) -> list[Key]:
     """The nearest recurrent nodes that a value depends on, through whatever computes."""
-    found, seen, waiting = list[Key](), set[tuple[Scope, str]](), [(scope, name)]
+    keys, seen, waiting = list[Key](), set[tuple[Scope, str]](), [(scope, name)]
     while waiting and len(seen) < _MAX_UPSTREAM:
         value = resolve(*waiting.pop())
         if value is None or value.node is None or (value.scope, value.name) in seen:
             continue
         seen.add((value.scope, value.name))
         if is_recurrent(value.node):
-            found.append((value.scope, value.index))
+            keys.append((value.scope, value.index))
         else:
             waiting += reversed([(value.scope, str(each)) for each in value.node.input[:_MAX_INPUTS]])
-    return found
+    return keys
 
 
 def _origin(scope: Scope, name: str) -> _Origin:

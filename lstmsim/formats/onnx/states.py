@@ -58,13 +58,13 @@ def begin_of(scope: Scope, index: int) -> Begin:
     for name, place in STATES.items():
         if not node_input(node, place) or (name == "c" and node.op_type != "LSTM"):
             continue
-        found = sources(scope, node_input(node, place))
-        if found.computed or (found.inputs and found.constants):
-            computed += [*found.computed, *(f"input {show(each)}" for each in found.inputs)]
-            computed += ["constants"] if found.constants else []
-        elif found.inputs:
-            given += found.inputs
-        elif found.constants:
+        origins = sources(scope, node_input(node, place))
+        if origins.computed or (origins.inputs and origins.constants):
+            computed += [*origins.computed, *(f"input {show(each)}" for each in origins.inputs)]
+            computed += ["constants"] if origins.constants else []
+        elif origins.inputs:
+            given += origins.inputs
+        elif origins.constants:
             constants.append(name)
         else:
             computed.append(f"initial_{name}, which is nowhere in the file")
@@ -73,29 +73,31 @@ def begin_of(scope: Scope, index: int) -> Begin:
 
 def sources(scope: Scope, name: str) -> Sources:
     """The constants, inputs and computing nodes that a value is put together from."""
-    found, seen, waiting = Sources([], [], []), set[tuple[Scope, str]](), [(scope, name)]
+    origins, seen, waiting = Sources([], [], []), set[tuple[Scope, str]](), [(scope, name)]
     while waiting:
         value = resolve(*waiting.pop())
         if value is None or (value.scope, value.name) in seen:
             continue
         if len(seen) > _MAX_VISITED:
-            found.computed.append("more values than can be followed")
+            origins.computed.append("more values than can be followed")
             break
         seen.add((value.scope, value.name))
         node, bodies = value.node, value.scope.children.get(value.index, [])
         if value.tensor is not None or (node is not None and node.op_type in ("Constant", "ConstantOfShape")):
-            found.constants.append((value.scope, value.name))
+            origins.constants.append((value.scope, value.name))
         elif node is None:
             inside = value.scope.inside
-            (found.computed if inside else found.inputs).append(f"{show(value.name)}{inside}" if inside else value.name)
+            (origins.computed if inside else origins.inputs).append(
+                f"{show(value.name)}{inside}" if inside else value.name
+            )
         elif bodies and (node.op_type == "If" or bodies[0].caller is not None):
             waiting += [(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
         elif is_recurrent(node):
             what = LAST_STATES if value.place else "the outputs of"
-            found.computed.append(f"{what} {label(value.scope, value.index)}")
+            origins.computed.append(f"{what} {label(value.scope, value.index)}")
         elif node.op_type in _HANDING_ON and node.domain in DEFAULT_DOMAINS:
             names = node.input if node.op_type == "Concat" else node.input[:1]
             waiting += reversed([(value.scope, str(each)) for each in names[:_MAX_VISITED]])
         else:
-            found.computed.append(f"node {label(value.scope, value.index)}")
-    return found
+            origins.computed.append(f"node {label(value.scope, value.index)}")
+    return origins

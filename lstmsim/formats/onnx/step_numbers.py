@@ -29,23 +29,23 @@ class StepNumbers:
         """What the file holds; `Refused` where it is no floating-point constant."""
         if value not in self._known:
             self._known[value] = self._constants.of(value.scope, value.name)
-        found = self._known[value]
-        if isinstance(found, str):
-            raise Refused(f"{show(value.name)} comes from {found}")
-        return found
+        numbers = self._known[value]
+        if isinstance(numbers, str):
+            raise Refused(f"{show(value.name)} comes from {numbers}")
+        return numbers
 
     def number(self, value: Value) -> float | None:
         """The number of which all of a stored value consists, None if there are several."""
         try:
-            found = self.of(value)
+            numbers = self.of(value)
         except Refused:
             return None
-        return float(found.flat[0]) if found.size and np.all(found == found.flat[0]) else None
+        return float(numbers.flat[0]) if numbers.size and np.all(numbers == numbers.flat[0]) else None
 
     def matrix(self, product: Product) -> Floats:
         """The weights of a product, [rows, columns]."""
-        found = self.of(product.matrix)
-        return found if product.by_rows else found.T
+        matrix = self.of(product.matrix)
+        return matrix if product.by_rows else matrix.T
 
     def same(self, one: Product, other: Product) -> bool:
         """Whether two products have the same weights, be they stored once or twice."""
@@ -59,7 +59,7 @@ class StepNumbers:
     def biases(self, step: Step) -> tuple[Floats, ...]:
         """What is added to each of the step's sums, [rows]."""
         matrix = self.matrix(next(each for terms in step.sums for each in terms.products))
-        found = []
+        totals = []
         for terms in step.sums:
             total = np.zeros(len(matrix))
             for value in terms.stored:
@@ -67,8 +67,8 @@ class StepNumbers:
                 if row.shape != total.shape:
                     raise Refused(f"{show(value.name)} has {len(row)} numbers, expected {len(total)}")
                 total = total + row
-            found.append(total.astype(matrix.dtype))
-        return tuple(found)
+            totals.append(total.astype(matrix.dtype))
+        return tuple(totals)
 
     def fixed(self, value: Value) -> Floats | None:
         """A state that the file fixes, for one inference: [units] or [1]; None if it comes at run time."""

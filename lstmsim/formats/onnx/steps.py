@@ -79,24 +79,24 @@ def find_steps(scope: Scope, shapes: Shapes, number: Callable[[Value], float | N
     for node in scope.nodes:
         if node.op_type in ("Mul", "Add", "Tanh", "Relu") and node.output:
             value = plain(scope, str(node.output[0]))
-            found = finder.step(value) if value is not None else None
-            if found is not None:
-                yield found
+            step = finder.step(value) if value is not None else None
+            if step is not None:
+                yield step
 
 
 def made_of(step: Step) -> set[tuple[Scope, int]]:
     """The nodes of a step: all between what it reads and what it gives."""
     read = {each.source for terms in step.sums for each in terms.products} | {step.h, step.c}
-    found: set[tuple[Scope, int]] = set()
+    nodes: set[tuple[Scope, int]] = set()
     waiting = [each for each in (step.new_h, step.new_c) if each is not None]
     while waiting:
         value = waiting.pop()
-        if value.node is None or (value.scope, value.index) in found or is_stored(value):
+        if value.node is None or (value.scope, value.index) in nodes or is_stored(value):
             continue
-        found.add((value.scope, value.index))
+        nodes.add((value.scope, value.index))
         inputs = [plain(value.scope, str(name)) for name in value.node.input]
         waiting += [each for each in inputs if each is not None and each not in read]
-    return found
+    return nodes
 
 
 class _Finder:
@@ -129,21 +129,21 @@ class _Finder:
 
     def _gated(self, value: Value, other: str) -> list[tuple[_Part, Value]]:
         """(gate, what it multiplies) of sigmoid(gate) * other(...)."""
-        found = []
+        pairs = []
         for gate, multiplied in _both_ways(self._operands(value, "Mul")):
             part = self._part(self._operand(gate, "Sigmoid"))
             inner = self._operand(multiplied, other) if other else multiplied
             if part is not None and inner is not None:
-                found.append((part, inner))
-        return found
+                pairs.append((part, inner))
+        return pairs
 
     def _gru(self, h: Value) -> Step | None:
         """h = n + z * (h before - n), n = tanh(nx + r * nh); or h = (1 - z) * n + z * h before."""
         for first, second in _both_ways(self._operands(h, "Add")):
             for z, n, before in [*self._difference(first, second), *self._mixture(first, second)]:
-                found = self._candidate(h, z, n, before)
-                if found is not None:
-                    return found
+                step = self._candidate(h, z, n, before)
+                if step is not None:
+                    return step
         return None
 
     def _difference(self, scaled: Value, n: Value) -> Iterator[tuple[Value, Value, Value]]:
@@ -214,8 +214,8 @@ class _Finder:
         node = value.node
         if node is None or node.op_type != kind or node.domain not in DEFAULT_DOMAINS or len(node.input) != 2:
             return []
-        found = [plain(value.scope, str(name)) for name in node.input]
-        return [each for each in found if each is not None] if None not in found else []
+        operands = [plain(value.scope, str(name)) for name in node.input]
+        return [each for each in operands if each is not None] if None not in operands else []
 
     def _operand(self, value: Value, kind: str) -> Value | None:
         node = value.node

@@ -25,9 +25,9 @@ _ADVICE = "export nn.RNN, nn.LSTM or nn.GRU with dynamo=False, which keeps the l
 def explain_absence(scopes: list[Scope]) -> str:
     """A sentence on what the network holds instead of recurrent nodes, and what to do if it is an unrolled layer."""
     for scope in scopes:
-        found = _unrolled(scope)
-        if found:
-            steps, first = found
+        unrolled = _unrolled(scope)
+        if unrolled:
+            steps, first = unrolled
             return (
                 f"holds no LSTM, GRU or RNN node, but what looks like a recurrent layer unrolled over {steps} steps, "
                 f"from {label(scope, first)} on: {_ADVICE}"

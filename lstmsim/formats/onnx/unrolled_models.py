@@ -22,8 +22,8 @@ def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]
     {}
     """
     layers = [layer for stack in stacks for layer in stack.layers]
-    found = {key: FOLDED for layer in layers for key in layer.picking}
-    return found | {key: SIMULATED for layer in layers for key in layer.nodes}
+    folded = {key: FOLDED for layer in layers for key in layer.picking}
+    return folded | {key: SIMULATED for layer in layers for key in layer.nodes}
 
 
 def unrolled_part(stack: UnrolledStack) -> str:
@@ -39,10 +39,10 @@ def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) 
     computed = "; ".join(dict.fromkeys(each.computed for each in stack.layers if each.computed))
     model = Model(name, tuple(each.layer for each in stack.layers), states_from=computed, states_whole=not computed)
     initial = {(number, 0): each.states for number, each in enumerate(stack.layers) if each.states}
-    found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes), steps=stack.layers[0].steps)
+    imported = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes), steps=stack.layers[0].steps)
     if not weights:
-        return found
-    return replace(found, network=Network(model, tuple((each.weights,) for each in stack.layers), initial))
+        return imported
+    return replace(imported, network=Network(model, tuple((each.weights,) for each in stack.layers), initial))
 
 
 def _written_out(layer: UnrolledLayer) -> str:

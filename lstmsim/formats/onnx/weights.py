@@ -38,10 +38,10 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
     node, arrays = scope.nodes[index], dict[str, Floats]()
     for name, place in _PLACES.items():
         if node_input(node, place):
-            found = constants.of(scope, node_input(node, place))
-            if isinstance(found, str):
-                return f"{name} of {label(scope, index)} comes from {found}: shapes only"
-            arrays[name] = found
+            array = constants.of(scope, node_input(node, place))
+            if isinstance(array, str):
+                return f"{name} of {label(scope, index)} comes from {array}: shapes only"
+            arrays[name] = array
     order = _ORDERS[str(node.op_type)]
     rows = len(order) * layer.hidden
     expected = {
@@ -62,10 +62,10 @@ def head_weights(constants: Constants, head: Head) -> NodeWeights:
     units, width = head.layer.hidden, head.layer.input
     arrays = dict[str, Floats]()
     for name, value in names.items():
-        found = constants.of(*value)
-        if isinstance(found, str):
-            return f"the {name} of {label(scope, index)} comes from {found}: shapes only"
-        arrays[name] = found if name == "matrix" and head.turned else found.T
+        array = constants.of(*value)
+        if isinstance(array, str):
+            return f"the {name} of {label(scope, index)} comes from {array}: shapes only"
+        arrays[name] = array if name == "matrix" and head.turned else array.T
     expected = {"matrix": (units, width), "bias": arrays["bias"].shape if "bias" in arrays else ()}
     arrays = _checked(arrays, expected, label(scope, index))
     biases = {"y": np.full(units, arrays["bias"].reshape(-1))} if "bias" in arrays else {}
@@ -103,7 +103,7 @@ def constant_states(
     `InputError` where they differ within a batch, or cannot be read.
     """
     node = scope.nodes[index]
-    found: dict[int, dict[str, Floats]] = {}
+    states: dict[int, dict[str, Floats]] = {}
     for name in begin.constants:
         array = _read(constants, scope, node_input(node, STATES[name]))
         if isinstance(array, str):
@@ -113,8 +113,8 @@ def constant_states(
             array = array.transpose(1, 0, 2)
         for side, values in enumerate(_rows(array, name, label(scope, index), layer)):
             if values.any():
-                found.setdefault(side, {})[name] = values
-    return found
+                states.setdefault(side, {})[name] = values
+    return states
 
 
 def _read(constants: Constants, scope: Scope, name: str) -> Floats | str:

@@ -62,7 +62,7 @@ def width_notes(named: Mapping[str, tuple[Scope, str]], at: str) -> list[str]:
 
 def _origins(scope: Scope, name: str) -> list[Value]:
     """The tensors, and the nodes that change the kind of number, that a weight is arranged of."""
-    found, seen, waiting = list[Value](), set[tuple[Scope, str]](), [resolve(scope, name)]
+    origins, seen, waiting = list[Value](), set[tuple[Scope, str]](), [resolve(scope, name)]
     while waiting and len(seen) < _MAX_VALUES:
         value = waiting.pop()
         if value is None or (value.scope, value.name) in seen:
@@ -74,8 +74,8 @@ def _origins(scope: Scope, name: str) -> list[Value]:
             names = node.input if kind == "Concat" or kind in ELEMENTWISE else node.input[:1]
             waiting += [resolve(value.scope, str(each)) for each in names]
         else:
-            found.append(value)
-    return found
+            origins.append(value)
+    return origins
 
 
 def _kind(value: Value) -> int:
