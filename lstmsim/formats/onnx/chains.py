@@ -1,8 +1,8 @@
 """Recurrent layers that an ONNX network writes out step by step: the steps put together again.
 
-Steps (`lstmsim.formats.onnx.steps`) are one layer if each begins with the states of the one before and all have the
-same weights. What step t reads must be frame t of one tensor, or step t of the layer below. Everything is proven from
-the file: the operations, the order of the frames, and that weights which stand there more than once are equal.
+Steps (`lstmsim.formats.onnx.steps`) are one layer if each step begins with the states of the step before and all have
+the same weights. Step t must read frame t of one tensor, or step t of the layer below. Everything is proven from the
+file: the operations, the order of the frames, and that weights which the file holds more than once are equal.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class _Halves:
-    """A step's products and biases, apart: those of x and those of h; `folded`: h is no product in the file."""
+    """The products of x and h and the biases of a step; h is None if the exporter has folded it into the biases."""
 
     x: Product
     h: Product | None
@@ -46,7 +46,13 @@ class _Halves:
 def find_unrolled(
     scopes: Sequence[Scope], shapes: Shapes, constants: Constants
 ) -> tuple[list[UnrolledStack], list[str]]:
-    """The unrolled layers of a network as stacks, and for those that cannot be simulated a sentence each."""
+    """Put the unrolled layers of a network together.
+
+    scopes: the network.
+    shapes, constants: the shapes and constants of its values.
+
+    The result is the stacks, and a sentence for each unrolled layer that cannot be simulated.
+    """
     stacks: list[UnrolledStack] = []
     refused: list[str] = []
     for scope in scopes:
@@ -65,7 +71,7 @@ class _Reader:
         self._shapes, self._numbers = shapes, numbers
 
     def chains(self, steps: Sequence[Step]) -> list[tuple[Step, ...]]:
-        """Runs of at least two steps, each beginning with the states of the one before."""
+        """List runs of at least two steps, in which each step begins with the states of the step before."""
         by_h = {step.new_h: step for step in steps}
         before = {step.new_h: former for step in steps if (former := self._before(step, by_h)) is not None}
         after = Counter(former.new_h for former in before.values())
@@ -93,7 +99,7 @@ class _Reader:
         return None
 
     def stacks(self, chains: Sequence[tuple[Step, ...]]) -> tuple[list[UnrolledStack], list[str]]:
-        """The chains as layers, those that read each other above each other; a sentence for each that is refused."""
+        """Make layers of chains, and stacks of layers that read each other; a sentence for each refused chain."""
         placed = Placed()
         refused = []
         for chain in chains:
@@ -111,7 +117,7 @@ class _Reader:
         return placed.stacks(), refused
 
     def _reads(self, chain: tuple[Step, ...], placed: Placed) -> tuple[Value | None, bool]:
-        """The layer below, if it is one of these, and whether the steps go through what they read from its end."""
+        """The layer below, if it is one of the placed layers, and whether the steps read backward."""
         places = [placed.places.get(source) for source in self._sources(chain)]
         lower = places[0][0] if places[0] is not None else None
         order = [each[1] if each is not None and each[0] == lower else -1 for each in places]
@@ -121,7 +127,7 @@ class _Reader:
         return lower, order != forward
 
     def _sources(self, chain: tuple[Step, ...]) -> list[Value]:
-        """What each step reads."""
+        """The value that each step reads."""
         own = self._halves(chain)
         return [each.x.source for each in own]
 
@@ -158,7 +164,7 @@ class _Reader:
         )
 
     def _halves(self, chain: tuple[Step, ...]) -> list[_Halves]:
-        """The products of each step apart, proven to be the same in all."""
+        """The products and biases of each step, proven to have the same weights in all steps."""
         halves: list[_Halves] = []
         second = self._apart(chain, 1, None)
         for at in range(len(chain)):
@@ -192,7 +198,7 @@ class _Reader:
         return halves
 
     def _is_recurrent(self, product: Product, like: _Halves | None) -> bool:
-        """Whether a product of the first step is the one with h: the other one has the weights of x."""
+        """Whether a product of the first step is the product of h, which is told by its weights."""
         assert like is not None
         assert like.h is not None
         if self._numbers.same(product, like.h) and self._numbers.same(product, like.x):
@@ -200,7 +206,7 @@ class _Reader:
         return self._numbers.same(product, like.h)
 
     def _beginning(self, chain: tuple[Step, ...], halves: list[_Halves]) -> tuple[dict[str, Floats], list[str], str]:
-        """The states before the first step: those that the file fixes, notes, and in words those that it computes."""
+        """The states before the first step that the file fixes, notes, and in words what computes further states."""
         first, own, usual = chain[0], halves[0], halves[1]
         states: dict[str, Floats] = {}
         notes: list[str] = []
@@ -223,9 +229,9 @@ class _Reader:
         return wide, list(dict.fromkeys(notes)), computed
 
     def _folded(self, own: _Halves, usual: _Halves, h: Floats | None) -> dict[str, Floats]:
-        """Exporters put numbers in place of a product with a constant h: the h that gives them, unless it is known.
+        """The h before the first step, if the exporter has put numbers in place of its product with the matrix.
 
-        Only what the product gives is ever read of such an h, so it does not matter that several could give it.
+        If h is not known, any h with this product will do: nothing else reads it.
         """
         assert usual.h is not None
         matrix = self._numbers.matrix(usual.h).astype(np.float64)
@@ -257,7 +263,7 @@ def _about(chain: tuple[Step, ...]) -> str:
 
 
 def _computed(value: Value) -> str:
-    """Where a state comes from that the network computes."""
+    """Where a state comes from, in words, if the network computes it."""
     inner: Value | None = value
     for _ in range(8):
         if inner is None or inner.node is None or is_recurrent(inner.node):

@@ -1,6 +1,7 @@
 """Shapes through the operators that compute: what the layers around a recurrent network make of given input sizes.
 
-Source: the operator pages of ONNX (shapes of outputs). What has no rule here, or whose rule fails, has no shape.
+Source: the operator pages of ONNX (shapes of outputs). A value has no shape if its operator has no rule here, or if
+the rule fails.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NUMBERS: dict[str, Callable[[int, int], int]] = {
     "Add": lambda one, two: one + two,
     "Sub": lambda one, two: one - two,
     "Mul": lambda one, two: one * two,
-    # Whole numbers are divided towards 0.
+    # The division of whole numbers rounds towards 0.
     "Div": lambda one, two: abs(one) // abs(two) * (1 if (one < 0) == (two < 0) else -1),
 }
 _WRONG = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
@@ -37,7 +38,8 @@ _WRONG = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
 class ComputedShapes(Shapes):
     """Shapes of one run whose input sizes are all known.
 
-    What is followed is believed more than what the file states, for that may hold for other sizes.
+    A shape that follows from the inputs counts more than the shape that the file states, because the file may state
+    it for other sizes.
 
     >>> from onnx import TensorProto, helper
     >>> from lstmsim.formats.onnx.graph import open_scopes
@@ -90,7 +92,7 @@ class ComputedShapes(Shapes):
         return super()._find_numbers(value)
 
     def _picked(self, scope: Scope, node: Any) -> Shape | None:
-        """Part of a list of numbers."""
+        """The part of a list of numbers that a `Slice` takes."""
         whole = self.numbers(scope, node_input(node, 0))
         bounds = [self.given(scope, node, name, place) for name, place in (("starts", 1), ("ends", 2), ("steps", 4))]
         start, end, step = (each[0] if each is not None and len(each) == 1 else None for each in bounds)

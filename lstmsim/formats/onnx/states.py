@@ -1,7 +1,7 @@
-"""The states that a recurrent node of an ONNX network begins with: constants, inputs of the network, or computed.
+"""The first states of a recurrent node of an ONNX network: constants, inputs of the network, or computed values.
 
-Constants go into the network's numbers. An input is 0 until a job gives it. What is computed while the network runs is
-in no file: the model says what it would be (`states_from`), and its numbers are refused.
+Constants go into the network's numbers. An input is 0 until a job gives it. No file holds states that are computed
+while the network runs: the model says in words what computes them (`states_from`), and a job must give them.
 Source: the ONNX operator pages of LSTM, GRU and RNN (`initial_h`, `initial_c`, `layout`).
 """
 
@@ -15,9 +15,9 @@ from lstmsim.formats.wording import show
 
 __all__ = ["LAST_STATES", "STATES", "Begin", "begin_of", "sources"]
 
-#: How words begin on what another node ends with.
+#: The words for states that another node ends with begin so.
 LAST_STATES = "the last states of"
-#: States by the place of the input that gives them.
+#: State to the place of the input that gives it.
 STATES = {"h": 5, "c": 6}
 #: Operations that hand numbers on, rearranged, in part, or repeated.
 _HANDING_ON = frozenset(
@@ -33,8 +33,9 @@ _MAX_VISITED = 300
 class Begin:
     """Where the states before the first step come from.
 
-    constants: names of the states that the file holds numbers for. inputs: inputs of the network that give others.
-    states_from: in words, what computes the rest; empty if nothing does.
+    constants: names of the states whose numbers the file holds.
+    inputs: inputs of the network that give states.
+    states_from: what computes further states, in words; empty if nothing does.
     """
 
     constants: tuple[str, ...] = ()
@@ -44,7 +45,12 @@ class Begin:
 
 @dataclass
 class Sources:
-    """What a value is put together from: constants by their names, inputs of the network, and in words all else."""
+    """The parts that a value is put together from.
+
+    constants: scope and name of each constant.
+    inputs: inputs of the network.
+    computed: all other parts, in words.
+    """
 
     constants: list[tuple[Scope, str]]
     inputs: list[str]
@@ -52,7 +58,7 @@ class Sources:
 
 
 def begin_of(scope: Scope, index: int) -> Begin:
-    """Where the states of a recurrent node come from, followed back through whatever hands them on."""
+    """Tell where the first states of a recurrent node come from, through operations that hand them on."""
     node = scope.nodes[index]
     constants, given, computed = list[str](), list[str](), list[str]()
     for name, place in STATES.items():
@@ -72,7 +78,7 @@ def begin_of(scope: Scope, index: int) -> Begin:
 
 
 def sources(scope: Scope, name: str) -> Sources:
-    """The constants, inputs and computing nodes that a value is put together from."""
+    """List the constants, inputs and computing nodes that a value is put together from."""
     origins, seen, waiting = Sources([], [], []), set[tuple[Scope, str]](), [(scope, name)]
     while waiting:
         value = resolve(*waiting.pop())

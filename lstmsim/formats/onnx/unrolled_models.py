@@ -1,4 +1,4 @@
-"""Unrolled layers of an ONNX network as models, like those of its recurrent nodes."""
+"""Unrolled layers of an ONNX network as models, like the models of its recurrent nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["unrolled_model", "unrolled_part", "written_out"]
 
 
 def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]:
-    """What became of the nodes that unrolled layers are made of.
+    """Tell the outcome of every node that unrolled layers are made of.
 
     >>> written_out([])
     {}
@@ -27,12 +27,18 @@ def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]
 
 
 def unrolled_part(stack: UnrolledStack) -> str:
-    """The part of the file that a stack's last layer is: what its matrices are called there."""
+    """Name the part of the file that a stack's last layer comes from, by the name of its matrices."""
     return stack.layers[-1].name
 
 
 def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) -> ImportedModel:
-    """The model of unrolled layers, with their weights and the states that the file fixes if `weights`."""
+    """Make the model of a stack of unrolled layers.
+
+    stack: the layers.
+    name: the model's name.
+    origin: the file, in words.
+    weights: whether the model gets its weights and the states that the file fixes.
+    """
     nodes = tuple(f"{each.steps} steps of {each.name}" for each in stack.layers)
     notes = [_written_out(each) for each in stack.layers]
     notes += [note for each in stack.layers for note in each.notes]
