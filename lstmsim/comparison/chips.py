@@ -24,7 +24,7 @@ def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) 
     Traceback (most recent call last):
     lstmsim.errors.InputError: no chip called 'column-npu-64'; did you mean 'column-npu-64k'?
     """
-    found: list[tuple[str, Chip]] = [] if base is not None else [("the scenario's own chip", scenario.chip)]
+    chips: list[tuple[str, Chip]] = [] if base is not None else [("the scenario's own chip", scenario.chip)]
     mistakes: list[Mistake] = []
     for name in [*([base] if base is not None else []), *names]:
         try:
@@ -32,12 +32,12 @@ def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) 
         except InputError as error:
             mistakes += error.mistakes
             continue
-        same = next((other for other, known in found if known == chip), None)
+        same = next((other for other, known in chips if known == chip), None)
         if same is None:
-            found.append((show(name), chip))
+            chips.append((show(name), chip))
         else:
             again = "is named twice" if same == show(name) else f"is the same as {same}"
             mistakes.append(Mistake(f"chip {show(name)}", f"{again}; expected different chips"))
     if mistakes:
         raise InputError(mistakes)
-    return tuple(chip for _, chip in found)
+    return tuple(chip for _, chip in chips)

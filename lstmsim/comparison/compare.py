@@ -66,8 +66,8 @@ def compare(
     >>> from lstmsim.workload.model import Layer, Model
     >>> chips = [ColumnNpu(f"npe {n}", 260, (ColumnCore(npe=n, ep=n // 64, vp=64),)) for n in (1024, 4096)]
     >>> job = Job("a", Model("m", (Layer(cell("lstm"), 256, 256),)), steps=10)
-    >>> found = compare(Scenario(chips[0], (job,)), chips)
-    >>> [entry.cycles for entry in found.entries[0]], round(found.speedup(0, 1), 2)
+    >>> comparison = compare(Scenario(chips[0], (job,)), chips)
+    >>> [entry.cycles for entry in comparison.entries[0]], round(comparison.speedup(0, 1), 2)
     ([5371, 2607], 2.06)
     """
     way = "at once" if each else arriving(scenario.jobs)
@@ -85,7 +85,7 @@ def compare(
         each=each,
         machines=(*map(_machine, names, chips), *designs),
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
-        entries=tuple((*found, *beside) for found, beside in zip(entries, columns, strict=True)),
+        entries=tuple((*own, *beside) for own, beside in zip(entries, columns, strict=True)),
         way=way,
         rooms=_rooms(rows, names, chips, designs, scenario),
     )
@@ -159,11 +159,11 @@ def _name_parts(job: Job) -> tuple[str, ...]:
 def _unique(names: Sequence[str]) -> list[str]:
     """Later ones of equal names get a number."""
     seen: Counter[str] = Counter()
-    found = []
+    names_once = []
     for name in names:
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        names_once.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names_once
 
 
 def _machine(name: str, chip: Chip) -> Machine:
@@ -207,8 +207,8 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
     else:
         totals = totals_of(program, engines.run(program, engine, check=False))
     report = measure(scenario, totals, engine)
-    found = _latencies(scenario, program, report, served)
-    return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=found), report
+    own_latencies = _latencies(scenario, program, report, served)
+    return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=own_latencies), report
 
 
 def _reasons(mistakes: Sequence[Mistake]) -> str:
@@ -255,9 +255,9 @@ def _entry(report: Report) -> Entry:
 
 def _refuse_what_no_chip_runs(rows: Sequence[Row], chips: Sequence[Chip], entries: Sequence[Sequence[Entry]]) -> None:
     mistakes = []
-    for (name, _), found in zip(rows, entries, strict=True):
-        if not any(entry.known for entry in found):
-            reasons = (f"{chip.name}: {entry.reason}" for chip, entry in zip(chips, found, strict=True))
+    for (name, _), row in zip(rows, entries, strict=True):
+        if not any(entry.known for entry in row):
+            reasons = (f"{chip.name}: {entry.reason}" for chip, entry in zip(chips, row, strict=True))
             mistakes.append(Mistake(name, f"none of the chips can run it; {'; '.join(reasons)}"))
     if mistakes:
         raise InputError(mistakes)
@@ -266,7 +266,7 @@ def _refuse_what_no_chip_runs(rows: Sequence[Row], chips: Sequence[Chip], entrie
 def _published(rows: Sequence[Row], published: Sequence[Measurement]) -> tuple[list[Machine], list[list[Entry]]]:
     """The designs that know one of the workloads, and for each workload what they print of it."""
     matching = [{each.design: each for each in published if _is_of(each, jobs)} for _, jobs in rows]
-    first = {design: each for found in reversed(matching) for design, each in found.items()}
+    first = {design: each for by_design in reversed(matching) for design, each in by_design.items()}
     order = [design for design in dict.fromkeys(each.design for each in published) if design in first]
     machines = [
         Machine(
@@ -275,7 +275,8 @@ def _published(rows: Sequence[Row], published: Sequence[Measurement]) -> tuple[l
         for each in (first[design] for design in order)
     ]
     return machines, [
-        [_printed(found.get(design), jobs) for design in order] for found, (_, jobs) in zip(matching, rows, strict=True)
+        [_printed(by_design.get(design), jobs) for design in order]
+        for by_design, (_, jobs) in zip(matching, rows, strict=True)
     ]
 
 

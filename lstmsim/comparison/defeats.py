@@ -54,7 +54,7 @@ def lost_shares(entry: Entry) -> str:
     return ", ".join(f"{name} {percent(share, 1)}" for share, name in shown)
 
 
-def defeats(found: Comparison, column: int) -> tuple[Defeat, ...]:
+def defeats(comparison: Comparison, column: int) -> tuple[Defeat, ...]:
     """The workloads that take longer on the base than on machine number `column`, in their order.
 
     >>> from lstmsim.comparison.result import Machine, Workload
@@ -64,11 +64,11 @@ def defeats(found: Comparison, column: int) -> tuple[Defeat, ...]:
     >>> one.times, one.peak_ratio, one.utilization_ratio, one.losses
     (2.0, 4.0, 0.5, 'drain 60.0 %')
     """
-    base, other = found.machines[0], found.machines[column]
+    base, other = comparison.machines[0], comparison.machines[column]
     peaks = other.peak_tops / base.peak_tops if other.peak_tops and base.peak_tops else None
     lost = []
-    for row, (workload, entries) in enumerate(zip(found.workloads, found.entries, strict=True)):
-        speedup, own, theirs = found.speedup(row, column), entries[0].utilization, entries[column].utilization
+    for row, (workload, entries) in enumerate(zip(comparison.workloads, comparison.entries, strict=True)):
+        speedup, own, theirs = comparison.speedup(row, column), entries[0].utilization, entries[column].utilization
         if speedup is not None and speedup > 1:
             shares = theirs / own if own and theirs else None
             lost.append(Defeat(workload.name, speedup, peaks, shares, lost_shares(entries[0])))

@@ -52,8 +52,8 @@ def latencies(serving: Serving, report: Report) -> Latencies:
     >>> from lstmsim.api.run import run, serving
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
     >>> result = run({"chip": "column-npu-16k", "jobs": jobs})
-    >>> found = latencies(serving(result), result.report)
-    >>> found.requests, len(found.turned_away), found.misses
+    >>> figures = latencies(serving(result), result.report)
+    >>> figures.requests, len(figures.turned_away), figures.misses
     (50, 0, None)
     """
     to_ms = 1 / serving.frequency_mhz / 1000

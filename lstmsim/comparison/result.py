@@ -1,4 +1,4 @@
-"""What a comparison found: frozen numbers. Their text, JSON and CSV are in `lstmsim.comparison.result_text`."""
+"""What a comparison comes to: frozen numbers. Their text, JSON and CSV are in `lstmsim.comparison.result_text`."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
     devices of the machines that they are compared with.
 
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
-    >>> found = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
-    >>> found.speedup(0, 1), found.speedup_at_equal_pes(0, 1)
+    >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
+    >>> comparison.speedup(0, 1), comparison.speedup_at_equal_pes(0, 1)
     (2.0, 0.5)
     """
 
@@ -134,8 +134,8 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
         >>> pair = [Latencies(9, frozenset(), None, Interval(ms), {}, None, 0.5, "settled", 1.0) for ms in (3.0, 2.0)]
         >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
         >>> rows = (tuple(Entry(ms=1.2, latencies=each) for each in pair),)
-        >>> found = Comparison("s", "fast", False, machines, (Workload("s", 9, 9),), rows, "open")
-        >>> found.by_latency, found.latency_ratio(0, 1)
+        >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 9, 9),), rows, "open")
+        >>> comparison.by_latency, comparison.latency_ratio(0, 1)
         (True, 1.5)
         """
         base, own = self.entries[row][0].latencies, self.entries[row][column].latencies
@@ -155,8 +155,8 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
         It does not, above all not for small models; so this says which design makes more of a PE, not what a chip of
         another size would do.
         """
-        base, own, found = self.machines[0].pes, self.machines[column].pes, self.speedup(row, column)
-        return None if base is None or own is None or found is None else found * base / own
+        base, own, speedup = self.machines[0].pes, self.machines[column].pes, self.speedup(row, column)
+        return None if base is None or own is None or speedup is None else speedup * base / own
 
     def tops_per_1000_pes(self, row: int, column: int) -> float | None:
         """TOPS that a thousand of the machine's PEs give: utilization times clock."""
@@ -171,5 +171,5 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
         >>> Comparison("s", "fast", True, machines, (Workload("x", 1, 9), Workload("y", 1, 9)), rows).mean_speedup(1)
         2.0
         """
-        found = [self.speedup(row, column) for row in range(len(self.workloads))]
-        return geometric_mean([each for each in found if each is not None])
+        speedups = [self.speedup(row, column) for row in range(len(self.workloads))]
+        return geometric_mean([each for each in speedups if each is not None])

@@ -75,14 +75,14 @@ def room_on(
     'no: DSP 2.94 times over, M20K 1.14 times over; weights fit (7 %)'
     """
     try:
-        found = fit(chip, models, precision, on)
+        occupancy = fit(chip, models, precision, on)
     except InputError as error:
         reason = f"cannot tell: {'; '.join(each.sentence for each in error.mistakes)}"
         return Room(chip.name, on.name, tuple(rivals), workload, None, reason)
-    blocks = [each.available for each in found.memories]
-    shares = [(each.available or 0) / each.capacity for each in found.memories]
+    blocks = [each.available for each in occupancy.memories]
+    shares = [(each.available or 0) / each.capacity for each in occupancy.memories]
     weights = None if None in blocks or not sum(shares) else 1 / sum(shares)
-    return Room(chip.name, on.name, tuple(rivals), workload, found.fits, found.verdict, weights)
+    return Room(chip.name, on.name, tuple(rivals), workload, occupancy.fits, occupancy.verdict, weights)
 
 
 def rooms(
@@ -98,7 +98,7 @@ def rooms(
     chip on its own device is left out: it was built there, with widths of its own. Machines without a device (GPUs,
     chips that nobody has built) are one entry for each chip that is compared with a published one.
     """
-    found = []
+    all_rooms = []
     for name, chip in zip(names, chips, strict=True):
         others = [*(each for each in names if each != name), *designs]
         homes = {each: device_of(each) for each in others}
@@ -107,22 +107,22 @@ def rooms(
                 continue
             rivals = tuple(each for each in others if homes[each] == home)
             on = device(home)
-            found += [
+            all_rooms += [
                 room_on(chip, models, precision, on, rivals=rivals, workload=workload) for workload, models in rows
             ]
         homeless = tuple(each for each in designs if homes[each] is None)
         if homeless and name == names[0]:
-            found.append(Room(name, "", homeless, "", None, NO_DEVICE))
-    return tuple(found)
+            all_rooms.append(Room(name, "", homeless, "", None, NO_DEVICE))
+    return tuple(all_rooms)
 
 
-def rooms_text(found: Sequence[Room]) -> str:
+def rooms_text(all_rooms: Sequence[Room]) -> str:
     """A paragraph: for each chip and device the verdict, once for all workloads that share it; "" of none."""
-    if not found:
+    if not all_rooms:
         return ""
     lines = ["HAS IT ROOM on the device of the machine that it is compared with, with the workload's weights?"]
-    for chip, home, rivals in dict.fromkeys((each.chip, each.device, each.rivals) for each in found):
-        own = [each for each in found if (each.chip, each.device, each.rivals) == (chip, home, rivals)]
+    for chip, home, rivals in dict.fromkeys((each.chip, each.device, each.rivals) for each in all_rooms):
+        own = [each for each in all_rooms if (each.chip, each.device, each.rivals) == (chip, home, rivals)]
         if not home:
             lines += textwrap.wrap(f"{', '.join(rivals)}: {NO_DEVICE}", _WIDTH, subsequent_indent="  ")
             continue
@@ -134,7 +134,7 @@ def rooms_text(found: Sequence[Room]) -> str:
     return "\n".join(lines)
 
 
-def rooms_json(found: Sequence[Room]) -> list[dict[str, Any]]:
+def rooms_json(all_rooms: Sequence[Room]) -> list[dict[str, Any]]:
     """Plain data, ready for `json.dumps`; `fits` is null where nobody can tell."""
     return [
         {
@@ -146,5 +146,5 @@ def rooms_json(found: Sequence[Room]) -> list[dict[str, Any]]:
             "verdict": each.reason,
             "weights": each.weights,
         }
-        for each in found
+        for each in all_rooms
     ]

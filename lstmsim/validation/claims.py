@@ -94,15 +94,15 @@ def claim_rows(
     A claim that is not known here fails, and so does one that is known and not there. `tick` is called after each.
     """
     judges = _judges(bench, rows)
-    found = []
+    answer_rows = []
     for claim in claims:
         topic, judge = judges.get(claim.key, (_REST, _unsimulated))
-        found.append(_row(claim, topic, judge(claim)))
+        answer_rows.append(_row(claim, topic, judge(claim)))
         tick()
-    found += [
+    answer_rows += [
         _missing(key, judges[key][0] if key in judges else _REST) for key in sorted(KEYS - {c.key for c in claims})
     ]
-    return tuple(sorted(found, key=lambda row: TOPICS.index(row.topic)))
+    return tuple(sorted(answer_rows, key=lambda row: TOPICS.index(row.topic)))
 
 
 def _unsimulated(claim: Claim) -> Finding:
@@ -111,9 +111,9 @@ def _unsimulated(claim: Claim) -> Finding:
     return Finding("nothing here says how this claim is to be simulated", "", "fails")
 
 
-def _row(claim: Claim, topic: str, found: Finding) -> ClaimRow:
+def _row(claim: Claim, topic: str, finding: Finding) -> ClaimRow:
     text = f"{claim.quantity}: {claim.value} {claim.unit}".rstrip()
-    return ClaimRow(claim.key, topic, text, found.condition, found.simulated, found.verdict, claim.source)
+    return ClaimRow(claim.key, topic, text, finding.condition, finding.simulated, finding.verdict, claim.source)
 
 
 def _missing(key: str, topic: str) -> ClaimRow:

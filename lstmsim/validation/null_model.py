@@ -67,8 +67,8 @@ def noise(rows: Sequence[Measurement]) -> tuple[float, str]:
     longer, at least what the last printed digit leaves open; what two models differ by less says nothing.
 
     >>> from lstmsim.formats.tables.published import deepbench
-    >>> found, why = noise([row for row in deepbench() if row.design == "Brainwave BW_S10"])
-    >>> round(found, 3), why
+    >>> error, why = noise([row for row in deepbench() if row.design == "Brainwave BW_S10"])
+    >>> round(error, 3), why
     (0.041, 'lstm-512-25 is published as 4.1 % slower than lstm-1024-25')
     """
     worst, why = 0.0, "the published latencies contradict each other nowhere"

@@ -149,8 +149,8 @@ def _room() -> str:
     home = device_of(DESIGN)
     if home is None:
         return f"no device known of {DESIGN}"
-    found = fit(load_chip(_COLUMN), [load_model(_SMALLEST)], Precision(), device(home))
-    return f"{_COLUMN} on its FPGA ({home}) {found.verdict}"
+    occupancy = fit(load_chip(_COLUMN), [load_model(_SMALLEST)], Precision(), device(home))
+    return f"{_COLUMN} on its FPGA ({home}) {occupancy.verdict}"
 
 
 def _range(claim: Claim) -> tuple[float, float]:

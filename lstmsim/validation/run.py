@@ -56,8 +56,8 @@ def validate(
     `figures`: those that come with lstmsim unless others are given. `progress` is called with comparisons done and in
     all. `InputError` for an unknown group or engine. What leaves its band is in the result's `failures`, not raised.
 
-    >>> found = validate(["claims"])
-    >>> found.failures, found.claims[0].verdict
+    >>> compared = validate(["claims"])
+    >>> compared.failures, compared.claims[0].verdict
     ((), 'holds')
     """
     wanted = [each for each in GROUPS if each in groups]
@@ -72,9 +72,9 @@ def validate(
         engines.warm_up()
     bench = Bench(engine)
     tick = _ticker(sum(_size(each, figures) for each in wanted), progress)
-    found = [_group(each, figures, bench, tick) for each in wanted if each != CLAIMS]
+    compared = [_group(each, figures, bench, tick) for each in wanted if each != CLAIMS]
     claims = claim_rows(figures.claims, figures.deepbench, bench, tick) if CLAIMS in wanted else ()
-    return Validation(engine, tuple(found), claims)
+    return Validation(engine, tuple(compared), claims)
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> Mistake:
