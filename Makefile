@@ -14,6 +14,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("lstmsim needs Python >= 3.11, not %d.%d: make PYTHON=..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --editable .
+	@# pip compiles what it copies, not what is installed in place: the first command would do it, or every one where
+	@# PYTHONDONTWRITEBYTECODE is set
+	$(BIN)/python -m compileall -q lstmsim
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed
@@ -28,7 +31,8 @@ demo: $(VENV)/.installed  ## install into .venv and simulate several LSTMs on a 
 test: $(VENV)/.installed-test  ## install what tests need and run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	@# mypy needs one processor: the other one compiles what both processes of the tests would compile, each for itself
+	$(BIN)/python tools/compile_engine.py & $(BIN)/mypy; checked=$$?; wait $$! && exit $$checked
 	$(BIN)/python -m pytest -n 2
 
 readme: $(VENV)/.installed  ## write every command's help and the validation's table into README.md

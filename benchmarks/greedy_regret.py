@@ -85,8 +85,8 @@ def regret_of(searched: Searched) -> Regret:
 
     rules = {}
     for tolerance in sorted({*TOLERANCES, TOLERANCE}):
-        found = walk(limits, npe, score, tolerance=tolerance)
-        rules[tolerance_name(tolerance)] = (percent(found.chosen.cycles), len(found.path))
+        reached = walk(limits, npe, score, tolerance=tolerance)
+        rules[tolerance_name(tolerance)] = (percent(reached.chosen.cycles), len(reached.path))
     every = list(walk(limits, npe, score, tolerance=inf).path)
     for doublings in AHEAD:
         cycles, simulated = look_ahead(every, doublings)
@@ -98,34 +98,34 @@ def regret_of(searched: Searched) -> Regret:
 
 def regrets(pairs: int, seed: int, show: Callable[[int], None] = lambda done: None) -> list[Regret]:
     """The regrets of so many random pairs."""
-    random, found = Random(seed), []
+    random, regrets_of_pairs = Random(seed), []
     for number in range(pairs):
-        found.append(regret_of(random_pair(random)))
+        regrets_of_pairs.append(regret_of(random_pair(random)))
         show(number + 1)
-    return found
+    return regrets_of_pairs
 
 
-def share_found(found: list[Regret]) -> float:
+def share_found(pairs: list[Regret]) -> float:
     """Share of the pairs, 0 to 1, whose greedy choice is within 1 % of the optimum."""
-    return sum(each.percent <= FOUND_PERCENT for each in found) / len(found)
+    return sum(each.percent <= FOUND_PERCENT for each in pairs) / len(pairs)
 
 
-def summary(found: list[Regret]) -> str:
+def summary(pairs: list[Regret]) -> str:
     """The share, the rest, and the table of rules, as Markdown."""
-    exact = 100 * sum(each.percent == 0 for each in found) / len(found)
-    largest = max(each.percent for each in found)
+    exact = 100 * sum(each.percent == 0 for each in pairs) / len(pairs)
+    largest = max(each.percent for each in pairs)
     lines = [
-        f"Greedy search on {len(found)} pairs: {100 * share_found(found):.1f} % within {FOUND_PERCENT:.0f} % of the "
+        f"Greedy search on {len(pairs)} pairs: {100 * share_found(pairs):.1f} % within {FOUND_PERCENT:.0f} % of the "
         f"optimum, {exact:.1f} % exactly; largest regret {largest:.2f} %.",
         "",
     ]
-    for each in sorted(found, key=lambda each: -each.percent):
+    for each in sorted(pairs, key=lambda each: -each.percent):
         if each.percent > FOUND_PERCENT:
             best = f"EP {each.optimum.ep}, VP {each.optimum.vp}, {each.optimum.cycles:,} cycles"
             lines.append(f"* {each.pair}: regret {each.percent:.2f} % (optimum: {best})")
     lines += ["| rule | within 1 %, % | exact, % | largest regret, % | EPs simulated |", "| --- " + "| ---: " * 4 + "|"]
-    for rule in found[0].rules:
-        own = [each.rules[rule] for each in found]
+    for rule in pairs[0].rules:
+        own = [each.rules[rule] for each in pairs]
         within = sum(percent <= FOUND_PERCENT for percent, _ in own) / len(own)
         exactly = sum(percent == 0 for percent, _ in own) / len(own)
         largest, simulated = max(percent for percent, _ in own), sum(number for _, number in own) / len(own)

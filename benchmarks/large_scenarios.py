@@ -40,15 +40,15 @@ def mistakes(size: int) -> dict[str, Any]:
 
 def least(work: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds of the quickest of three, and what came of it."""
-    best, found = float("inf"), None
+    best, outcome = float("inf"), None
     for _ in range(3):
         began = time.perf_counter()
         try:
-            found = work()
+            outcome = work()
         except InputError as error:
-            found = error
+            outcome = error
         best = min(best, time.perf_counter() - began)
-    return best, found
+    return best, outcome
 
 
 def stages(data: dict[str, Any]) -> dict[str, float]:

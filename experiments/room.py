@@ -12,9 +12,9 @@ __all__ = ["room_paragraph"]
 def room_paragraph(chip: str, rival: str, model: str = "lstm-512") -> list[str]:
     """Lines of at most 120 characters: on which devices a preset fits with a model's weights, and that of the published
     machine `rival` no device is known."""
-    found = lstmsim.fit_summary(lstmsim.fit({"chip": chip, "jobs": [{"model": model, "steps": 1}]}))
-    unknown = f"; of {', '.join(name for name, _ in found.cannot_tell)} nobody can tell" if found.cannot_tell else ""
-    fits = ", ".join(name for name, _ in found.fits) or "none of the FPGAs that `lstmsim fit` knows"
+    counts = lstmsim.fit_summary(lstmsim.fit({"chip": chip, "jobs": [{"model": model, "steps": 1}]}))
+    unknown = f"; of {', '.join(name for name, _ in counts.cannot_tell)} nobody can tell" if counts.cannot_tell else ""
+    fits = ", ".join(name for name, _ in counts.fits) or "none of the FPGAs that `lstmsim fit` knows"
     text = (
         f"{chip} fits {fits} (with the weights of {model}{unknown}). No device is known of {rival}: compared are "
         "ratios of designs, not chips on one device."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -128,7 +128,28 @@ def own(name: str) -> set[str]:
     return {each for each in imported(name) if each.split(".")[0] == "lstmsim"}
 
 
-@pytest.mark.parametrize("name", FILES)
+def in_every_room(rule: Callable[[str], None]) -> Callable[[str], None]:
+    """A test for each room of the package that holds the rule for all its files and names those that break it.
+
+    A test for each file would cost more than what it does.
+    """
+
+    @pytest.mark.parametrize("room", sorted({part(name) for name in FILES}), ids=lambda room: room or "lstmsim")
+    def test(room: str) -> None:
+        broken = []
+        for name in FILES:
+            if part(name) == room:
+                try:
+                    rule(name)
+                except AssertionError as error:
+                    broken.append(f"{name}: {error}")
+        assert not broken, "\n".join(broken)
+
+    test.__name__, test.__doc__ = rule.__name__, rule.__doc__
+    return test
+
+
+@in_every_room
 def test_imports_go_down_only(name: str) -> None:
     allowed = BELOW[part(name)] | {part(name)}
     wrong = sorted(each for each in own(name) if part(each) not in allowed)
@@ -156,7 +177,7 @@ def test_the_forms_of_a_result_stand_in_its_own_room() -> None:
     assert named > 12
 
 
-@pytest.mark.parametrize("name", FILES)
+@in_every_room
 def test_third_party_packages_stay_in_their_places(name: str) -> None:
     for each in imported(name):
         top = each.split(".")[0]
@@ -165,7 +186,7 @@ def test_third_party_packages_stay_in_their_places(name: str) -> None:
             assert name.startswith(THIRD_PARTY[top]), f"{name} imports {top}"
 
 
-@pytest.mark.parametrize("name", FILES)
+@in_every_room
 def test_no_star_imports_no_prints_nothing_unpickled_or_evaluated(name: str) -> None:
     forbidden = {"print", "eval", "exec", "breakpoint", "input"}
     for node in ast.walk(tree(name)):
@@ -176,7 +197,7 @@ def test_no_star_imports_no_prints_nothing_unpickled_or_evaluated(name: str) -> 
     assert not {"pickle", "marshal", "shelve", "subprocess"} & set(imported(name))
 
 
-@pytest.mark.parametrize("name", FILES)
+@in_every_room
 def test_files_and_functions_are_short(name: str) -> None:
     assert len(FILES[name].read_text(encoding="utf-8").splitlines()) <= FILE_LINES
     for node in ast.walk(tree(name)):
@@ -185,7 +206,7 @@ def test_files_and_functions_are_short(name: str) -> None:
             assert lines <= FUNCTION_LINES, f"{name}:{node.lineno}: {node.name} has {lines} lines"
 
 
-@pytest.mark.parametrize("name", FILES)
+@in_every_room
 def test_what_is_public_has_a_docstring(name: str) -> None:
     assert ast.get_docstring(tree(name)), f"{name} has no docstring"
     for node in tree(name).body:
@@ -286,7 +307,7 @@ def test_no_file_knows_this_machine() -> None:
     assert not [f"{file}: {hit[0]}" for file, text in texts() for hit in machine.finditer(text)]
 
 
-@pytest.mark.parametrize("name", FILES)
+@in_every_room
 def test_records_are_built_by_name_and_not_from_rows(name: str) -> None:
     """A field that is added must not move the others: no class is called with a row of values that is spread out."""
     for node in ast.walk(tree(name)):

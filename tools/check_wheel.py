@@ -28,10 +28,10 @@ def lowest_pins() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = []
     for requirement in (*project["dependencies"], *project["optional-dependencies"]["onnx"]):
-        found = re.fullmatch(r"([\w.-]+)>=([\w.]+),<[\w.]+", requirement)
-        if not found:
+        match = re.fullmatch(r"([\w.-]+)>=([\w.]+),<[\w.]+", requirement)
+        if not match:
             raise SystemExit(f"{requirement}: expected NAME>=LOWEST,<LIMIT")
-        pins.append(f"{found[1]}=={found[2]}")
+        pins.append(f"{match[1]}=={match[2]}")
     return pins
 
 

@@ -38,7 +38,7 @@ def fit(cell: str, dispatch: range = DISPATCH) -> tuple[int, int, float]:
     """The best dispatch and start of a cell, and the sum of squared relative errors that they leave."""
     chip = load_chip("brainwave-s10")
     assert isinstance(chip, RowNpu)
-    found = []
+    fits = []
     for dispatch_cycles in dispatch:
         pairs = []
         for row in _rows(cell):
@@ -49,8 +49,8 @@ def fit(cell: str, dispatch: range = DISPATCH) -> tuple[int, int, float]:
         best = sum((1 - a) * b for a, b in pairs) / sum(b * b for _, b in pairs)
         start_cycles = max(0, round(best, -1))
         left = sum((a + start_cycles * b - 1) ** 2 for a, b in pairs)
-        found.append((left, dispatch_cycles, int(start_cycles)))
-    left, dispatch_cycles, start_cycles = min(found)
+        fits.append((left, dispatch_cycles, int(start_cycles)))
+    left, dispatch_cycles, start_cycles = min(fits)
     return dispatch_cycles, start_cycles, left
 
 

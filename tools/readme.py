@@ -48,9 +48,9 @@ def with_validation(readme: str) -> str:
 
 def _between(readme: str, name: str, section: str) -> str:
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-    before, found, rest = readme.partition(begin)
+    before, begins, rest = readme.partition(begin)
     _, closed, after = rest.partition(end)
-    if not found or not closed:
+    if not begins or not closed:
         raise SystemExit(f"README.md lacks {begin} and {end}")
     return f"{before}{begin}\n\n{section}\n\n{end}{after}"
 

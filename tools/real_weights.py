@@ -96,9 +96,9 @@ def source(folder: Path, name: str) -> bytes:
             file = sdist.extractfile(member)
             assert file is not None
             content = file.read()
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
-        raise SystemExit(f"{archive}: {member} has SHA-256 {found}, expected {expected}")
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != expected:
+        raise SystemExit(f"{archive}: {member} has SHA-256 {digest}, expected {expected}")
     return content
 
 

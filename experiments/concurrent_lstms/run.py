@@ -71,11 +71,11 @@ def filled(timeline: Timeline, job: int) -> list[set[str]]:
     """For each idle slot of a job, the other jobs whose tiles the array took in it."""
     rows = [row.kind == "array" for row in timeline.rows]
     busy = np.array(rows)[timeline.row] & (timeline.state == STATES.index("busy"))
-    found = []
+    fillings = []
     for start, end in gaps(timeline, job):
         inside = busy & (timeline.start < end) & (timeline.end > start)
-        found.append({timeline.jobs[other] for other in timeline.job[inside].tolist() if other != job})
-    return found
+        fillings.append({timeline.jobs[other] for other in timeline.job[inside].tolist() if other != job})
+    return fillings
 
 
 def picture(timeline: Timeline, width: int = 96) -> str:
@@ -103,7 +103,7 @@ def _row(title: str, report: Report) -> str:
     return f"| {title} | {report.makespan_cycles} | {shares} | {100 * report.utilization:.1f} | {finish} |"
 
 
-def summary(found: dict[Setting, Run]) -> str:
+def summary(runs: dict[Setting, Run]) -> str:
     """Table, idle slots and schedules as Markdown."""
     lines = [
         "# Three LSTMs of 2, 3 and 2 steps",
@@ -113,8 +113,8 @@ def summary(found: dict[Setting, Run]) -> str:
     ]
     lines += ["| setting | makespan | busy | switch | hazard | drain | utilization % | finish a / b / c |"]
     lines += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"]
-    lines += [_row(setting.title, each.report) for setting, each in found.items()]
-    for setting, each in found.items():
+    lines += [_row(setting.title, each.report) for setting, each in runs.items()]
+    for setting, each in runs.items():
         slots = [filled(each.timeline, job) for job in range(3)]
         lines += ["", f"## {setting.title}", "", "```", picture(each.timeline), "```", ""]
         counts = ", ".join(str(len(job)) for job in slots)

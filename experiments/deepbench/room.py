@@ -72,14 +72,14 @@ def all_tried(
 
     Tasks whose weights the block RAM does not hold are run only on demand (`whole`): they take by far the longest.
     """
-    models, found = [each.jobs[0].model for each in scenarios.values()], []
+    models, tried = [each.jobs[0].model for each in scenarios.values()], []
     for width in WIDTHS:
         own = partial(make, width=width)
         npe = largest(models, own, on)
         run = placed if whole else held
         places = (run(task, each, npe, own, on) for task, each in scenarios.items())
-        found.append(Tried(width, npe, tuple(each for each in places if each is not None)))
-    return tuple(found)
+        tried.append(Tried(width, npe, tuple(each for each in places if each is not None)))
+    return tuple(tried)
 
 
 def held_by_all(tried: Sequence[Tried]) -> list[str]:
@@ -99,8 +99,8 @@ def largest(models: Sequence[Model], make: Callable[[int, int], ColumnNpu], on: 
 
     def enough(count: int) -> bool:
         # a small EP: its many rows have accumulators that take more logic than the trees of a larger one
-        found = fit(make(count, LEAST_EP), models, Precision(), on)
-        return found.multipliers.fits is True and found.logic.fits is True
+        need = fit(make(count, LEAST_EP), models, Precision(), on)
+        return need.multipliers.fits is True and need.logic.fits is True
 
     low, high = LEAST_NPE, 2 * LEAST_NPE
     while enough(high):

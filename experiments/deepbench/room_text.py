@@ -22,9 +22,9 @@ INTEL = "intel-npu-rtl"
 ANY_TASK = "deepbench-lstm-512-25"
 
 
-def faster(found: Comparison, rows: Sequence[int], column: int) -> list[float]:
+def faster(comparison: Comparison, rows: Sequence[int], column: int) -> list[float]:
     """How many times as fast the base is in some rows."""
-    return [1 / (found.speedup(row, column) or 1.0) for row in rows]
+    return [1 / (comparison.speedup(row, column) or 1.0) for row in rows]
 
 
 def mean_of(values: Sequence[float]) -> str:
@@ -33,15 +33,15 @@ def mean_of(values: Sequence[float]) -> str:
 
 
 def room_answer(
-    found: Comparison, places: Sequence[Placed], tried: Sequence[Tried], unlimited: Comparison, preset: ColumnNpu
+    comparison: Comparison, places: Sequence[Placed], tried: Sequence[Tried], unlimited: Comparison, preset: ColumnNpu
 ) -> list[str]:
-    """What the experiment says, the chip that has room first; the last machine of `found` is the published one."""
-    last, own = len(found.machines) - 1, found.machines[0]
+    """What the experiment says, the chip that has room first; the last machine of `comparison` is the published one."""
+    last, own = len(comparison.machines) - 1, comparison.machines[0]
     home = places[0].room.device
     whole = [row for row, each in enumerate(places) if not each.streamed]
-    every = faster(found, range(len(places)), last)
+    every = faster(comparison, range(len(places)), last)
     kept = [every[row] for row in whole]
-    rival = found.machines[last].name
+    rival = comparison.machines[last].name
     column = next(at for at, each in enumerate(unlimited.machines) if each.name == rival)
     big = faster(unlimited, range(len(unlimited.workloads)), column)
     model = load_model(ANY_TASK)
@@ -107,7 +107,7 @@ def tried_lines(tried: Sequence[Tried]) -> list[str]:
     return lines
 
 
-def room_section(found: Comparison, places: Sequence[Placed], tried: Sequence[Tried]) -> list[str]:
+def room_section(comparison: Comparison, places: Sequence[Placed], tried: Sequence[Tried]) -> list[str]:
     """The tables of the chip that has room, and the chips among which it was chosen."""
     home, chosen = places[0].room.device, fastest(tried)
     shapes = ", ".join(f"{each.task} ({each.chip.cores[0].ep}, {each.chip.cores[0].vp})" for each in places)
@@ -128,7 +128,7 @@ def room_section(found: Comparison, places: Sequence[Placed], tried: Sequence[Tr
     lines = [f"## One inference: the fastest column-wise chip tried that has room on {home}", ""]
     lines += [*wrapped(choice), *tried_lines(tried), ""]
     lines += [line for each in texts for line in wrapped(each)]
-    return [*lines, *comparison_markdown(found, (), columns)]
+    return [*lines, *comparison_markdown(comparison, (), columns)]
 
 
 def wrapped(text: str) -> list[str]:

@@ -57,7 +57,7 @@ class Scaled:
     search chooses them; how many times as long the tasks take with the one EP that is best for all of them, and how
     many times as fast as the other machine it is (geometric mean) with pipelines twice as deep."""
 
-    found: Comparison
+    comparison: Comparison
     inferences: int
     threads: int
     shapes: tuple[tuple[int, int], ...]
@@ -165,23 +165,23 @@ def at_peak_of(base: Comparison, names: Sequence[str], column: int, inferences: 
     beside = [column, *(at for at, each in enumerate(base.machines) if (rival.name, each.name) == (BRAINWAVE, BW_S10))]
     slow = [time_of(entry(row, ep, latency=2)) for row, (ep, _) in enumerate(shapes)]
     faster = [time_of(base.entries[row][column]) / ms for row, ms in enumerate(slow)]
-    found = replace(
+    comparison = replace(
         base,
         machines=(replace(rival, name=chip.name), *(base.machines[at] for at in beside)),
         entries=tuple((each, *(base.entries[row][at] for at in beside)) for row, each in enumerate(own)),
     )
-    return Scaled(found, inferences, threads, shapes, common, ratios[common], geometric_mean(faster) or 0.0)
+    return Scaled(comparison, inferences, threads, shapes, common, ratios[common], geometric_mean(faster) or 0.0)
 
 
-def with_peak(found: Comparison) -> Comparison:
+def with_peak(comparison: Comparison) -> Comparison:
     """With the published peak of the design that prints no multipliers, and its utilization: TOPS of peak TOPS."""
-    (column,) = (at for at, each in enumerate(found.machines) if each.name == WITH_PEAK)
+    (column,) = (at for at, each in enumerate(comparison.machines) if each.name == WITH_PEAK)
     most = next(row.peak_tops for row in hardware() if row.design == WITH_PEAK) or 0.0
-    machines, entries = list(found.machines), [list(row) for row in found.entries]
+    machines, entries = list(comparison.machines), [list(row) for row in comparison.entries]
     machines[column] = replace(machines[column], peak_tops=most)
     for row in entries:
         row[column] = replace(row[column], utilization=(row[column].tops or 0.0) / most)
-    return replace(found, machines=tuple(machines), entries=tuple(map(tuple, entries)))
+    return replace(comparison, machines=tuple(machines), entries=tuple(map(tuple, entries)))
 
 
 def results(small: bool = False) -> Results:
@@ -215,7 +215,7 @@ def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple
     rows = [task_names(base).index(each) for each in names]
     beside = [at for at, each in enumerate(base.machines) if each.name in (BRAINWAVE, BW_S10)]
     own = replace(rival, name=own_chip(npe, 64).name, pes=npe, peak_tops=2 * npe * (rival.frequency_mhz or 0) / 1e6)
-    found = replace(
+    comparison = replace(
         base,
         machines=(own, *(base.machines[at] for at in beside)),
         workloads=tuple(base.workloads[row] for row in rows),
@@ -224,13 +224,13 @@ def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple
         ),
         rooms=tuple(each.room for each in places),
     )
-    return found, places, tried
+    return comparison, places, tried
 
 
-def room_columns(found: Comparison, chips: Sequence[ColumnNpu]) -> dict[str, list[str]]:
+def room_columns(comparison: Comparison, chips: Sequence[ColumnNpu]) -> dict[str, list[str]]:
     """For each device of the other machines a column: has the chip of each row room there, with the task's weights?"""
-    homes = dict.fromkeys(device_of(each.name) for each in found.machines[1:])
-    pairs = [(chip, scenario((name,)).jobs[0].model) for chip, name in zip(chips, task_names(found), strict=True)]
+    homes = dict.fromkeys(device_of(each.name) for each in comparison.machines[1:])
+    pairs = [(chip, scenario((name,)).jobs[0].model) for chip, name in zip(chips, task_names(comparison), strict=True)]
     return {
         f"room on {home}": [room_on(chip, [model], Precision(), device(home)).short for chip, model in pairs]
         for home in homes
@@ -240,15 +240,15 @@ def room_columns(found: Comparison, chips: Sequence[ColumnNpu]) -> dict[str, lis
 
 def too_large(names: Sequence[str]) -> dict[str, int]:
     """The tasks whose weights do not fit the Intel NPU, and their words: a product reads one of each engine a cycle."""
-    shape, found = shape_of(intel_npu().cores[0]), {}
+    shape, words = shape_of(intel_npu().cores[0]), {}
     for name in names:
         (layer,) = load_model(PREFIX + name).layers
-        found[name] = sum(
+        words[name] = sum(
             len(stage.gates) * shape.product_cycles(layer.units(stage.rows), layer.width(vector))
             for stage in layer.cell.stages
             for vector in stage.vectors
         )
-    return {name: count for name, count in found.items() if count > MEMORY_WORDS}
+    return {name: count for name, count in words.items() if count > MEMORY_WORDS}
 
 
 def paragraphs(texts: Sequence[str]) -> list[str]:
@@ -256,33 +256,33 @@ def paragraphs(texts: Sequence[str]) -> list[str]:
     return [line for each in texts for line in (*textwrap.wrap(each, 120, break_on_hyphens=False), "")]
 
 
-def task_names(found: Comparison) -> list[str]:
+def task_names(comparison: Comparison) -> list[str]:
     """The tasks in the order of the rows."""
-    return [each.name for each in found.workloads]
+    return [each.name for each in comparison.workloads]
 
 
-def rivalry(found: Comparison, column: int) -> list[str]:
+def rivalry(comparison: Comparison, column: int) -> list[str]:
     """The tasks that take longer on the first machine, and why; if there are none, the one where it is least ahead."""
-    other, names, lost = found.machines[column], task_names(found), defeats(found, column)
+    other, names, lost = comparison.machines[column], task_names(comparison), defeats(comparison, column)
     title = f"* against {other.name} ({'published' if other.published else 'simulated'})"
     if not lost:
-        closest, row = max((found.speedup(row, column) or 0.0, row) for row in range(len(names)))
+        closest, row = max((comparison.speedup(row, column) or 0.0, row) for row in range(len(names)))
         return [f"{title}: nowhere; least ahead on {names[row]}, {1 / closest:.2f} times as fast"]
     texts = [f"  * {each.workload}: {each.sentence}" for each in lost]
     return [f"{title}: {len(lost)} of {len(names)} tasks", *texts]
 
 
-def losses(found: Results) -> list[str]:
+def losses(outcome: Results) -> list[str]:
     """Against whom the column-wise design loses, on which tasks, by how much and why; and where it leaves PEs idle."""
     lines = ["## Where the column-wise design loses", ""]
-    settings = [("one inference, as published", found.single), ("a batch, as built", found.batched)]
-    settings += [(f"at the peak of {each.found.machines[1].name}", each.found) for each in found.scaled]
-    settings.append(("with room on the FPGA of Brainwave", found.roomy))
+    settings = [("one inference, as published", outcome.single), ("a batch, as built", outcome.batched)]
+    settings += [(f"at the peak of {each.comparison.machines[1].name}", each.comparison) for each in outcome.scaled]
+    settings.append(("with room on the FPGA of Brainwave", outcome.roomy))
     for title, each in settings:
         lines += [f"{each.machines[0].name}, {title}:", ""]
         lines += [line for column in range(1, len(each.machines)) for line in rivalry(each, column)]
         lines.append("")
-    own = found.scaled[0].found
+    own = outcome.scaled[0].comparison
     idle = [
         f"* {name}: {100 * (entries[0].utilization or 0):.1f} % useful; lost: {lost_shares(entries[0])}"
         for name, entries in zip(task_names(own), own.entries, strict=True)
@@ -294,9 +294,9 @@ def losses(found: Results) -> list[str]:
 
 def peak_section(scaled: Scaled, starred: Sequence[tuple[str, str]]) -> list[str]:
     """One comparison at equal peak."""
-    own, rival = scaled.found.machines[:2]
+    own, rival = scaled.comparison.machines[:2]
     eps = sorted({ep for ep, _ in scaled.shapes})
-    named = zip(task_names(scaled.found), scaled.shapes, strict=True)
+    named = zip(task_names(scaled.comparison), scaled.shapes, strict=True)
     shapes = ", ".join(f"{name} ({ep}, {vp})" for name, (ep, vp) in named)
     mean, worst = geometric_mean(list(scaled.at_common_ep)), max(scaled.at_common_ep)
     given = f"inferences: {scaled.inferences}, threads: {scaled.threads}, all else as in {COLUMN}"
@@ -308,22 +308,22 @@ def peak_section(scaled: Scaled, starred: Sequence[tuple[str, str]]) -> list[str
         f"all tasks, the best single one, they take {mean:.3f} times as long (geometric mean), the worst {worst:.3f} "
         "times. The column-wise NPU's latencies are assumptions: with all of them doubled it is "
         f"{scaled.with_double_latency:.2f} times as fast as {rival.name} (geometric mean) instead of "
-        f"{1 / (scaled.found.mean_speedup(1) or 1):.2f} times.",
+        f"{1 / (scaled.comparison.mean_speedup(1) or 1):.2f} times.",
     ]
     title = f"## At equal peak: the multipliers and the clock of {rival.name}"
     chips = [column_chip(own, ep, vp, scaled.threads) for ep, vp in scaled.shapes]
-    columns = room_columns(scaled.found, chips)
-    return [title, "", *paragraphs(texts), *comparison_markdown(scaled.found, starred, columns)]
+    columns = room_columns(scaled.comparison, chips)
+    return [title, "", *paragraphs(texts), *comparison_markdown(scaled.comparison, starred, columns)]
 
 
-def summary(found: Results) -> str:
+def summary(outcome: Results) -> str:
     """The tables and what follows from them, as Markdown."""
-    names, batch = task_names(found.single), intel_npu().cores[0].batch
+    names, batch = task_names(outcome.single), intel_npu().cores[0].batch
     preset = scenario(SMALL).chip
     assert isinstance(preset, ColumnNpu)
     unfit = too_large(names)
     starred = [(name, INTEL) for name in unfit]
-    sources = sorted({each.source for each in found.single.machines if each.published})
+    sources = sorted({each.source for each in outcome.single.machines if each.published})
     large = ", ".join(f"{name} ({count:,})" for name, count in unfit.items()) or "none of these tasks"
     texts = [
         f"Published: {'; '.join(sources)}. {WITH_PEAK}'s utilization is its TOPS of its published peak.",
@@ -333,29 +333,29 @@ def summary(found: Results) -> str:
         f"({MEMORY_SOURCE}). Simulated as if they did: {large}.",
     ]
     lines = ["# DeepBench on a column-wise NPU and on others", ""]
-    lines += paragraphs(room_answer(found.roomy, found.places, found.tried, found.single, preset))
-    lines += [*machines_markdown(found.single), *paragraphs(texts)]
-    lines += room_section(found.roomy, found.places, found.tried)
+    lines += paragraphs(room_answer(outcome.roomy, outcome.places, outcome.tried, outcome.single, preset))
+    lines += [*machines_markdown(outcome.single), *paragraphs(texts)]
+    lines += room_section(outcome.roomy, outcome.places, outcome.tried)
     lines += [
         "## One inference: each machine at its own size and clock",
         "",
-        *comparison_markdown(found.single, starred, room_columns(found.single, [preset] * len(names))),
+        *comparison_markdown(outcome.single, starred, room_columns(outcome.single, [preset] * len(names))),
     ]
     lines += [f"## {batch} inferences: a batch on the Intel NPU, jobs of their own on {COLUMN}", ""]
-    lines += comparison_markdown(found.batched, starred, room_columns(found.batched, [preset] * len(names)))
-    lines += [line for each in found.scaled for line in peak_section(each, starred)]
-    return "\n".join([*lines, *losses(found)])
+    lines += comparison_markdown(outcome.batched, starred, room_columns(outcome.batched, [preset] * len(names)))
+    lines += [line for each in outcome.scaled for line in peak_section(each, starred)]
+    return "\n".join([*lines, *losses(outcome)])
 
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    found = results(small)
+    outcome = results(small)
     if not small:
         folder = Path(__file__).resolve().parents[2] / "out" / "deepbench"
         folder.mkdir(parents=True, exist_ok=True)
-        plot(found.single, folder / "single.png")
-        plot(found.scaled[0].found, folder / "equal_peak.png")
-    return summary(found)
+        plot(outcome.single, folder / "single.png")
+        plot(outcome.scaled[0].comparison, folder / "equal_peak.png")
+    return summary(outcome)
 
 
 if __name__ == "__main__":

@@ -80,17 +80,17 @@ def results(folder: Path | None = None, small: bool = False) -> list[Point]:
         return points(Path(place, "sweep.csv"))
 
 
-def best(found: Iterable[Point]) -> Mapping[tuple[int, int, int], Point]:
+def best(rows: Iterable[Point]) -> Mapping[tuple[int, int, int], Point]:
     """The fastest EP of each (npe, hidden, threads); the smallest of equals."""
     chosen: dict[tuple[int, int, int], Point] = {}
-    for each in sorted(found, key=lambda point: (point.cycles, point.ep)):
+    for each in sorted(rows, key=lambda point: (point.cycles, point.ep)):
         chosen.setdefault((each.npe, each.hidden, each.threads), each)
     return chosen
 
 
-def summary(found: Sequence[Point]) -> str:
+def summary(rows: Sequence[Point]) -> str:
     """The best EP of every array, model and number of threads, and its utilization."""
-    chosen = best(found)
+    chosen = best(rows)
     lines = [
         "# Design space of the column-wise NPU",
         "",
@@ -99,7 +99,7 @@ def summary(found: Sequence[Point]) -> str:
         "| NPE | hidden | 1 thread | 2 threads | 3 threads | 4 threads |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for npe, hidden in sorted({(each.npe, each.hidden) for each in found}):
+    for npe, hidden in sorted({(each.npe, each.hidden) for each in rows}):
         row = [chosen[npe, hidden, threads] for threads in THREADS]
         cells = " | ".join(f"EP {each.ep}: {100 * each.utilization:.1f} %" for each in row)
         lines.append(f"| {npe:,} | {hidden:,} | {cells} |")
@@ -110,7 +110,7 @@ def summary(found: Sequence[Point]) -> str:
         "",
         f"A second thread buys most at NPE {most[1][0]:,} for hidden {most[1][1]:,} ({most[0]:.2f} times the",
         f"utilization) and least at NPE {least[1][0]:,} for hidden {least[1][1]:,} ({least[0]:.2f} times).",
-        f"Points simulated: {len(found):,}.",
+        f"Points simulated: {len(rows):,}.",
         "",
     ]
     return "\n".join(lines)

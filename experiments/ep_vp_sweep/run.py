@@ -82,10 +82,10 @@ def rise(points: list[Point]) -> str:
     return ", ".join(f"{each:+.1f}" for each in steps) or "-"
 
 
-def summary(found: dict[tuple[int, int], list[Point]]) -> str:
+def summary(spaces: dict[tuple[int, int], list[Point]]) -> str:
     """The tables as Markdown."""
     lines = ["# Best EP and VP", "", f"LSTM alone on one thread, {STEPS} steps; cycles, and utilization in %.", ""]
-    for (npe, hidden), points in found.items():
+    for (npe, hidden), points in spaces.items():
         lines += [
             f"## NPE {npe}, hidden {hidden}",
             "",
@@ -96,7 +96,7 @@ def summary(found: dict[tuple[int, int], list[Point]]) -> str:
         lines += [""]
     lines += ["## Optima", "", "| NPE | hidden | best (EP, VP) | stated by the patent | % per doubling beyond it |"]
     lines += ["| ---: | ---: | --- | --- | --- |"]
-    for (npe, hidden), points in found.items():
+    for (npe, hidden), points in spaces.items():
         top = best(points)
         lines.append(f"| {npe} | {hidden} | ({top.ep}, {top.vp}) | {verdict(points)} | {rise(points)} |")
     lines += ["", "## Stated orderings at NPE 65536", "", "| hidden | (32, 2048) | (16, 4096) | ahead |"]

@@ -131,18 +131,18 @@ def spelled() -> Spelling:
 def speech(h: Floats) -> Floats:
     """Probability of speech at each frame."""
     weight, bias = around("silero-vad-16k")
-    found: Floats = 1 / (1 + np.exp(-(np.maximum(h, 0) @ weight.T + bias)[:, 0]))
-    return found
+    probabilities: Floats = 1 / (1 + np.exp(-(np.maximum(h, 0) @ weight.T + bias)[:, 0]))
+    return probabilities
 
 
 @cache
 def heard(precision: Precision) -> Heard:
     name = "silero-vad-16k"
-    (found,) = outputs(name, fixed_arithmetic(network(name), stimuli(name), precision))
+    (outputs_fixed,) = outputs(name, fixed_arithmetic(network(name), stimuli(name), precision))
     (reference,) = exact(name)
-    ours, theirs = speech(found), speech(reference)
+    ours, theirs = speech(outputs_fixed), speech(reference)
     changed = int(np.count_nonzero((ours > 0.5) != (theirs > 0.5)))
-    return Heard(accuracy(found, reference).sqnr_db, changed, float(np.abs(ours - theirs).max()))
+    return Heard(accuracy(outputs_fixed, reference).sqnr_db, changed, float(np.abs(ours - theirs).max()))
 
 
 def embedded(h: Floats) -> Floats:
@@ -152,12 +152,12 @@ def embedded(h: Floats) -> Floats:
     return vector / np.linalg.norm(vector)
 
 
-def compared(found: list[Floats]) -> Voices:
+def compared(frames: list[Floats]) -> Voices:
     """What these outputs of Resemblyzer say of the voices."""
     reference = exact("resemblyzer")
-    speech, same, other = (embedded(each) for each in found)
-    kept = min(float(embedded(ours) @ embedded(theirs)) for ours, theirs in zip(found, reference, strict=True))
-    sqnr = accuracy(np.concatenate(found), np.concatenate(reference)).sqnr_db
+    speech, same, other = (embedded(each) for each in frames)
+    kept = min(float(embedded(ours) @ embedded(theirs)) for ours, theirs in zip(frames, reference, strict=True))
+    sqnr = accuracy(np.concatenate(frames), np.concatenate(reference)).sqnr_db
     return Voices(sqnr, float(speech @ same), float(max(speech @ other, same @ other)), kept)
 
 
@@ -191,11 +191,11 @@ def results(small: bool = False) -> Points:
     """The points of every axis by its heading; `small`: two widths."""
     bits = (4, 8) if small else BITS
     rows = [point(f"{each} bits, per row", with_bits(Precision(), each), with_voices=True) for each in bits]
-    found = {"Width of weights and vectors": rows}
+    axes = {"Width of weights and vectors": rows}
     if small:
-        return found
+        return axes
     tensor = Precision(weight_scale="tensor")
-    return found | {
+    return axes | {
         "One scale for all rows of a sum": [
             point(f"{each} bits, per tensor", with_bits(tensor, each)) for each in bits
         ],
@@ -212,11 +212,11 @@ def results(small: bool = False) -> Points:
 
 def wide() -> dict[str, Voices]:
     """Resemblyzer with more bits."""
-    found = {}
+    rows = {}
     for weight, vector in WIDE:
         precision = Precision(weight_bits=weight, vector_bits=vector, accumulator_bits=40)
-        found[f"{weight}-bit weights, {vector}-bit vectors"] = voices(precision)
-    return found | {f"float64, input of {bits} bits": rounded_input(bits) for bits in (8, 12, 16)}
+        rows[f"{weight}-bit weights, {vector}-bit vectors"] = voices(precision)
+    return rows | {f"float64, input of {bits} bits": rounded_input(bits) for bits in (8, 12, 16)}
 
 
 def row(each: Point) -> str:
@@ -231,7 +231,7 @@ def voices_cells(own: Voices) -> str:
     return f"{own.sqnr_db:.1f} | {own.same:.2f} / {own.other:.2f} | {own.kept:.2f}"
 
 
-def summary(found: Points, more: dict[str, Voices] | None = None) -> str:
+def summary(axes: Points, more: dict[str, Voices] | None = None) -> str:
     """The tables as Markdown."""
     border = np.abs(speech(exact("silero-vad-16k")[0]) - 0.5).min()
     lines = [
@@ -247,7 +247,7 @@ def summary(found: Points, more: dict[str, Voices] | None = None) -> str:
         "float64's own.",
     ]
     lines += ANSWER if more is not None else []
-    for title, points in found.items():
+    for title, points in axes.items():
         head = ["setting", "Silero dB", "sides", "most", "words"]
         head += ["Resemblyzer dB", "voices", "kept"] if points[0].voices is not None else []
         lines += ["", f"## {title}", "", f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
@@ -278,7 +278,7 @@ def resemblyzer_lines() -> list[str]:
     return wrap(text, 110)
 
 
-def write_numbers(found: Points) -> None:
+def write_numbers(axes: Points) -> None:
     """All points as CSV, and the picture of the widths."""
     OUT.mkdir(parents=True, exist_ok=True)
     with open(OUT / "points.csv", "w", encoding="utf-8", newline="") as file:
@@ -286,11 +286,11 @@ def write_numbers(found: Points) -> None:
         names = [f"silero_{each.name}" for each in fields(Heard)]
         names += ["words_unchanged", *(f"resemblyzer_{each.name}" for each in fields(Voices))]
         rows.writerow(["axis", "setting", *names])
-        for axis, points in found.items():
+        for axis, points in axes.items():
             for each in points:
                 last = [] if each.voices is None else astuple(each.voices)
                 rows.writerow([axis, each.title, *astuple(each.heard), each.unchanged, *last])
-    points = found["Width of weights and vectors"]
+    points = axes["Width of weights and vectors"]
     curves = [
         ("silero-vad-16k", [each.heard.sqnr_db for each in points]),
         ("resemblyzer", [each.voices.sqnr_db for each in points if each.voices]),
@@ -302,9 +302,9 @@ def write_numbers(found: Points) -> None:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    found = results(small)
-    write_numbers(found)
-    return summary(found, None if small else wide())
+    axes = results(small)
+    write_numbers(axes)
+    return summary(axes, None if small else wide())
 
 
 if __name__ == "__main__":

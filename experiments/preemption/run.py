@@ -62,8 +62,8 @@ def mean(values: Sequence[float]) -> Estimate:
 
 def times(one: Sequence[float], two: Sequence[float]) -> Estimate:
     """How many times `two` the sets have of `one`: the geometric mean, set by set."""
-    found = mean([log(a / b) for a, b in zip(one, two, strict=True)])
-    return Estimate(exp(found.value), exp(found.low), exp(found.high))
+    mean_log = mean([log(a / b) for a, b in zip(one, two, strict=True)])
+    return Estimate(exp(mean_log.value), exp(mean_log.low), exp(mean_log.high))
 
 
 def fewer(one: Sequence[float], two: Sequence[float]) -> Estimate | None:
@@ -84,12 +84,12 @@ def missed(target: float) -> Measure:
     return lambda each: each.misses(target)
 
 
-def column(found: Results, mix: str, load: float, policy: str, measure: Measure) -> list[float]:
+def column(outcome: Results, mix: str, load: float, policy: str, measure: Measure) -> list[float]:
     """A measure of every set."""
-    return [measure(each) for each in found[mix, load, policy]]
+    return [measure(each) for each in outcome[mix, load, policy]]
 
 
-def gain(found: Results, mix: str, load: float, policy: str, name: str) -> Estimate | None:
+def gain(outcome: Results, mix: str, load: float, policy: str, name: str) -> Estimate | None:
     """How many times better than first come first served: ANTT, STP or misses."""
     measures: dict[str, Measure] = {
         "ANTT": lambda each: each.antt,
@@ -97,15 +97,15 @@ def gain(found: Results, mix: str, load: float, policy: str, name: str) -> Estim
         "misses": missed(TARGET),
         "longest": lambda each: each.longest,
     }
-    base, own = (column(found, mix, load, each, measures[name]) for each in (FIRST, policy))
+    base, own = (column(outcome, mix, load, each, measures[name]) for each in (FIRST, policy))
     if name == "STP":
         return times(own, base)
     return fewer(base, own) if name == "misses" else times(base, own)
 
 
-def settings(found: Results) -> list[tuple[str, float]]:
+def settings(outcome: Results) -> list[tuple[str, float]]:
     """Mixes and loads, in their order."""
-    return list(dict.fromkeys((mix, load) for mix, load, _ in found))
+    return list(dict.fromkeys((mix, load) for mix, load, _ in outcome))
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
@@ -114,30 +114,30 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
-def measures_table(found: Results) -> list[str]:
+def measures_table(outcome: Results) -> list[str]:
     """ANTT, STP and misses of every policy, and how many times better than first come first served."""
     heads = ("mix, load", "policy", "ANTT", "better, times", "STP", "better, times", "misses, %", "fewer, times")
     rows = []
-    for mix, load in settings(found):
+    for mix, load in settings(outcome):
         for policy in POLICIES:
             cells = [f"{mix}, {load}", policy]
             values = (lambda each: each.antt, lambda each: each.stp, lambda each: 100 * each.misses(TARGET))
             for (name, digits), measure in zip((("ANTT", 2), ("STP", 2), ("misses", 1)), values, strict=True):
-                better = None if policy == FIRST else gain(found, mix, load, policy, name)
-                cells += [mean(column(found, mix, load, policy, measure)).text(digits)]
+                better = None if policy == FIRST else gain(outcome, mix, load, policy, name)
+                cells += [mean(column(outcome, mix, load, policy, measure)).text(digits)]
                 cells += ["-" if better is None else better.text()]
             rows.append(cells)
     return table(heads, rows, words=2)
 
 
-def payers_table(found: Results) -> list[str]:
+def payers_table(outcome: Results) -> list[str]:
     """The longest task, the urgent ones, tasks that are later than first come first served, stops, all done."""
     heads = ("mix, load", "policy", "NTT of the longest task", "NTT of urgent tasks", "later than if first come, %")
     rows = []
-    for mix, load in settings(found):
-        first = found[mix, load, FIRST]
+    for mix, load in settings(outcome):
+        first = outcome[mix, load, FIRST]
         for policy in POLICIES:
-            own = found[mix, load, policy]
+            own = outcome[mix, load, policy]
             pairs = list(zip(first, own, strict=True))
             later = [100 * sum(a < b for a, b in zip(one.ntt, two.ntt, strict=True)) / TASKS for one, two in pairs]
             urgent = [each.urgent for each in own if each.urgent is not None]
@@ -148,61 +148,61 @@ def payers_table(found: Results) -> list[str]:
     return table((*heads, "stops a set", "all done, % later"), rows, words=2)
 
 
-def targets_table(found: Results) -> list[str]:
+def targets_table(outcome: Results) -> list[str]:
     """Misses by what counts as one."""
     heads = ("mix, load", "policy", *(f"{target} times alone" for target in TARGETS))
     rows = [
         [f"{mix}, {load}", policy]
-        + [f"{mean(column(found, mix, load, policy, missed(target))).value:.1%}" for target in TARGETS]
-        for mix, load in settings(found)
+        + [f"{mean(column(outcome, mix, load, policy, missed(target))).value:.1%}" for target in TARGETS]
+        for mix, load in settings(outcome)
         for policy in (FIRST, SHORTEST, STOPPING)
     ]
     return table(heads, rows, words=2)
 
 
-def sets_table(found: Results) -> list[str]:
+def sets_table(outcome: Results) -> list[str]:
     """The first sets of the first mix, one by one."""
-    mix, load = next(iter(found))[0], LOADS[1]
+    mix, load = next(iter(outcome))[0], LOADS[1]
     heads = ("set", "tasks, cycles alone", *(f"ANTT, {policy}" for policy in POLICIES))
     rows = []
     for number in range(SHOWN):
         cycles = ", ".join(f"{alone_cycles(job):,}" for job in drawn(mix, number, load))
-        rows.append([str(number), cycles, *(f"{found[mix, load, policy][number].antt:.3f}" for policy in POLICIES)])
+        rows.append([str(number), cycles, *(f"{outcome[mix, load, policy][number].antt:.3f}" for policy in POLICIES)])
     return table(heads, rows, words=2)
 
 
-def gains(found: Results, policy: str, name: str) -> list[Estimate]:
+def gains(outcome: Results, policy: str, name: str) -> list[Estimate]:
     """How many times better than first come first served, at every setting where that is known."""
-    every = (gain(found, mix, load, policy, name) for mix, load in settings(found))
+    every = (gain(outcome, mix, load, policy, name) for mix, load in settings(outcome))
     return [each for each in every if each is not None]
 
 
-def span(found: Results, policy: str, name: str) -> str:
+def span(outcome: Results, policy: str, name: str) -> str:
     """`1.09 to 2.30`, over all settings."""
-    values = [each.value for each in gains(found, policy, name)]
+    values = [each.value for each in gains(outcome, policy, name)]
     return f"{min(values):.2f} to {max(values):.2f}" if values else "any number of"
 
 
-def beside_published(found: Results) -> str:
+def beside_published(outcome: Results) -> str:
     """Which of PREMA's averages lie inside the range of the settings."""
     places = []
     for name, value in PUBLISHED.items():
-        every = [each.value for each in gains(found, STOPPING, name)]
+        every = [each.value for each in gains(outcome, STOPPING, name)]
         place = "inside" if min(every) <= value <= max(every) else "below" if value < min(every) else "above"
         places.append(f"{name} {value} ({place})")
-    better = all(each.low > 1 for name in PUBLISHED for each in gains(found, STOPPING, name))
+    better = all(each.low > 1 for name in PUBLISHED for each in gains(outcome, STOPPING, name))
     kind = "All three are better at every setting" if better else "Not all three are better at every setting"
     return f"{kind}. PREMA's averages beside these ranges: {', '.join(places)}."
 
 
-def payers(found: Results) -> str:
+def payers(outcome: Results) -> str:
     """Who is worse off with preemption."""
-    longest = gains(found, STOPPING, "longest")
+    longest = gains(outcome, STOPPING, "longest")
     always = all(each.high < 1 for each in longest)
     worst = 1 / min(each.value for each in longest)
     ends = []
-    for mix, load in settings(found):
-        pairs = zip(found[mix, load, FIRST], found[mix, load, STOPPING], strict=True)
+    for mix, load in settings(outcome):
+        pairs = zip(outcome[mix, load, FIRST], outcome[mix, load, STOPPING], strict=True)
         ends.append(100 * (mean([two.makespan / one.makespan for one, two in pairs]).value - 1))
     return (
         f"The long tasks pay: the longest of a set takes up to {worst:.2f} times as long on average as first come, "
@@ -212,22 +212,23 @@ def payers(found: Results) -> str:
     )
 
 
-def verdict(found: Results) -> list[str]:
+def verdict(outcome: Results) -> list[str]:
     """What came out, as paragraphs."""
     own, short, long = (task(name)[1] for name in ("lstm-256-150", "lstm-1024-25", "gru-2816-750"))
     least = min(task(name)[1] for name in GRUS)
     lengths = [task(name)[1] for name in LSTMS]
     return [
-        f"Shortest first with preemption against first come, first served: ANTT {span(found, STOPPING, 'ANTT')} times "
-        f"better, STP {span(found, STOPPING, 'STP')} times, {span(found, STOPPING, 'misses')} times fewer tasks that "
-        f"take more than {TARGET} times their time alone. {beside_published(found)} How much it is depends on how "
-        f"unlike the tasks are: the LSTMs take {min(lengths):,} to {max(lengths):,} cycles alone, with the GRUs it is "
+        f"Shortest first with preemption against first come, first served: ANTT {span(outcome, STOPPING, 'ANTT')} "
+        f"times better, STP {span(outcome, STOPPING, 'STP')} times, {span(outcome, STOPPING, 'misses')} times fewer "
+        f"tasks that take more than {TARGET} times their time alone. {beside_published(outcome)} How much it is "
+        f"depends on how unlike the tasks are: the LSTMs take {min(lengths):,} to {max(lengths):,} cycles alone, with "
+        f"the GRUs it is "
         f"{least:,} to {long:,}, and a task of {least:,} cycles behind one of {long:,} decides the mean of its set.",
-        f"The order alone, without preemption, brings ANTT {span(found, SHORTEST, 'ANTT')} times and STP "
-        f"{span(found, SHORTEST, 'STP')} times: a short task still waits for the end of a long one that has begun. "
-        f"Preemption by priorities that say nothing of length brings ANTT {span(found, URGENT_STOPPING, 'ANTT')} "
-        f"times and STP {span(found, URGENT_STOPPING, 'STP')} times; it serves the urgent tasks, not the mean.",
-        payers(found),
+        f"The order alone, without preemption, brings ANTT {span(outcome, SHORTEST, 'ANTT')} times and STP "
+        f"{span(outcome, SHORTEST, 'STP')} times: a short task still waits for the end of a long one that has begun. "
+        f"Preemption by priorities that say nothing of length brings ANTT {span(outcome, URGENT_STOPPING, 'ANTT')} "
+        f"times and STP {span(outcome, URGENT_STOPPING, 'STP')} times; it serves the urgent tasks, not the mean.",
+        payers(outcome),
         "Not as in PREMA: its machine, its networks, and its policy, of which summaries say that tokens grow with "
         "priority and slowdown; here a long task waits for every shorter one, however long it has waited, and nothing "
         "is moved when a task is stopped. PREMA's figures are those of its abstract (latency, throughput, SLA "
@@ -237,12 +238,12 @@ def verdict(found: Results) -> list[str]:
     ]
 
 
-def summary(found: Results) -> str:
+def summary(outcome: Results) -> str:
     """Tables and what they say, as Markdown."""
-    count = len(next(iter(found.values())))
-    mix = next(iter(found))[0]
+    count = len(next(iter(outcome.values())))
+    mix = next(iter(outcome))[0]
     lines = ["# What preemption buys", ""]
-    for paragraph in verdict(found):
+    for paragraph in verdict(outcome):
         lines += [*textwrap.wrap(paragraph, 120), ""]
     lines += [*room_paragraph("column-npu-64k", "PREMA"), ""]
     about = (
@@ -252,9 +253,9 @@ def summary(found: Results) -> str:
         "and the ratio of their means. With the GRUs the mean ANTT hangs on the few sets with a short task behind a "
         "very long one."
     )
-    lines += ["## ANTT, STP, misses", "", *textwrap.wrap(about, 120), "", *measures_table(found), ""]
-    lines += ["## Who pays", "", *payers_table(found), "", "## Misses, by what counts as one", ""]
-    lines += [*targets_table(found), "", f"## The first sets: {mix}, load {LOADS[1]}", "", *sets_table(found), ""]
+    lines += ["## ANTT, STP, misses", "", *textwrap.wrap(about, 120), "", *measures_table(outcome), ""]
+    lines += ["## Who pays", "", *payers_table(outcome), "", "## Misses, by what counts as one", ""]
+    lines += [*targets_table(outcome), "", f"## The first sets: {mix}, load {LOADS[1]}", "", *sets_table(outcome), ""]
     return "\n".join(lines)
 
 

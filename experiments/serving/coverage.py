@@ -62,7 +62,7 @@ def waits_at_most(load: Decimal, services: Decimal) -> Decimal:
 @cache
 def truths(load: float) -> tuple[float, ...]:
     """The true mean latency and percentiles, in cycles."""
-    found = [SERVICE + md1_wait(load, SERVICE)]
+    values = [SERVICE + md1_wait(load, SERVICE)]
     with localcontext() as context:
         context.prec = 120
         for percent in PERCENTILES:
@@ -71,8 +71,8 @@ def truths(load: float) -> tuple[float, ...]:
                 middle = (low + high) / 2
                 below = waits_at_most(Decimal(str(load)), middle) < Decimal(str(percent)) / 100
                 low, high = (middle, high) if below else (low, middle)
-            found.append(SERVICE * (1 + float(low)))
-    return tuple(found)
+            values.append(SERVICE * (1 + float(low)))
+    return tuple(values)
 
 
 def row(load: float, requests: int, runs: int) -> Row:
@@ -81,8 +81,8 @@ def row(load: float, requests: int, runs: int) -> Row:
     for number in range(runs):
         series = Series()
         series.add(waits(load, requests, number) + SERVICE)
-        found = series.distribution(requests // 10, relaxation=1 / (1 - load) ** 2, percentiles=PERCENTILES)
-        intervals = (found.mean, *found.percentiles.values())
+        measured = series.distribution(requests // 10, relaxation=1 / (1 - load) ** 2, percentiles=PERCENTILES)
+        intervals = (measured.mean, *measured.percentiles.values())
         told += [each.half_width is not None for each in intervals]
         held += [each.holds(truth) for each, truth in zip(intervals, truths(load), strict=True)]
     return Row(load, requests, runs, tuple(told.tolist()), tuple(held.tolist()))
@@ -95,10 +95,10 @@ def rows(small: bool = False) -> Iterator[Row]:
             yield row(load, requests, runs)
 
 
-def table(found: list[Row]) -> list[str]:
+def table(coverage_rows: list[Row]) -> list[str]:
     """For each load and length: share of runs with an interval, and of these the share that hold the truth."""
     lines = ["| load | requests | runs | mean | p99 | p99.9 |", "| ---: | ---: | ---: | ---: | ---: | ---: |"]
-    for each in found:
+    for each in coverage_rows:
         cells = [
             f"{100 * told / each.runs:.0f} %: {100 * held / told:.1f} %" if told else "too few"
             for told, held in zip(each.told, each.held, strict=True)

@@ -31,112 +31,112 @@ from lstmsim.traffic.result import Serving
 from lstmsim.traffic.statistics import Interval
 
 
-def ms(found: Serving, each: Interval) -> str:
+def ms(measured: Serving, each: Interval) -> str:
     """Milliseconds with their 95 % half width, if there are enough requests for it."""
     if each.half_width is None:
-        return f"{found.ms(each.value):.4f}"
-    return f"{found.ms(each.value):.4f} ± {found.ms(each.half_width):.4f}"
+        return f"{measured.ms(each.value):.4f}"
+    return f"{measured.ms(each.value):.4f} ± {measured.ms(each.half_width):.4f}"
 
 
 def marks(each: Served, full: bool) -> str:
     """What to keep in mind of a row: that more comes than the machine can do, or the verdict."""
-    verdict = each.found.verdict
+    verdict = each.serving.verdict
     return ", ".join(["full"] * full + [verdict] * (verdict != "settled"))
 
 
-def table(found: Results) -> list[str]:
+def table(outcome: Results) -> list[str]:
     """A row for each machine and load."""
     lines = ["| machine | load | mean, ms | p99, ms | threads taken % | PEs useful % | waiting | |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
-    for machine, row in found.runs.items():
+    for machine, row in outcome.runs.items():
         for load, each in row.items():
-            own, full = each.found, load * found.reference >= found.capacity[machine]
+            own, full = each.serving, load * outcome.reference >= outcome.capacity[machine]
             shares = f"{100 * own.utilization:.1f} | {100 * each.useful:.1f} | {own.little_waiting.inside:.2f}"
             times = f"{ms(own, own.latency.mean)} | {ms(own, own.latency.p99)}"
             lines.append(f"| {machine.name} | {load} | {times} | {shares} | {marks(each, full)} |")
     return lines
 
 
-def machine_table(found: Results) -> list[str]:
+def machine_table(outcome: Results) -> list[str]:
     """What each machine is and can do."""
     lines = ["| machine | EP | cycles of a task alone, mean | most requests a second | as a load |"]
     lines.append("| --- | ---: | ---: | ---: | ---: |")
-    for each, most in found.capacity.items():
+    for each, most in outcome.capacity.items():
         mean = sum(cycles_alone(each, name) for name in TASKS) / len(TASKS)
-        share = most / found.reference
+        share = most / outcome.reference
         lines.append(f"| {each.name} | {chip(each).cores[0].ep} | {mean:,.0f} | {most:,.0f} | {share:.3f} |")
     return lines
 
 
-def bound_table(found: Results) -> list[str]:
+def bound_table(outcome: Results) -> list[str]:
     """Up to which load each machine keeps the bound."""
     lines = [
         f"| machine | p99 at most {BOUND_MS:g} ms up to load | more from load | runs |",
         "| --- | ---: | ---: | ---: |",
     ]
-    for machine, each in found.saturation.items():
-        ends = [None if rate is None else rate / found.reference for rate in (each.rate, each.fails_from)]
+    for machine, each in outcome.saturation.items():
+        ends = [None if rate is None else rate / outcome.reference for rate in (each.rate, each.fails_from)]
         low, high = ("-" if share is None else f"{share:.3f}" for share in ends)
         lines.append(f"| {machine.name} | {low} | {high} | {each.runs} |")
     return lines
 
 
-def ranked(found: Results, load: float, p99: bool, cores: int | None = None) -> list[tuple[Interval, Machine]]:
+def ranked(outcome: Results, load: float, p99: bool, cores: int | None = None) -> list[tuple[Interval, Machine]]:
     """Latencies in ms and machines (all, or those of so many cores) that are not full at this load, the best first."""
     pairs = []
-    for machine, row in found.runs.items():
-        if load * found.reference < found.capacity[machine] and cores in (None, machine.cores):
-            own = row[load].found
+    for machine, row in outcome.runs.items():
+        if load * outcome.reference < outcome.capacity[machine] and cores in (None, machine.cores):
+            own = row[load].serving
             each = own.latency.p99 if p99 else own.latency.mean
             pairs.append((each.scaled(own.ms(1)), machine))
     return sorted(pairs, key=lambda pair: pair[0].value)
 
 
-def turns(found: Results, p99: bool, cores: int | None = None) -> str:
+def turns(outcome: Results, p99: bool, cores: int | None = None) -> str:
     """Which machine is best from which load on."""
     parts, best = [], None
-    for load in next(iter(found.runs.values())):
-        _, first = ranked(found, load, p99, cores)[0]
+    for load in next(iter(outcome.runs.values())):
+        _, first = ranked(outcome, load, p99, cores)[0]
         parts += [f"{first.name} from load {load}"] * (first != best)
         best = first
     return ", ".join(parts)
 
 
-def winners(found: Results) -> list[str]:
+def winners(outcome: Results) -> list[str]:
     """Which machine is best at which load, and where that changes."""
     lines = []
     for p99, title in enumerate(("Mean latency", "99th percentile")):
         lines += [f"{title}, the shortest of those that are not full:", ""]
-        for load in next(iter(found.runs.values())):
-            (least, first), (second, other), *_ = ranked(found, load, bool(p99))
+        for load in next(iter(outcome.runs.values())):
+            (least, first), (second, other), *_ = ranked(outcome, load, bool(p99))
             close = " (within the half width)" * (second.value - least.value <= (least.half_width or 0))
             close = " (too few to tell)" if least.half_width is None else close
             more = f"{100 * (second.value / least.value - 1):.1f} % more{close}"
             lines.append(f"* load {load}: {first.name}, {least.value:.4f} ms; next {other.name}, {more}")
-        lines.append(f"* so, of all: {turns(found, bool(p99))}")
-        for cores in dict.fromkeys(machine.cores for machine in found.runs):
-            lines.append(f"* of those with {cores} core{'s' * (cores > 1)}: {turns(found, bool(p99), cores)}")
+        lines.append(f"* so, of all: {turns(outcome, bool(p99))}")
+        for cores in dict.fromkeys(machine.cores for machine in outcome.runs):
+            lines.append(f"* of those with {cores} core{'s' * (cores > 1)}: {turns(outcome, bool(p99), cores)}")
         lines.append("")
     return [line for each in lines for line in textwrap.wrap(each, 120, subsequent_indent="  ") or [""]]
 
 
-def theory(found: Results) -> list[str]:
+def theory(outcome: Results) -> list[str]:
     """The formulas and the laws."""
     lines = [
         "| queue | machine | load | mean wait, cycles | formula | inside |",
         "| --- | --- | ---: | ---: | ---: | --- |",
     ]
-    for each in found.checks:
+    for each in outcome.checks:
         inside = "yes" if each.wait.holds(each.formula) else "no"
         wait = f"{each.wait.value:.1f} ± {each.wait.half_width:.1f}"
         lines.append(
             f"| {each.queue} | {each.machine.name} | {each.load:.3f} | {wait} | {each.formula:.1f} | {inside} |"
         )
-    every = [each for row in found.runs.values() for each in row.values()] + [each.run for each in found.checks]
-    single = [each for row in found.runs if row.threads == 1 for each in found.runs[row].values()]
-    little = sum(not each.found.little.difference and not each.found.little_waiting.difference for each in every)
+    every = [each for row in outcome.runs.values() for each in row.values()] + [each.run for each in outcome.checks]
+    single = [each for row in outcome.runs if row.threads == 1 for each in outcome.runs[row].values()]
+    little = sum(not each.serving.little.difference and not each.serving.little_waiting.difference for each in every)
     busy = sum(not each.idle_while_waiting for each in every)
-    alone = sum(each.found.service_cycles == each.alone_cycles for each in single)
+    alone = sum(each.serving.service_cycles == each.alone_cycles for each in single)
     return [
         *lines,
         "",
@@ -146,9 +146,9 @@ def theory(found: Results) -> list[str]:
     ]
 
 
-def summary(found: Results) -> str:
+def summary(outcome: Results) -> str:
     """Tables and what they say, as Markdown."""
-    reference = f"{found.reference:,.0f} requests a second"
+    reference = f"{outcome.reference:,.0f} requests a second"
     texts = (
         f"{', '.join(TASKS)}, equally often; {REQUESTS:,} requests on average in each run, the same for all machines; "
         f"intervals of 95 % from batch means. Load 1 is {reference}, the most that any of the machines can do with one "
@@ -173,12 +173,12 @@ def summary(found: Results) -> str:
     lines = ["# Serving the DeepBench LSTMs", ""]
     for each in texts:
         lines += [*textwrap.wrap(each, 120, break_on_hyphens=False), ""]
-    lines += [*machine_table(found), "", "## Latency against load", "", *table(found), ""]
-    lines += [*textwrap.wrap(marked, 120), "", *winners(found), "## The highest load within a bound", ""]
+    lines += [*machine_table(outcome), "", "## Latency against load", "", *table(outcome), ""]
+    lines += [*textwrap.wrap(marked, 120), "", *winners(outcome), "## The highest load within a bound", ""]
     lines += [f"The bound is an assumption; the bisection ends within {TOLERANCE:g} of the load.", ""]
-    lines += [*bound_table(found), "", "## Theory", "", *textwrap.wrap(checked, 120, break_on_hyphens=False), ""]
-    lines += [*theory(found), "", "## What intervals cover", "", *textwrap.wrap(COVERED, 120), ""]
-    return "\n".join([*lines, *coverage.table(found.coverage), ""])
+    lines += [*bound_table(outcome), "", "## Theory", "", *textwrap.wrap(checked, 120, break_on_hyphens=False), ""]
+    lines += [*theory(outcome), "", "## What intervals cover", "", *textwrap.wrap(COVERED, 120), ""]
+    return "\n".join([*lines, *coverage.table(outcome.coverage), ""])
 
 
 COVERED = (

@@ -68,7 +68,7 @@ class Machine:
 class Served:
     """One run: what serving came to, useful share of all PE-cycles, thread-cycles free while a request waited."""
 
-    found: Serving
+    serving: Serving
     useful: float
     idle_while_waiting: int
     alone_cycles: int
@@ -97,7 +97,7 @@ class Check:
     @property
     def wait(self) -> Interval:
         """The simulated mean, with the interval that holds for all checks together."""
-        each = self.run.found.wait.mean
+        each = self.run.serving.wait.mean
         assert each.half_width is not None
         confidence = 1 - (1 - CONFIDENCE) / CHECKS
         more = student_t(confidence, each.batches - 1) / student_t(CONFIDENCE, each.batches - 1)
@@ -128,9 +128,9 @@ def machines(small: bool = False) -> list[Machine]:
 @cache
 def known(preset: str) -> ColumnNpu:
     """A chip that comes with the package."""
-    found = load_chip(preset)
-    assert isinstance(found, ColumnNpu)
-    return found
+    npu = load_chip(preset)
+    assert isinstance(npu, ColumnNpu)
+    return npu
 
 
 @cache
@@ -201,10 +201,10 @@ def served(
     """One run of a machine at a rate in requests per second; other arrivals with another key."""
     offers = {task(name).tenant: Offer(rate / len(names), 1.0) for name in names}
     result = run(Scenario(chip(machine), requests(rate, number, names, key), offers=offers))
-    found, tenants = serving(result), {task(name).model.name: name for name in names}
-    alone = sum(each.requests * cycles_alone(machine, tenants[each.name]) for each in found.tenants.values())
+    measured, tenants = serving(result), {task(name).model.name: name for name in names}
+    alone = sum(each.requests * cycles_alone(machine, tenants[each.name]) for each in measured.tenants.values())
     idle = idle_while_waiting(result.report, machine.cores * machine.threads)
-    return Served(found, result.report.utilization, idle, alone)
+    return Served(measured, result.report.utilization, idle, alone)
 
 
 @cache
@@ -222,8 +222,8 @@ def capacity(machine: Machine) -> float:
 
 def p99_ms(machine: Machine, rate: float) -> float:
     """The 99th percentile of a run."""
-    found = served(machine, rate).found
-    return found.ms(found.latency.p99.value)
+    measured = served(machine, rate).serving
+    return measured.ms(measured.latency.p99.value)
 
 
 def bounded(machine: Machine, reference: float) -> Bound:
@@ -244,7 +244,7 @@ def bounded(machine: Machine, reference: float) -> Bound:
 
 def lone_checks(small: bool) -> list[Check]:
     """One task only, on cores with one thread: M/D/1 and M/D/c."""
-    found = []
+    checks = []
     for cores, npe, preset in SIZES[: 2 if small else None]:
         machine = Machine(cores, npe, preset, 1)
         service = cycles_alone(machine, LONE[0])
@@ -252,23 +252,23 @@ def lone_checks(small: bool) -> list[Check]:
             rate, key = load * one_thread_rate(machine, LONE), f"{cores} at {load}"
             each = served(machine, rate, LONE, number, key)
             formula = md1_wait(load, service) if cores == 1 else mdc_wait(load, service, cores)
-            found.append(Check(f"M/D/{cores}, one task", machine, load, each, formula))
-    return found
+            checks.append(Check(f"M/D/{cores}, one task", machine, load, each, formula))
+    return checks
 
 
 def mix_checks(runs: dict[float, Served], reference: float) -> list[Check]:
     """All tasks on one core with one thread: Pollaczek-Khinchine (Kleinrock, Queueing Systems I (1975), 5.6)."""
     machine = machines()[0]
     services = [cycles_alone(machine, name) for name in TASKS]
-    found = []
+    checks = []
     for share, each in runs.items():
         load = share * reference / one_thread_rate(machine)
         if load < 1:
-            if each.found.wait.mean.half_width is None:
+            if each.serving.wait.mean.half_width is None:
                 each = served(machine, share * reference, TASKS, MORE_REQUESTS)
             wait = load * sum(cycles**2 for cycles in services) / sum(services) / (2 * (1 - load))
-            found.append(Check("M/G/1, the mix", machine, load, each, wait))
-    return found
+            checks.append(Check("M/G/1, the mix", machine, load, each, wait))
+    return checks
 
 
 def results(small: bool = False) -> Results:

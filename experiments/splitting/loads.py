@@ -16,7 +16,7 @@ from lstmsim import ColumnNpu, Scenario, load_scenario, run, serving
 from lstmsim.traffic.statistics import Interval
 from lstmsim.workload.scenario import Job
 
-__all__ = ["EXPLAINED", "LOADS", "POLICIES", "Found", "at_load", "load_table", "load_verdict"]
+__all__ = ["EXPLAINED", "LOADS", "POLICIES", "Latencies", "at_load", "load_table", "load_verdict"]
 
 NAME = "lstm-512-25"
 #: How many requests come at each load: more where those that are joined are near what they can do.
@@ -32,7 +32,7 @@ EXPLAINED = (
 )
 
 #: Mean latencies by load and policy; None: more come than can be served.
-Found = dict[float, dict[str, Interval | None]]
+Latencies = dict[float, dict[str, Interval | None]]
 
 
 def alone(chip: ColumnNpu, split: str) -> int:
@@ -51,16 +51,16 @@ def requests(chip: ColumnNpu, load: float) -> list[Job]:
 
 def at_load(chip: ColumnNpu, load: float, policies: tuple[str, ...] = tuple(POLICIES)) -> dict[str, Interval | None]:
     """The mean latency in cycles of each policy at a load."""
-    found: dict[str, Interval | None] = {}
+    means: dict[str, Interval | None] = {}
     for name in policies:
         split = POLICIES[name]
         bound = 1 / alone(chip, "rows") if split == "rows" else len(chip.cores) / alone(chip, "")
         if load * len(chip.cores) / alone(chip, "") >= bound:
-            found[name] = None
+            means[name] = None
             continue
         jobs = tuple(replace(each, split=split) for each in requests(chip, load))
-        found[name] = serving(run(Scenario(chip, jobs))).latency.mean
-    return found
+        means[name] = serving(run(Scenario(chip, jobs))).latency.mean
+    return means
 
 
 def shown(mean: Interval | None) -> str:
@@ -70,10 +70,10 @@ def shown(mean: Interval | None) -> str:
     return f"{mean.value:,.0f} " + ("(too few)" if mean.half_width is None else f"+- {mean.half_width:,.0f}")
 
 
-def load_table(found: Found) -> list[str]:
+def load_table(latencies: Latencies) -> list[str]:
     """Mean latencies by load, a column for each policy."""
     lines = [f"| load | {' | '.join(POLICIES)} |", "| ---: |" + " ---: |" * len(POLICIES)]
-    return [*lines, *(f"| {load:g} | {' | '.join(map(shown, row.values()))} |" for load, row in found.items())]
+    return [*lines, *(f"| {load:g} | {' | '.join(map(shown, row.values()))} |" for load, row in latencies.items())]
 
 
 def apart(one: Interval | None, other: Interval | None) -> int:
@@ -89,10 +89,10 @@ def apart(one: Interval | None, other: Interval | None) -> int:
     return -1 if one.value < other.value else 1
 
 
-def load_verdict(found: Found) -> str:
+def load_verdict(latencies: Latencies) -> str:
     """At which loads deciding late wins over both, over one of them, or loses."""
     outcome: dict[str, list[str]] = {}
-    for load, row in found.items():
+    for load, row in latencies.items():
         *fixed, late = row.values()
         signs = [apart(late, each) for each in fixed]
         if max(signs) < 0:
@@ -104,13 +104,13 @@ def load_verdict(found: Found) -> str:
             what = f"cannot be told from {same}"
         outcome.setdefault(what, []).append(f"{load:g}")
     told = "; ".join(f"{what} at load {', '.join(loads)}" for what, loads in outcome.items())
-    return f"Who decides as it starts {told} (intervals of 95 % that overlap do not tell). {_paired(found)}"
+    return f"Who decides as it starts {told} (intervals of 95 % that overlap do not tell). {_paired(latencies)}"
 
 
-def _paired(found: Found) -> str:
+def _paired(latencies: Latencies) -> str:
     """What the same requests say where the intervals say nothing, against those that stay on one core."""
     more = {}
-    for load, row in found.items():
+    for load, row in latencies.items():
         _, fixed, late = row.values()
         if fixed is not None and late is not None and late.value > fixed.value:
             more[load] = late.value / fixed.value - 1

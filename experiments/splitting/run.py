@@ -20,7 +20,7 @@ from math import prod
 
 from experiments.room import room_paragraph
 from experiments.serving.study import SIZES, TASKS, Machine, chip, known, task
-from experiments.splitting.loads import EXPLAINED, LOADS, Found, at_load, load_table, load_verdict
+from experiments.splitting.loads import EXPLAINED, LOADS, Latencies, at_load, load_table, load_verdict
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run
 from lstmsim.searches.mix import reachable
 from lstmsim.targets.column.npu import Exchange
@@ -50,7 +50,7 @@ class Results:
     exchange: dict[str, dict[Exchange, int]]
     stacks: dict[str, dict[str, int]]
     mix: dict[str, Report]
-    loads: Found = field(default_factory=dict)
+    loads: Latencies = field(default_factory=dict)
 
 
 @cache
@@ -83,8 +83,8 @@ def makespan(machine: ColumnNpu, jobs: list[Job]) -> int:
 
 def machines() -> dict[str, tuple[ColumnNpu, bool]]:
     """Every machine and whether its cores are joined; the single-threaded one is the first."""
-    found = {each.name: (chip(each), False) for each in (BIG, BIG_2, QUAD, QUAD_2)}
-    return found | {f"joined {each.name}": (joined_chip(each.threads), True) for each in (QUAD, QUAD_2)}
+    chips = {each.name: (chip(each), False) for each in (BIG, BIG_2, QUAD, QUAD_2)}
+    return chips | {f"joined {each.name}": (joined_chip(each.threads), True) for each in (QUAD, QUAD_2)}
 
 
 def batches(names: tuple[str, ...], count: int) -> dict[str, dict[str, int]]:
@@ -165,9 +165,9 @@ def results(small: bool = False) -> Results:
     )
 
 
-def speedups(found: Results, name: str) -> dict[str, float]:
+def speedups(outcome: Results, name: str) -> dict[str, float]:
     """How many times the requests a second of the single-threaded big core a machine serves, by task."""
-    return {each: row[BIG.name] / row[name] for each, row in found.batch.items()}
+    return {each: row[BIG.name] / row[name] for each, row in outcome.batch.items()}
 
 
 def mean(values: list[float]) -> float:
@@ -185,29 +185,29 @@ def grid(first: str, rows: dict[str, dict[str, int]]) -> list[str]:
     ]
 
 
-def gains(found: Results) -> list[str]:
+def gains(outcome: Results) -> list[str]:
     """Requests a second, as multiples of those of the single-threaded big core."""
-    machines = [each for each in next(iter(found.batch.values())) if each != BIG.name]
+    machines = [each for each in next(iter(outcome.batch.values())) if each != BIG.name]
     lines = [f"| requests a second | {' | '.join(machines)} |", "| --- |" + " ---: |" * len(machines)]
-    every = {each: speedups(found, each) for each in machines}
-    for name in found.batch:
+    every = {each: speedups(outcome, each) for each in machines}
+    for name in outcome.batch:
         lines.append(f"| {name} | {' | '.join(f'{every[each][name]:.2f}' for each in machines)} |")
     means = (f"{mean(list(every[each].values())):.2f}" for each in machines)
-    return [*lines, f"| geometric mean of {len(found.batch)} | {' | '.join(means)} |"]
+    return [*lines, f"| geometric mean of {len(outcome.batch)} | {' | '.join(means)} |"]
 
 
-def exchange_table(found: Results) -> list[str]:
+def exchange_table(outcome: Results) -> list[str]:
     """One joined request against latency and width of the exchange."""
-    links = list(next(iter(found.exchange.values())))
+    links = list(next(iter(outcome.exchange.values())))
     names = [f"latency {each.latency_cycles}, width {each.width}" for each in links]
-    rows = {name: dict(zip(names, row.values(), strict=True)) for name, row in found.exchange.items()}
+    rows = {name: dict(zip(names, row.values(), strict=True)) for name, row in outcome.exchange.items()}
     return grid("one joined request, cycles", rows)
 
 
-def mix_table(found: Results) -> list[str]:
+def mix_table(outcome: Results) -> list[str]:
     """Mean latencies of the mix."""
     lines = ["| policy | large, mean ms | small, mean ms | all done, cycles |", "| --- | ---: | ---: | ---: |"]
-    for name, report in found.mix.items():
+    for name, report in outcome.mix.items():
         parts = []
         for kind in ("large", "small"):
             cycles = [job.latency for job in report.jobs if job.name.startswith(kind)]
@@ -216,9 +216,9 @@ def mix_table(found: Results) -> list[str]:
     return lines
 
 
-def mix_verdict(found: Results) -> str:
+def mix_verdict(outcome: Results) -> str:
     """What splitting and joining again brings over cores that stay apart."""
-    apart, both = (found.mix[name] for name in ("four cores", "joined for the large, split for the small"))
+    apart, both = (outcome.mix[name] for name in ("four cores", "joined for the large, split for the small"))
     ratios = {
         kind: sum(job.latency for job in both.jobs if job.name.startswith(kind))
         / sum(job.latency for job in apart.jobs if job.name.startswith(kind))
@@ -230,9 +230,9 @@ def mix_verdict(found: Results) -> str:
     )
 
 
-def verdict(found: Results) -> str:
+def verdict(outcome: Results) -> str:
     """What the published figure is held against."""
-    every = speedups(found, QUAD_2.name)
+    every = speedups(outcome, QUAD_2.name)
     above = [name for name, gain in every.items() if gain >= PUBLISHED]
     return (
         f"What these tasks gain on four cores with two threads each is {min(every.values()):.2f} "
@@ -243,10 +243,10 @@ def verdict(found: Results) -> str:
     )
 
 
-def summary(found: Results) -> str:
+def summary(outcome: Results) -> str:
     """Tables and what they say, as Markdown."""
     lines = ["# One core that splits into four, and back", ""]
-    lines += [*textwrap.wrap(verdict(found), 120), "", *room_paragraph("column-npu-64k", "Remarn"), ""]
+    lines += [*textwrap.wrap(verdict(outcome), 120), "", *room_paragraph("column-npu-64k", "Remarn"), ""]
     lines += ["## One request", ""]
     text = (
         "Cycles of one request on an empty machine; joined: over all four cores, each with a quarter of the rows. EP: "
@@ -258,32 +258,32 @@ def summary(found: Results) -> str:
     lines += [
         *textwrap.wrap(text, 120),
         "",
-        *grid("one request, cycles", found.alone),
+        *grid("one request, cycles", outcome.alone),
         "",
         f"## {REQUESTS} requests at once",
         "",
     ]
     lines += [
-        *grid(f"{REQUESTS} requests, cycles", found.batch),
+        *grid(f"{REQUESTS} requests, cycles", outcome.batch),
         "",
-        *gains(found),
+        *gains(outcome),
         "",
         "## What the exchange costs",
         "",
     ]
-    lines += exchange_table(found)
-    if found.stacks:
-        lines += ["", "## Stacks of layers", "", *grid("one request, cycles", found.stacks)]
-    if found.mix:
+    lines += exchange_table(outcome)
+    if outcome.stacks:
+        lines += ["", "## Stacks of layers", "", *grid("one request, cycles", outcome.stacks)]
+    if outcome.mix:
         text = (
             f"{ROUNDS} rounds: {LARGE} comes to an empty machine; {SOON:,} cycles later, {BURST} x {SMALL}. One thread "
             "a core, first come, first served; a joined request waits until all cores are free."
         )
-        lines += ["", "## A mix that changes", "", *textwrap.wrap(text, 120), "", *mix_table(found)]
-        lines += ["", *textwrap.wrap(mix_verdict(found), 120)]
-    if found.loads:
+        lines += ["", "## A mix that changes", "", *textwrap.wrap(text, 120), "", *mix_table(outcome)]
+        lines += ["", *textwrap.wrap(mix_verdict(outcome), 120)]
+    if outcome.loads:
         lines += ["", "## Who decides, at which load", "", *textwrap.wrap(EXPLAINED, 120), ""]
-        lines += [*load_table(found.loads), "", *textwrap.wrap(load_verdict(found.loads), 120)]
+        lines += [*load_table(outcome.loads), "", *textwrap.wrap(load_verdict(outcome.loads), 120)]
     return "\n".join([*lines, ""])
 
 

@@ -44,24 +44,24 @@ def chip(cores: int, threads: int) -> ColumnNpu:
 
 def jobs(mix: tuple[str, ...]) -> tuple[Job, ...]:
     """The jobs of a mix, all there at cycle 0."""
-    found = []
+    together = []
     for number, name in enumerate(mix):
         hidden, steps = TASKS[name]
-        found.append(Job(f"{name}-{number}", Model(name, (Layer(cell("lstm"), hidden, hidden),)), steps))
-    return tuple(found)
+        together.append(Job(f"{name}-{number}", Model(name, (Layer(cell("lstm"), hidden, hidden),)), steps))
+    return tuple(together)
 
 
 def results(small: bool = False) -> dict[str, dict[str, tuple[int, float]]]:
     """(makespan, utilization) by mix and machine; `small`: the first two mixes."""
-    found: dict[str, dict[str, tuple[int, float]]] = {}
+    rows: dict[str, dict[str, tuple[int, float]]] = {}
     for name, mix in list(MIXES.items())[: 2 if small else None]:
-        found[name] = {}
+        rows[name] = {}
         for cores in (1, 4):
             for threads in THREADS:
                 report = simulate(Scenario(chip(cores, threads), jobs(mix)))
                 machine = f"{cores} core{'s' * (cores > 1)}, {threads} thread{'s' * (threads > 1)}"
-                found[name][machine] = (report.makespan_cycles, report.utilization)
-    return found
+                rows[name][machine] = (report.makespan_cycles, report.utilization)
+    return rows
 
 
 def speedup(row: dict[str, tuple[int, float]], machine: str) -> float:
@@ -69,24 +69,24 @@ def speedup(row: dict[str, tuple[int, float]], machine: str) -> float:
     return row["1 core, 1 thread"][0] / row[machine][0]
 
 
-def bracket(found: dict[str, dict[str, tuple[int, float]]], machine: str) -> tuple[list[str], list[str]]:
+def bracket(rows: dict[str, dict[str, tuple[int, float]]], machine: str) -> tuple[list[str], list[str]]:
     """The mixes below and those at or above the published figure of a machine, each with its speed-up."""
-    at = sorted((speedup(row, machine), mix) for mix, row in found.items())
+    at = sorted((speedup(row, machine), mix) for mix, row in rows.items())
     texts = [(value, f"{mix} ({value:.3f})") for value, mix in at]
     figure = PUBLISHED[machine]
     return [text for value, text in texts if value < figure], [text for value, text in texts if value >= figure]
 
 
-def summary(found: dict[str, dict[str, tuple[int, float]]]) -> str:
+def summary(rows: dict[str, dict[str, tuple[int, float]]]) -> str:
     """The table and the published figures beside it, as Markdown."""
-    machines = list(next(iter(found.values())))
+    machines = list(next(iter(rows.values())))
     lines = ["# Threads and cores on the DeepBench LSTMs", ""]
     lines += ["Times as fast as one single-threaded core of 65536 multipliers (in brackets: utilization in %).", ""]
     lines += [
         "| jobs | cycles on 1 core, 1 thread | " + " | ".join(machines[1:]) + " |",
         "| --- |" + " ---: |" * len(machines),
     ]
-    for mix, row in found.items():
+    for mix, row in rows.items():
         first = row[machines[0]]
         cells = [f"{speedup(row, each):.2f} ({100 * row[each][1]:.1f})" for each in machines[1:]]
         lines.append(f"| {mix} | {first[0]} ({100 * first[1]:.1f}) | " + " | ".join(cells) + " |")
@@ -97,7 +97,7 @@ def summary(found: dict[str, dict[str, tuple[int, float]]]) -> str:
     lines += ["that four cores get equal loads. Lists that alternate sizes do worse on four cores.", ""]
     lines += ["## Beside the published figures", ""]
     for machine, figure in PUBLISHED.items():
-        below, above = bracket(found, machine)
+        below, above = bracket(rows, machine)
         texts = ("; ".join(each) or "none" for each in (below, above))
         lines.append("* {}: published {}. Below: {}. At or above: {}.".format(machine, figure, *texts))
     lines += ["", *room_paragraph("column-npu-64k", "the published chips")]

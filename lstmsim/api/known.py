@@ -57,13 +57,13 @@ def _policies() -> Known:
     from lstmsim.workload.scenario import PLACEMENTS, SPLITS
 
     homes: dict[str, Mapping[str, Callable[..., object]]] = {"program/policy": POLICIES, "workload/dispatch": DISPATCH}
-    found = [
+    named = [
         (name, _first_sentence(inspect.getdoc(policy), f"lstmsim/{home}.py"))
         for home, policies in homes.items()
         for name, policy in policies.items()
     ]
     keys = {"placement": PLACEMENTS, "split": SPLITS}
-    return found + [(f"{key}: {name}", about) for key, names in keys.items() for name, about in names.items()]
+    return named + [(f"{key}: {name}", about) for key, names in keys.items() for name, about in names.items()]
 
 
 def _engines() -> Known:
@@ -75,15 +75,15 @@ def _engines() -> Known:
 def experiments(package: Path = _PACKAGE) -> Known:
     """The studies in the folder `experiments` of a checkout, none in an installed package; scripts are not run."""
     checkout = package.parent
-    found = []
+    rows = []
     if (checkout / "pyproject.toml").is_file():
         for folder in sorted(path for path in (checkout / "experiments").glob("*/") if path.is_dir()):
             scripts = sorted(folder.glob("*.py"))
             main = [script for script in scripts if script.stem in ("run", "main", folder.name)] or scripts
             if main:
                 docstring = ast.get_docstring(ast.parse(main[0].read_text(encoding="utf-8")))
-                found.append((folder.name, _first_sentence(docstring, f"experiments/{folder.name}/{main[0].name}")))
-    return found
+                rows.append((folder.name, _first_sentence(docstring, f"experiments/{folder.name}/{main[0].name}")))
+    return rows
 
 
 def _keys() -> Known:

@@ -180,8 +180,8 @@ def outputs(
     no tensor (`Outputs.turned_away`).
 
     >>> job = {"model": "silero-vad-16k", "steps": 3, "inputs": "silero-speech.safetensors"}
-    >>> found = outputs(run({"chip": "column-npu-64k", "jobs": [job]}))
-    >>> found.tensors["silero-vad-16k"].shape, found.fixed
+    >>> computed = outputs(run({"chip": "column-npu-64k", "jobs": [job]}))
+    >>> computed.tensors["silero-vad-16k"].shape, computed.fixed
     ((3, 128), False)
     """
     expect_run(result, "outputs")
@@ -225,8 +225,8 @@ def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) 
 
     `progress` is called with simulations done and in all.
 
-    >>> found = explain(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}))
-    >>> sum(share.cycles for share in found.shares) == found.makespan_cycles
+    >>> explanation = explain(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}))
+    >>> sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles
     True
     """
     expect_run(result, "explain")

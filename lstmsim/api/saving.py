@@ -78,8 +78,8 @@ def save_report(
     else:
         fitting = fit_summary(fit(result.scenario)).text
     if device is not None:
-        (found,) = fit(result.scenario, [device])
-        fitting = f"{fit_text(found, published_on(found.device))}\n\n{fitting}"
+        (fitted,) = fit(result.scenario, [device])
+        fitting = f"{fit_text(fitted, published_on(fitted.device))}\n\n{fitting}"
     said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
     sections = (*said, *sections)
     page = report_page(

@@ -1,4 +1,4 @@
-"""What is found out with many simulations, or with none: comparisons, validation, precision, searches, sweeps."""
+"""Questions that take many simulations, or none: comparisons, validation, precision, searches, sweeps."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def compare(
     Of jobs that come over time, entries have latencies with intervals (`Entry.latencies`, `Comparison.latency_ratio`).
     `progress` is called with runs done and in all.
 
-    >>> found = compare({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}, ["intel-npu-rtl"])
-    >>> [machine.name for machine in found.machines]
+    >>> comparison = compare({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}, ["intel-npu-rtl"])
+    >>> [machine.name for machine in comparison.machines]
     ['column-npu-64k', 'intel-npu-rtl']
     """
     from lstmsim.api.serving.served import served
@@ -111,8 +111,8 @@ def fit(
     devices: names or device files, one or several; all known ones if none are given. with_energy: add the energy of
     each distinct job (`Fits.energy`). A fit for each device, in their order.
 
-    >>> found = fit({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}, "stratix-10-gx-2800")
-    >>> found[0].fits
+    >>> fits = fit({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}, "stratix-10-gx-2800")
+    >>> fits[0].fits
     True
     """
     from lstmsim.devices.fit import fit as fitting

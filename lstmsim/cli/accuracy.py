@@ -88,8 +88,8 @@ def _bits(text: str | None) -> range:
     from lstmsim.workload.precision import WIDTHS
 
     least, most = WIDTHS["weight_bits"]
-    found = re.fullmatch(r"(\d{1,4}):(\d{1,4})", text, re.ASCII)
-    low, high = (int(each) for each in found.groups()) if found else (0, 0)
+    match = re.fullmatch(r"(\d{1,4}):(\d{1,4})", text, re.ASCII)
+    low, high = (int(each) for each in match.groups()) if match else (0, 0)
     if not least <= low <= high <= most:
         raise InputError(
             Mistake(f"--bits {text}", f"expected LOW:HIGH with {least} <= LOW <= HIGH <= {most}, like 4:12")

@@ -70,7 +70,7 @@ def command(
     with progress("comparing") as show:
         from lstmsim.api.studies import compare
 
-        found = compare(
+        comparison = compare(
             scenario,
             chips,
             base=base,
@@ -80,20 +80,22 @@ def command(
             overrides=overrides,
             progress=show,
         )
-    _write(found, json_path, csv_path, plot_path)
+    _write(comparison, json_path, csv_path, plot_path)
     if json_path != "-" and csv_path != "-":
-        click.echo(found.to_text())
-    if published and not any(machine.published for machine in found.machines):
-        remark("no published row has the cell, hidden, input, steps and batch of " + _what(found))
+        click.echo(comparison.to_text())
+    if published and not any(machine.published for machine in comparison.machines):
+        remark("no published row has the cell, hidden, input, steps and batch of " + _what(comparison))
     for path in (json_path, csv_path, plot_path, numbers):
         if path not in (None, "-"):
             remark(f"wrote {path}")
 
 
-def _what(found: Comparison) -> str:
-    if found.each:
+def _what(comparison: Comparison) -> str:
+    if comparison.each:
         return "any of these models"
-    return "this job" if found.workloads[0].jobs == 1 else "several jobs together; --each compares each model alone"
+    return (
+        "this job" if comparison.workloads[0].jobs == 1 else "several jobs together; --each compares each model alone"
+    )
 
 
 def _check(
@@ -111,7 +113,7 @@ def _check(
         raise InputError([Mistake(f"--set {each}", text) for each in changed])
 
 
-def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
+def _write(comparison: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
     from lstmsim.comparison.result_json import comparison_rows
     from lstmsim.formats.files import whole_file
     from lstmsim.formats.tables.csv_table import CsvWriter
@@ -120,9 +122,9 @@ def _write(found: Comparison, json_path: str | None, csv_path: str | None, plot_
         with status(f"drawing {os.path.basename(plot_path)}"):
             from lstmsim.plots.comparison import plot
 
-            plot(found, plot_path)
+            plot(comparison, plot_path)
     if csv_path is not None:
         with whole_file(csv_path) as file:
-            CsvWriter(file).writerows(comparison_rows(found))
+            CsvWriter(file).writerows(comparison_rows(comparison))
     if json_path is not None:
-        write_json(json_path, found.to_dict())
+        write_json(json_path, comparison.to_dict())

@@ -64,14 +64,14 @@ def command(
     weights = [weights_path(path) if each.network else None for each, path in zip(models, targets, strict=True)]
     read = [file, *dict.fromkeys(path for each in models for path in each.files)]
     _check(read, list(zip(targets, weights, strict=True)), force)
-    for found in models:
-        _describe(found)
+    for imported in models:
+        _describe(imported)
     operators = models[0].operators
     if operators is not None:
         _show(operators)
-    for found, path in zip(renamed(models, name), targets, strict=True):
-        save_model(found, path, licence=licence, force=force)
-        click.echo(f"wrote {path}{f' and {weights_path(path)}' if found.network else ''}")
+    for imported, path in zip(renamed(models, name), targets, strict=True):
+        save_model(imported, path, licence=licence, force=force)
+        click.echo(f"wrote {path}{f' and {weights_path(path)}' if imported.network else ''}")
 
 
 def _default_target(file: str) -> str:
@@ -93,10 +93,10 @@ def _check(read: list[str], pairs: list[tuple[str, str | None]], force: bool) ->
         raise InputError([Mistake(f"--out {each}", "exists already; --force replaces it") for each in there])
 
 
-def _describe(found: ImportedModel) -> None:
-    layers = (_layer(layer, node) for layer, node in zip(found.model.layers, found.nodes, strict=True))
-    click.echo(f"{found.model.name}: " + "; ".join(layers))
-    for note in found.notes:
+def _describe(imported: ImportedModel) -> None:
+    layers = (_layer(layer, node) for layer, node in zip(imported.model.layers, imported.nodes, strict=True))
+    click.echo(f"{imported.model.name}: " + "; ".join(layers))
+    for note in imported.notes:
         remark(f"note: {note}")
 
 

@@ -21,8 +21,8 @@ def share_of(_: click.Context, __: click.Parameter, text: str | None) -> float |
     """`5%` or `0.05` as 0.05."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?|\.\d+)(\s*%)?", text.strip(), re.ASCII)
-    share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?|\.\d+)(\s*%)?", text.strip(), re.ASCII)
+    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < share < 1:
         raise click.BadParameter(f"{text!r} is not a share like 5% or 0.05")
     return share
@@ -104,14 +104,14 @@ def command(
         from lstmsim.api.serving.load_latency import load_latency, loads_of
 
         _check_drawn(loads_of(options["loads"]), percentile, cdf_at)
-        found = load_latency(scenario, progress=show, **options)
-    _write(found, csv_path, json_path)
+        curves = load_latency(scenario, progress=show, **options)
+    _write(curves, csv_path, json_path)
     if plot_path is not None:
         from lstmsim.api.pictures import plot_load_latency
 
-        plot_load_latency(found, plot_path, percentile=percentile, cdf_at=cdf_at)
+        plot_load_latency(curves, plot_path, percentile=percentile, cdf_at=cdf_at)
     if json_path != "-":
-        click.echo(found.to_text())
+        click.echo(curves.to_text())
     chip_remarks(scenario, options["overrides"], options["chips"])
     for path in outputs.values():
         if path is not None and path != "-":
@@ -130,13 +130,13 @@ def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | No
         raise InputError(Mistake(f"--cdf-at {cdf_at:g}", f"must be one of the loads: {known}"))
 
 
-def _write(found: LoadLatency, csv_path: str | None, json_path: str | None) -> None:
+def _write(curves: LoadLatency, csv_path: str | None, json_path: str | None) -> None:
     from lstmsim.formats.files import whole_file
     from lstmsim.formats.tables.csv_table import CsvWriter
     from lstmsim.traffic.load_latency_text import load_latency_rows
 
     if json_path is not None:
-        write_json(json_path, found.to_dict())
+        write_json(json_path, curves.to_dict())
     if csv_path is not None:
         with whole_file(csv_path) as file:
-            CsvWriter(file).writerows(load_latency_rows(found))
+            CsvWriter(file).writerows(load_latency_rows(curves))

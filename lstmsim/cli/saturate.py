@@ -95,7 +95,7 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
         with progress("simulating rates") as show:
             from lstmsim.api.serving.saturate import saturate
 
-            found = saturate(scenario, progress=show, **options)
+            answer = saturate(scenario, progress=show, **options)
     except InputError as error:
         raise InputError([_as_option(each) for each in error.mistakes]) from None
     except SearchInterrupted as stopped:
@@ -103,14 +103,14 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
         if stopped.found is not None:
             _show(stopped.found, json_path)
         raise
-    _show(found, json_path)
+    _show(answer, json_path)
     chip_remarks(scenario, options["overrides"])
 
 
-def _show(found: Saturation, json_path: str | None) -> None:
+def _show(answer: Saturation, json_path: str | None) -> None:
     if json_path is not None:
-        write_json(json_path, found.to_dict())
+        write_json(json_path, answer.to_dict())
     if json_path != "-":
-        click.echo(found.to_text())
+        click.echo(answer.to_text())
         if json_path is not None:
             remark(f"wrote {json_path}")

@@ -69,7 +69,7 @@ def command(
         from lstmsim.api.serving.stream import serve
         from lstmsim.traffic.latencies import PERCENTILES
 
-        found = serve(
+        served = serve(
             scenario,
             requests=requests,
             overrides=overrides,
@@ -79,13 +79,13 @@ def command(
             until_half_width=share,
         )
     if json_path is not None:
-        write_json(json_path, found.to_dict())
+        write_json(json_path, served.to_dict())
     if json_path != "-":
-        click.echo(found.to_text())
-    for text in found.remarks:
+        click.echo(served.to_text())
+    for text in served.remarks:
         remark(text)
-    if found.ended == "full":
-        came = found.serving.requests + found.serving.turned_away
+    if served.ended == "full":
+        came = served.serving.requests + served.serving.turned_away
         remark(f"stopped after {came:,} requests: more than 8,192 were in the machine at once")
     for path in (json_path, csv_path):
         if path is not None and path != "-":

@@ -114,15 +114,15 @@ def command(
             _check_outputs(result)
         _ = result.report  # it takes the time of the simulation
     checks = _checked(result, random_weights) if check_numerics else None
-    found = None if outputs_path is None else _outputs(result, random_weights, checks)
+    computed = None if outputs_path is None else _outputs(result, random_weights, checks)
     reasons = _explanation(result) if explain else None
     written = _write(result, checks, reasons, with_serving, json_path, trace_path, timeline_path, cut)
     if report_path is not None:
         with status(f"writing {report_path}"):
             _page(result, reasons, report_path, trace_path, device, with_serving=with_serving)
         written.append(report_path)
-    if found is not None and outputs_path is not None:
-        _save_outputs(found, outputs_path)
+    if computed is not None and outputs_path is not None:
+        _save_outputs(computed, outputs_path)
         written.append(outputs_path)
     if json_path != "-":
         _show(result, checks, reasons, with_serving=with_serving)
@@ -162,15 +162,15 @@ def _outputs(result: Run, random_weights: int | None, checks: tuple[Checked, ...
         return outputs(result, random_weights=random_weights, checks=checks, progress=show)
 
 
-def _save_outputs(found: Outputs, path: str) -> None:
+def _save_outputs(computed: Outputs, path: str) -> None:
     """Write the outputs, and say which jobs have none."""
     from lstmsim.api.saving import save_outputs
     from lstmsim.numerics.jobs import some_of
 
     with status(f"writing {path}"):
-        save_outputs(found, path)
-    if found.turned_away:
-        remark(f"turned away, without a tensor in {path}: {some_of(found.turned_away)}")
+        save_outputs(computed, path)
+    if computed.turned_away:
+        remark(f"turned away, without a tensor in {path}: {some_of(computed.turned_away)}")
 
 
 def _check_device(name: str, report_path: str | None) -> None:
@@ -201,9 +201,9 @@ def _page(
 
         sections.append(("Why not 100 %", explain_text(reasons)))
     line = shlex.join(["lstmsim", *sys.argv[1:]])
-    found = serving(result) if with_serving else None
+    served = serving(result) if with_serving else None
     save_report(
-        result, report_path, trace_path=trace_path, command=line, device=device, serving=found, sections=sections
+        result, report_path, trace_path=trace_path, command=line, device=device, serving=served, sections=sections
     )
 
 

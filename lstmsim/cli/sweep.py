@@ -30,8 +30,8 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int
     """`3/20` as (3, 20)."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
-    index, count = (int(each) for each in found.groups()) if found else (0, 0)
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
+    index, count = (int(each) for each in match.groups()) if match else (0, 0)
     if not 1 <= index <= count:
         raise click.BadParameter(f"{text!r} is not a shard like 3/20, counted from 1")
     return index, count
@@ -138,9 +138,9 @@ def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> No
     from lstmsim.sweeps.objectives import drawn_pair
     from lstmsim.sweeps.spec_file import load_sweep
 
-    found = load_sweep(spec)
-    drawn_pair(found.objectives, objectives)
-    check_kind(found.sweep.axes, kind)
+    loaded = load_sweep(spec)
+    drawn_pair(loaded.objectives, objectives)
+    check_kind(loaded.sweep.axes, kind)
 
 
 def explain(store_path: str, place: str, *, whole: bool) -> None:
@@ -221,8 +221,8 @@ def store_outputs(option: str, path: str) -> dict[str, str | None]:
     """The file of the results, and those that SQLite keeps beside it meanwhile, by what they are."""
     from lstmsim.sweeps.stored import beside
 
-    found: dict[str, str | None] = {f"{option}'s store": path}
-    return found | {f"{option}'s store's {each.removeprefix(f'{path}-')}": each for each in beside(path)}
+    outputs: dict[str, str | None] = {f"{option}'s store": path}
+    return outputs | {f"{option}'s store's {each.removeprefix(f'{path}-')}": each for each in beside(path)}
 
 
 def _there(outputs: Mapping[str, str | None]) -> list[str]:

@@ -51,29 +51,29 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
     with progress("validating") as show:
         from lstmsim.api.studies import validate
 
-        found = validate(groups, engine=engine, progress=show)
-    _write(found, json_path, markdown_path)
-    for sentence in found.failures:
+        validation = validate(groups, engine=engine, progress=show)
+    _write(validation, json_path, markdown_path)
+    for sentence in validation.failures:
         remark(sentence)
-    if found.failures:
+    if validation.failures:
         raise click.exceptions.Exit(1)
 
 
-def _write(found: Validation, json_path: str | None, markdown_path: str | None) -> None:
+def _write(validation: Validation, json_path: str | None, markdown_path: str | None) -> None:
     """Files first; the text goes to standard output unless one of them does."""
     from lstmsim.formats.files import whole_file
     from lstmsim.validation.text import validation_markdown
 
     texts = {}
     if json_path is not None:
-        texts[json_path] = json.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n"
+        texts[json_path] = json.dumps(validation.to_dict(), indent=2, allow_nan=False) + "\n"
     if markdown_path is not None:
-        texts[markdown_path] = validation_markdown(found)
+        texts[markdown_path] = validation_markdown(validation)
     for path, text in texts.items():
         if path != "-":
             with whole_file(path) as file:
                 file.write(text)
-    click.echo(texts.get("-", found.to_text() + "\n"), nl=False)
+    click.echo(texts.get("-", validation.to_text() + "\n"), nl=False)
     for path in texts:
         if path != "-":
             remark(f"wrote {path}")

@@ -12,29 +12,30 @@ __all__ = ["answer"]
 _WHOLE = 0.9995
 
 
-def answer(found: Explanation) -> list[str]:
-    """Sentences: what fixed the makespan, what the array did besides, what would shorten it most."""
-    if not found.makespan_cycles:
+def answer(explanation: Explanation) -> list[str]:
+    """Answer in sentences: what fixed the makespan, what the array did besides, what would shorten the run most."""
+    if not explanation.makespan_cycles:
         return ["Nothing ran."]
-    sentences = [_main(found)]
-    beside = _beside(found)
+    sentences = [_main(explanation)]
+    beside = _beside(explanation)
     if beside:
         sentences.append(beside)
-    if found.array_useful < _WHOLE:
-        text = f"While the {found.array} issues, {100 * found.array_useful:.1f} % of its multipliers do useful work"
+    if explanation.array_useful < _WHOLE:
+        useful = f"{100 * explanation.array_useful:.1f} %"
+        text = f"While the {explanation.array} issues, {useful} of its multipliers do useful work"
         sentences.append(f"{text}; the others are padding or unmapped.")
-    if found.handovers:
-        times = "once" if found.handovers == 1 else f"{found.handovers:,} times"
+    if explanation.handovers:
+        times = "once" if explanation.handovers == 1 else f"{explanation.handovers:,} times"
         sentences.append(f"On its way the chain waits {times} for a job to end, so that the next one gets its thread.")
-    late = max(_groups(found).items(), key=lambda each: each[1])[0] == "arrival"
-    # of a run that waits for its requests, the latencies say what helps
-    return sentences if late and found.slowest is not None else [*sentences, *_advice(found)]
+    late = max(_groups(explanation).items(), key=lambda each: each[1])[0] == "arrival"
+    # where a run waits for its requests, the latencies say what helps, not the makespan
+    return sentences if late and explanation.slowest is not None else [*sentences, *_advice(explanation)]
 
 
-def _groups(found: Explanation) -> dict[str, int]:
-    """Cycles of the path: the array's issues, pipelines, and each other name."""
+def _groups(explanation: Explanation) -> dict[str, int]:
+    """Cycles of the path in groups: issues of the array, latency of pipelines, and each other name by itself."""
     groups = {"array": 0, "latency": 0}
-    for each in found.shares:
+    for each in explanation.shares:
         if each.array and each.kind in ("busy", "turn"):
             groups["array"] += each.cycles
         elif each.kind == "latency":
@@ -45,47 +46,48 @@ def _groups(found: Explanation) -> dict[str, int]:
     return groups
 
 
-def _share(part: int, found: Explanation) -> str:
-    share = 100 * part / found.makespan_cycles
+def _share(part: int, explanation: Explanation) -> str:
+    share = 100 * part / explanation.makespan_cycles
     # 99.6 % is not 100 %, 0.4 % is not 0 %
-    return f"{share:.0f} %" if 1 <= share < 99 or part in (0, found.makespan_cycles) else f"{share:.1f} %"
+    return f"{share:.0f} %" if 1 <= share < 99 or part in (0, explanation.makespan_cycles) else f"{share:.1f} %"
 
 
-def _main(found: Explanation) -> str:
-    groups = _groups(found)
+def _main(explanation: Explanation) -> str:
+    groups = _groups(explanation)
     name = max(groups, key=lambda each: groups[each])
     if name == "arrival":
-        return _late(groups[name], found)
-    cycles, total = groups[name], found.makespan_cycles
-    if name == "latency" and found.legs:
-        leg = max(found.legs, key=_latency)
+        return _late(groups[name], explanation)
+    cycles, total = groups[name], explanation.makespan_cycles
+    if name == "latency" and explanation.legs:
+        leg = max(explanation.legs, key=_latency)
         if _latency(leg) * 2 > cycles:
-            text = f"{_share(leg.cycles, found)} of the makespan ({leg.cycles:,} of {total:,} cycles)"
-            return f"{text} is the way {LEGS[leg.name].way.replace('array', found.array)}: {_each(leg)}."
-    start = f"{_share(cycles, found)} of the makespan ({cycles:,} of {total:,} cycles) is"
+            text = f"{_share(leg.cycles, explanation)} of the makespan ({leg.cycles:,} of {total:,} cycles)"
+            return f"{text} is the way {LEGS[leg.name].way.replace('array', explanation.array)}: {_each(leg)}."
+    start = f"{_share(cycles, explanation)} of the makespan ({cycles:,} of {total:,} cycles) is"
     texts = {
-        "array": f"{start} the {found.array}'s own work: the chain that ends last goes from issue to issue"
-        f"{_turns(found)}.",
+        "array": f"{start} the {explanation.array}'s own work: the chain that ends last goes from issue to issue"
+        f"{_turns(explanation)}.",
         "latency": f"{start} latency of pipelines: results are on their way, and what needs them waits.",
-        "fetch": f"{start} the sending of instructions: each waits for the one before it, whatever the {found.array} "
-        "could do.",
+        "fetch": f"{start} the sending of instructions: each waits for the one before it, whatever the "
+        f"{explanation.array} could do.",
         "switch": f"{start} thread switches.",
         "input": f"{start} over before the frame of input has come that the end depends on: the chip is faster than "
         "its frames.",
     }
     return texts.get(
-        name, f"{start} work of the {name}: that is the unit that the chain goes through most, not the {found.array}."
+        name,
+        f"{start} work of the {name}: that is the unit that the chain goes through most, not the {explanation.array}.",
     )
 
 
-def _late(arrival: int, found: Explanation) -> str:
-    """Of a run that is mostly over when the last job comes, the makespan says nothing."""
-    start = f"{_share(arrival, found)} of the makespan is over before the job has come that the end depends on"
-    rest = found.makespan_cycles - arrival
+def _late(arrival: int, explanation: Explanation) -> str:
+    """The sentence for a run that mostly waited for its last job: its makespan says nothing about the chip."""
+    start = f"{_share(arrival, explanation)} of the makespan is over before the job has come that the end depends on"
+    rest = explanation.makespan_cycles - arrival
     text = f"{start}, at cycle {arrival:,}: nothing on the chip shortens that"
-    groups = {name: cycles for name, cycles in _groups(found).items() if name != "arrival"}
+    groups = {name: cycles for name, cycles in _groups(explanation).items() if name != "arrival"}
     name = max(groups, key=lambda each: groups[each])
-    what = {"array": f"the {found.array}'s own work", "latency": "latency of pipelines"}
+    what = {"array": f"the {explanation.array}'s own work", "latency": "latency of pipelines"}
     what |= {"switch": "thread switches", "input": "waits for frames"}
     most = f"most of them ({groups[name]:,}) are {what.get(name, f'work of the {name}')}"
     return f"{text}. What counts are the {rest:,} cycles after it; {most}."
@@ -107,33 +109,34 @@ def _each(leg: Leg) -> str:
     return f"{times} {about}{mean(leg.cycles)} cycles ({parts})"
 
 
-def _turns(found: Explanation) -> str:
-    turns = sum(each.cycles for each in found.shares if each.array and each.kind == "turn")
-    return f", in {_share(turns, found)} of the makespan for another thread whose turn it is" if turns else ""
+def _turns(explanation: Explanation) -> str:
+    turns = sum(each.cycles for each in explanation.shares if each.array and each.kind == "turn")
+    return f", in {_share(turns, explanation)} of the makespan for another thread whose turn it is" if turns else ""
 
 
-def _beside(found: Explanation) -> str:
-    """What the array does that the path does not notice; only of one core, for a path runs on one at a time."""
-    on_path = sum(each.cycles for each in found.shares if each.array and each.kind in ("busy", "turn"))
-    if found.cores != 1 or found.array_cycles == on_path:
+def _beside(explanation: Explanation) -> str:
+    """What the array does beside the path. Only for one core, because a path runs on one core at a time."""
+    on_path = sum(each.cycles for each in explanation.shares if each.array and each.kind in ("busy", "turn"))
+    if explanation.cores != 1 or explanation.array_cycles == on_path:
         return ""
     return (
-        f"The {found.array} issues in {found.array_cycles:,} cycles ({_share(found.array_cycles, found)}), of which "
+        f"The {explanation.array} issues in {explanation.array_cycles:,} cycles "
+        f"({_share(explanation.array_cycles, explanation)}), of which "
         f"{on_path:,} are on this path; the others run beside it, while it waits."
     )
 
 
-def _advice(found: Explanation) -> list[str]:
-    """What shortens it most, and what uses the multipliers best where that is something else."""
-    tried = [each for each in found.what_if.alternatives if each.cycles is not None]
-    best = found.what_if.best
+def _advice(explanation: Explanation) -> list[str]:
+    """Which change shortens the run most, and which one uses the multipliers best if that is another change."""
+    tried = [each for each in explanation.what_if.alternatives if each.cycles is not None]
+    best = explanation.what_if.best
     if best is None:
         sentences = ["Nothing of what was tried shortens it." if tried else "No change was tried."]
     else:
-        sentences = [_shortest(found, best)]
+        sentences = [_shortest(explanation, best)]
     fullest = max(tried, key=lambda each: each.utilization, default=None)
-    if fullest is not None and fullest is not best and fullest.utilization > found.utilization:
-        then = f"{100 * found.utilization:.1f} % to {100 * fullest.utilization:.1f} %"
+    if fullest is not None and fullest is not best and fullest.utilization > explanation.utilization:
+        then = f"{100 * explanation.utilization:.1f} % to {100 * fullest.utilization:.1f} %"
         work = "" if fullest.work == 1 else f" for {fullest.work:.3g} times the work"
         sentences.append(
             f"Utilization gains most by: {_change(fullest)}, from {then}, at {fullest.cycles:,} cycles{work}."
@@ -145,8 +148,9 @@ def _change(each: Alternative) -> str:
     return f"{each.name} ({each.detail})" if each.detail else each.name
 
 
-def _shortest(found: Explanation, best: Alternative) -> str:
+def _shortest(explanation: Explanation, best: Alternative) -> str:
     return (
         f"Of what was tried, this shortens it most: {_change(best)}, to {best.cycles:,} cycles "
-        f"({100 * best.saved_cycles / found.makespan_cycles:.1f} % less; utilization {100 * best.utilization:.1f} %)."
+        f"({100 * best.saved_cycles / explanation.makespan_cycles:.1f} % less; "
+        f"utilization {100 * best.utilization:.1f} %)."
     )

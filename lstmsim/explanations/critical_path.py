@@ -1,16 +1,16 @@
 """The critical path of a run: the chain of operations and waits that fixed its makespan.
 
-The walk goes back from the result that came last. Each operation started when the last thing that held it was over:
-that is the link to what stands before it. Where several ended in that same cycle, the path follows the first of:
+The walk goes back from the result that came last. Each operation started when the last thing that held it was over.
+This last thing is the next link of the path. Where several things ended in that cycle, the path follows the first of:
 
 1. the issue before it on its unit (the unit was taken until then), or a switch of the unit to this thread;
 2. a result that it waits for, in the order in which the operation names them;
 3. its frame of input; 4. a free slot of its buffer; 5. the admission of its task: the job's arrival (which may follow
    the end of another job), or the end of the job that ran in its thread before.
 
-Each cycle from 0 to the makespan is on exactly one segment. The time between the start of an operation and what waits
-for its result is first time of its unit (the results of an operation leave one after another, so the first of them
-after its first cycle) and then latency of the pipeline.
+Each cycle from 0 to the makespan is on exactly one segment. From the start of an operation to the use of its result
+there are two segments: first time of its unit, then latency of the pipeline. (The results of an operation leave one
+after another. The first result leaves after the operation's first cycle.)
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from lstmsim.program.trace import Trace
 
 __all__ = ["HELD_BY", "KINDS", "CriticalPath", "critical_path"]
 
-#: What a segment is. `busy`: a unit's issue time; `turn`: the same, while the path's next operation, of another task,
-#: was ready and waited for its turn; `latency`: results in a pipeline; `switch`: of threads; `input`: a frame on its
-#: way; `arrival`: before the job came.
+#: What a segment is. `busy`: issue time of a unit. `turn`: issue time of a unit, while the path's next operation, of
+#: another task, was ready and waited for its turn. `latency`: results are in a pipeline. `switch`: a unit switches
+#: threads. `input`: a frame is on its way. `arrival`: the job has not come yet.
 KINDS = ("busy", "turn", "latency", "switch", "input", "arrival")
 #: Why the next operation on the path waited for a segment: a cause of the program, or `order` (it comes next on the
 #: unit), `turn` (another task had the unit), `switch`, `thread` (a free context), `after` (the end of the task that it
@@ -43,11 +43,13 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CriticalPath:
-    """Columns of equal length, in order of time: segments `start <= cycle < end` without a gap from 0 to the makespan.
+    """Segments of the path in order of time, as columns of equal length. They have no gap from 0 to the makespan.
 
-    `kind` and `held_by` are places in `KINDS` and `HELD_BY`, `row` is the row of `trace.issues` that the time belongs
-    to (for `switch`, `input` and `arrival` that of the operation that waited). `handovers`: how often the path goes
-    from one task to the task that got its context.
+    start, end: cycles, `start <= cycle < end`.
+    kind: place in `KINDS`.
+    held_by: place in `HELD_BY`.
+    row: row of `trace.issues` that the time belongs to; for `switch`, `input` and `arrival` the operation that waited.
+    handovers: how often the path goes from one task to the task that got its context.
     """
 
     start: Numbers
@@ -64,7 +66,7 @@ class CriticalPath:
 
 
 class _Walk:
-    """The walk back; `links` are segments found one by one, `runs` are blocks of rows of one unit without a gap."""
+    """The walk back. `links` are single segments, `runs` are blocks of rows of one unit without a gap."""
 
     def __init__(self, index: TraceIndex) -> None:
         self.index = index
@@ -77,9 +79,9 @@ class _Walk:
             self.links.append((start, end, kind, HELD_BY.index(held_by), row))
 
     def result(self, row: int, cycle: int, held_by: str) -> tuple[int, int]:
-        """The results of the last issue in a row are there, or a slot is free, at that cycle; goes to its start."""
+        """Add the way from `cycle`, when results of a row's last issue are there, back to the start of the issue."""
         operation, start = self.index.operation(row), int(self.index.last[row])
-        # the last result comes `late` after the unit's last cycle, the ones before it each a cycle earlier
+        # the last result comes `late` cycles after the unit's last cycle, each earlier result one cycle sooner
         late = operation.result_cycles - operation.cycles
         own = start + min(max(cycle - start - late, 1), operation.cycles, cycle - start)
         self.add(start, own, _BUSY, held_by, row)
@@ -87,7 +89,7 @@ class _Walk:
         return row, start
 
     def walk(self) -> None:
-        """From the makespan to cycle 0."""
+        """Walk from the makespan to cycle 0."""
         index = self.index
         finish = index.trace.task("finish")
         makespan = index.trace.makespan_cycles
@@ -105,7 +107,7 @@ class _Walk:
             step = self.before(row, head)
 
     def before(self, row: int, position: int) -> tuple[int, int] | None:
-        """What held the start of a row that follows no other at once; None at the beginning."""
+        """What held the start of a row that does not directly follow another row; None at the beginning."""
         index, cycle = self.index, int(self.index.start[row])
         if cycle == 0:
             return None
@@ -126,7 +128,7 @@ class _Walk:
         return earlier, turn
 
     def held(self, row: int, cycle: int) -> tuple[int, int] | None:
-        """What an operation waited for until that cycle; None where nothing on the machine held it."""
+        """What an operation waited for until `cycle`; None where nothing on the machine held the operation."""
         index = self.index
         task, phase, iteration, number = index.trace.issues[row, 4:8].tolist()
         phases, job = index.phases(task), index.program.tasks[task]
@@ -158,13 +160,13 @@ class _Walk:
         return self.index.last_row(task, need.phase, earlier, need.operation) if 0 <= earlier < repeat else -1
 
     def freed(self, row: int, cycle: int, cause: str) -> tuple[int, int]:
-        """A slot is free at the end of the last issue in a row."""
+        """Add the last issue of a row, whose end (`cycle`) freed a slot. Returns the row and the start of the issue."""
         start = int(self.index.last[row])
         self.add(start, cycle, _BUSY, cause, row)
         return row, start
 
     def admitted(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
-        """A task could start (or go on) at that cycle because it came, or because another one left its context."""
+        """What let a task start or go on at `cycle`: its own arrival, or another task that left its context."""
         index = self.index
         if not index.entered(task, cycle):
             raise ValueError(f"the trace is not one of this program: nothing ends at cycle {cycle} (row {row})")
@@ -175,14 +177,14 @@ class _Walk:
             raise ValueError(f"the trace is not one of this program: no context becomes free at cycle {cycle}")
         self.handovers += 1
         if before is None:
-            # the task that paused for it had issued nothing yet, or one that kept it off gave up
+            # the task that paused for this one had issued nothing yet, or a task that waited before this one gave up
             arrived = int(index.trace.task("arrived")[task])
             self.add(arrived, cycle, _ARRIVAL, "thread", row)
             return self.arrived(row, task, arrived)
         return self.result(before, cycle, "thread")
 
     def arrived(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
-        """A task came at that cycle: nothing before it matters, but for the task that it comes after."""
+        """What was before the arrival of a task at `cycle`: only the task before it matters, if it comes after one."""
         job = self.index.program.tasks[task]
         if job.after is None:
             self.add(0, cycle, _ARRIVAL, "arrival", row)
@@ -191,19 +193,19 @@ class _Walk:
         came = cycle - job.release
         if self.index.trace.task("core")[job.after] >= 0:
             return self.result(self.index.finisher(job.after), came, "after")
-        # it was turned away: when it came (a full queue), or at the end of its patience
+        # that task was turned away: when it came (the queue was full), or at the end of its patience
         earlier = int(self.index.trace.task("arrived")[job.after])
         self.add(earlier, came, _ARRIVAL, "after", row)
         return self.arrived(row, job.after, earlier)
 
 
 def _waited(start: int, ready: int, end: int) -> int:
-    """From when on an operation that was ready at `ready` waited for the issues `start` to `end` of another task."""
+    """The cycle from which an operation, ready at `ready`, waited for issues of another task from `start` to `end`."""
     return max(start, min(ready, end))
 
 
 def _of_runs(index: TraceIndex, runs: Sequence[tuple[int, int]]) -> Numbers:
-    """The segments of blocks of rows, of each block all rows but the last; as in `_Walk.links`."""
+    """The segments of blocks of rows, laid out as `_Walk.links`. The last row of each block is left out."""
     heads, lasts = np.array(runs, dtype=np.int64).reshape(-1, 2).T
     lengths = lasts - heads
     # 0, 1, 2 ... within each block
@@ -223,9 +225,13 @@ def _of_runs(index: TraceIndex, runs: Sequence[tuple[int, int]]) -> Numbers:
 
 
 def critical_path(program: Program, trace: Trace, index: TraceIndex | None = None) -> CriticalPath:
-    """The critical path of a run (`index`: the trace's, if the caller has it); ties as the module says.
+    """The critical path of a run. Ties are broken as the module's text says.
 
-    `ValueError` if the trace is not one of this program. Of tasks that finish last together, the first counts.
+    Of tasks that finish last together, the first counts.
+
+    program, trace: the lowered scenario and its run.
+    index: the index of the trace, if the caller has one.
+    `ValueError` if the trace is not a trace of this program.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *

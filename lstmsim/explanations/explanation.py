@@ -27,14 +27,25 @@ _HEART = 12
 
 @dataclass(frozen=True)
 class Explanation(Table, forms="lstmsim.explanations.text"):
-    """Why a run took `makespan_cycles`: `shares` (by name) and `causes` (by what was waited for) add up to them.
+    """Why a run took `makespan_cycles`.
 
-    `array`: the name of the unit whose cycles the report names; `array_cycles`: cycles in which one issued, on the path
-    or beside it; `array_useful`: the share of its multipliers that were useful then. `handovers`: how often the path
-    goes from a job to the one that got its thread. `heart`: some steps of the path where it takes the way off the array
-    that costs most, or else in the middle. `jobs`: their names, which `Step.task` numbers. `slowest`: what
-    held the slowest requests up, None where all come in one cycle. `words`: sentences of the glossary that are of this
-    machine.
+    scenario, chip: their names.
+    utilization: useful multiply-accumulates / (peak x makespan), 0 to 1.
+    array: name of the accounted unit, whose cycles the report names.
+    array_cycles: cycles in which an array issued, on the path or beside it; summed over the cores.
+    array_useful: share of the multipliers that did useful work in these cycles, 0 to 1.
+    cores: how many cores the chip has.
+    jobs: names of the jobs; `Step.task` is a place in them.
+    shares: cycles of the path by name; they add up to the makespan.
+    causes: cycles of the path by what its next operation waited for; they add up to the makespan.
+    legs: the ways of the path off the array and back.
+    heart: some steps of the path around the way off the array that costs most, or else in the middle.
+    path: the first steps of the path, at most `MAX_STEPS`.
+    path_steps: how many steps the path has.
+    handovers: how often the path goes from a job to the job that got its thread.
+    what_if: what other machines would have made of the same jobs.
+    slowest: what held the slowest requests up; None where all jobs come in one cycle.
+    words: sentences of the glossary that this machine has instead of the usual ones.
     """
 
     scenario: str
@@ -61,9 +72,12 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
 def explain(
     scenario: Scenario, program: Program, trace: Trace, progress: Callable[[int, int], None] | None = None
 ) -> Explanation:
-    """Explain a run: `program` is the lowered scenario, `trace` what an engine made of it.
+    """Explain why a run took as long as it did.
 
-    `progress` is called with the alternatives that have been simulated, and how many there are.
+    scenario: the chip and its jobs.
+    program: the lowered scenario.
+    trace: the run of the program on an engine.
+    progress: called with the number of alternatives that have been simulated, and how many there are.
 
     >>> from lstmsim import engines, targets
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
@@ -74,8 +88,8 @@ def explain(
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
     >>> scenario = Scenario(chip, (Job("a", model, steps=20),))
     >>> program = targets.lower(chip, scenario.jobs)
-    >>> found = explain(scenario, program, engines.run(program))
-    >>> [(leg.name, leg.times, leg.cycles) for leg in found.legs], found.what_if.best.name
+    >>> explanation = explain(scenario, program, engines.run(program))
+    >>> [(leg.name, leg.times, leg.cycles) for leg in explanation.legs], explanation.what_if.best.name
     ([('step to step', 19, 1026), ('end', 1, 61)], 'latencies halved')
     """
     index = TraceIndex(program, trace)
@@ -120,7 +134,7 @@ def _array(program: Program) -> str:
 
 
 def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
-    """Cycles in which each core's array issued; a memory is none."""
+    """Cycles in which the array of each core issued. A memory is no core with an array."""
     cycles, core, unit = index.end - index.start, trace.issue("core"), trace.issue("unit")
     return [
         int(cycles[(core == number) & (unit == one.accounted)].sum())
@@ -130,8 +144,10 @@ def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
 
 
 def _heart(table: PathTable, first: list[int]) -> tuple[int, int]:
-    """First step of those to show, and the first behind them: the way off the array that costs most, in the middle of
-    its kind, with what is before and behind it."""
+    """The first step to show, and the first step behind the shown ones.
+
+    Shown is the way off the array that costs most. Of its occurrences the middle one is taken, with its neighbours.
+    """
     names, legs = table.leg_names(), table.legs()
     middle = len(first) // 2
     begin, end = max(0, middle - _HEART // 2), middle

@@ -11,7 +11,7 @@ from lstmsim.program.cycles import CYCLE_NAMES
 
 __all__ = ["GLOSSARY", "words_in"]
 
-#: Word -> sentence. A word in capitals is looked for as it stands, any other in small and capital letters.
+#: Word -> sentence. A word in capitals must occur in capitals, any other word may have small or capital letters.
 GLOSSARY: Mapping[str, str] = {
     "critical path": "the chain of operations and waits, each of which began when the one before it was over, that "
     "ends with the last result: only what shortens it shortens the run",
@@ -56,15 +56,15 @@ GLOSSARY: Mapping[str, str] = {
 def words_in(text: str, own: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """The words of the glossary that occur in a text (also with a plural s), in the order of the glossary.
 
-    own: sentences of a machine in place of the usual ones.
+    own: sentences of a machine, which replace the usual ones.
 
     >>> list(words_in("The makespan has 3 tiles; ep 4. A tops."))
     ['makespan', 'ep', 'tile']
     """
-    found = {}
+    words = {}
     for word, sentence in GLOSSARY.items():
         flags = 0 if word.isupper() or len(word) == 1 else re.IGNORECASE
         # decode_mvu holds mvu, tail_width holds tail
         if re.search(rf"(?<![a-zA-Z0-9])(?:{re.escape(word)})s?(?![a-zA-Z0-9])", text, flags):
-            found[word] = own.get(word, sentence)
-    return found
+            words[word] = own.get(word, sentence)
+    return words

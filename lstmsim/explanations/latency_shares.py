@@ -1,12 +1,13 @@
 """Where the time of each request goes, from its arrival to its finish: every cycle has exactly one name of `SHARES`.
 
-Before its admission a request waits in the queue; while it is paused, others have its thread; else it has one, and its
-next operation on the array issues, or could issue while the array issues for others, or lacks something
-(`lstmsim.metrics.waits`), or there is none left. What it lacks counts for itself, also while the array issues for
-others; and a hazard may be long because the unit behind the array (the tail) was at work for others.
+Before its admission a request waits in the queue. While it is paused, others have its thread. At all other times the
+request has a thread, and its next operation on the array does one of four things: it issues; it could issue, but the
+array issues for others; it lacks something (`lstmsim.metrics.waits`); or no operation is left. A cycle in which the
+operation lacks something bears the name of what is lacking, also while the array issues for others. A hazard may be
+long because the unit behind the array (the tail) was at work for others.
 
-A request that is split over several cores has a thread on each; a cycle then bears the first name, in the order of
-`SHARES`, that any of its threads has. Threads of a memory do not count: waits for it are `reload` and `weights`.
+A request that is split over several cores has a thread on each core. A cycle then bears the first name, in the order
+of `SHARES`, that any of these threads has. Threads of a memory do not count: waits for it are `reload` and `weights`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ __all__ = ["SHARES", "SPENT", "latency_shares"]
 Numbers = NDArray[np.int64]
 Places = tuple[tuple[int, ...], ...]
 
-#: What is no name of cycles: what goes on in such a cycle of a request, and the end of "they spent 71 % of their time
-#: ...". `queue, weights`: a thread is free but not the room for the request's weights, or all cores that it may use do
-#: nothing but load. `queue, kept`: for a request before it that needs several threads at once.
+#: Names that are no cycle names of a machine -> what goes on in such a cycle of a request, and the end of the sentence
+#: "they spent 71 % of their time ...". `queue, weights`: a thread is free, but not the room for the request's weights;
+#: or all cores that the request may use do nothing but load. `queue, kept`: the free thread is kept for an earlier
+#: request that needs several threads at once.
 _OTHERS = {
     "queue": ("no thread is free", "in the queue, with no thread free"),
     "queue, weights": (
@@ -48,18 +50,20 @@ _OTHERS = {
 }
 _WORDS = _OTHERS | {name: (NAMED[name].share, NAMED[name].spent) for name in CYCLE_NAMES if NAMED[name].share}
 
-#: Name -> what goes on in such a cycle. `drain`: also before a pause.
+#: Name -> what goes on in such a cycle. `drain` also comes before a pause.
 SHARES: Mapping[str, str] = {name: share for name, (share, _) in _WORDS.items()}
 
-#: The same names -> where time goes, as the end of "they spent 71 % of their time ...".
+#: The same names -> where time goes, as the end of the sentence "they spent 71 % of their time ...".
 SPENT: Mapping[str, str] = {name: spent for name, (_, spent) in _WORDS.items()}
 
 _NAMES = tuple(SHARES)
 
 
 def latency_shares(program: Program, trace: Trace) -> Numbers:
-    """Cycles by name, shape [tasks, len(SHARES)]; a row adds up to the latency of its task, exactly. Tasks that were
-    turned away have zeros.
+    """Count the cycles of each task by name.
+
+    Returns an array of shape [tasks, len(SHARES)]. Each row adds up exactly to the latency of its task in cycles.
+    Tasks that were turned away have zeros.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -82,31 +86,31 @@ def latency_shares(program: Program, trace: Trace) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class _Condition:
-    """Whether something holds: from `edges[i]` on as `holds[i]` says; not before the first edge."""
+    """In which cycles a condition holds: from `edges[i]` on as `holds[i]` says, and never before the first edge."""
 
     edges: Numbers
     holds: NDArray[np.bool_]
 
     def at(self, cycles: Numbers) -> NDArray[np.bool_]:
-        """Whether it holds in these cycles."""
+        """Whether the condition holds in these cycles."""
         place = np.searchsorted(self.edges, cycles, side="right")
         return np.concatenate([[False], self.holds])[place]
 
     def before(self, cycles: Numbers) -> Numbers:
-        """In how many of the cycles before each of these it holds."""
+        """In how many cycles before each of `cycles` the condition holds."""
         place = np.searchsorted(self.edges, cycles, side="right") - 1
         whole = np.concatenate([[0], np.cumsum(np.diff(self.edges) * self.holds[:-1])])
         within = (cycles - self.edges[place]) * self.holds[place]
-        found: Numbers = np.where(place >= 0, whole[place] + within, 0)
-        return found
+        counts: Numbers = np.where(place >= 0, whole[place] + within, 0)
+        return counts
 
     def within(self, start: Numbers, end: Numbers) -> Numbers:
-        """In how many cycles of each interval `start <= cycle < end` it holds."""
+        """In how many cycles of each interval `start <= cycle < end` the condition holds."""
         return self.before(end) - self.before(start)
 
 
 def _queue(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers) -> None:
-    """The cycles before admission."""
+    """Count the cycles before admission, in place in `shares`."""
     alike: dict[tuple[Places, bool], list[int]] = {}
     served = trace.task("core") >= 0
     for number in np.flatnonzero(served & (trace.task("admitted") > trace.task("arrived"))).tolist():
@@ -154,7 +158,7 @@ def _loading(program: Program, trace: Trace, core: int, spans: CoreSpans) -> _Co
 
 
 def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers) -> None:
-    """The cycles with a thread."""
+    """Count the cycles with a thread, in place in `shares`."""
     several = np.zeros(len(program.tasks), dtype=bool)
     arrays = np.array([not core.shared for core in program.cores])
     several[trace.seat("task")[arrays[trace.seat("core")]]] = True
@@ -177,7 +181,10 @@ def _only(one: Intervals, kept: NDArray[np.bool_]) -> Intervals:
 
 
 def _between(ready: Intervals, switch: Intervals) -> tuple[Intervals, Intervals]:
-    """Intervals of threads that could issue, cut where the unit begins or ends to switch: those outside, within."""
+    """Cut the intervals of threads that could issue where the unit begins or ends a switch.
+
+    Returns the pieces outside of switches and the pieces within.
+    """
     edges = np.stack([np.sort(switch.start), np.sort(switch.end)], axis=1).reshape(-1)
     # switches do not overlap; where one ends and the next begins at once there are two equal edges
     first = np.searchsorted(edges, ready.start, side="right")
@@ -194,7 +201,7 @@ def _between(ready: Intervals, switch: Intervals) -> tuple[Intervals, Intervals]
 
 
 def _several(trace: Trace, named: list[tuple[int, Intervals]], shares: Numbers) -> None:
-    """Tasks with several threads: one axis of cycles for all of them, one stretch of it a task."""
+    """Count the cycles of tasks with several threads. All tasks share one axis of cycles, each has a stretch of it."""
     span = trace.makespan_cycles + 1
     tables = [(place, each.task * span + each.start, each.task * span + each.end) for place, each in named]
     edges = np.unique(np.concatenate([array for _, start, end in tables for array in (start, end)]))

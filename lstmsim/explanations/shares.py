@@ -22,7 +22,8 @@ Numbers = NDArray[np.int64]
 class LegWords:
     """What a way off the array is, in words.
 
-    `meaning`: in a table. `way`: as the end of a sentence, "40 % of the makespan is the way ...".
+    meaning: as a table says it.
+    way: as the end of the sentence "40 % of the makespan is the way ...".
     """
 
     meaning: str
@@ -76,8 +77,14 @@ LEGS = {
 
 @dataclass(frozen=True)
 class Share:
-    """Cycles of the path that bear one name; `kind` is one of `KINDS`, `unit` the unit's name (or empty); `array`:
-    whether that is the accounted unit."""
+    """Cycles of the path that bear one name.
+
+    name: what the path did in them.
+    kind: one of `lstmsim.explanations.critical_path.KINDS`.
+    unit: name of the unit; empty if the share belongs to none.
+    array: whether the unit is the accounted unit.
+    cycles: how many there are.
+    """
 
     name: str
     kind: str
@@ -88,7 +95,13 @@ class Share:
 
 @dataclass(frozen=True)
 class Leg:
-    """A way off the array, a key of `LEGS`: how often the path takes it, its cycles in all, and their names."""
+    """A way that the path takes off the array and back.
+
+    name: a key of `LEGS`.
+    times: how often the path takes this way.
+    cycles: all cycles on it.
+    parts: (name of the cycles, how many), the most first.
+    """
 
     name: str
     times: int
@@ -98,8 +111,15 @@ class Leg:
 
 @dataclass(frozen=True)
 class Step:
-    """Segments of the path that follow each other and are alike: where and when. `layer` and `step` are None where the
-    operation has none (before a job came, fetching); `held_by`: see `lstmsim.explanations.critical_path.HELD_BY`."""
+    """Segments of the path that follow each other and are alike.
+
+    start, end: cycles, `start <= cycle < end`.
+    what: the name of the share.
+    task: place of the job.
+    core, thread: where the job ran.
+    layer, step: place of the operation; None where it has none (before a job came, fetching).
+    held_by: why the next step waited, one of `lstmsim.explanations.critical_path.HELD_BY`.
+    """
 
     start: int
     end: int
@@ -114,6 +134,9 @@ class Step:
 
 class PathTable:
     """The path with a name, a layer and a time step for every segment.
+
+    index: the trace.
+    path: its critical path.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.explanations.critical_path import critical_path
@@ -142,14 +165,14 @@ class PathTable:
         self.step = issued_steps(index.program, trace)[row]
 
     def _names(self, core: Numbers, unit: Numbers) -> tuple[list[Share], Numbers]:
-        """The names of segments (as shares without cycles), and for each segment its place among them."""
+        """The names of segments (as shares without cycles), and for each segment the place of its name."""
         cores = self.index.program.cores
         width = max(len(each.units) for each in cores) if cores else 1
         key = (self.path.kind * len(cores) + core) * width + unit
-        found, inverse = np.unique(key, return_inverse=True)
+        keys, inverse = np.unique(key, return_inverse=True)
         shares: list[Share] = []
-        places = np.zeros(len(found), dtype=np.int64)
-        for number, each in enumerate(found.tolist()):
+        places = np.zeros(len(keys), dtype=np.int64)
+        for number, each in enumerate(keys.tolist()):
             one, at = cores[each // width % len(cores)], each % width
             share = _named(KINDS[each // width // len(cores)], one.units[at], at == one.accounted and not one.shared)
             if share not in shares:
@@ -158,22 +181,22 @@ class PathTable:
         return shares, places[inverse.reshape(-1)]
 
     def shares(self) -> list[Share]:
-        """Cycles by name, the largest first; they add up to the makespan."""
+        """Cycles by name, the largest share first. They add up to the makespan."""
         cycles = _sums(self.name, self.path.cycles, len(self.names))
-        found = [
+        shares = [
             Share(each.name, each.kind, each.unit, each.array, count)
             for each, count in zip(self.names, cycles, strict=True)
         ]
-        return sorted(found, key=lambda share: (-share.cycles, share.name))
+        return sorted(shares, key=lambda share: (-share.cycles, share.name))
 
     def causes(self) -> dict[str, int]:
-        """Cycles by what the next operation on the path waited for, the largest first; they add up to the makespan."""
+        """Cycles by what the next operation on the path waited for, most first. They add up to the makespan."""
         cycles = _sums(self.path.held_by, self.path.cycles, len(HELD_BY))
-        found = sorted(zip(HELD_BY, cycles, strict=True), key=lambda pair: -pair[1])
-        return {name: count for name, count in found if count}
+        causes = sorted(zip(HELD_BY, cycles, strict=True), key=lambda pair: -pair[1])
+        return {name: count for name, count in causes if count}
 
     def leg_bounds(self) -> tuple[Numbers, Numbers]:
-        """First segment of each way off the array, and the first behind it."""
+        """The first segment of each way off the array, and the first segment behind the way."""
         edge = np.diff(np.concatenate([[1], self.array.astype(np.int64), [1]]))
         return np.flatnonzero(edge < 0), np.flatnonzero(edge > 0)
 
@@ -185,7 +208,7 @@ class PathTable:
         waits = [_any(held == HELD_BY.index(name), first, behind) for name in causes]
         other = _any(self.path.kind != switch, first, behind)
         job, bank, weights = waits[0] | waits[1], waits[2], waits[3] | waits[4]
-        # the segments before and behind; where there is none, the first choices below decide
+        # the segments before and behind a way; at the ends of the path there is none, and the first choices decide
         left, right = np.maximum(first - 1, 0), np.minimum(behind, len(self.array) - 1)
         tasks = self.task[left] != self.task[right]
         layers = (self.layer[left] != self.layer[right]) | (self.direction[left] != self.direction[right])
@@ -201,24 +224,24 @@ class PathTable:
             "layer to layer": layers,
             "within a step": inner,
         }
-        found: list[str] = np.select(list(choices.values()), list(choices), "step to step").tolist()
-        return found
+        names: list[str] = np.select(list(choices.values()), list(choices), "step to step").tolist()
+        return names
 
     def legs(self) -> list[Leg]:
-        """The ways off the array by name, the one with most cycles first."""
+        """The ways off the array by name, the way with most cycles first."""
         first, behind = self.leg_bounds()
         names = self.leg_names()
         places = np.array([list(LEGS).index(name) for name in names], dtype=np.int64)
         of_segment = np.full(len(self.array), -1, dtype=np.int64)
         of_segment[~self.array] = np.repeat(places, behind - first)
-        found = []
+        legs = []
         for place, name in enumerate(LEGS):
             mine = of_segment == place
             if mine.any():
                 cycles = _sums(self.name[mine], self.path.cycles[mine], len(self.names))
                 parts = tuple((each.name, count) for each, count in zip(self.names, cycles, strict=True) if count)
-                found.append(Leg(name, names.count(name), sum(cycles), tuple(sorted(parts, key=lambda p: -p[1]))))
-        return sorted(found, key=lambda leg: -leg.cycles)
+                legs.append(Leg(name, names.count(name), sum(cycles), tuple(sorted(parts, key=lambda p: -p[1]))))
+        return sorted(legs, key=lambda leg: -leg.cycles)
 
     def joined(self) -> tuple[Numbers, Numbers]:
         """First and last segment of each step: segments in a row with one name, task, layer and time step."""
@@ -230,7 +253,7 @@ class PathTable:
         return first, np.append(first[1:], len(new)) - 1
 
     def steps(self, first: Sequence[int], last: Sequence[int]) -> list[Step]:
-        """The steps that begin and end with these segments."""
+        """The steps that begin with the segments `first` and end with the segments `last`."""
         trace, path = self.index.trace, self.path
         core, context = trace.task("core"), trace.task("context")
         return [

@@ -29,7 +29,7 @@ Numbers = NDArray[np.int64]
 
 #: How many of the slowest requests are listed one by one.
 MAX_LISTED = 10
-#: One of so many requests is among the slowest, rounded up.
+#: One request of so many is among the slowest, rounded up.
 _ONE_OF = 100
 
 
@@ -37,7 +37,8 @@ _ONE_OF = 100
 class LatencyShare:
     """Cycles of a request that bear one name, a key of `lstmsim.explanations.latency_shares.SHARES`.
 
-    `slowest`: the mean over the slowest requests; `all`: the mean over all requests that were served.
+    slowest: cycles, the mean over the slowest requests.
+    all: cycles, the mean over all requests that were served.
     """
 
     name: str
@@ -47,8 +48,13 @@ class LatencyShare:
 
 @dataclass(frozen=True)
 class SlowRequest:
-    """One of the slowest requests: the name of its job, its arrival and latency in cycles, and its cycles by name
-    (they add up to the latency; those of 0 cycles are left out)."""
+    """One of the slowest requests.
+
+    job: name of its job.
+    arrival: cycle at which it came.
+    latency_cycles: from its arrival to its last result.
+    cycles: its cycles by name; they add up to the latency. Names of 0 cycles are left out.
+    """
 
     job: str
     arrival: int
@@ -58,7 +64,11 @@ class SlowRequest:
 
 @dataclass(frozen=True)
 class TailLatency:
-    """Latencies of a run in cycles: `mean` of all requests that were served, and `slowest`, the mean of the slowest."""
+    """Latencies of a run in cycles.
+
+    mean: of all requests that were served.
+    slowest: the mean of the slowest requests.
+    """
 
     mean: float
     slowest: float
@@ -68,11 +78,15 @@ class TailLatency:
 class Slowest:
     """The slowest 1 % of the requests of a run (rounded up, at least one) against all of them.
 
-    `requests`: how many were served; `count`: how many of them are the slowest; `from_cycles`: the least latency of
-    these; `turned_away`: how many more were turned away and are not counted. `latency`: the means; `shares`: what they
-    consist of, the largest of the slowest first; each column adds up to its mean. `listed`: the slowest one by one, at
-    most `MAX_LISTED`. `way`: how jobs come, a key of `lstmsim.workload.arriving.ARRIVING`. `split`: whether any request
-    has threads on several cores.
+    requests: how many requests were served.
+    count: how many of them are among the slowest.
+    from_cycles: the least latency of the slowest.
+    turned_away: how many more requests were turned away; they are not counted.
+    latency: the mean latencies.
+    shares: what the mean latencies consist of, the largest share of the slowest first; each column adds up to its mean.
+    listed: the slowest requests one by one, at most `MAX_LISTED`.
+    way: how jobs come, a key of `lstmsim.workload.arriving.ARRIVING`.
+    split: whether any request has threads on several cores.
     """
 
     requests: int
@@ -87,18 +101,20 @@ class Slowest:
 
 
 def slowest_of(latencies: Numbers) -> Numbers:
-    """Which latencies are the slowest 1 %, rounded up, the slowest first; of equal ones the earlier first.
+    """Choose the slowest 1 % of latencies, rounded up. Returns their places, the slowest first; ties by place.
 
     >>> slowest_of(np.array([5, 9, 9, 1])).tolist(), len(slowest_of(np.arange(101)))
     ([1], 2)
     """
     count = -(-len(latencies) // _ONE_OF)
-    found: Numbers = np.argsort(-latencies, kind="stable")[:count]
-    return found
+    places: Numbers = np.argsort(-latencies, kind="stable")[:count]
+    return places
 
 
 def tail_latency(latencies: Numbers) -> TailLatency:
-    """Mean latency, and that of the slowest 1 %; of at least one request.
+    """The mean of all latencies, and the mean of the slowest 1 %.
+
+    latencies: cycles, of at least one request.
 
     >>> tail_latency(np.array([5, 9, 9, 1]))
     TailLatency(mean=6.0, slowest=9.0)
@@ -107,14 +123,17 @@ def tail_latency(latencies: Numbers) -> TailLatency:
 
 
 def slowest(jobs: Sequence[Job], program: Program, trace: Trace) -> Slowest | None:
-    """What held the slowest requests of a run up; None where all come in one cycle, or fewer than two were served.
+    """Say what held the slowest requests of a run up; None if all come in one cycle or fewer than two were served.
+
+    jobs: jobs of the scenario.
+    program, trace: the lowered scenario and its run.
 
     >>> from lstmsim.api.run import run
     >>> arrival = {"kind": "fixed", "interval_cycles": 1000}
     >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 3, "arrival": arrival}]
     >>> result = run({"chip": "column-npu-64k", "jobs": jobs}, overrides=["chip.cores.0.threads=1"])
-    >>> found = slowest(result.scenario.jobs, result.program, result.trace)
-    >>> found.from_cycles, found.listed[0].cycles
+    >>> slow = slowest(result.scenario.jobs, result.program, result.trace)
+    >>> slow.from_cycles, slow.listed[0].cycles
     (2269, {'queue': 846, 'array': 640, 'hazard': 722, 'drain': 61})
     """
     way = arriving(jobs)
@@ -125,7 +144,7 @@ def slowest(jobs: Sequence[Job], program: Program, trace: Trace) -> Slowest | No
     latencies = (trace.task("finish") - trace.task("arrived"))[served]
     last = slowest_of(latencies)
     means = [(each, shares[:, place]) for place, each in enumerate(SHARES)]
-    found = [LatencyShare(name, float(column[last].mean()), float(column.mean())) for name, column in means]
+    columns = [LatencyShare(name, float(column[last].mean()), float(column.mean())) for name, column in means]
     arrays = np.array([not core.shared for core in program.cores])
     return Slowest(
         requests=len(served),
@@ -133,7 +152,7 @@ def slowest(jobs: Sequence[Job], program: Program, trace: Trace) -> Slowest | No
         from_cycles=int(latencies[last[-1]]),
         turned_away=len(trace.tasks) - len(served),
         latency=tail_latency(latencies),
-        shares=tuple(sorted((each for each in found if each.slowest or each.all), key=lambda each: -each.slowest)),
+        shares=tuple(sorted((each for each in columns if each.slowest or each.all), key=lambda each: -each.slowest)),
         listed=tuple(
             SlowRequest(
                 jobs[served[row]].name,

@@ -30,9 +30,9 @@ _LONGEST_NAME = 16
 
 
 def glossary(text: str, own: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The words of a text that the glossary knows, a sentence each; empty if it knows none.
+    """The words of a text that the glossary knows, one sentence for each word; empty if it knows none.
 
-    own: sentences of a machine in place of the usual ones.
+    own: sentences of a machine, which replace the usual ones.
 
     >>> print(glossary("utilization 76.9 %"))
     GLOSSARY
@@ -50,26 +50,31 @@ def glossary(text: str, own: Mapping[str, str] = MappingProxyType({})) -> str:
     return "\n".join(["GLOSSARY", *lines])
 
 
-def explain_text(found: Explanation, report: str = "") -> str:
+def explain_text(explanation: Explanation, report: str = "") -> str:
     """The explanation for the terminal, at most 100 columns wide, without a final newline.
 
-    `report`: the text that stands above it, whose words the glossary has too.
+    report: the text that stands above the explanation; the glossary covers its words too.
     """
-    parts = _slowest(found)
-    parts.append("\n".join(["WHY NOT 100 %", *(_fill(each, "") for each in answer(found))]))
-    parts += [_shares(found), _legs(found), _heart(found), _what_if(found.what_if, found.utilization)]
+    parts = _slowest(explanation)
+    parts.append("\n".join(["WHY NOT 100 %", *(_fill(each, "") for each in answer(explanation))]))
+    parts += [
+        _shares(explanation),
+        _legs(explanation),
+        _heart(explanation),
+        _what_if(explanation.what_if, explanation.utilization),
+    ]
     text = "\n\n".join(part for part in parts if part)
-    words = glossary(f"{report}\n{text}", found.words)
+    words = glossary(f"{report}\n{text}", explanation.words)
     return f"{text}\n\n{words}" if words else text
 
 
-def _slowest(found: Explanation) -> list[str]:
-    """What held the slowest requests up; it comes first, for requests over time are about latencies."""
-    if found.slowest is None:
+def _slowest(explanation: Explanation) -> list[str]:
+    """What held the slowest requests up. It comes first: of requests over time, the latencies matter most."""
+    if explanation.slowest is None:
         return []
-    sentences = [_fill(each, "") for each in slowest_answer(found.slowest, found.what_if)]
-    parts = ["\n".join([heading(found.slowest), *sentences]), "\n".join(slowest_tables(found.slowest))]
-    return [*parts, "\n".join(latencies_what_if(found.slowest, found.what_if))]
+    sentences = [_fill(each, "") for each in slowest_answer(explanation.slowest, explanation.what_if)]
+    parts = ["\n".join([heading(explanation.slowest), *sentences]), "\n".join(slowest_tables(explanation.slowest))]
+    return [*parts, "\n".join(latencies_what_if(explanation.slowest, explanation.what_if))]
 
 
 def _fill(text: str, indent: str = "  ") -> str:
@@ -77,19 +82,19 @@ def _fill(text: str, indent: str = "  ") -> str:
     return textwrap.fill(text.replace(" %", "\xa0%"), _WIDTH, subsequent_indent=indent).replace("\xa0", " ")
 
 
-def _shares(found: Explanation) -> str:
-    total = found.makespan_cycles
+def _shares(explanation: Explanation) -> str:
+    total = explanation.makespan_cycles
     rows = []
-    for each in found.shares:
+    for each in explanation.shares:
         bar = "#" * round(_BAR * each.cycles / total)
         rows.append([each.name, f"{each.cycles:,}", percent(each.cycles, total), bar, _meaning(each)])
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
-    causes = ", ".join(f"{_held_by(name)} {percent(count, total)}" for name, count in found.causes.items())
+    causes = ", ".join(f"{_held_by(name)} {percent(count, total)}" for name, count in explanation.causes.items())
     note = _fill(f"by what the chain waited for: {causes}")
     return "\n".join([title, *table(rows, left=(0, 3, 4)), note])
 
 
-#: Of what is no name of cycles (`HELD_BY` has it beside the causes): what the path waited for, and the next step of it.
+#: Names of `HELD_BY` that are no names of cycles -> what the path waited for, and what its next step waits for.
 _OTHERS = {
     "order": ("the issue before on the same unit", "unit"),
     "turn": ("another thread's turn", "turn"),
@@ -125,53 +130,54 @@ def _meaning(share: Share) -> str:
     }[share.kind]
 
 
-def _legs(found: Explanation) -> str:
-    if not found.legs:
+def _legs(explanation: Explanation) -> str:
+    if not explanation.legs:
         return ""
     rows = [["way", "times", "cycles", "share", "each", ""]]
-    for leg in found.legs:
+    for leg in explanation.legs:
         each = f"{leg.cycles / leg.times:,.1f}".removesuffix(".0")
-        share = percent(leg.cycles, found.makespan_cycles)
-        meaning = LEGS[leg.name].meaning.replace("array", found.array)
+        share = percent(leg.cycles, explanation.makespan_cycles)
+        meaning = LEGS[leg.name].meaning.replace("array", explanation.array)
         rows.append([leg.name, f"{leg.times:,}", f"{leg.cycles:,}", share, each, meaning])
-    title = f"OFF THE {found.array.upper()}: where the path leaves the {found.array}, and how long it stays away"
+    array = explanation.array
+    title = f"OFF THE {array.upper()}: where the path leaves the {array}, and how long it stays away"
     return "\n".join([title, *table(rows, (0, 5))])
 
 
-def _heart(found: Explanation) -> str:
-    if not found.heart:
+def _heart(explanation: Explanation) -> str:
+    if not explanation.heart:
         return ""
     rows = [["from", "to", "cycles", "what", "job", "core", "thread", "layer", "step", "next waits for"]]
-    for each in found.heart:
+    for each in explanation.heart:
         where = ["-" if value is None else str(value) for value in (each.layer, each.step)]
         times = [f"{each.start:,}", f"{each.end:,}", f"{each.end - each.start:,}"]
-        job = short_name(found.jobs[each.task], _LONGEST_NAME)
+        job = short_name(explanation.jobs[each.task], _LONGEST_NAME)
         rows.append([*times, each.what, job, str(each.core), str(each.thread), *where, _next_wait(each.held_by)])
-    if found.cores == 1:
+    if explanation.cores == 1:
         rows = [[*row[:5], *row[6:]] for row in rows]
-    title = f"AT ITS HEART: {len(found.heart):,} of the {found.path_steps:,} steps of the path"
+    title = f"AT ITS HEART: {len(explanation.heart):,} of the {explanation.path_steps:,} steps of the path"
     return "\n".join([title, *table(rows, (3, 4, len(rows[0]) - 1))])
 
 
-def _what_if(found: WhatIf, utilization: float) -> str:
+def _what_if(tried: WhatIf, utilization: float) -> str:
     lines: list[str] = []
-    known = [each for each in found.alternatives if each.cycles is not None]
+    known = [each for each in tried.alternatives if each.cycles is not None]
     if known:
         rows = [["change", "", "cycles", "saved", "", "utilization"]]
-        rows.append(["as it is", "", f"{found.base_cycles:,}", "", "", percent(utilization, 1)])
-        rows += [_row(each, found.base_cycles) for each in known]
+        rows.append(["as it is", "", f"{tried.base_cycles:,}", "", "", percent(utilization, 1)])
+        rows += [_row(each, tried.base_cycles) for each in known]
         lines += table(rows, (0, 1))
     for each in known:
         if each.work != 1 and each.cycles is not None:
             per = each.cycles / each.work
             text = f"{each.name}: {each.work:.3g} times the work, {per:,.0f} cycles for what the run did"
             lines.append(_fill(text))
-    for each in found.alternatives:
+    for each in tried.alternatives:
         if each.cycles is None:
             text = f"not possible: {each.name} ({each.detail}): {each.refused}"
             lines.append(_fill(text))
-    if found.left_out:
-        text = f"not tried, because the run is long: {', '.join(found.left_out)}"
+    if tried.left_out:
+        text = f"not tried, because the run is long: {', '.join(tried.left_out)}"
         lines.append(_fill(text))
     return "\n".join(["WHAT WOULD SHORTEN IT: one change at a time, each simulated", *lines]) if lines else ""
 
@@ -183,54 +189,57 @@ def _row(each: Alternative, base: int) -> list[str]:
     return [each.name, each.detail, f"{each.cycles:,}", saved, share, percent(each.utilization, 1)]
 
 
-def explain_json(found: Explanation, report: str = "") -> dict[str, Any]:
+def explain_json(explanation: Explanation, report: str = "") -> dict[str, Any]:
     """The explanation as plain data of schema `lstmsim/explanation/1`, ready for `json.dumps`; shares are 0 to 1.
 
-    `path` holds the first steps of the path, `path_steps` says how many there are. `report` as in `explain_text`.
+    `path` holds the first steps of the path. `path_steps` says how many steps there are.
+
+    report: as in `explain_text`.
     """
-    total = found.makespan_cycles
+    total = explanation.makespan_cycles
 
     def shared(cycles: int) -> dict[str, Any]:
         return {"cycles": cycles, "share": cycles / total if total else 0.0}
 
     return {
         "schema": SCHEMA,
-        "scenario": found.scenario,
-        "chip": found.chip,
+        "scenario": explanation.scenario,
+        "chip": explanation.chip,
         "makespan_cycles": total,
-        "utilization": found.utilization,
-        "array": found.array,
-        "array_cycles": found.array_cycles,
-        "array_useful": found.array_useful,
-        "answer": answer(found),
-        "slowest": None if found.slowest is None else slowest_json(found.slowest, found.what_if),
+        "utilization": explanation.utilization,
+        "array": explanation.array,
+        "array_cycles": explanation.array_cycles,
+        "array_useful": explanation.array_useful,
+        "answer": answer(explanation),
+        "slowest": None if explanation.slowest is None else slowest_json(explanation.slowest, explanation.what_if),
         "shares": [
-            {"name": each.name, "kind": each.kind, "unit": each.unit} | shared(each.cycles) for each in found.shares
+            {"name": each.name, "kind": each.kind, "unit": each.unit} | shared(each.cycles)
+            for each in explanation.shares
         ],
-        "causes": {name: shared(count) for name, count in found.causes.items()},
+        "causes": {name: shared(count) for name, count in explanation.causes.items()},
         "legs": [
             {"name": each.name, "meaning": LEGS[each.name].meaning, "times": each.times}
             | shared(each.cycles)
             | {"parts": dict(each.parts)}
-            for each in found.legs
+            for each in explanation.legs
         ],
-        "handovers": found.handovers,
-        "heart": [_step_json(found, each) for each in found.heart],
-        "path_steps": found.path_steps,
-        "path": [_step_json(found, each) for each in found.path],
+        "handovers": explanation.handovers,
+        "heart": [_step_json(explanation, each) for each in explanation.heart],
+        "path_steps": explanation.path_steps,
+        "path": [_step_json(explanation, each) for each in explanation.path],
         "what_if": {
-            "base_cycles": found.what_if.base_cycles,
-            "alternatives": [asdict(each) for each in found.what_if.alternatives],
-            "left_out": list(found.what_if.left_out),
+            "base_cycles": explanation.what_if.base_cycles,
+            "alternatives": [asdict(each) for each in explanation.what_if.alternatives],
+            "left_out": list(explanation.what_if.left_out),
         },
-        "glossary": words_in(f"{report}\n{explain_text(found)}", found.words),
+        "glossary": words_in(f"{report}\n{explain_text(explanation)}", explanation.words),
     }
 
 
-def _step_json(found: Explanation, step: Step) -> dict[str, Any]:
+def _step_json(explanation: Explanation, step: Step) -> dict[str, Any]:
     data = asdict(step)
     del data["task"]
-    return {"start": data.pop("start"), "end": data.pop("end"), "job": found.jobs[step.task]} | data
+    return {"start": data.pop("start"), "end": data.pop("end"), "job": explanation.jobs[step.task]} | data
 
 
-FORMS = Forms(explain_json, explain_text, lambda found: explain_json(found)["shares"])
+FORMS = Forms(explain_json, explain_text, lambda explanation: explain_json(explanation)["shares"])

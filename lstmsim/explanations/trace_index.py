@@ -1,6 +1,6 @@
-"""Finds its way back through a trace: from an operation to its rows, from a row to the one before it on its unit.
+"""An index of a trace: from an operation to its rows, from a row to the row before it on its unit.
 
-Everything is numpy, and linear in the rows: traces have millions of them, of which a path passes some.
+All columns are numpy arrays, made in time linear in the rows: a trace has millions of rows, of which a path passes few.
 """
 
 from __future__ import annotations
@@ -24,9 +24,19 @@ Numbers = NDArray[np.int64]
 class TraceIndex:
     """What the walk back through a trace asks for.
 
-    Per row of `trace.issues`: `start`, `end` (of its last issue), `last` (start of its last issue), `task`,
-    `ready` (the cycle from which its operation lacked nothing), `position` (in `order`). `order`: rows unit by unit, in
-    time; `head`: per position the first of the rows that follow each other without a gap up to it.
+    Columns with one number for each row of `trace.issues`:
+
+    start: cycle at which the row starts.
+    end: cycle at which its last issue ends.
+    last: cycle at which its last issue starts.
+    task: its task.
+    ready: cycle from which its operation lacked nothing.
+    position: place of the row in `order`.
+
+    Columns with one number for each position:
+
+    order: the rows, unit by unit, in order of time.
+    head: position of the first row of those that follow each other without a gap up to this position.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -86,17 +96,19 @@ class TraceIndex:
 
     @property
     def numbers(self) -> Numbers:
-        """Per row its operation's place in `operations`."""
+        """For each row the place of its operation in `operations`."""
         return self._issued[1]
 
     def operation(self, row: int) -> Operation:
-        """What a row issued."""
+        """The operation that a row issued."""
         return self.operations[int(self.numbers[row])]
 
     @cached_property
     def _first(self) -> tuple[Numbers, Numbers, int]:
-        """Per task and phase the number of its first operation among all of tasks that ran, and its body's length; and
-        how many there are in all."""
+        """Numbers of operations: [task, phase] -> its first operation, [task, phase] -> length of its body, the total.
+
+        Operations of all tasks that ran are numbered through.
+        """
         tasks = self.program.tasks
         width = max((len(phases) for task in tasks for _, phases in task.variants), default=1)
         # over several cores a task may have more phases than on one
@@ -128,7 +140,7 @@ class TraceIndex:
 
     @cached_property
     def _result_cycles(self) -> Numbers:
-        """Per row from the start of its last issue until its results are there."""
+        """For each row the cycles from the start of its last issue until its results are there."""
         return np.array([each.result_cycles for each in self.operations], dtype=np.int64)[self.numbers]
 
     @cached_property
@@ -141,7 +153,7 @@ class TraceIndex:
         return finishers
 
     def finisher(self, task: int) -> int:
-        """The row whose results end the task; of several the one that started last, then the highest unit's."""
+        """The row whose results end the task; of several the row that started last, then that of the highest unit."""
         return int(self._finishers[task])
 
     @cached_property
@@ -153,13 +165,13 @@ class TraceIndex:
         return {int(each): (end[unit == each], cycles[unit == each]) for each in np.unique(unit)}
 
     def switch_before(self, row: int, cycle: int) -> int:
-        """How long the switch took that ended on the row's unit at that cycle; 0 if there was none."""
+        """How many cycles the switch took that ended on the row's unit at `cycle`; 0 if there was none."""
         known = self._switches.get(int(self.unit[row]))
         if known is None:
             return 0
         ends, cycles = known
-        found = int(np.searchsorted(ends, cycle))
-        return int(cycles[found]) if found < len(ends) and ends[found] == cycle else 0
+        place = int(np.searchsorted(ends, cycle))
+        return int(cycles[place]) if place < len(ends) and ends[place] == cycle else 0
 
     @cached_property
     def _left(self) -> dict[tuple[int, int, int], int]:
@@ -168,20 +180,23 @@ class TraceIndex:
         return {key: number for number, key in enumerate(zip(core, context, finish, strict=True))}
 
     def entered(self, task: int, cycle: int) -> bool:
-        """Whether a task got a thread at that cycle: when it was admitted, or went on after a pause."""
+        """Whether a task got a thread at `cycle`, because it was admitted or went on after a pause."""
         trace = self.trace
         resumed = (trace.pause("task") == task) & (trace.pause("resumed") == cycle)
         return bool(trace.task("admitted")[task] == cycle or resumed.any())
 
     def gave_up(self, cycle: int) -> bool:
-        """Whether a task that had waited was turned away at that cycle."""
+        """Whether a task that had waited was turned away at `cycle`."""
         trace = self.trace
         away = (trace.task("core") < 0) & (trace.task("admitted") == cycle)
         return bool((away & (trace.task("arrived") < cycle)).any())
 
     def room_for(self, task: int, cycle: int) -> int | None:
-        """The row whose results made room for a task at that cycle: the last one of the task that left its context then
-        or, where none did, of one that left or paused anywhere; or what brought the content that it waited for."""
+        """The row whose results made room for a task at `cycle`; None if there is no such row.
+
+        It is the first of: the last row of the task that left this context; of a task that left or paused elsewhere;
+        the row that brought the content for which the task waited.
+        """
         trace = self.trace
         before = self._left.get((int(trace.task("core")[task]), int(trace.task("context")[task]), cycle))
         left = np.flatnonzero(trace.task("finish") == cycle) if before is None else [before]
@@ -191,7 +206,7 @@ class TraceIndex:
         rows = np.flatnonzero(np.isin(self.task, paused) & (self.end <= cycle))
         if len(rows):
             return int(rows[np.argmax(self.end[rows])])
-        # the last of a content that was on its way
+        # the last row that loaded a content which was on its way
         content = self.program.tasks[task].content
         same = [number for number, each in enumerate(self.program.tasks) if content and each.content == content]
         loads = np.isin(self.task, same) & (trace.issue("phase") < (content.loading if content else 0))
@@ -199,7 +214,7 @@ class TraceIndex:
         return int(rows[-1]) if len(rows) else None
 
     def freer(self, task: int, phase: int, iteration: int, operation: int) -> tuple[int, int, int] | None:
-        """(phase, iteration, operation) that freed the slot which an operation takes; None where slots were free."""
+        """(phase, iteration, operation) that freed the slot which an operation takes; None if a slot was free."""
         phases = self.phases(task)
         buffer = phases[phase].body.operations[operation].takes
         assert buffer is not None

@@ -1,8 +1,8 @@
 """Accounts: every cycle of every core has exactly one name, and so has every PE-cycle.
 
-A cycle is `busy` or `switch` if the core's array issued or switched. Otherwise it bears the name of the first of
-these that any thread of the core has: `hazard`, `backpressure`, `input`, `dispatch`, `reload`, `weights`, `drain`; else
-it is `idle`.
+A cycle is `busy` or `switch` if the core's array issued or switched. Otherwise the threads of the core decide. The
+cycle bears the first of these names that any thread has: `hazard`, `backpressure`, `input`, `dispatch`, `reload`,
+`weights`, `drain`. If no thread has one, the cycle is `idle`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ PRIORITY = CYCLE_NAMES[:-1]
 
 @dataclass(frozen=True, eq=False)
 class NamedCycles:
-    """A core's cycles from 0 to the makespan as segments: `[edges[i], edges[i+1])` bears `names[name[i]]`."""
+    """The cycles of a core, from 0 to the makespan, as named segments.
+
+    names: all names.
+    edges: cycles; segment i covers `edges[i] <= cycle < edges[i+1]`.
+    name: for each segment the place of its name in `names`.
+    """
 
     names: tuple[str, ...]
     edges: NDArray[np.int64]
@@ -41,7 +46,11 @@ class NamedCycles:
 
 
 def named_cycles(program: Program, trace: Trace, core: int, spans: CoreSpans | None = None) -> NamedCycles:
-    """Name every cycle of core number `core` (`spans`: its intervals, if the caller has them).
+    """Name every cycle of a core.
+
+    program, trace: the lowered scenario and its run.
+    core: number of the core.
+    spans: intervals of the core, if the caller has them.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -66,7 +75,7 @@ def named_cycles(program: Program, trace: Trace, core: int, spans: CoreSpans | N
 
 
 def useful_work(program: Program, trace: Trace) -> list[int]:
-    """Useful multiply-accumulates that each core issued.
+    """Count the useful multiply-accumulates that each core issued.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *

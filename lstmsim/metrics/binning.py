@@ -1,4 +1,4 @@
-"""Spans summed into equal windows of time, exactly: what counter tracks and crowded pictures are made of."""
+"""Spans summed exactly into equal windows of time: counter tracks and crowded pictures are made of these sums."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _BUSY = STATES.index("busy")
 
 
 def window_edges(start: int, end: int, windows: int) -> NDArray[np.int64]:
-    """Edges of at most about `windows` windows of equal whole length from `start` to `end`; only the last is shorter.
+    """Cut the cycles from `start` to `end` into about `windows` windows of equal whole length; the last may be shorter.
+
+    Returns the edges of the windows, in cycles.
 
     >>> window_edges(0, 10, 4)
     array([ 0,  3,  6,  9, 10])
@@ -23,7 +25,10 @@ def window_edges(start: int, end: int, windows: int) -> NDArray[np.int64]:
 
 
 def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cycles of each window that lie inside a span; spans are sorted and apart. Their sum is the spans' total.
+    """Count the cycles of each window that lie inside a span. Their sum is the total length of the spans.
+
+    start, end: cycles of the spans; the spans are sorted and do not overlap.
+    edges: cycles at which windows begin and end.
 
     >>> covered_cycles(np.array([0, 5]), np.array([2, 9]), np.array([0, 4, 8, 12]))
     array([2, 3, 1])
@@ -38,11 +43,11 @@ def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDAr
 
 
 def busy_windows(timeline: Timeline, edges: NDArray[np.int64]) -> dict[int, NDArray[np.float64]]:
-    """By core: the fraction of each window in which its PE array issued a tile."""
+    """For each core the fraction of each window, 0 to 1, in which the core's PE array issued a tile."""
     lengths = np.diff(edges)
-    found = {}
+    fractions = {}
     for number, row in enumerate(timeline.rows):
         if row.kind == "array":
             mine = (timeline.row == number) & (timeline.state == _BUSY)
-            found[row.core] = covered_cycles(timeline.start[mine], timeline.end[mine], edges) / lengths
-    return found
+            fractions[row.core] = covered_cycles(timeline.start[mine], timeline.end[mine], edges) / lengths
+    return fractions

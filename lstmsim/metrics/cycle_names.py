@@ -1,6 +1,6 @@
-"""What each name of cycles looks like and means in words: the one table that reports, pages and pictures read.
+"""The look and the words of each name of cycles: the one table that reports, pages and pictures read.
 
-Which names there are, and their orders, is in `lstmsim.program.cycles`; a test holds that none of them is missing here.
+The names and their orders stand in `lstmsim.program.cycles`. A test holds that this table misses none of them.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from lstmsim.records import record
 
 __all__ = ["NAMED", "PE_NAMES", "Named", "pe_names"]
 
-#: What a busy cycle of the array is to its multipliers: names of PE-cycles that stand in place of `busy`.
+#: In a busy cycle of the array, some multipliers are useful and others are not: PE-cycles have these names for `busy`.
 PE_NAMES = ("useful", "padding", "unmapped")
 
 
 @record
 class Named:
-    """A name of cycles or PE-cycles, for people. Sentences have no full stop; an empty one is said nowhere.
+    """A name of cycles or PE-cycles, for people. Sentences have no full stop. An empty sentence is never shown.
 
-    `style`: its look in pictures and pages; work looks like its job, and only PE-cycles have this one.
-    `dark`: fill and ink on a dark page, None for the same as on a light one.
-    `meaning`: what it is, in reports; a machine may have words of its own (`lstmsim.workload.scenario.Words`).
-    `remedy`: how a user could get less of it, in reports; a machine with keys against it names them in its own words.
-    `glossary`: what it is, in the glossary of explanations.
-    `legend`: what the legend of a timeline picture calls it; empty for the name.
-    `held_by`: what the critical path waited for.
-    `next_wait`: what the next step of the path waits for, in a column of a table.
-    `share`: what goes on in such a cycle of a request.
-    `spent`: the end of "they spent 71 % of their time ...".
+    style: look in pictures and pages; work looks like its job, so only PE-cycles use the style of `busy` and `useful`.
+    dark: fill and ink on a dark page; None if they are the same as on a light page.
+    meaning: what such a cycle is, in reports; a machine may have other words (`lstmsim.workload.scenario.Words`).
+    remedy: how a user could get fewer such cycles, in reports; a machine whose keys help names the keys in its words.
+    glossary: what such a cycle is, in the glossary of explanations.
+    legend: the name in the legend of a timeline picture; empty if it is the same.
+    held_by: what the critical path waited for.
+    next_wait: what the next step of the path waits for, in a column of a table.
+    share: what goes on in such a cycle of a request.
+    spent: the end of the sentence "they spent 71 % of their time ...".
     """
 
     style: Style
@@ -45,7 +45,7 @@ class Named:
     spent: str = ""
 
 
-#: By name, in the order of legends: waits are light and neutral, each cause with a hatch of its own.
+#: By name, in the order of legends. Waits are light and neutral, and each cause has a hatch of its own.
 NAMED: Mapping[str, Named] = MappingProxyType(
     {
         "hazard": Named(
@@ -181,7 +181,7 @@ NAMED: Mapping[str, Named] = MappingProxyType(
 
 
 def pe_names(cycle_names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of PE-cycles of a machine whose cycles have these names: `busy` falls apart, the others stay.
+    """The names of PE-cycles of a machine whose cycles have these names. `busy` becomes three names, the others stay.
 
     >>> pe_names(("busy", "drain", "idle"))
     ('useful', 'padding', 'unmapped', 'drain', 'idle')

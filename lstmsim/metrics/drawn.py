@@ -1,4 +1,7 @@
-"""What of a timeline a picture or a page shows: rows that fit, spans that touch and look the same joined."""
+"""The part of a timeline that a picture or a page shows: as many rows as fit, and joined spans.
+
+Spans are joined if they touch and look the same.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
 
 __all__ = ["ROW_LIMIT", "Spans", "spans_of"]
 
-#: More rows than this cannot be told apart.
+#: Most rows of a picture: a reader cannot tell more rows apart.
 ROW_LIMIT = 120
 
 _BUSY = STATES.index("busy")
@@ -21,9 +24,14 @@ _IDLE = STATES.index("idle")
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Spans to draw: `row` indexes `rows`, `state` indexes `STATES`; `job` is -1 for everything but work.
+    """Spans to draw, as columns of equal length. Idle cycles have no span.
 
-    Idle is left out. `left_out` says in words which rows are not shown.
+    rows: the rows that are shown.
+    left_out: which rows are not shown, in words.
+    row: place in `rows`.
+    start, end: cycles, `start <= cycle < end`.
+    state: place in `lstmsim.metrics.timeline.STATES`.
+    job: place in the timeline's jobs; -1 if the span is no work.
     """
 
     rows: tuple[Row, ...]
@@ -38,7 +46,7 @@ class Spans:
         return len(self.start)
 
     def kinds(self) -> Iterator[tuple[int, int, int, NDArray[np.int64]]]:
-        """(row, state, job, indices of the spans) for every combination that occurs, spans in the order of time."""
+        """Yield (row, state, job, places of spans) of every combination that occurs. Spans are in order of time."""
         if not len(self):
             return
         order = np.lexsort((self.start, self.job, self.state, self.row))
@@ -50,7 +58,10 @@ class Spans:
 
 
 def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: Sequence[int] | None = None) -> Spans:
-    """The spans of a timeline to draw, cut to a window of cycles (None: all of it); of these cores, or of all.
+    """The spans of a timeline to draw.
+
+    window: first cycle and cycle behind the last; spans are cut to it; None for the whole timeline.
+    cores: numbers of the cores to draw; None for all cores.
 
     >>> table = {name: np.array([0, 0]) for name in ("row", "job", "layer", "step")}
     >>> times = {"start": np.array([0, 3]), "end": np.array([3, 9]), "state": np.array([_BUSY, _BUSY])}
@@ -76,7 +87,10 @@ def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: S
 
 
 def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[list[int], str]:
-    """Numbers of the rows to draw: all of the cores, or fewer kinds of them, or the first; and what is left out."""
+    """Numbers of the rows to draw, and in words what is left out.
+
+    All rows of the cores are drawn if they fit; else whole kinds of rows are left out; else the first rows are drawn.
+    """
     wanted = [number for number, row in enumerate(rows) if cores is None or row.core in cores]
     left_out = []
     units = sorted({row.kind for row in rows if is_unit(row.kind)})

@@ -6,9 +6,10 @@ __all__ = ["cut", "percent", "short_name", "three_digits"]
 
 
 def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
-    """A share of at least 0 for people: what is there never reads as nothing.
+    """A share in percent for people. A part that is there never reads as 0.
 
-    `part`, `whole`: in the same unit. `nothing`: what stands for no part, and for a part of nothing.
+    part, whole: at least 0, in the same unit.
+    nothing: the text if there is no part or no whole.
 
     >>> percent(1, 3), percent(1, 100_000), percent(0, 3), percent(0, 0, "-")
     ('33.3 %', '<0.1 %', '0.0 %', '-')
@@ -20,7 +21,7 @@ def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
 
 
 def three_digits(value: float) -> str:
-    """Three digits, and all digits before the point.
+    """A number with three digits, and with all digits before the point.
 
     >>> three_digits(2.5), three_digits(1234.5)
     ('2.50', '1,234')
@@ -29,7 +30,7 @@ def three_digits(value: float) -> str:
 
 
 def short_name(name: str, length: int) -> str:
-    """A name of at most `length` characters for the terminal; a question mark stands for what cannot be printed.
+    """A name of at most `length` characters for the terminal. A question mark replaces what cannot be printed.
 
     >>> short_name("a name that is far too long", 10)
     'a name ...'

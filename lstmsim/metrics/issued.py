@@ -1,4 +1,4 @@
-"""Which operation of the program each issue of a trace belongs to."""
+"""From an issue of a trace to its operation of the program."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _per_phase(program: Program, trace: Trace, fill: int) -> NDArray[np.int64]:
 
 
 def _phases_that_ran(program: Program, trace: Trace) -> Iterator[tuple[int, tuple[Phase, ...]]]:
-    """Per task that was not turned away, its phases for the core on which it ran."""
+    """Yield each task that was not turned away with its phases for the core on which it ran."""
     for number, core in enumerate(trace.task("core").tolist()):
         if core >= 0:
             yield number, program.tasks[number].phases(program.cores[core].kind, trace.spread(number))
 
 
 def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:
-    """All operations of the bodies that ran, and for each row of `trace.issues` its index in that list.
+    """List all operations of the bodies that ran, and for each row of `trace.issues` the place of its operation.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -52,7 +52,7 @@ def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], 
 
 
 def issued_steps(program: Program, trace: Trace) -> NDArray[np.int64]:
-    """The time step of each row of `trace.issues` (see `Phase.step`)."""
+    """The time step of each row of `trace.issues` (`Phase.step` says how steps are counted)."""
     first, sign = _per_phase(program, trace, 0), _per_phase(program, trace, 1)
     for number, phases in _phases_that_ran(program, trace):
         first[number, : len(phases)] = [phase.step(0) for phase in phases]

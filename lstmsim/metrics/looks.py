@@ -1,4 +1,4 @@
-"""How jobs look: colours that the colour-blind keep apart, and hatches where a grey printer would not."""
+"""The looks of jobs: colours that colour-blind readers can tell apart, and hatches where colours look alike in grey."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ __all__ = ["GROUP_HATCHES", "JOB_STYLES", "Style"]
 
 @record
 class Style:
-    """A fill, a hatch, and the colour of hatch and text on it.
+    """The look of an area.
 
-    `fill`, `ink`: colours as `#RRGGBB`. `hatch`: letters of matplotlib's hatches, empty for none.
+    fill: its colour, `#RRGGBB`.
+    hatch: letters of matplotlib's hatches; empty for none.
+    ink: colour of the hatch and of text on the area, `#RRGGBB`.
     """
 
     fill: str
@@ -19,8 +21,8 @@ class Style:
     ink: str = "#000000"
 
 
-#: The looks of the first jobs. The eight colours are those of Okabe and Ito (2008, "Color Universal Design"). The first
-#: four and black differ in lightness; the other three look like one of those in grey and so carry a hatch.
+#: The looks of the first jobs. The eight colours are from Okabe and Ito (2008, "Color Universal Design"). The first
+#: four and black differ in lightness. In grey, each of the other three looks like one of these, so it has a hatch.
 JOB_STYLES = (
     Style("#0072B2", ink="#FFFFFF"),
     Style("#E69F00"),
@@ -32,5 +34,5 @@ JOB_STYLES = (
     Style("#000000", ink="#FFFFFF"),
 )
 
-#: The hatches of the next groups of jobs, which have the same colours; the first group keeps its own.
+#: The hatches of groups of eight jobs. All groups have the same colours; the first group keeps its own hatches.
 GROUP_HATCHES = ("", "oo", "**", "OO")

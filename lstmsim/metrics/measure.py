@@ -15,7 +15,11 @@ __all__ = ["latency_statistics", "measure", "pe_cycles", "utilization"]
 
 
 def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[str, int]:
-    """PE-cycles by name; they add up to peak * makespan.
+    """Count the PE-cycles of a core by name. They add up to peak * makespan.
+
+    core: figures of the core.
+    macs: useful multiply-accumulates.
+    cycles: cycles by name; they add up to the makespan.
 
     >>> core = CoreFigures(peak=10, issuing=8)
     >>> pe_cycles(core, 20, {"busy": 3, "idle": 1})
@@ -27,13 +31,13 @@ def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[s
 
 
 def latency_statistics(latencies_ms: Sequence[float]) -> LatencyMs:
-    """Mean, percentiles (linear interpolation between ranks) and maximum of latencies in ms.
+    """Mean, percentiles and maximum of latencies in ms. Percentiles are interpolated linearly between ranks.
 
     >>> latency_statistics([1.0, 2.0, 3.0]).p50
     2.0
     """
     values = sorted(latencies_ms)
-    # by hand, not by numpy: the same bits with every version of it
+    # by hand, not by numpy, whose versions may give different bits
     p50, p95, p99 = (_percentile(values, percent) for percent in (50, 95, 99))
     return LatencyMs(fsum(values) / len(values), p50, p95, p99, values[-1])
 
@@ -45,16 +49,22 @@ def _percentile(ordered: Sequence[float], percent: int) -> float:
 
 
 def utilization(chip: Chip, totals: Totals) -> float:
-    """Useful multiply-accumulates of a chip / (its PEs * makespan); 0 where nothing ran.
+    """Useful multiply-accumulates of a chip / (its PEs * makespan); 0 if nothing ran.
 
-    chip: the description. totals: of a run on it.
+    chip: description of the chip.
+    totals: totals of a run on this chip.
     """
     peak = sum(core.peak for core in chip.core_figures) * totals.makespan_cycles
     return sum(totals.work.tolist()) / peak if peak else 0.0
 
 
 def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
-    """The report of a run; the program's cores and tasks are the scenario's, in the same order."""
+    """Make the report of a run.
+
+    scenario: the chip and its jobs.
+    totals: totals of the run; cores and tasks in the order of the scenario.
+    engine: name of the engine.
+    """
     chip, makespan, macs = scenario.chip, totals.makespan_cycles, totals.work.tolist()
     cores = []
     for index, core in enumerate(chip.core_figures):
@@ -81,7 +91,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
 
 
 def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[TurnedAway]]:
-    """The jobs that were served, and the others."""
+    """The jobs that were served, and the jobs that were turned away."""
     served, others = [], []
     chip_cores = len(scenario.chip.core_figures)
     rows = zip(scenario.jobs, totals.tasks.tolist(), strict=True)

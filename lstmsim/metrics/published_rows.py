@@ -1,4 +1,4 @@
-"""What one row of each table of published figures is."""
+"""The rows of the tables of published figures: one class for each table."""
 
 from __future__ import annotations
 
@@ -8,16 +8,26 @@ from itertools import pairwise
 
 __all__ = ["Anchor", "Claim", "Hardware", "IntelWorkload", "Measurement"]
 
-#: Matrices as tall as `hidden` that meet the input in each step; as many meet the state.
+#: Cell -> how many matrices with `hidden` rows take the input in each step. As many matrices take the state.
 _GATES: Mapping[str, int] = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One DeepBench task on one machine: latency in ms, TOPS (two operations a multiply-accumulate), utilization in %.
+    """One DeepBench task on one machine. Design, task and batch together name a row.
 
-    `macs` are the machine's multipliers; None stands for what the source does not print. Design, task and batch
-    together name a row.
+    A field is None where the source does not print it.
+
+    design: name of the machine.
+    cell: `lstm`, `gru` or `rnn`.
+    hidden, input: units, elements of x.
+    steps, batch: time steps, inferences that run together.
+    latency_ms: of the whole batch.
+    tops: 10^12 operations a second; a multiply-accumulate counts as two.
+    utilization_pct: percent.
+    macs: multipliers of the machine.
+    frequency_mhz: clock.
+    source, note: where the figures were read, and a remark.
 
     >>> from lstmsim.formats.tables.published import deepbench
     >>> row = deepbench()[0]
@@ -51,7 +61,9 @@ class Measurement:
 
     @property
     def operations(self) -> int:
-        """Additions and multiplications of the matrix products over all steps and the batch; no element-wise work.
+        """Additions and multiplications of the matrix products, over all steps and the batch.
+
+        Element-wise work does not count.
 
         >>> from lstmsim.formats.tables.published import deepbench
         >>> deepbench()[0].operations == 2 * 4 * 256 * (256 + 256) * 150
@@ -61,7 +73,9 @@ class Measurement:
 
     @property
     def latency_cycles(self) -> float | None:
-        """The printed latency in cycles of the machine's clock, as exact as it was printed; None without either.
+        """The printed latency in cycles of the machine's clock; None if latency or clock is not printed.
+
+        It is as exact as the printed figures.
 
         >>> from lstmsim.formats.tables.published import deepbench
         >>> round(deepbench()[0].latency_cycles)
@@ -74,9 +88,15 @@ class Measurement:
 
 @dataclass(frozen=True)
 class IntelWorkload:
-    """One benchmark of the Intel NPU: cycles and TOPS at 300 MHz of its C++ simulator (`cpp`) and of its RTL.
+    """One benchmark of the Intel NPU, on its C++ simulator (`cpp`) and on its RTL. Both run at 300 MHz.
 
-    `sizes`: the input, then the outputs of each layer. `note`: on the workload; `cpp_note`: on `cpp` alone.
+    workload, cell: names.
+    sizes: elements of the input, then of the output of each layer.
+    steps, batch: time steps, inferences that run together.
+    cpp_cycles, cpp_tops, rtl_cycles, rtl_tops: printed cycles and TOPS.
+    source: where the figures were read.
+    note: remark on the workload.
+    cpp_note: remark on the figures of the C++ simulator alone.
 
     >>> from lstmsim.formats.tables.published import intel_npu
     >>> row = intel_npu()[14]
@@ -99,8 +119,10 @@ class IntelWorkload:
 
     @property
     def operations(self) -> int:
-        """Operations as the published TOPS count them: the batch rounded up to a multiple of 6, every recurrent
-        matrix as input * hidden, no element-wise work.
+        """Operations as the published TOPS count them.
+
+        The batch is rounded up to a multiple of 6. Every recurrent matrix counts as input * hidden. Element-wise work
+        does not count.
 
         >>> from lstmsim.formats.tables.published import intel_npu
         >>> intel_npu()[0].operations == 2 * 6 * 512 * 512
@@ -113,9 +135,19 @@ class IntelWorkload:
 
 @dataclass(frozen=True)
 class Anchor:
-    """One figure of another accelerator; cell `suite` is a mean over several networks.
+    """One figure of another accelerator. A field is None where the source does not print it.
 
-    `interval_cycles`: cycles from one step's start to the next one's; `depth_cycles`: those of one step.
+    design, device: names.
+    cell: name of the cell; `suite` stands for a mean over several networks.
+    layers, hidden, input, steps, batch: sizes of the workload.
+    latency_ms, latency_cycles: of the whole workload.
+    interval_cycles: from the start of one step to the start of the next step.
+    depth_cycles: from the start to the end of one step.
+    tops: 10^12 operations a second.
+    utilization_pct: percent.
+    macs: multipliers of the machine.
+    frequency_mhz: clock.
+    source, note: where the figures were read, and a remark.
 
     >>> from lstmsim.formats.tables.published import accelerators
     >>> row = accelerators()[0]
@@ -145,7 +177,15 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Hardware:
-    """One machine: multipliers, clock, peak TOPS; resources and power as the source words them (`alm`: logic).
+    """One machine. A number is None where the source does not print it.
+
+    design, device, organisation, precision: words of the source.
+    macs: multipliers.
+    frequency_mhz: clock.
+    peak_tops: 10^12 operations a second.
+    alm, dsp, m20k: logic, multiplier blocks and memory blocks, as the source words them.
+    power: as the source words it.
+    source, note: where the figures were read, and a remark.
 
     >>> from lstmsim.formats.tables.published import hardware
     >>> row = hardware()[0]
@@ -170,7 +210,14 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Claim:
-    """A headline number of a paper: `value` as printed, often a range; `where_read` says what of the source was read.
+    """A headline number of a paper.
+
+    key: name of the row.
+    quantity: what the number says.
+    value: as printed, often a range.
+    unit: unit of the value.
+    source: the paper.
+    where_read: which part of the source was read.
 
     >>> from lstmsim.formats.tables.published import claims
     >>> next(each for each in claims() if each.key == "patent-ep-65536").value

@@ -12,19 +12,29 @@ from lstmsim.workload.scenario import CoreFigures, Words
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
 
-#: The names that the cycles of every machine can have; each cycle has exactly one. Some machines know more
+#: The names that the cycles of every machine can have. Each cycle has exactly one name. Some machines have more names
 #: (`CoreFigures.stalls`).
 ACCOUNTS = MACHINE_NAMES
 
-#: The names that the PE-cycles of every machine can have; each PE-cycle has exactly one.
+#: The names that the PE-cycles of every machine can have. Each PE-cycle has exactly one name.
 LOSSES = pe_names(ACCOUNTS)
 
 
 @record
 class JobReport:
-    """Where and when one job ran, in cycles; `start` is its admission, `latency` is finish - arrival, `deadline` the
-    latency that it should not have exceeded, `preempted` how often it gave up its thread, `number` its place among the
-    scenario's jobs. `cores`: all that it ran on at once, where these are several; `core` and `thread` are the first."""
+    """Where and when one job ran. Times are in cycles.
+
+    name: name of the job.
+    core, thread: where it ran; of several cores the first.
+    arrival: when it came.
+    start: when it was admitted.
+    finish: when its last result was visible.
+    macs: its multiply-accumulates.
+    deadline: the latency that it should not exceed; None without one.
+    preempted: how often it gave up its thread.
+    number: its place among the scenario's jobs.
+    cores: all cores that it ran on at once; empty if there was one.
+    """
 
     name: str
     core: int
@@ -40,7 +50,7 @@ class JobReport:
 
     @property
     def places(self) -> str:
-        """The cores on which it ran, for people: `0`, `0,1,2` or `0..15`."""
+        """The cores on which the job ran, for people: `0`, `0,1,2` or `0..15`."""
         if not self.cores:
             return str(self.core)
         listed = ",".join(map(str, self.cores))
@@ -53,13 +63,19 @@ class JobReport:
 
     @property
     def missed(self) -> bool:
-        """Whether it was later than its deadline."""
+        """Whether the job was later than its deadline."""
         return self.deadline is not None and self.latency > self.deadline
 
 
 @record
 class TurnedAway:
-    """A job that found its queue full, or whose patience had ended: when it came, when it was turned away."""
+    """A job that was turned away, because its queue was full or its patience had ended.
+
+    name: name of the job.
+    number: its place among the scenario's jobs.
+    arrival: cycle at which it came.
+    at: cycle at which it was turned away.
+    """
 
     name: str
     number: int
@@ -69,10 +85,12 @@ class TurnedAway:
 
 @record
 class CoreReport:
-    """Where one core's cycles and PE-cycles went; a PE-cycle is a multiply-accumulate that could be done in a cycle.
+    """Where the cycles and PE-cycles of one core went.
 
-    index: its place on the chip.
-    figures: what the machine says of it: its peak, sizes and settings.
+    A PE-cycle is one multiply-accumulate that a core could do in one cycle.
+
+    index: place of the core on the chip.
+    figures: what the machine says of the core: its peak, sizes and settings.
     macs: useful multiply-accumulates.
     cycles: cycles by name; they add up to the makespan.
     pe_cycles: PE-cycles by name; they add up to the peak times the makespan.
@@ -86,7 +104,7 @@ class CoreReport:
 
     @property
     def peak(self) -> int:
-        """Multiply-accumulates that it can do in a cycle."""
+        """Multiply-accumulates that the core can do in a cycle."""
         return self.figures.peak
 
     @property
@@ -96,7 +114,7 @@ class CoreReport:
 
     @property
     def settings(self) -> Mapping[str, int | str]:
-        """Its other figures (threads, adders saved ...)."""
+        """Other figures of the core (threads, adders saved ...)."""
         return self.figures.settings
 
     @property
@@ -108,7 +126,7 @@ class CoreReport:
 
 @record
 class LatencyMs:
-    """Mean and percentiles of the job latencies in milliseconds (linear interpolation between ranks)."""
+    """Mean and percentiles of the job latencies in milliseconds. Percentiles are interpolated between ranks."""
 
     mean: float
     p50: float
@@ -119,11 +137,19 @@ class LatencyMs:
 
 @record
 class Report(Table, forms="lstmsim.metrics.report_text"):
-    """What a simulation found. The same input gives the same report on every engine but for the engine's name.
+    """The result of a simulation. The same input gives the same report on every engine, but for the engine's name.
 
-    `jobs` are those that were served. `memory_busy_cycles`: how long the memory beside the chip was at work (None: all
-    weights stay on the chip). `remarks`: what was simulated although the machine could not do it, or although no source
-    says how long it takes.
+    chip, engine: their names.
+    frequency_mhz: clock of the chip.
+    makespan_cycles: cycle at which the last job has finished.
+    jobs: the jobs that were served.
+    cores: where the cycles of each core went.
+    utilization: useful multiply-accumulates / (peak * makespan), 0 to 1.
+    tops: 10^12 operations a second; a multiply-accumulate counts as two.
+    latency_ms: latencies of the jobs.
+    turned_away: the jobs that were not served.
+    memory_busy_cycles: how long the memory beside the chip was at work; None if all weights stay on the chip.
+    remarks: what was simulated although the machine could not do it, or although no source says how long it takes.
     """
 
     chip: str
@@ -141,17 +167,17 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """The names of cycles that any of the cores knows, in the order in which a core looks for them."""
+        """The names of cycles that any core knows, in the order in which a core looks for the name of a cycle."""
         return tuple(name for name in CYCLE_NAMES if any(name in core.cycles for core in self.cores))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of sizes that any of the cores has."""
+        """The names of sizes that any core has."""
         return tuple(dict.fromkeys(name for core in self.cores for name in core.columns))
 
     @property
     def words(self) -> Mapping[str, Words]:
-        """What names of cycles and losses mean on this machine, where that is not the usual."""
+        """Name of cycles or losses -> its meaning on this machine, where the usual words do not fit."""
         return {name: words for core in self.cores for name, words in core.figures.words.items()}
 
     @property

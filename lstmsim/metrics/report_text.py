@@ -20,7 +20,7 @@ __all__ = ["FORMS", "SCHEMA", "meaning", "reason", "remedy", "report_html", "rep
 
 SCHEMA = "lstmsim/report/1"
 
-#: More jobs than this are cut short in tables for people.
+#: Most jobs in tables for people; the other jobs are counted in a sentence.
 _JOB_LIMIT = 40
 _BAR = 24
 _LONGEST_NAME = 36
@@ -51,19 +51,21 @@ def report_json(report: Report) -> dict[str, Any]:
 
 
 def _beside_json(report: Report) -> dict[str, Any]:
-    """What only some runs have."""
-    found: dict[str, Any] = {}
+    """The entries that only some runs have."""
+    entries: dict[str, Any] = {}
     if report.turned_away:
-        found["turned_away"] = [{"name": job.name, "arrival": job.arrival, "at": job.at} for job in report.turned_away]
+        entries["turned_away"] = [
+            {"name": job.name, "arrival": job.arrival, "at": job.at} for job in report.turned_away
+        ]
     if report.memory_busy_cycles is not None:
-        found["memory"] = {"busy_cycles": report.memory_busy_cycles}
+        entries["memory"] = {"busy_cycles": report.memory_busy_cycles}
     if report.remarks:
-        found["remarks"] = list(report.remarks)
-    return found
+        entries["remarks"] = list(report.remarks)
+    return entries
 
 
 def _whole(number: float) -> float | int:
-    """260.0 as 260: the files of one scenario must not depend on how its frequency was written."""
+    """A whole number as an `int`: files must not depend on whether a frequency was written as 260 or 260.0."""
     return int(number) if float(number).is_integer() else number
 
 
@@ -104,7 +106,7 @@ def report_text(report: Report) -> str:
 def _cores_text(report: Report) -> str:
     names = report.accounts
     if "reload" in names:
-        # with the stalls of a memory the table has room only for what there is
+        # with the stalls of a memory there are many names: the table has room only for stalls that occur
         always = names_of("work", "rest")
         names = tuple(each for each in names if each in always or any(core.cycles.get(each) for core in report.cores))
     sizes = report.columns
@@ -134,7 +136,7 @@ def _losses_text(report: Report) -> str:
 
 
 def _shown_jobs(report: Report) -> tuple[list[JobReport], str]:
-    """The jobs to show, and a sentence on the others."""
+    """The jobs to show, and a sentence on the jobs that are not shown."""
     if len(report.jobs) <= _JOB_LIMIT:
         return list(report.jobs), ""
     slowest = max(report.jobs, key=lambda job: job.latency)
@@ -180,7 +182,7 @@ def _missed_text(report: Report) -> list[str]:
 
 
 def _beside_text(report: Report) -> list[str]:
-    """Lines on what only some runs have."""
+    """The lines that only some runs have."""
     lines = []
     if report.turned_away:
         count = len(report.turned_away)
@@ -197,24 +199,24 @@ def _first(jobs: Sequence[TurnedAway]) -> str:
 
 
 def reason(report: Report) -> str:
-    """One sentence: the biggest reason why the multipliers were not always useful."""
+    """Say in one sentence the biggest reason why the multipliers were not always useful."""
     losses = report.losses
     total = sum(losses.values())
     name = max(list(losses)[1:], key=lambda loss: losses[loss])
     if not losses[name]:
         return "every multiplier did useful work in every cycle"
     share = percent(losses[name], total, "-")
-    # What would help is not said here: only `explain` simulates it.
+    # The sentence does not say what would help: only `explain` simulates that.
     return f"not 100 % mainly because of {name} ({share}): {meaning(name, report)}"
 
 
 def meaning(name: str, report: Report) -> str:
-    """What cycles or PE-cycles of that name are, on the machine of the report."""
+    """The meaning of a name of cycles or PE-cycles, on the machine of the report."""
     return report.words.get(name, Words()).meaning or NAMED[name].meaning
 
 
 def remedy(name: str, report: Report) -> str:
-    """How a user could get less of the cycles of that name; empty where nothing is to be had less of."""
+    """How a user could get fewer cycles of that name; empty for names that are no loss."""
     return report.words.get(name, Words()).remedy or NAMED[name].remedy
 
 

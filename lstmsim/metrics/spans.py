@@ -17,14 +17,14 @@ from lstmsim.program.trace import Trace
 
 __all__ = ["build_timeline"]
 
-#: One span a row: row, start, end, state, job, layer, step.
+#: Columns of a table that has one row for each span.
 _COLUMNS = ("row", "start", "end", "state", "job", "layer", "step")
 Table = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Per row of the trace's issues the layer and the time step it belongs to; an extra last row holds -1."""
+    """For each row of the trace's issues its layer and time step. An extra last row holds -1."""
 
     layer: Table
     step: Table
@@ -47,7 +47,7 @@ def _table(
 
 
 def _joined(table: Table) -> Table:
-    """Sorted by (row, start); spans that follow without a gap and differ in nothing else become one."""
+    """Sort spans by (row, start), and join spans that follow without a gap and differ in nothing else."""
     table = table[np.lexsort((table[:, 1], table[:, 0]))]
     if not len(table):
         return table
@@ -60,7 +60,7 @@ def _joined(table: Table) -> Table:
 
 
 def _work(row: int | Table, spans: Intervals, state: str, places: _Places) -> Table:
-    """Spans of one state with the job, layer and step of the issue they belong to."""
+    """Spans of one state, with the job, layer and step of their issues."""
     return _table(row, spans.start, spans.end, state, spans.task, places.layer[spans.issue], places.step[spans.issue])
 
 
@@ -85,10 +85,15 @@ def _unit_table(trace: Trace, core: int, unit: int, row: int, places: _Places) -
 
 
 def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float) -> Timeline:
-    """The timeline of a run: rows for each core's accounted unit (the array), its threads, and its other shown units;
-    of a shared core (a memory) for its unit alone.
+    """Make the timeline of a run.
 
-    `jobs` are the names of the program's tasks.
+    Each core has a row for its accounted unit (the array), one for each thread, and one for each other shown unit. A
+    shared core (a memory) has one row, for its unit.
+
+    program, trace: the lowered scenario and its run.
+    jobs: names of the program's tasks.
+    chip: name of the chip.
+    frequency_mhz: clock of the chip.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *

@@ -8,7 +8,10 @@ __all__ = ["table"]
 
 
 def table(rows: Sequence[Sequence[str]], left: Iterable[int] = ()) -> list[str]:
-    """Aligned lines: the columns in `left` to the left, the others to the right.
+    """Align the cells of rows, and return lines.
+
+    rows: texts of the cells.
+    left: numbers of the columns that are aligned to the left; the others are aligned to the right.
 
     >>> table([["job", "cycles"], ["a", "1,423"]], left=[0])
     ['job  cycles', 'a     1,423']

@@ -1,4 +1,4 @@
-"""The timeline: a trace as rows of named spans, the one thing that exporters and pictures read."""
+"""The timeline: a trace as rows of named spans. Exporters and pictures read nothing else."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from lstmsim.results import Table
 
 __all__ = ["MEMORY", "STATES", "Row", "Timeline", "is_unit"]
 
-#: What a span can be. `busy` is work; `ready` is a thread whose work waits for its turn on the unit.
+#: What a span can be. `busy` is work. `ready` is a thread whose work waits for its turn on the unit.
 STATES = SPAN_NAMES
 
-#: The kind of the row of a memory that all cores share; its `core` is the number after theirs.
+#: The kind of the row of a memory that all cores share. `Row.core` of a memory is the number after the last core.
 MEMORY = "memory"
 
-#: The name of a unit beside the array: a row of that kind shows when it is busy.
+#: The name of a unit beside the array. A row of that kind shows when the unit is busy.
 _UNIT = re.compile(r"(?!array$|thread$)[a-z][a-z0-9_]{0,29}")
 
 
 def is_unit(kind: str) -> bool:
-    """Whether a row of that kind shows a unit beside the PE array, by the unit's name.
+    """Whether a row of that kind shows a unit beside the PE array. Such a kind is the name of the unit.
 
     >>> is_unit("tail"), is_unit("thread"), is_unit("a b")
     (True, False, False)
@@ -35,8 +35,11 @@ def is_unit(kind: str) -> bool:
 
 @record
 class Row:
-    """One row of core number `core`: its PE array (kind `array`, every cycle named), one of its thread contexts (kind
-    `thread`, `index`), or another unit (kind: its name, like `tail`).
+    """One row of a timeline.
+
+    core: number of the core.
+    kind: `array` (the PE array, every cycle has a name), `thread` (a context), or the name of another unit (`tail`).
+    index: number of the context, for the kind `thread`.
 
     >>> Row(0, "thread", 1).name
     'core 0 thread 1'
@@ -48,7 +51,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """What people read: `core 0 array`, `core 0 thread 1`, `core 0 tail`; a memory belongs to no core."""
+        """The name for people: `core 0 array`, `core 0 thread 1`, `core 0 tail`. A memory belongs to no core."""
         if self.kind == MEMORY:
             return self.kind
         return f"core {self.core} {self.kind}" + (f" {self.index}" if self.kind == "thread" else "")
@@ -56,12 +59,22 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
-    """Columns of equal length, one entry a span, sorted by (row, start); spans of one row never overlap.
+    """The spans of a run, as columns of equal length, sorted by (row, start). Spans of one row never overlap.
 
-    `row` indexes `rows`, `state` indexes `STATES`, `job` indexes `jobs` (-1: none), `layer`, `step`: -1
-    where there is none. A span covers cycles `start <= cycle < end`. Array rows name every cycle from 0 to
-    `makespan_cycles` (`idle` included); thread rows have `busy` while one of their tiles issues, `ready`, a
-    waiting state or `drain`, nothing while no job is on them; rows of other units have `busy` only.
+    Rows of arrays name every cycle from 0 to `makespan_cycles`, `idle` included. Rows of threads are `busy` while one
+    of the thread's tiles issues; else they have `ready`, a waiting state or `drain`; they have no span while no job is
+    on the thread. Rows of other units have `busy` only.
+
+    chip: name of the chip.
+    frequency_mhz: clock of the chip.
+    makespan_cycles: cycle at which the last job has finished.
+    rows: the rows.
+    jobs: names of the jobs.
+    row: place in `rows`.
+    start, end: cycles, `start <= cycle < end`.
+    state: place in `STATES`.
+    job: place in `jobs`; -1 for none.
+    layer, step: numbers; -1 for none.
     """
 
     chip: str

@@ -14,7 +14,10 @@ __all__ = ["FORMS", "timeline_json", "timeline_records", "timeline_text"]
 
 
 def timeline_records(timeline: Timeline) -> Iterator[dict[str, Any]]:
-    """Each span by the names of its row, state and job (None: there is none), in cycles; `end` is left out of it."""
+    """Yield each span with the names of its row, state and job. A value is None where there is none.
+
+    `start` and `end` are cycles, `start <= cycle < end`.
+    """
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     for row, start, end, state, job, layer, step in zip(*(each.tolist() for each in columns), strict=True):
         yield {
@@ -29,7 +32,7 @@ def timeline_records(timeline: Timeline) -> Iterator[dict[str, Any]]:
 
 
 def timeline_json(timeline: Timeline) -> dict[str, Any]:
-    """The timeline as plain data of schema `lstmsim/timeline/1`: its names once, and every span."""
+    """The timeline as plain data of schema `lstmsim/timeline/1`: the names once, and every span."""
     return {
         "schema": "lstmsim/timeline/1",
         "chip": timeline.chip,
@@ -42,7 +45,7 @@ def timeline_json(timeline: Timeline) -> dict[str, Any]:
 
 
 def timeline_text(timeline: Timeline) -> str:
-    """How long it took, and for each row its spans and the cycles in which it was busy."""
+    """The length of a timeline, and for each row how many spans and how many busy cycles it has."""
     busy = STATES.index("busy")
     shown = [["row", "spans", "busy cycles"]]
     for number, row in enumerate(timeline.rows):

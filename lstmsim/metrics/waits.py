@@ -1,9 +1,10 @@
-"""What each thread waits for, cycle by cycle, read off a trace: intervals per cause, for one core's accounted unit.
+"""What each thread waits for, cycle by cycle, read off a trace: intervals by cause, for a core's accounted unit.
 
-A thread's next operation on the unit stands at the head from the cycle after its predecessor's last issue (the first
-one: from admission, or from the end of a pause) until it issues. In between it lacks, in this order of strength, what
-`CAUSES` names; when it lacks nothing it is ready and waits for its turn. After its last issue on the unit it drains;
-so it does from when it was asked to pause until it is paused. A paused task has no thread, and waits for nothing here.
+The next operation of a thread on the unit stands at the head from the cycle after the last issue of the operation
+before it. (The first operation stands there from the task's admission, or from the end of a pause.) It stays at the
+head until it issues. Before that it lacks what `CAUSES` names, in this order of strength. When it lacks nothing, the
+thread is ready and waits for its turn. After its last issue on the unit a thread drains. It also drains from the cycle
+in which it was asked to pause until it is paused. A paused task has no thread, and waits for nothing here.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ Column = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Columns of equal length: cycles `start <= cycle < end` of a context, with the task and the row of the trace."""
+    """Intervals of threads, as columns of equal length.
+
+    start, end: cycles, `start <= cycle < end`.
+    context: number of the thread.
+    task: number of the task; -1 for none.
+    issue: row of `trace.issues`; -1 for none.
+    """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -34,17 +41,18 @@ class Intervals:
     issue: NDArray[np.int64]
 
     def kept(self) -> Intervals:
-        """Without the empty ones."""
+        """The intervals without the empty ones."""
         full = self.end > self.start
         return Intervals(self.start[full], self.end[full], self.context[full], self.task[full], self.issue[full])
 
 
 @dataclass(frozen=True, eq=False)
 class CoreSpans:
-    """Everything that happened on one core's accounted unit: issues, switches, and waits by name.
+    """Everything that happened on the accounted unit of one core.
 
-    `busy` are its issues; `waits` maps each cause, `drain` and `ready` to intervals of its threads; `switch` holds the
-    thread switched to as context, and no task (-1). `issue` is a row of `trace.issues`, -1 where there is none.
+    busy: its issues.
+    switch: its thread switches; `context` is the thread after the switch, `task` is -1.
+    waits: each cause, `drain` and `ready` -> intervals of the core's threads.
     """
 
     busy: Intervals
@@ -54,7 +62,13 @@ class CoreSpans:
 
 @dataclass(frozen=True, eq=False)
 class Stays:
-    """When tasks had a thread of a core, sorted by (context, start): from an admission or return to a pause or end."""
+    """When tasks had a thread of a core, as columns of equal length, sorted by (context, start).
+
+    start: cycle of the task's admission, or of its return after a pause.
+    end: cycle of its pause or finish.
+    context: number of the thread.
+    task: number of the task.
+    """
 
     start: Column
     end: Column
@@ -62,14 +76,14 @@ class Stays:
     task: Column
 
     def of(self, context: Column, cycle: Column) -> Column:
-        """Which stay holds a thread at a cycle."""
+        """The place of the stay that holds the thread `context` at `cycle`."""
         span = int(self.end.max(initial=0)) + 1
-        found: Column = np.searchsorted(self.context * span + self.start, context * span + cycle, side="right") - 1
-        return found
+        places: Column = np.searchsorted(self.context * span + self.start, context * span + cycle, side="right") - 1
+        return places
 
 
 def stays_on(trace: Trace, core: int) -> Stays:
-    """The stays of all tasks on a core, those of split tasks on their further threads included."""
+    """The stays of all tasks on a core. Split tasks have a stay for each of their threads."""
     tasks = np.flatnonzero(trace.task("core") == core)
     start = trace.task("admitted").copy()
     # after a pause a task has a thread of the same core again
@@ -92,7 +106,10 @@ def stays_on(trace: Trace, core: int) -> Stays:
 
 
 def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
-    """Intervals of core number `core`; vectorised, no order among the rows is promised.
+    """The intervals of a core. They are in no particular order.
+
+    program, trace: the lowered scenario and its run.
+    core: number of the core.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -140,7 +157,7 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
 
 
 def _held(since: Column, until: dict[str, Column], start: Column, who: Intervals) -> dict[str, Intervals]:
-    """Per cause, what it held back from `since` on, one after the other; and what was ready until `start`."""
+    """Cut the time from `since` to `start` into one interval for each cause, in order, and then `ready`."""
     waits = {}
     for cause, each in until.items():
         held = np.maximum(since, each)

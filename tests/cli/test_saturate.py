@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,16 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 QUICK = ("--tolerance", "0.2", "--most-requests", "4000")
 
 
+@cache
+def searched(*arguments: str) -> tuple[dict[str, Any], str]:
+    """What a quick search in the folder's scenario gives: its JSON, only to be read, and its text."""
+    result = call("saturate", "s.json", *arguments, *QUICK, "--json", "searched.json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(Path("searched.json").read_text()), result.stdout
+
+
 def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
-    found = json.loads(call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK, "--json", "-").stdout)
+    found, text = searched("--bound-ms", "0.0008")
     runs = {run["rate"]: run for run in found["runs"]}
     best, worst = runs[found["rate"]], runs[found["fails_from"]]
     assert best["percentile_ms"] + best["half_width_ms"] <= 0.0008 < worst["percentile_ms"] - worst["half_width_ms"]
@@ -38,34 +47,31 @@ def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
     assert found["rate"] < found["fails_from"] < found["bound_per_second"]
     by_hand = serve("s.json", requests=best["requests"], overrides=[f"jobs.0.arrival.rate_per_second={best['rate']!r}"])
     assert best["p99_ms"] == by_hand.serving.ms(by_hand.serving.latency.p99.value)
-    text = call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK).stdout
     assert text.startswith(f"MACHINE: at most {found['bound_per_second']:,.0f} requests/s")
     assert f"{found['rate']:,.1f} requests/s keep a p99 of 0.0008 ms" in text
 
 
 def test_a_rate_that_the_machine_cannot_do() -> None:
-    arguments = ("saturate", "s.json", "--bound-ms", "50", "--to", "5e7", *QUICK)
-    found = json.loads(call(*arguments, "--json", "-").stdout)
+    found, text = searched("--bound-ms", "50", "--to", "5e7")
     assert found["fails_from"] <= found["bound_per_second"]
     last = max(found["runs"], key=lambda run: run["rate"])
     assert (last["verdict"], last["kept"], last["p99_ms"]) == ("unstable", False, None)
-    assert "do not (unstable)" in call(*arguments).stdout
+    assert "do not (unstable)" in text
 
 
 def test_who_is_turned_away_is_not_served_in_time() -> None:
-    short = ["--set", "jobs.0.queue_limit=0", "--bound-ms", "0.05", *QUICK]
-    found = json.loads(call("saturate", "s.json", *short, "--json", "-").stdout)
+    found, text = searched("--set", "jobs.0.queue_limit=0", "--bound-ms", "0.05")
     broken = [each for each in found["runs"] if each["kept"] is False]
     assert broken
     assert all(each["p99_ms"] < 0.05 and each["turned_away"] > 0.01 for each in broken), (
         "those served are served at once"
     )
     assert all(each["turned_away"] < 0.01 for each in found["runs"] if each["kept"])
-    assert "turned away" in call("saturate", "s.json", *short).stdout
+    assert "turned away" in text
 
 
 def test_a_bound_for_each_tenant_alone() -> None:
-    found = json.loads(call("saturate", "s.json", "--bound", "lstm-256=0.0012", *QUICK, "--json", "-").stdout)
+    found, _ = searched("--bound", "lstm-256=0.0012")
     assert (found["bound_ms"], found["bounds_ms"]) == (None, {"lstm-256": 0.0012})
     best = next(run for run in found["runs"] if run["rate"] == found["rate"])
     assert best["tenants"]["lstm-256"]["verdict"] == "below"
@@ -73,8 +79,7 @@ def test_a_bound_for_each_tenant_alone() -> None:
 
 @pytest.mark.parametrize("percentile", [90.25, 99.95])
 def test_any_percentile_is_judged(percentile: float) -> None:
-    arguments = ("--bound-ms", "0.0012", "--percentile", str(percentile), *QUICK)
-    found = json.loads(call("saturate", "s.json", *arguments, "--json", "-").stdout)
+    found, _ = searched("--bound-ms", "0.0012", "--percentile", str(percentile))
     run = next(run for run in found["runs"] if run["percentile_ms"] is not None)
     change = f"jobs.0.arrival.rate_per_second={run['rate']!r}"
     by_hand = serve("s.json", requests=run["requests"], overrides=[change], percentiles=(99.0, percentile)).serving
@@ -83,13 +88,13 @@ def test_any_percentile_is_judged(percentile: float) -> None:
 
 
 def test_the_most_of_the_machine_is_unstable_without_a_run() -> None:
-    text = call("saturate", "s.json", "--bound-ms", "50", *QUICK).stdout
+    _, text = searched("--bound-ms", "50")
     assert "\na load of 1 or more is unstable without a run" in text
 
 
 @pytest.mark.parametrize("runs", [0, 1, 3])
 def test_what_was_judged_before_an_interrupt_is_shown(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = json.loads(call("saturate", "s.json", "--bound-ms", "0.0008", *QUICK, "--json", "-").stdout)
+    whole, _ = searched("--bound-ms", "0.0008")
     judge, done = _Runs.judge, [0]
 
     def interrupted(self: _Runs, rate: float) -> Tried:

@@ -25,7 +25,7 @@ from lstmsim.workload.scenario import Scenario
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "80"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 #: Uncompiled, however long it takes.
 NEVER = 1 << 60
 
@@ -99,7 +99,7 @@ def test_random_programs_with_joint_tasks_give_equal_totals(program: Program, ti
     same_totals(longer(program, times))
 
 
-@settings(max_examples=max(40, EXAMPLES // 4))
+@settings(max_examples=max(20, EXAMPLES // 4))
 @given(scenarios(tuple(CELLS)), st.sampled_from([1, 20, 50]))
 def test_random_scenarios_give_equal_totals_with_periods_skipped(scenario: Scenario, times: int) -> None:
     jobs = tuple(replace(job, steps=job.steps * times) for job in scenario.jobs)
@@ -141,7 +141,7 @@ def uncompiled(program: Program) -> Trace | str:
 
 
 @numba
-@settings(max_examples=EXAMPLES // 4)
+@settings(max_examples=max(20, EXAMPLES // 4))
 @given(st.one_of(programs(), joint_programs(), joint_programs(wide=True)), st.sampled_from([1, 30]))
 def test_the_compiled_loop_gives_the_same(program: Program, times: int) -> None:
     program = longer(program, times)

@@ -81,9 +81,9 @@ def test_theory_and_laws_hold() -> None:
     for check in small().checks:
         assert check.wait.holds(check.formula)
         assert check.wait.half_width < check.formula
-        assert check.run.found.little.difference == check.run.found.little_waiting.difference == 0
+        assert check.run.serving.little.difference == check.run.serving.little_waiting.difference == 0
         assert check.run.idle_while_waiting == 0
-        assert check.run.found.service_cycles == check.run.alone_cycles > 0
+        assert check.run.serving.service_cycles == check.run.alone_cycles > 0
 
 
 def test_free_threads_are_noticed() -> None:

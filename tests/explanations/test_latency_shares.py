@@ -57,11 +57,11 @@ def by_cycle(program: Program, trace: Trace, task: int) -> dict[str, int]:
     """The same of a task on one core, cycle by cycle."""
     core = int(trace.task("core")[task])
     spans = core_spans(program, trace, core)
-    found = dict.fromkeys(SHARES, 0)
+    counts = dict.fromkeys(SHARES, 0)
     held = {name: each for name, each in spans.waits.items() if name != "ready"} | {"array": spans.busy}
     for name, each in held.items():
         mine = each.task == task
-        found[name] = int((each.end[mine] - each.start[mine]).sum())
+        counts[name] = int((each.end[mine] - each.start[mine]).sum())
     switching = {cycle for a, b in zip(spans.switch.start, spans.switch.end, strict=True) for cycle in range(a, b)}
     issuing = {cycle for a, b in zip(spans.busy.start, spans.busy.end, strict=True) for cycle in range(a, b)}
     ready = spans.waits["ready"]
@@ -70,8 +70,8 @@ def by_cycle(program: Program, trace: Trace, task: int) -> dict[str, int]:
         for cycle in range(start, end):
             # a thread that could issue while the array does nothing would be a mistake of the engine
             assert (cycle in issuing) != (cycle in switching)
-            found["switch" if cycle in switching else "other threads"] += 1
-    return found
+            counts["switch" if cycle in switching else "other threads"] += 1
+    return counts
 
 
 @settings(max_examples=EXAMPLES)

@@ -58,9 +58,9 @@ def explained(machine: Chip, *jobs: Job) -> Explanation:
 def test_on_one_thread_all_that_is_waited_for_is_the_queue() -> None:
     # one every 1,000 cycles, each takes 1,423: the n-th waits n times 423 cycles
     jobs = [job(f"job{number}", 1000 * number) for number in range(7)]
-    found = shares(chip(CORE), *jobs)
-    assert found[0] == ALONE
-    assert found[1:] == [{"queue": 423 * number, **ALONE} for number in range(1, 7)]
+    requests = shares(chip(CORE), *jobs)
+    assert requests[0] == ALONE
+    assert requests[1:] == [{"queue": 423 * number, **ALONE} for number in range(1, 7)]
 
 
 def test_a_thread_that_never_waits_keeps_another_one_out() -> None:
@@ -148,34 +148,34 @@ def test_the_slowest_are_one_in_a_hundred_rounded_up() -> None:
     arrival = {"kind": "fixed", "interval_cycles": 200}
     data = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-256", "steps": 1, "count": 250, "arrival": arrival}]}
     result = run(data, overrides=["chip.cores.0.threads=1", "jobs.0.arrival.interval_cycles=60"])
-    found = slowest(result.scenario.jobs, result.program, result.trace)
-    assert found is not None
+    slow = slowest(result.scenario.jobs, result.program, result.trace)
+    assert slow is not None
     latencies = sorted(each.latency for each in result.report.jobs)
-    assert (found.requests, found.count, found.from_cycles) == (250, 3, latencies[-3])
-    assert found.latency.slowest == sum(latencies[-3:]) / 3
-    assert [each.latency_cycles for each in found.listed] == latencies[:-4:-1]
+    assert (slow.requests, slow.count, slow.from_cycles) == (250, 3, latencies[-3])
+    assert slow.latency.slowest == sum(latencies[-3:]) / 3
+    assert [each.latency_cycles for each in slow.listed] == latencies[:-4:-1]
     for column in ("slowest", "all"):
-        expected = getattr(found.latency, "slowest" if column == "slowest" else "mean")
-        assert sum(getattr(each, column) for each in found.shares) == pytest.approx(expected)
+        expected = getattr(slow.latency, "slowest" if column == "slowest" else "mean")
+        assert sum(getattr(each, column) for each in slow.shares) == pytest.approx(expected)
 
 
 def test_the_answer_of_an_overloaded_thread() -> None:
     # one step takes 32 tiles and 61 cycles more; one every 60 cycles: the n-th waits n times 33 cycles
     jobs = [replace(job(f"job{number}", 60 * number), steps=1) for number in range(300)]
-    found = explained(chip(CORE), *jobs)
-    assert found.slowest is not None
-    sentences = slowest_answer(found.slowest, found.what_if)
+    explanation = explained(chip(CORE), *jobs)
+    assert explanation.slowest is not None
+    sentences = slowest_answer(explanation.slowest, explanation.what_if)
     # 33 * 298 of 33 * 298 + 93 cycles
     start = "The slowest 1 % (3 of 300 requests), with 9,894 cycles or more, spent 99 % of their time in the queue"
     assert sentences[0] == f"{start}, with no thread free."
     # 298 - 149.5 times 33 cycles
     text = "They took 4,900 cycles longer than the mean request (5,026 cycles): queue +4,900."
     assert sentences[1] == text
-    best = found.what_if.best_for_slowest
+    best = explanation.what_if.best_for_slowest
     assert best is not None
     assert best.latency is not None
     assert f"this shortens the slowest most: {best.name}" in sentences[2]
-    changed = next(each for each in found.what_if.alternatives if each.name == "one more thread")
+    changed = next(each for each in explanation.what_if.alternatives if each.name == "one more thread")
     assert changed.latency is not None
     trace = engines.run(targets.lower(chip(replace(CORE, threads=2)), jobs))
     latencies = sorted((trace.task("finish") - trace.task("arrived")).tolist())
@@ -184,26 +184,26 @@ def test_the_answer_of_an_overloaded_thread() -> None:
 
 
 def test_a_run_that_ends_soon_after_its_last_request_says_so_once() -> None:
-    found = explained(chip(CORE), job("early"), job("late", 50_000))
-    first, *others = answer(found)
+    explanation = explained(chip(CORE), job("early"), job("late", 50_000))
+    first, *others = answer(explanation)
     assert first.startswith("97 % of the makespan is over before the job has come that the end depends on")
     assert "at cycle 50,000: nothing on the chip shortens that. What counts are the 1,423 cycles after it" in first
     assert not any("shortens it most" in sentence for sentence in others)
-    text = explain_text(found)
+    text = explain_text(explanation)
     assert text.index("WHAT HELD THE SLOWEST UP") < text.index("WHY NOT 100 %")
     assert max(map(len, text.splitlines())) <= 100
 
 
 def test_requests_turned_away_are_left_out_and_counted() -> None:
     jobs = [job(f"job{number}", 100 * number, queue_limit=1) for number in range(12)]
-    found = explained(chip(CORE), *jobs)
-    assert found.slowest is not None
-    assert (found.slowest.requests, found.slowest.turned_away) == (2 + 0, 10)
-    sentences = slowest_answer(found.slowest, found.what_if)
+    explanation = explained(chip(CORE), *jobs)
+    assert explanation.slowest is not None
+    assert (explanation.slowest.requests, explanation.slowest.turned_away) == (2 + 0, 10)
+    sentences = slowest_answer(explanation.slowest, explanation.what_if)
     assert "serve other requests than this run, and are not compared." in sentences[-3]
     assert sentences[-1] == "10 more requests were turned away, and are not counted here."
     # with more threads others are served: their latencies are not those of the same requests
-    one = next(each for each in found.what_if.alternatives if each.name == "one more thread")
+    one = next(each for each in explanation.what_if.alternatives if each.name == "one more thread")
     assert one.cycles is not None
     assert one.latency is None
 
@@ -211,15 +211,15 @@ def test_requests_turned_away_are_left_out_and_counted() -> None:
 def test_json_and_text_have_the_same_figures() -> None:
     arrival = {"kind": "poisson", "rate_per_second": 150_000}
     jobs = [{"model": "lstm-512", "steps": 3, "count": 60, "arrival": arrival}]
-    found = explain(run({"chip": "column-npu-64k", "jobs": jobs}))
-    assert found.slowest is not None
-    data = json.loads(json.dumps(explain_json(found), allow_nan=False))["slowest"]
+    explanation = explain(run({"chip": "column-npu-64k", "jobs": jobs}))
+    assert explanation.slowest is not None
+    data = json.loads(json.dumps(explain_json(explanation), allow_nan=False))["slowest"]
     assert (data["requests"], data["slowest"], data["arriving"]) == (60, 1, "open")
     assert sum(each["slowest"]["share"] for each in data["shares"]) == pytest.approx(1)
     assert sum(each["all"]["share"] for each in data["shares"]) == pytest.approx(1)
     (listed,) = data["listed"]
     assert sum(listed["cycles"].values()) == listed["latency_cycles"] == data["from_cycles"]
-    text = explain_text(found)
+    text = explain_text(explanation)
     assert "WHAT HELD THE SLOWEST UP: the slowest of 60 requests" in text
     for each in data["shares"]:
         assert f"{each['name']}  " in text

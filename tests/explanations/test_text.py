@@ -31,15 +31,15 @@ def simulated(name: str) -> tuple[Run, Explanation]:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_text_fits_and_begins_with_the_answer(name: str) -> None:
-    result, found = simulated(name)
-    text = explain_text(found, report_text(result.report))
+    result, explanation = simulated(name)
+    text = explain_text(explanation, report_text(result.report))
     assert max(map(len, text.splitlines())) <= 100
     assert text.splitlines()[0] == "WHY NOT 100 %"
     assert "% of the makespan" in text.splitlines()[1]
-    for share in found.shares:
+    for share in explanation.shares:
         assert f"{share.name}" in text
         assert f"{share.cycles:,}" in text
-    for alternative in found.what_if.alternatives:
+    for alternative in explanation.what_if.alternatives:
         assert alternative.name in text
     sections = ("THE CRITICAL PATH", "OFF THE", "AT ITS HEART", "WHAT WOULD SHORTEN IT", "GLOSSARY")
     places = [text.index(f"\n{section}") for section in sections]
@@ -50,14 +50,14 @@ def test_the_text_fits_and_begins_with_the_answer(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_word_of_the_tables_is_explained(name: str) -> None:
-    result, found = simulated(name)
+    result, explanation = simulated(name)
     report = report_text(result.report)
-    words = words_in(f"{report}\n{explain_text(found)}", found.words)
+    words = words_in(f"{report}\n{explain_text(explanation)}", explanation.words)
     for word in ("useful", *result.report.accounts, "makespan", "utilization", "TOPS", "npe", "ep", "vp", "thread"):
         assert word in words
     for word, sentence in words.items():
-        assert word in explain_text(found, report).split("GLOSSARY")[1]
-        assert sentence == found.words.get(word, GLOSSARY[word])
+        assert word in explain_text(explanation, report).split("GLOSSARY")[1]
+        assert sentence == explanation.words.get(word, GLOSSARY[word])
 
 
 def test_the_glossary_has_only_words_that_occur() -> None:
@@ -65,14 +65,14 @@ def test_the_glossary_has_only_words_that_occur() -> None:
     assert glossary("nothing of the kind") == ""
     assert list(words_in("decode_mvu busy")) == ["busy", "mvu"]
     assert list(words_in("the tops of 12 banks; H")) == ["bank"]
-    _, found = simulated("column")
-    assert "serializer" not in explain_text(found).split("GLOSSARY")[1]
+    _, explanation = simulated("column")
+    assert "serializer" not in explain_text(explanation).split("GLOSSARY")[1]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_json_has_every_figure(name: str) -> None:
-    _, found = simulated(name)
-    data = json.loads(json.dumps(explain_json(found), allow_nan=False))
+    _, explanation = simulated(name)
+    data = json.loads(json.dumps(explain_json(explanation), allow_nan=False))
     assert data["schema"] == "lstmsim/explanation/1"
     for key in ("shares", "causes"):
         rows = list(data[key].values()) if isinstance(data[key], dict) else data[key]
@@ -82,7 +82,7 @@ def test_json_has_every_figure(name: str) -> None:
     assert data["path"][0]["start"] == 0
     assert data["path_steps"] > MAX_STEPS or data["path"][-1]["end"] == data["makespan_cycles"]
     assert [each["name"] for each in data["what_if"]["alternatives"]] == [
-        each.name for each in found.what_if.alternatives
+        each.name for each in explanation.what_if.alternatives
     ]
     assert data["answer"][0].startswith(f"{data['answer'][0].split(' %')[0]} % of the makespan")
     assert data["glossary"]["makespan"] == GLOSSARY["makespan"]

@@ -34,7 +34,7 @@ def column(**changed: int) -> ColumnNpu:
 
 def test_each_alternative_is_a_simulation_of_its_own() -> None:
     base = makespan(column())
-    found = {each.name: each for each in what_if(Scenario(column(), JOBS), base, 100).alternatives}
+    tried = {each.name: each for each in what_if(Scenario(column(), JOBS), base, 100).alternatives}
     expected = {
         "one more thread": column(threads=3),
         "ep doubled": column(ep=64, vp=1024),
@@ -45,9 +45,9 @@ def test_each_alternative_is_a_simulation_of_its_own() -> None:
         "switches for free": column(switch_cycles=0),
     }
     for name, chip in expected.items():
-        assert found[name].cycles == makespan(chip)
-        assert found[name].saved_cycles == base - makespan(chip)
-    assert found["npe and vp doubled"].utilization == 3 * JOBS[0].macs / (
+        assert tried[name].cycles == makespan(chip)
+        assert tried[name].saved_cycles == base - makespan(chip)
+    assert tried["npe and vp doubled"].utilization == 3 * JOBS[0].macs / (
         131072 * makespan(column(npe=131072, vp=4096))
     )
 
@@ -61,16 +61,16 @@ def test_what_the_chip_refuses_is_said_and_stands_last() -> None:
 def test_what_a_job_refuses_is_said_too() -> None:
     core = ColumnCore(npe=64, ep=16, vp=4)
     job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=2)
-    found = what_if(Scenario(ColumnNpu("c", 260, (core,)), (job,)), 1, 1)
-    (refused,) = (each for each in found.alternatives if each.name == "ep doubled")
+    tried = what_if(Scenario(ColumnNpu("c", 260, (core,)), (job,)), 1, 1)
+    (refused,) = (each for each in tried.alternatives if each.name == "ep doubled")
     assert "needs vp >= 4, got vp 2" in refused.refused
 
 
 def test_ep_of_1_cannot_be_halved() -> None:
     core = ColumnCore(npe=64, ep=1, vp=64)
     job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=2)
-    found = what_if(Scenario(ColumnNpu("c", 260, (core,)), (job,)), 1, 1)
-    (refused,) = (each for each in found.alternatives if each.name == "ep halved")
+    tried = what_if(Scenario(ColumnNpu("c", 260, (core,)), (job,)), 1, 1)
+    (refused,) = (each for each in tried.alternatives if each.name == "ep halved")
     assert refused.cycles is None
 
 
@@ -78,19 +78,19 @@ def test_ep_of_1_cannot_be_halved() -> None:
 @given(scenarios())
 def test_alternatives_are_in_order_of_what_they_save(scenario: Scenario) -> None:
     base = makespan(scenario.chip, scenario.jobs)
-    found = what_if(scenario, base, 1).alternatives
-    known = [each for each in found if each.cycles is not None]
-    assert found[: len(known)] == tuple(known)
+    tried = what_if(scenario, base, 1).alternatives
+    known = [each for each in tried if each.cycles is not None]
+    assert tried[: len(known)] == tuple(known)
     assert [each.saved_cycles for each in known] == sorted((each.saved_cycles for each in known), reverse=True)
-    assert all(each.refused for each in found[len(known) :])
+    assert all(each.refused for each in tried[len(known) :])
 
 
 def test_a_long_run_gets_fewer_alternatives_and_progress_counts_them() -> None:
     calls: list[tuple[int, int]] = []
     scenario = Scenario(column(), JOBS)
-    found = what_if(scenario, makespan(column()), module.MAX_ROWS, lambda done, total: calls.append((done, total)))
-    assert len(found.alternatives) == 2
-    assert found.left_out == tuple(each.name for each in target_of(scenario.chip.kind).changes(scenario.chip, JOBS)[2:])
+    tried = what_if(scenario, makespan(column()), module.MAX_ROWS, lambda done, total: calls.append((done, total)))
+    assert len(tried.alternatives) == 2
+    assert tried.left_out == tuple(each.name for each in target_of(scenario.chip.kind).changes(scenario.chip, JOBS)[2:])
     assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
@@ -98,23 +98,23 @@ def test_a_row_npu() -> None:
     chip = load_chip("brainwave-s10")
     assert isinstance(chip, RowNpu)
     jobs = (Job("a", MODEL, steps=5),)
-    found = what_if(Scenario(chip, jobs), makespan(chip, jobs), 1)
+    tried = what_if(Scenario(chip, jobs), makespan(chip, jobs), 1)
     core = chip.cores[0]
     fast = replace(core, dispatch_cycles=1, by_cell=tuple(replace(each, dispatch_cycles=1) for each in core.by_cell))
-    assert found.best is not None
-    assert (found.best.name, found.best.detail) == ("faster dispatch", "dispatch_cycles 59 -> 1")
-    assert found.best.cycles == makespan(replace(chip, cores=(fast,)), jobs)
+    assert tried.best is not None
+    assert (tried.best.name, tried.best.detail) == ("faster dispatch", "dispatch_cycles 59 -> 1")
+    assert tried.best.cycles == makespan(replace(chip, cores=(fast,)), jobs)
 
 
 def test_full_batches_do_more_work_and_say_so() -> None:
     chip = load_chip("intel-npu-rtl")
     assert isinstance(chip, RowNpu)
     jobs = (Job("a", MODEL, steps=5),)
-    found = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 1).alternatives}
-    assert found["full batches"].detail == "batch 1 -> 6"
-    assert found["full batches"].work == 6
-    assert found["full batches"].cycles == makespan(chip, (replace(jobs[0], batch=6),))
-    assert "replicas doubled" not in found
+    tried = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 1).alternatives}
+    assert tried["full batches"].detail == "batch 1 -> 6"
+    assert tried["full batches"].work == 6
+    assert tried["full batches"].cycles == makespan(chip, (replace(jobs[0], batch=6),))
+    assert "replicas doubled" not in tried
     rounds = (replace(jobs[0], batch=12),)
     assert "replicas doubled" in [each.name for each in target_of(chip.kind).changes(chip, rounds)]
 
@@ -132,15 +132,15 @@ def test_links_and_memories_are_tried_too() -> None:
     core = ColumnCore(npe=1024, ep=16, vp=64)
     chip = ColumnNpu("c", 100, (core, core), exchange=Exchange(latency_cycles=1, width=1))
     jobs = (Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=10, split="rows"),)
-    found = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 100).alternatives}
-    assert found["exchange twice as wide"].saved_cycles > 0 == found["exchange latency halved"].saved_cycles
-    assert found["no job split"].cycles == makespan(chip, (replace(jobs[0], split=""),))
+    tried = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 100).alternatives}
+    assert tried["exchange twice as wide"].saved_cycles > 0 == tried["exchange latency halved"].saved_cycles
+    assert tried["no job split"].cycles == makespan(chip, (replace(jobs[0], split=""),))
     tight = replace(core, weight_kib=256)
     memory = Memory(gb_per_s=1)
     chip = ColumnNpu("c", 100, (tight,), memory)
     jobs = (Job("a", MODEL, steps=2),)
-    found = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 100).alternatives}
+    tried = {each.name: each for each in what_if(Scenario(chip, jobs), makespan(chip, jobs), 100).alternatives}
     faster = ColumnNpu("c", 100, (tight,), replace(memory, gb_per_s=2))
-    assert found["memory twice as fast"].cycles == makespan(faster, jobs)
+    assert tried["memory twice as fast"].cycles == makespan(faster, jobs)
     roomy = ColumnNpu("c", 100, (replace(tight, weight_kib=512),), memory)
-    assert found["room for weights doubled"].cycles == makespan(roomy, jobs)
+    assert tried["room for weights doubled"].cycles == makespan(roomy, jobs)

@@ -26,8 +26,8 @@ def member(name: str) -> bytes:
 
 @cache
 def arrays(name: str) -> dict[str, np.ndarray]:
-    with np.load(io.BytesIO(member(name))) as found:
-        return dict(found)
+    with np.load(io.BytesIO(member(name))) as archive:
+        return dict(archive)
 
 
 def imported(name: str, folder: Path, cell: str | None = None) -> list[ImportedModel]:
@@ -36,13 +36,13 @@ def imported(name: str, folder: Path, cell: str | None = None) -> list[ImportedM
     return import_weights(path, cell=cell)
 
 
-def output(found: ImportedModel, x: np.ndarray) -> np.ndarray:
-    assert found.network is not None
-    return run_network(float_arithmetic(found.network), found.network.stimulus(x.astype(np.float64))).output()
+def output(model: ImportedModel, x: np.ndarray) -> np.ndarray:
+    assert model.network is not None
+    return run_network(float_arithmetic(model.network), model.network.stimulus(x.astype(np.float64))).output()
 
 
-def check(found: ImportedModel, x: np.ndarray, y: np.ndarray) -> None:
-    np.testing.assert_allclose(output(found, x), y, rtol=0, atol=1e-6)
+def check(model: ImportedModel, x: np.ndarray, y: np.ndarray) -> None:
+    np.testing.assert_allclose(output(model, x), y, rtol=0, atol=1e-6)
 
 
 KERAS = [f"{version}-{{}}.{kind}" for version in ("keras2", "keras3") for kind in ("h5", "keras")]
@@ -51,57 +51,57 @@ KERAS = [f"{version}-{{}}.{kind}" for version in ("keras2", "keras3") for kind i
 @pytest.mark.parametrize("pattern", KERAS)
 def test_a_stack_of_keras_is_one_model(pattern: str, tmp_path: Path) -> None:
     name = pattern.format("stack")
-    (found,) = imported(name, tmp_path)
+    (model,) = imported(name, tmp_path)
     data = arrays(f"{name.split('.')[0]}.npz")
-    assert (found.nodes, found.notes) == (("a", "b", "c"), ())
-    check(found, data["x0"], data["y_c"])
+    assert (model.nodes, model.notes) == (("a", "b", "c"), ())
+    check(model, data["x0"], data["y_c"])
 
 
 @pytest.mark.parametrize("pattern", KERAS)
 def test_what_changes_the_sequence_keeps_layers_of_keras_apart(pattern: str, tmp_path: Path) -> None:
     name = pattern.format("apart")
-    found = imported(name, tmp_path)
+    models = imported(name, tmp_path)
     data = arrays(f"{name.split('.')[0]}.npz")
-    assert [each.nodes for each in found] == [("a",), ("b",), ("c",), ("d",)]
-    assert [each.model.layers[0].cell.name for each in found] == ["lstm", "gru-lbr0", "lstm", "rnn-relu"]
-    for each, source in zip(found, ("x0", "y_e", "y_f"), strict=False):
+    assert [each.nodes for each in models] == [("a",), ("b",), ("c",), ("d",)]
+    assert [each.model.layers[0].cell.name for each in models] == ["lstm", "gru-lbr0", "lstm", "rnn-relu"]
+    for each, source in zip(models, ("x0", "y_e", "y_f"), strict=False):
         check(each, data[source], data[f"y_{each.nodes[0]}"])
 
 
 @pytest.mark.parametrize("pattern", KERAS)
 def test_initial_states_of_keras(pattern: str, tmp_path: Path) -> None:
     name = pattern.format("states")
-    found = {each.nodes[0]: each for each in imported(name, tmp_path)}
+    models = {each.nodes[0]: each for each in imported(name, tmp_path)}
     data = arrays(f"{name.split('.')[0]}.npz")
-    assert [each.nodes for each in found.values()] == [("a", "d"), ("b",), ("c",)]
+    assert [each.nodes for each in models.values()] == [("a", "d"), ("b",), ("c",)]
     # Constants are part of the network, in both directions; that others read the states of 'a' separates nothing.
-    check(found["a"], data["x0"], data["y_d"])
-    assert found["a"].network is not None
-    assert sorted(found["a"].network.initial) == [(1, 0), (1, 1)]
+    check(models["a"], data["x0"], data["y_d"])
+    assert models["a"].network is not None
+    assert sorted(models["a"].network.initial) == [(1, 0), (1, 1)]
     # A decoder's states come from the encoder; an input's begin at 0, which is said.
-    assert found["b"].model.states_from == "the last states of layer 'a', in part or in other places"
-    assert "the states of layer 'c' are inputs of the model" in found["c"].notes[0]
-    assert [found[each].model.states_from for each in "ac"] == ["", ""]
+    assert models["b"].model.states_from == "the last states of layer 'a', in part or in other places"
+    assert "the states of layer 'c' are inputs of the model" in models["c"].notes[0]
+    assert [models[each].model.states_from for each in "ac"] == ["", ""]
 
 
 @pytest.mark.parametrize("pattern", KERAS)
 def test_layers_of_keras_that_go_backward(pattern: str, tmp_path: Path) -> None:
     name = pattern.format("back")
-    (found,) = imported(name, tmp_path)
+    (model,) = imported(name, tmp_path)
     data = arrays(f"{name.split('.')[0]}.npz")
-    assert [layer.reverse for layer in found.model.layers] == [False, True]
-    check(found, data["x0"], data["y_b"][::-1])
-    assert "in Keras the last step is first" in found.notes[0]
+    assert [layer.reverse for layer in model.model.layers] == [False, True]
+    check(model, data["x0"], data["y_b"][::-1])
+    assert "in Keras the last step is first" in model.notes[0]
 
 
 @pytest.mark.parametrize("pattern", KERAS)
 def test_directions_that_keras_adds_stand_side_by_side(pattern: str, tmp_path: Path) -> None:
     name = pattern.format("sum")
-    (found,) = imported(name, tmp_path)
+    (model,) = imported(name, tmp_path)
     data = arrays(f"{name.split('.')[0]}.npz")
-    both = output(found, data["x0"])
+    both = output(model, data["x0"])
     np.testing.assert_allclose(both[:, :2] + both[:, 2:], data["y_a"], rtol=0, atol=1e-6)
-    assert found.notes == ("layer 'a' joins its directions by 'sum'; here they stand side by side",)
+    assert model.notes == ("layer 'a' joins its directions by 'sum'; here they stand side by side",)
 
 
 @pytest.mark.parametrize("pattern", KERAS)
@@ -114,12 +114,12 @@ def test_an_activation_without_a_cell_is_refused(pattern: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["keras2-alone.weights.h5", "keras3-alone.weights.h5", "keras2-older.h5"])
 def test_weights_of_keras_without_their_model(name: str, tmp_path: Path) -> None:
-    found = {each.model.layers[0].cell.name: each for each in imported(name, tmp_path)}
+    models = {each.model.layers[0].cell.name: each for each in imported(name, tmp_path)}
     data = arrays(f"{name.removesuffix('.h5')}.npz")
-    check(found["lstm"], data["x0"], data["y_a"])
-    if "gru" in found:
-        check(found["gru"], data["y_a"], data["y_b"])
-    assert all("weights only: activations tanh and sigmoid are taken" in each.notes[0] for each in found.values())
+    check(models["lstm"], data["x0"], data["y_a"])
+    if "gru" in models:
+        check(models["gru"], data["y_a"], data["y_b"])
+    assert all("weights only: activations tanh and sigmoid are taken" in each.notes[0] for each in models.values())
 
 
 @pytest.mark.parametrize("suffix", ["-whole.pt", "-script.pt", "-trace.pt", ".pt", "-old.bin"])
@@ -134,9 +134,9 @@ def test_the_function_of_an_rnn(suffix: str, tmp_path: Path) -> None:
     else:
         with pytest.raises(InputError, match="of cell rnn-relu by the file, --cell rnn says something else"):
             imported(name, tmp_path, "rnn")
-    (found,) = imported(name, tmp_path, "rnn-relu" if suffix == ".pt" else None)
-    assert [layer.cell.name for layer in found.model.layers] == ["rnn-relu", "rnn-relu"]
-    check(found, data["x0"], data["y"])
+    (model,) = imported(name, tmp_path, "rnn-relu" if suffix == ".pt" else None)
+    assert [layer.cell.name for layer in model.model.layers] == ["rnn-relu", "rnn-relu"]
+    check(model, data["x0"], data["y"])
 
 
 NORMS = [f"norm-{word}-{at}" for word in ("old", "new") for at in range(3)]
@@ -144,16 +144,16 @@ NORMS = [f"norm-{word}-{at}" for word in ("old", "new") for at in range(3)]
 
 @pytest.mark.parametrize("name", [*NORMS, "spectral-old", "spectral-new", "pruned"])
 def test_weights_that_pytorch_keeps_in_parts(name: str, tmp_path: Path) -> None:
-    (found,) = imported(f"torch-{name}.pt", tmp_path)
+    (model,) = imported(f"torch-{name}.pt", tmp_path)
     data = arrays(f"torch-{name}.npz")
-    check(found, data["x0"], data["y"])
+    check(model, data["x0"], data["y"])
 
 
 def test_a_checkpoint_of_lightning(tmp_path: Path) -> None:
-    (found,) = imported("torch-lightning.ckpt", tmp_path)
+    (model,) = imported("torch-lightning.ckpt", tmp_path)
     data = arrays("torch-lightning.npz")
-    assert found.model.layers[0].cell.name == "lstm-projection"
-    check(found, data["x0"], data["y"])
+    assert model.model.layers[0].cell.name == "lstm-projection"
+    check(model, data["x0"], data["y"])
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -52,28 +52,28 @@ NESTED = functional(
 DATASETS = cell_at("layers/sequential/layers/lstm", LOW) | cell_at("layers/sequential/layers/gru", HIGH)
 
 
-def table_of(found: ImportedModel) -> str:
-    assert found.operators is not None
-    return "\n".join(found.operators.lines())
+def table_of(model: ImportedModel) -> str:
+    assert model.operators is not None
+    return "\n".join(model.operators.lines())
 
 
 @pytest.mark.parametrize("kind", ["keras", "h5"])
 def test_a_model_that_is_called_twice_is_said(kind: str, tmp_path: Path) -> None:
     if kind == "keras":
-        (found,) = import_weights(saved(tmp_path, keras_file(NESTED, DATASETS)))
+        (model,) = import_weights(saved(tmp_path, keras_file(NESTED, DATASETS)))
     else:
         groups = {f"twice/{name}/cell": own for name, own in (("a", LOW), ("b", HIGH))}
         names = ("kernel:0", "recurrent_kernel:0", "bias:0")
         datasets = {f"{path}/{n}": value for path, own in groups.items() for n, value in zip(names, own, strict=True)}
-        (found,) = read(tmp_path, whole(NESTED, datasets))
-    assert found.nodes == ("a", "b")
-    assert found.notes == ("model 'twice' is called 2 times with the same weights; here each of its layers runs once",)
-    assert found.operators is not None
-    assert found.operators.left_out == 0.5
-    assert "100.0 %" not in table_of(found)
-    assert "LSTM called again" in table_of(found)
-    assert "counted for calls of equally many steps" in table_of(found)
-    assert "50.0 % of the multiply-accumulates are left out" in str(found.operators.warning())
+        (model,) = read(tmp_path, whole(NESTED, datasets))
+    assert model.nodes == ("a", "b")
+    assert model.notes == ("model 'twice' is called 2 times with the same weights; here each of its layers runs once",)
+    assert model.operators is not None
+    assert model.operators.left_out == 0.5
+    assert "100.0 %" not in table_of(model)
+    assert "LSTM called again" in table_of(model)
+    assert "counted for calls of equally many steps" in table_of(model)
+    assert "50.0 % of the multiply-accumulates are left out" in str(model.operators.warning())
 
 
 def test_calls_of_models_in_models_multiply(tmp_path: Path) -> None:
@@ -81,21 +81,21 @@ def test_calls_of_models_in_models_multiply(tmp_path: Path) -> None:
     middle["config"]["name"] = "middle"
     config = functional(called(middle, "inputlayer", "middle", "middle"))
     datasets = cell_at("layers/functional/layers/sequential/layers/lstm", LOW)
-    (found,) = import_weights(saved(tmp_path, keras_file(config, datasets)))
-    assert [note.split(" with")[0] for note in found.notes] == [
+    (model,) = import_weights(saved(tmp_path, keras_file(config, datasets)))
+    assert [note.split(" with")[0] for note in model.notes] == [
         "model 'middle' is called 3 times",
         "model 'low' is called 2 times",
     ]
-    assert found.operators is not None
-    assert found.operators.left_out == 5 / 6
+    assert model.operators is not None
+    assert model.operators.left_out == 5 / 6
 
 
 def test_the_table_counts_every_call_of_a_layer(tmp_path: Path) -> None:
     config = functional(called(keras_layer("LSTM", "a", 4), "inputlayer", "a"))
-    (found,) = import_weights(saved(tmp_path, keras_file(config, cell_at("layers/lstm", LOW))))
-    assert found.notes == ("layer 'a' is called 2 times with the same weights; here it is one model",)
-    assert found.operators is not None
-    assert found.operators.left_out == 0.5
+    (model,) = import_weights(saved(tmp_path, keras_file(config, cell_at("layers/lstm", LOW))))
+    assert model.notes == ("layer 'a' is called 2 times with the same weights; here it is one model",)
+    assert model.operators is not None
+    assert model.operators.left_out == 0.5
 
 
 def test_both_cells_of_an_rnn_of_cells_are_read(tmp_path: Path) -> None:
@@ -106,14 +106,14 @@ def test_both_cells_of_an_rnn_of_cells_are_read(tmp_path: Path) -> None:
         for name, own in zip(names, (first, second), strict=True)
         for at, array in enumerate(own)
     }
-    found = read(tmp_path, h5(datasets))
-    assert [each.nodes for each in found] == [("lstm_cell",), ("lstm_cell_1",)]
-    assert [each.model.layers[0].hidden for each in found] == [5, 3]
+    models = read(tmp_path, h5(datasets))
+    assert [each.nodes for each in models] == [("lstm_cell",), ("lstm_cell_1",)]
+    assert [each.model.layers[0].hidden for each in models] == [5, 3]
 
 
 def test_what_weights_alone_do_not_say_is_said(tmp_path: Path) -> None:
-    (found,) = read(tmp_path, h5(cell_at("layers/lstm", LOW)))
-    (note,) = found.notes
+    (model,) = read(tmp_path, h5(cell_at("layers/lstm", LOW)))
+    (note,) = model.notes
     assert "forward direction and initial states of 0" in note
     assert "go_backwards, initial_state and other backward layers are not in it" in note
 
@@ -145,8 +145,8 @@ def test_why_layers_without_anything_between_are_not_joined(tmp_path: Path) -> N
         stem = "layers/bidirectional/forward_layer" if low["class_name"] == "Bidirectional" else "layers/lstm"
         datasets = cell_at(stem, LOW) | cell_at("layers/gru", keras_variables("GRU", 4, width))
         datasets |= cell_at(stem.replace("forward", "backward"), LOW) | cell_at("layers/gru_1", HIGH)
-        found = import_weights(saved(tmp_path, keras_file(functional(*layers), datasets)))
-        return " | ".join(note for each in found for note in each.notes if "reads" in note)
+        models = import_weights(saved(tmp_path, keras_file(functional(*layers), datasets)))
+        return " | ".join(note for each in models for note in each.notes if "reads" in note)
 
     width = 4
     entry = keras_layer("LSTM", "a", 4)
@@ -168,8 +168,8 @@ def test_layers_of_other_models_are_not_joined(tmp_path: Path) -> None:
     config = keras_model([keras_layer("GRU", "b", 4), inner, keras_layer("GRU", "c", 4)])
     datasets = cell_at("layers/sequential/layers/lstm", LOW)
     datasets |= cell_at("layers/gru", HIGH) | cell_at("layers/gru_1", HIGH)
-    found = import_weights(saved(tmp_path, keras_file(config, datasets)))
-    notes = {each.nodes[0]: each.notes for each in found}
+    models = import_weights(saved(tmp_path, keras_file(config, datasets)))
+    notes = {each.nodes[0]: each.notes for each in models}
     assert notes["b"] == ()
     assert notes["a"] == (f"'a' reads 'b' from outside its own model: {STACK}",)
     assert notes["c"] == (f"'c' reads model 'inner': {STACK}",)
@@ -180,7 +180,7 @@ def test_an_encoder_gives_its_states_and_no_note(tmp_path: Path) -> None:
     layers = [called(keras_layer("GRU", "enc", 4), "inputlayer")]
     layers += [called(keras_layer("GRU", "dec", 4), "inputlayer", states="enc")]
     datasets = cell_at("layers/gru", HIGH) | cell_at("layers/gru_1", HIGH)
-    found = import_weights(saved(tmp_path, keras_file(functional(*layers), datasets)))
-    assert [each.notes for each in found] == [(), ()]
-    assert found[1].model.states_from == "the last states of layer 'enc'"
-    np.testing.assert_array_equal(output(found[0], np.zeros((2, 4))).shape, (2, 4))
+    models = import_weights(saved(tmp_path, keras_file(functional(*layers), datasets)))
+    assert [each.notes for each in models] == [(), ()]
+    assert models[1].model.states_from == "the last states of layer 'enc'"
+    np.testing.assert_array_equal(output(models[0], np.zeros((2, 4))).shape, (2, 4))

@@ -56,21 +56,21 @@ def module(tensors: dict[str, np.ndarray], kind: str = "float32", **modules: Any
 @pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16"])
 def test_the_numbers_of_a_module(kind: str) -> None:
     tensors = torch_tensors("gru", 3, 2, 2, both=True)
-    (found,) = lstmsim.from_torch(module(tensors, kind), name="speech")
-    assert (found.model.name, found.source) == ("speech", "speech: its recurrent layers")
-    np.testing.assert_allclose(output(found, X), torch_run(tensors, "gru", 2, True, X), rtol=0, atol=1e-6)
-    assert bool(found.notes) == (kind == "bfloat16")
+    (imported,) = lstmsim.from_torch(module(tensors, kind), name="speech")
+    assert (imported.model.name, imported.source) == ("speech", "speech: its recurrent layers")
+    np.testing.assert_allclose(output(imported, X), torch_run(tensors, "gru", 2, True, X), rtol=0, atol=1e-6)
+    assert bool(imported.notes) == (kind == "bfloat16")
 
 
 def test_modules_in_a_module() -> None:
     tensors = {f"dec.{name}": array for name, array in torch_tensors("rnn", 3, 2).items()}
     tensors |= {f"enc.{name}": array for name, array in torch_tensors("lstm", 3, 2).items()}
-    found = lstmsim.from_torch(module(tensors, dec=RNN(), enc=Mine()), name="speech")
-    assert [each.model.name for each in found] == ["speech-dec", "speech-enc"]
-    assert [each.model.layers[0].cell.name for each in found] == ["rnn-relu", "lstm"]
+    models = lstmsim.from_torch(module(tensors, dec=RNN(), enc=Mine()), name="speech")
+    assert [each.model.name for each in models] == ["speech-dec", "speech-enc"]
+    assert [each.model.layers[0].cell.name for each in models] == ["rnn-relu", "lstm"]
     sentence = "not PyTorch's own: the equations of torch.nn are taken for it"
-    assert [any(sentence in note for note in each.notes) for each in found] == [False, True]
-    assert all(any("each stands alone and begins at 0" in note for note in each.notes) for each in found)
+    assert [any(sentence in note for note in each.notes) for each in models] == [False, True]
+    assert all(any("each stands alone and begins at 0" in note for note in each.notes) for each in models)
 
 
 @pytest.mark.parametrize(
@@ -142,13 +142,13 @@ def test_the_numbers_of_a_keras_model() -> None:
     entries = [keras_layer("GRU", "low", 3), keras_both(keras_layer("GRU", "own", 3), "two"), inner]
     deep = keras_variables("GRU", 3, 6, 9)
     layers = [layer("low", *first), layer("two", *both[0], *both[1]), layer("inner", layers=[layer("low", *deep)])]
-    found = lstmsim.from_keras(Sequential(entries, layers))
-    assert [each.model.name for each in found] == ["speech-low", "speech-low-2"]
-    assert found[0].nodes == ("low", "two")
+    models = lstmsim.from_keras(Sequential(entries, layers))
+    assert [each.model.name for each in models] == ["speech-low", "speech-low-2"]
+    assert models[0].nodes == ("low", "two")
     below = keras_pass("GRU", first, X)
     sides = [keras_pass("GRU", both[0], below), keras_pass("GRU", both[1], below[::-1])[::-1]]
-    np.testing.assert_allclose(output(found[0], X), np.concatenate(sides, axis=1), rtol=0, atol=1e-6)
-    assert found[1].model.layers[0].input == 6
+    np.testing.assert_allclose(output(models[0], X), np.concatenate(sides, axis=1), rtol=0, atol=1e-6)
+    assert models[1].model.layers[0].input == 6
 
 
 @pytest.mark.parametrize(
@@ -167,30 +167,32 @@ def test_keras_models_that_are_refused(given: Any, sentence: str) -> None:
 
 
 def test_what_is_found_can_be_saved_and_simulated(tmp_path: Path) -> None:
-    (found,) = lstmsim.from_torch(module(torch_tensors("gru", 3, 2)), name="speech")
-    path = lstmsim.save_model(found, tmp_path / "speech.yaml", licence="MIT")
+    (imported,) = lstmsim.from_torch(module(torch_tensors("gru", 3, 2)), name="speech")
+    path = lstmsim.save_model(imported, tmp_path / "speech.yaml", licence="MIT")
     scenario = lstmsim.load_scenario({"chip": "column-npu-64k", "jobs": [{"model": path, "steps": 4}]})
     job = scenario.jobs[0]
-    assert (job.name, job.model) == ("speech", found.model)
-    assert found.network is not None
+    assert (job.name, job.model) == ("speech", imported.model)
+    assert imported.network is not None
     again = read_weights(job.model.weights, job.model)
-    np.testing.assert_array_equal(again.passes[0][0].matrices["r", "x"], found.network.passes[0][0].matrices["r", "x"])
+    np.testing.assert_array_equal(
+        again.passes[0][0].matrices["r", "x"], imported.network.passes[0][0].matrices["r", "x"]
+    )
     before = {each: each.read_bytes() for each in tmp_path.iterdir()}
     with pytest.raises(InputError, match=r"speech\.yaml: exists already; force=True replaces it"):
-        lstmsim.save_model(found, path)
+        lstmsim.save_model(imported, path)
     assert {each: each.read_bytes() for each in tmp_path.iterdir()} == before
     other = tmp_path / "other.yaml"
     other.write_text("old")
-    assert lstmsim.save_model(found, other, licence="MIT", force=True) == str(other)
+    assert lstmsim.save_model(imported, other, licence="MIT", force=True) == str(other)
     assert other.read_text() == Path(path).read_text().replace("speech.safetensors", "other.safetensors")
     with pytest.raises(InputError, match=r"expected a file name that ends in .yaml or .yml"):
-        lstmsim.save_model(found, tmp_path / "speech.onnx")
+        lstmsim.save_model(imported, tmp_path / "speech.onnx")
 
 
 def test_pytorch_itself() -> None:
     torch = pytest.importorskip("torch", reason="needs PyTorch")
     net = torch.nn.RNN(2, 3, num_layers=2, nonlinearity="relu", bidirectional=True)
-    (found,) = lstmsim.from_torch(net)
+    (imported,) = lstmsim.from_torch(net)
     with torch.no_grad():
         wanted = net(torch.tensor(X[:, None], dtype=torch.float32))[0][:, 0].numpy()
-    np.testing.assert_allclose(output(found, X), wanted, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(output(imported, X), wanted, rtol=0, atol=1e-6)

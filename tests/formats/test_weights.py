@@ -128,8 +128,8 @@ def test_the_module_that_fits_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     parts = {"enc": torch_tensors("gru", 3, 2), "dec": torch_tensors("gru", 4, 2), "top": torch_tensors("gru", 4, 2)}
     library.save_file({f"{part}.{name}": each for part, own in parts.items() for name, each in own.items()}, path)
-    found = read_weights(path, Model("m", (Layer(cell("gru"), 3, 2),)))
-    np.testing.assert_array_equal(found.passes[0][0].matrices["r", "x"], parts["enc"]["weight_ih_l0"][:3])
+    network = read_weights(path, Model("m", (Layer(cell("gru"), 3, 2),)))
+    np.testing.assert_array_equal(network.passes[0][0].matrices["r", "x"], parts["enc"]["weight_ih_l0"][:3])
     assert "several of which have the shapes" in refusal(path, Model("m", (Layer(cell("gru"), 4, 2),)))[0]
     assert "none of which has those" in refusal(path, Model("m", (Layer(cell("gru"), 5, 2),)))[0]
 

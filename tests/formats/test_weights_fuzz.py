@@ -77,11 +77,11 @@ def damaged(whole: bytes, changes: list[tuple[int, int]], cut: int | None) -> by
 def outcome(path: Path, read: Any = import_weights) -> list[Any]:
     """What is read, or nothing if a sentence that begins with the file's name says why not."""
     try:
-        found: list[Any] = read(path)
+        models: list[Any] = read(path)
     except InputError as error:
-        found, text = [], str(error)
+        models, text = [], str(error)
         assert text.startswith(str(path)), text
-    return found
+    return models
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +94,9 @@ def whole(tmp_path_factory: Any) -> dict[str, bytes]:
 def test_undamaged_files_are_read(suffix: str, whole: dict[str, bytes], tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
     path.write_bytes(whole[suffix])
-    (found,) = import_weights(path)
-    assert found.network is not None
-    assert (found.model.layers, found.model.name) == (MODEL.layers, "a")
+    (imported,) = import_weights(path)
+    assert imported.network is not None
+    assert (imported.model.layers, imported.model.name) == (MODEL.layers, "a")
 
 
 @settings(max_examples=150)
@@ -109,10 +109,10 @@ def test_damaged_files(
         changes = [(place % 300, value) for place, value in changes]
     path = tmp_path_factory.mktemp("w") / f"a{suffix}"
     path.write_bytes(damaged(whole[suffix], changes, cut))
-    found = outcome(path)
-    if found:
+    models = outcome(path)
+    if models:
         assert cut is None
-        for each in found:
+        for each in models:
             for layer in each.network.passes if each.network else ():
                 assert all(np.isfinite(array).all() for one in layer for array in one.matrices.values())
 

@@ -63,16 +63,16 @@ def test_layers_are_found_by_their_names(tmp_path: Path) -> None:
     config = keras_model([keras_layer("LSTM", "a/own", 3), inner])
     datasets = legacy("a/own/own/lstm_cell", LSTM) | legacy("inner/own/gru_cell", GRU)
     datasets |= legacy("inner/other/gru_cell", keras_variables("GRU", 3, 2, seed=9))
-    found = read(tmp_path, whole(config, datasets))
-    for each, kind, variables in zip(found, ("LSTM", "GRU"), (LSTM, GRU), strict=True):
+    models = read(tmp_path, whole(config, datasets))
+    for each, kind, variables in zip(models, ("LSTM", "GRU"), (LSTM, GRU), strict=True):
         np.testing.assert_allclose(output(each, X), keras_pass(kind, variables, X), rtol=0, atol=1e-6)
 
 
 def test_the_oldest_sequential_models(tmp_path: Path) -> None:
     """Their configuration is a list of layers."""
     config = {"class_name": "Sequential", "config": [{**keras_layer("LSTM", "own", 3), "module": "keras.layers"}]}
-    (found,) = read(tmp_path, whole(config, legacy("own/lstm_1", LSTM)))
-    np.testing.assert_allclose(output(found, X), keras_pass("LSTM", LSTM, X), rtol=0, atol=1e-6)
+    (model,) = read(tmp_path, whole(config, legacy("own/lstm_1", LSTM)))
+    np.testing.assert_allclose(output(model, X), keras_pass("LSTM", LSTM, X), rtol=0, atol=1e-6)
 
 
 def test_both_directions(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_both_directions(tmp_path: Path) -> None:
     config = keras_model([keras_both(keras_layer("GRU", "own", 3), "two")])
     datasets = legacy("two/two/forward_own/gru_cell", GRU) | legacy("two/two/backward_own/gru_cell", backward)
     wanted = np.concatenate([keras_pass("GRU", GRU, X), keras_pass("GRU", backward, X[::-1])[::-1]], axis=1)
-    (found,) = read(tmp_path, whole(config, datasets))
-    np.testing.assert_allclose(output(found, X), wanted, rtol=0, atol=1e-6)
+    (model,) = read(tmp_path, whole(config, datasets))
+    np.testing.assert_allclose(output(model, X), wanted, rtol=0, atol=1e-6)
     (alone,) = read(tmp_path, h5(datasets))
-    assert (alone.nodes, alone.model.layers) == (("two",), found.model.layers)
+    assert (alone.nodes, alone.model.layers) == (("two",), model.model.layers)
     np.testing.assert_allclose(output(alone, X), wanted, rtol=0, atol=1e-6)
 
 
@@ -91,10 +91,10 @@ def test_shapes_alone_tell_most(tmp_path: Path) -> None:
     old = keras_variables("GRU", 3, 2, reset_after=False)
     datasets = legacy("a/lstm_cell", LSTM) | legacy("b/gru_cell", GRU) | legacy("c/gru_cell", old)
     datasets |= legacy("forward_d/lstm_cell", LSTM[:2])
-    found = read(tmp_path, h5(datasets))
-    assert [each.model.layers[0].cell.name for each in found] == ["lstm", "gru", "gru-lbr0", "lstm"]
-    assert [each.nodes for each in found] == [("a",), ("b",), ("c",), ("forward_d",)]
-    assert not found[3].model.layers[0].bidirectional
+    models = read(tmp_path, h5(datasets))
+    assert [each.model.layers[0].cell.name for each in models] == ["lstm", "gru", "gru-lbr0", "lstm"]
+    assert [each.nodes for each in models] == [("a",), ("b",), ("c",), ("forward_d",)]
+    assert not models[3].model.layers[0].bidirectional
 
 
 def test_cells_of_layers_of_a_users_own_are_named(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_cells_of_layers_of_a_users_own_are_named(tmp_path: Path) -> None:
     mine = {"class_name": "Encoder", "registered_name": "my>Encoder", "config": {"name": "enc"}}
     config = keras_model([keras_layer("LSTM", "own", 3), mine])
     sentence = "variables of cells that its configuration does not describe, they are left out: "
-    (found,) = read(tmp_path, whole(config, legacy("own/lstm_cell", LSTM) | legacy("enc/lstm/lstm_cell", LSTM)))
-    assert found.notes == (f"the file has {sentence}'model_weights/enc/lstm/lstm_cell'",)
+    (model,) = read(tmp_path, whole(config, legacy("own/lstm_cell", LSTM) | legacy("enc/lstm/lstm_cell", LSTM)))
+    assert model.notes == (f"the file has {sentence}'model_weights/enc/lstm/lstm_cell'",)
     path = tmp_path / "net.keras"
     path.write_bytes(keras_file(config, cell_at("layers/lstm", LSTM) | cell_at("layers/encoder/rnn", LSTM)))
-    (found,) = import_weights(path)
-    assert found.notes == (f"the file has {sentence}'layers/encoder/rnn/cell/vars'",)
+    (model,) = import_weights(path)
+    assert model.notes == (f"the file has {sentence}'layers/encoder/rnn/cell/vars'",)
 
 
 def test_what_shapes_do_not_tell_is_asked(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_what_shapes_do_not_tell_is_asked(tmp_path: Path) -> None:
     assert "layers/simple_rnn: is a SimpleRNN, whose activation the file does not hold: say --cell rnn" in refusal(
         tmp_path, content
     )
-    found = [read(tmp_path, content, cell=name)[0] for name in ("rnn", "rnn-relu")]
-    assert [each.model.layers[0].cell.name for each in found] == ["rnn", "rnn-relu"]
+    models = [read(tmp_path, content, cell=name)[0] for name in ("rnn", "rnn-relu")]
+    assert [each.model.layers[0].cell.name for each in models] == ["rnn", "rnn-relu"]
     assert "a GRU without biases: its weights do not tell reset_after" in refusal(
         tmp_path, h5(legacy("a/gru_cell", GRU[:2]))
     )
@@ -234,5 +234,5 @@ def test_initial_states_that_cannot_be_read(states: Any, sentence: str, tmp_path
 
 def test_initial_states_of_unknown_form_are_not_taken_for_0(tmp_path: Path) -> None:
     config = functional([["x", 0, 0, {"initial_state": "mine"}]])
-    (found,) = read(tmp_path, whole(config, legacy("own/gru_cell", GRU)))
-    assert found.model.states_from == "an initial_state of layer 'own' that cannot be read"
+    (model,) = read(tmp_path, whole(config, legacy("own/gru_cell", GRU)))
+    assert model.model.states_from == "an initial_state of layer 'own' that cannot be read"

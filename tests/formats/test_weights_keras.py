@@ -54,9 +54,9 @@ def keras_pass(kind: str, variables: list[np.ndarray], x: np.ndarray) -> np.ndar
     return np.array(out)
 
 
-def output(found: ImportedModel, x: np.ndarray) -> np.ndarray:
-    assert found.network is not None
-    return run_network(float_arithmetic(found.network), Stimulus(x)).output()
+def output(model: ImportedModel, x: np.ndarray) -> np.ndarray:
+    assert model.network is not None
+    return run_network(float_arithmetic(model.network), Stimulus(x)).output()
 
 
 def saved(folder: Path, content: bytes) -> Path:
@@ -83,11 +83,11 @@ def test_the_numbers_are_those_of_keras(
     else:
         datasets = cell_at(f"layers/{'simple_rnn' if kind == 'SimpleRNN' else kind.lower()}", first)
     path = saved(tmp_path_factory.mktemp("w"), keras_file(keras_model([entry]), datasets))
-    (found,) = import_weights(path)
-    layer = found.model.layers[0]
-    assert layer.cell.name == ("gru-lbr0" if kind == "GRU" and not reset_after else found.model.layers[0].cell.name)
-    np.testing.assert_allclose(output(found, x), wanted, rtol=0, atol=2e-6)
-    assert import_weights(path, weights=False)[0].model == found.model
+    (model,) = import_weights(path)
+    layer = model.model.layers[0]
+    assert layer.cell.name == ("gru-lbr0" if kind == "GRU" and not reset_after else model.model.layers[0].cell.name)
+    np.testing.assert_allclose(output(model, x), wanted, rtol=0, atol=2e-6)
+    assert import_weights(path, weights=False)[0].model == model.model
 
 
 def layer_of(kind: str, **config: Any) -> dict[str, Any]:
@@ -107,12 +107,12 @@ def test_layers_that_feed_each_other_are_a_stack(tmp_path: Path) -> None:
     datasets = cell_at("layers/lstm", keras_variables("LSTM", 3, 4))
     datasets |= cell_at("layers/lstm_1", keras_variables("LSTM", 2, 3, seed=1))
     datasets |= cell_at("layers/gru", keras_variables("GRU", 2, 2))
-    found = import_weights(saved(tmp_path, keras_file(keras_model(layers), datasets)))
-    assert [each.nodes for each in found] == [("low", "high"), ("alone",)]
-    assert [each.model.name for each in found] == ["net-low", "net-alone"]
+    models = import_weights(saved(tmp_path, keras_file(keras_model(layers), datasets)))
+    assert [each.nodes for each in models] == [("low", "high"), ("alone",)]
+    assert [each.model.name for each in models] == ["net-low", "net-alone"]
     first = datasets["layers/lstm_1/cell/vars/0"]
-    assert found[0].network is not None
-    np.testing.assert_array_equal(found[0].network.passes[1][0].matrices["i", "x"], first[:, :2].T)
+    assert models[0].network is not None
+    np.testing.assert_array_equal(models[0].network.passes[1][0].matrices["i", "x"], first[:, :2].T)
 
 
 @pytest.mark.parametrize(("readers", "stacks"), [(("low",), [2]), (("low", "dense"), [1, 1])])
@@ -127,8 +127,8 @@ def test_functional_models_follow_their_links(readers: tuple[str, ...], stacks: 
     config = keras_model(layers) | {"class_name": "Functional"}
     datasets = cell_at("layers/gru", keras_variables("GRU", 3, 3))
     datasets |= cell_at("layers/gru_1", keras_variables("GRU", 3, 3, seed=1))
-    found = import_weights(saved(tmp_path, keras_file(config, datasets)))
-    assert [len(each.model.layers) for each in found] == stacks
+    models = import_weights(saved(tmp_path, keras_file(config, datasets)))
+    assert [len(each.model.layers) for each in models] == stacks
 
 
 def test_models_in_models(tmp_path: Path) -> None:
@@ -136,16 +136,16 @@ def test_models_in_models(tmp_path: Path) -> None:
     config = keras_model([keras_layer("LSTM", "own", 2), inner])
     datasets = cell_at("layers/lstm", keras_variables("LSTM", 2, 4))
     datasets |= cell_at("layers/sequential/layers/lstm", keras_variables("LSTM", 3, 2))
-    found = import_weights(saved(tmp_path, keras_file(config, datasets)))
-    assert [each.model.layers[0].hidden for each in found] == [2, 3]
+    models = import_weights(saved(tmp_path, keras_file(config, datasets)))
+    assert [each.model.layers[0].hidden for each in models] == [2, 3]
 
 
 def test_a_merge_other_than_concat_is_noted(tmp_path: Path) -> None:
     entry = keras_both(keras_layer("SimpleRNN", "a", 2), "both", merge="sum")
     datasets = cell_at("layers/bidirectional/forward_layer", keras_variables("SimpleRNN", 2, 2))
     datasets |= cell_at("layers/bidirectional/backward_layer", keras_variables("SimpleRNN", 2, 2))
-    (found,) = import_weights(saved(tmp_path, keras_file(keras_model([entry]), datasets)))
-    assert found.notes == ("layer 'both' joins its directions by 'sum'; here they stand side by side",)
+    (model,) = import_weights(saved(tmp_path, keras_file(keras_model([entry]), datasets)))
+    assert model.notes == ("layer 'both' joins its directions by 'sum'; here they stand side by side",)
 
 
 def refusal(path: Path) -> str:

@@ -57,9 +57,9 @@ def torch_run(tensors: dict[str, np.ndarray], kind: str, layers: int, both: bool
     return x
 
 
-def output(found: ImportedModel, x: np.ndarray) -> np.ndarray:
-    assert found.network is not None
-    return run_network(float_arithmetic(found.network), Stimulus(x)).output()
+def output(model: ImportedModel, x: np.ndarray) -> np.ndarray:
+    assert model.network is not None
+    return run_network(float_arithmetic(model.network), Stimulus(x)).output()
 
 
 @given(
@@ -79,12 +79,12 @@ def test_the_numbers_are_those_of_pytorch(
     path = tmp_path_factory.mktemp("w") / "a.safetensors"
     library.save_file({f"net.rnn.{name}": array for name, array in tensors.items()}, path)
     function = "rnn" if kind == "rnn" else None
-    (found,) = import_weights(path, cell=function)
+    (model,) = import_weights(path, cell=function)
     x = np.random.default_rng(5).normal(size=(4, width))
     wide = {name: array.astype(np.float64) for name, array in tensors.items()}
-    np.testing.assert_allclose(output(found, x), torch_run(wide, kind, layers, both, x), rtol=0, atol=2e-6)
+    np.testing.assert_allclose(output(model, x), torch_run(wide, kind, layers, both, x), rtol=0, atol=2e-6)
     shapes = import_weights(path, weights=False, cell=function)[0]
-    assert (shapes.network, shapes.model) == (None, found.model)
+    assert (shapes.network, shapes.model) == (None, model.model)
 
 
 def test_several_modules_and_cells(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_several_modules_and_cells(tmp_path: Path) -> None:
     one = {name.removesuffix("_l0"): array for name, array in torch_tensors("lstm", 4, 3).items()}
     tensors = {"fc.weight": np.ones((2, 2)), **{f"dec.cell.{name}": array for name, array in one.items()}}
     library.save_file(tensors | {f"enc.{name}": array for name, array in torch_tensors("gru", 2, 5).items()}, path)
-    found = import_weights(path)
-    assert [each.model.name for each in found] == ["speech-dec.cell", "speech-enc"]
-    assert [[layer.cell.name for layer in each.model.layers] for each in found] == [["lstm"], ["gru"]]
-    assert found[0].nodes == ("dec.cell.weight_ih",)
-    assert found[1].source == "speech.safetensors: 'enc'"
+    models = import_weights(path)
+    assert [each.model.name for each in models] == ["speech-dec.cell", "speech-enc"]
+    assert [[layer.cell.name for layer in each.model.layers] for each in models] == [["lstm"], ["gru"]]
+    assert models[0].nodes == ("dec.cell.weight_ih",)
+    assert models[1].source == "speech.safetensors: 'enc'"
 
 
 def test_the_function_of_an_rnn_is_not_guessed(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_other_tensors_of_a_module_are_named(tmp_path: Path) -> None:
     path = tmp_path / "a.safetensors"
     tensors = {f"enc.{name}": array for name, array in torch_tensors("lstm", 2, 5).items()}
     library.save_file(tensors | {"enc.norm.weight": shape(2), "fc.weight": shape(2)}, path)
-    (found,) = import_weights(path)
-    assert found.notes[:1] == (
+    (model,) = import_weights(path)
+    assert model.notes[:1] == (
         "'enc' has other tensors too ('enc.norm.weight'): it may compute something else than torch.nn's layer",
     )
 
@@ -146,9 +146,9 @@ def test_weights_in_parts(parts: dict[str, Any], wanted: Any, tmp_path: Path) ->
     stored = {f"weight_ih_l0_{name}": np.array(value, np.float32) for name, value in parts.items()}
     tensors = stored | {"weight_hh_l0": shape(2, 2)}
     library.save_file(tensors, tmp_path / "a.safetensors")
-    (found,) = import_weights(tmp_path / "a.safetensors", cell="rnn")
-    assert found.network is not None
-    np.testing.assert_allclose(found.network.passes[0][0].matrices["a", "x"], wanted, rtol=1e-6)
+    (model,) = import_weights(tmp_path / "a.safetensors", cell="rnn")
+    assert model.network is not None
+    np.testing.assert_allclose(model.network.passes[0][0].matrices["a", "x"], wanted, rtol=1e-6)
 
 
 def test_weights_in_parts_that_do_not_fit(tmp_path: Path) -> None:

@@ -34,16 +34,16 @@ ARRAYS = torch_tensors("gru", 3, 2)
 
 
 def weights_of(path: Path) -> Any:
-    (found,) = import_weights(path)
-    assert found.network is not None
-    return found.network.passes[0][0]
+    (model,) = import_weights(path)
+    assert model.network is not None
+    return model.network.passes[0][0]
 
 
 def check(path: Path) -> None:
-    found = weights_of(path)
-    np.testing.assert_array_equal(found.matrices["r", "x"], ARRAYS["weight_ih_l0"][:3])
-    np.testing.assert_array_equal(found.matrices["nh", "h"], ARRAYS["weight_hh_l0"][6:])
-    np.testing.assert_array_equal(found.biases["nh"], ARRAYS["bias_hh_l0"][6:])
+    weights = weights_of(path)
+    np.testing.assert_array_equal(weights.matrices["r", "x"], ARRAYS["weight_ih_l0"][:3])
+    np.testing.assert_array_equal(weights.matrices["nh", "h"], ARRAYS["weight_hh_l0"][6:])
+    np.testing.assert_array_equal(weights.biases["nh"], ARRAYS["bias_hh_l0"][6:])
 
 
 @pytest.mark.parametrize("write", [torch_zip, torch_stream])
@@ -123,9 +123,9 @@ def test_views_of_one_storage(tmp_path: Path) -> None:
     path.write_bytes(torch_zip({"all": flat}, body + b"u"))
     (model,) = import_weights(path, cell="rnn")
     assert model.network is not None
-    found = model.network.passes[0][0]
-    np.testing.assert_array_equal(found.matrices["a", "x"], flat[4:10].reshape(3, 2).T)
-    np.testing.assert_array_equal(found.matrices["a", "h"], flat[20:24].reshape(2, 2))
+    weights = model.network.passes[0][0]
+    np.testing.assert_array_equal(weights.matrices["a", "x"], flat[4:10].reshape(3, 2).T)
+    np.testing.assert_array_equal(weights.matrices["a", "h"], flat[20:24].reshape(2, 2))
 
 
 MARKER = "marker-of-the-attack"
@@ -234,9 +234,9 @@ def test_a_whole_module(tmp_path: Path) -> None:
     path = tmp_path / "a.pt"
     path.write_bytes(torch_zip(ARRAYS, outer))
     check(path)
-    (found,) = import_weights(path)
-    assert found.source == "a.pt: 'enc'"
-    assert found.notes == (
+    (model,) = import_weights(path)
+    assert model.source == "a.pt: 'enc'"
+    assert model.notes == (
         "'enc' is of class 'my.net.Reader', not PyTorch's own: the equations of torch.nn are taken for it",
     )
 

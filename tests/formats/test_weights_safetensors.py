@@ -27,11 +27,11 @@ def test_the_library_reads_what_is_written(tmp_path_factory: Any, arrays: dict[s
     random = np.random.default_rng(3)
     wanted = {name: random.normal(size=shape).astype(kind) for name, (shape, kind) in arrays.items()}
     write_safetensors(path, wanted, {"licence": "MIT"})
-    found = library.load_file(path)
-    assert found.keys() == wanted.keys()
+    arrays = library.load_file(path)
+    assert arrays.keys() == wanted.keys()
     for name, array in wanted.items():
-        assert found[name].dtype == array.dtype
-        np.testing.assert_array_equal(found[name], array)
+        assert arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays[name], array)
 
 
 def test_what_the_library_writes_is_read(tmp_path: Path) -> None:
@@ -39,14 +39,14 @@ def test_what_the_library_writes_is_read(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     wanted = {kind: random.normal(size=(3, 2)).astype(kind) for kind in ("float16", "float32", "float64")}
     library.save_file({**wanted, "counts": np.arange(5)}, path, metadata={"source": "x"})
-    found = read_safetensors(path)
-    assert dict(found.metadata) == {"source": "x"}
-    read = floats(found.tensors, dict.fromkeys(wanted, (3, 2)))
+    content = read_safetensors(path)
+    assert dict(content.metadata) == {"source": "x"}
+    read = floats(content.tensors, dict.fromkeys(wanted, (3, 2)))
     for name, array in wanted.items():
         np.testing.assert_array_equal(read[name], array)
         assert read[name].dtype == ("float64" if name == "float64" else "float32")
     with pytest.raises(InputError, match="counts: holds I64, expected F64, F32, F16 or BF16"):
-        floats(found.tensors, {"counts": (5,)})
+        floats(content.tensors, {"counts": (5,)})
 
 
 @given(st.floats(width=32, allow_nan=False))

@@ -26,7 +26,7 @@ def torch_tensors(kind: str, hidden: int, width: int, layers: int = 1, **options
     both, bias, projection = options.get("both", False), options.get("bias", True), options.get("projection")
     rows = {"lstm": 4, "gru": 3, "rnn": 1}[kind] * hidden
     random = np.random.default_rng(options.get("seed", 0))
-    found = {}
+    tensors = {}
     out = projection or hidden
     for layer in range(layers):
         for suffix in ("", "_reverse") if both else ("",):
@@ -34,9 +34,9 @@ def torch_tensors(kind: str, hidden: int, width: int, layers: int = 1, **options
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
             shapes |= {"weight_hr": (projection, hidden)} if projection else {}
             for name, shape in shapes.items():
-                found[f"{name}_l{layer}{suffix}"] = random.normal(0, 0.5, shape).astype(np.float32)
+                tensors[f"{name}_l{layer}{suffix}"] = random.normal(0, 0.5, shape).astype(np.float32)
         width = out * (2 if both else 1)
-    return found
+    return tensors
 
 
 def text(word: str) -> bytes:

@@ -54,12 +54,12 @@ def alone(chip: Chip, job: Job) -> Alone:
     >>> alone(scenario.chip, scenario.jobs[0])
     Alone(latency_cycles=1423, array_cycles=640, cores=1, stalls=True)
     """
-    found = engines.totals(targets.lower(chip, (bare(job),)), check=False)
-    arrays = found.cycles[: len(chip.core_figures)]
+    totals = engines.totals(targets.lower(chip, (bare(job),)), check=False)
+    arrays = totals.cycles[: len(chip.core_figures)]
     return Alone(
-        found.makespan_cycles,
+        totals.makespan_cycles,
         int(arrays[:, CYCLE_NAMES.index("busy")].sum()),
-        max(1, len(job.together(len(chip.core_figures), int(found.task("taken")[0])))),
+        max(1, len(job.together(len(chip.core_figures), int(totals.task("taken")[0])))),
         bool(arrays[:, _GIVEN_UP].sum()),
     )
 

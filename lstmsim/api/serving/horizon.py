@@ -72,6 +72,6 @@ def _simulated(
     return serving(run(scenario, overrides=[*overrides, *counts]), percentiles=percentiles)
 
 
-def _narrow(found: Distribution, percent: float, share: float) -> bool:
-    pair = (found.mean, found.percentiles[percent])
+def _narrow(latency: Distribution, percent: float, share: float) -> bool:
+    pair = (latency.mean, latency.percentiles[percent])
     return all(each.half_width is not None and each.half_width <= share * each.value for each in pair)

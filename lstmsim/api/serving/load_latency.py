@@ -99,8 +99,8 @@ def load_latency(
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> entries = [{"model": "lstm-256", "steps": 1, "arrival": arrival}]
-    >>> found = load_latency({"chip": "column-npu-16k", "jobs": entries}, loads=[0.2, 0.4], requests=500)
-    >>> [point.load for point in found.points], found.points[0].measured.mean.value_ms > 0
+    >>> curves = load_latency({"chip": "column-npu-16k", "jobs": entries}, loads=[0.2, 0.4], requests=500)
+    >>> [point.load for point in curves.points], curves.points[0].measured.mean.value_ms > 0
     ([0.2, 0.4], True)
     """
     scenario = file_or_data(scenario)
@@ -164,7 +164,7 @@ def _variants(
 ) -> tuple[_Variant, ...]:
     """Every policy on every chip with every placement; `InputError` for one that the scenario cannot have."""
     named: tuple[Sequence[str | None], ...] = ([None, *chips], placements or [None], policies or [None])
-    found: list[_Variant] = []
+    variants: list[_Variant] = []
     for chip, placement, policy in product(*named):
         changes = (*_policy(policy), *_chip(chip), *([] if placement is None else [f"placement={placement}"]))
         loaded = _loaded(scenario, [*overrides, *changes], chip)
@@ -176,10 +176,10 @@ def _variants(
         parts += [place] * (len(placements) > 1) + [loaded.chip.name] * bool(chips)
         label = ", ".join(parts) or order
         machine = Machine(label, loaded.chip.name, first.dispatch, preempts, place)
-        if any(machine.label == each.machine.label for each in found):
+        if any(machine.label == each.machine.label for each in variants):
             raise InputError(Mistake(label, "is named twice, expected different machines"))
-        found.append(_Variant(machine, changes))
-    return tuple(found)
+        variants.append(_Variant(machine, changes))
+    return tuple(variants)
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -55,8 +55,8 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
 
     >>> from lstmsim.api.loading import load_scenario
     >>> job = {"model": "lstm-512", "steps": 20, "arrival": {"kind": "poisson", "rate_per_second": 203_125}}
-    >>> found = traffic_of(load_scenario({"chip": "column-npu-64k", "jobs": [job]})).load
-    >>> found.parts["PE arrays"], found.bound_per_second <= 406_250
+    >>> load = traffic_of(load_scenario({"chip": "column-npu-64k", "jobs": [job]})).load
+    >>> load.parts["PE arrays"], load.bound_per_second <= 406_250
     (0.5, True)
     """
     offers = dict(scenario.offers) or _estimated(scenario)
@@ -218,9 +218,9 @@ def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
     """Cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may run."""
     arrays, each = chip.core_figures, []
     for choice in _choices(chip, job):
-        found = engines.totals(targets.lower(chip, (choice,)), check=False)
-        busy, members = found.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
-        threads = found.makespan_cycles * members
+        totals = engines.totals(targets.lower(chip, (choice,)), check=False)
+        busy, members = totals.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
+        threads = totals.makespan_cycles * members
         each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
     return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
 
@@ -273,10 +273,10 @@ def _capacity(
 
 def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
     """All cores that share jobs with these, directly or through others."""
-    found = cores
-    while any(each & found and not each <= found for each in sets):
-        found = found.union(*(each for each in sets if each & found))
-    return found
+    reached = cores
+    while any(each & reached and not each <= reached for each in sets):
+        reached = reached.union(*(each for each in sets if each & reached))
+    return reached
 
 
 def _drawn(shares: Sequence[float], requests: int) -> list[int]:

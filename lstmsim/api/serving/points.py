@@ -44,7 +44,7 @@ def run_point(asked: Asked) -> Measured:
     """Make the run."""
     # No single point may be worth the compiler, but all together are.
     engines.warm_up()
-    found = serve_on_horizon(
+    serving = serve_on_horizon(
         asked.scenario,
         asked.requests,
         asked.overrides,
@@ -52,7 +52,7 @@ def run_point(asked: Asked) -> Measured:
         until_half_width=asked.until_half_width,
         most_requests=asked.most,
     )
-    return measured(found)
+    return measured(serving)
 
 
 def key_of(asked: Asked) -> str:
@@ -108,9 +108,9 @@ def compute(
 
     told()
     workers = min(len(left), _processors() if jobs is None else jobs)
-    for key, found in _inline(left) if workers <= 1 else _on_processes(left, workers):
-        store.write(key, found)
-        done[key] = found
+    for key, figures in _inline(left) if workers <= 1 else _on_processes(left, workers):
+        store.write(key, figures)
+        done[key] = figures
         told()
     return [done[key] for key in keys]
 
@@ -167,8 +167,8 @@ class _Store:
         except (ValueError, KeyError, TypeError):
             return None
 
-    def write(self, key: str, found: Measured) -> None:
+    def write(self, key: str, figures: Measured) -> None:
         """Keep a point."""
         if self.folder is not None:
             with whole_file(self._path(key)) as file:
-                json.dump({"format": _FORMAT, "key": key, "measured": found.plain()}, file, indent=1)
+                json.dump({"format": _FORMAT, "key": key, "measured": figures.plain()}, file, indent=1)

@@ -78,8 +78,8 @@ def saturate(
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 200, "arrival": arrival}]
-    >>> found = saturate({"chip": "column-npu-16k", "jobs": jobs}, 0.002, tolerance=0.2, most_requests=10_000)
-    >>> found.bound_per_second > found.rate > 1e5
+    >>> answer = saturate({"chip": "column-npu-16k", "jobs": jobs}, 0.002, tolerance=0.2, most_requests=10_000)
+    >>> answer.bound_per_second > answer.rate > 1e5
     True
     """
     scenario = file_or_data(scenario)
@@ -240,17 +240,17 @@ class _Runs:
     def _tried(self, rate: float, load: float, size: int, last: bool) -> Tried:
         overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
         wanted = tuple(sorted({99.0, self.asked.percentile}))
-        found = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
-        came = found.requests + found.turned_away
-        away = found.turned_away / came
+        serving = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
+        came = serving.requests + serving.turned_away
+        away = serving.turned_away / came
         # With fewer than were asked for, more were in the machine at once than it has room for.
-        if came < size or (found.verdict == "unstable" and last):
+        if came < size or (serving.verdict == "unstable" and last):
             return Tried(rate, None, VERDICTS["unstable"], away, "unstable", came, load)
         widths = 1.0 if last else _EARLY
-        every = self._judged(found, found.latency, None, found.requests, found.turned_away, widths)
+        every = self._judged(serving, serving.latency, None, serving.requests, serving.turned_away, widths)
         tenants = {
-            name: self._judged(found, each.latency, name, each.requests, each.turned_away, widths)
-            for name, each in found.tenants.items()
+            name: self._judged(serving, each.latency, name, each.requests, each.turned_away, widths)
+            for name, each in serving.tenants.items()
             if name in self.asked.bounds_ms and each.latency is not None
         }
         parts = [each.verdict for each in tenants.values()]
@@ -259,7 +259,7 @@ class _Runs:
         verdict = joined([*parts, *["too few"] * bool(missing)])
         return Tried(
             rate=rate,
-            p99_ms=found.ms(found.latency.p99.value),
+            p99_ms=serving.ms(serving.latency.p99.value),
             kept=VERDICTS[verdict],
             turned_away=away,
             verdict=verdict,
@@ -271,13 +271,13 @@ class _Runs:
         )
 
     def _judged(
-        self, found: Serving, latency: Distribution, name: str | None, served: int, away: int, widths: float
+        self, serving: Serving, latency: Distribution, name: str | None, served: int, away: int, widths: float
     ) -> Judged:
         """One bound: of all requests (None) or of a tenant."""
         asked = self.asked
-        interval = latency.percentiles[asked.percentile].scaled(found.ms(1))
+        interval = latency.percentiles[asked.percentile].scaled(serving.ms(1))
         # A queue of so many places is a random walk that has been everywhere after its square.
-        walk, load = float(found.most_waiting) ** 2, found.load
+        walk, load = float(serving.most_waiting) ** 2, serving.load
         alike = max(1.0, min(walk if load is None or load.relaxation is None else load.relaxation, walk))
         bound = asked.bounds_ms[name] if name is not None else asked.bound_ms
         return judged(

@@ -35,8 +35,8 @@ def served(
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e6}
     >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 30, "arrival": arrival}]
     >>> result = run({"chip": "column-npu-64k", "jobs": jobs})
-    >>> found = served(result.scenario, result.program, result.report)
-    >>> found.verdict, found.load.offered > 1
+    >>> figures = served(result.scenario, result.program, result.report)
+    >>> figures.verdict, figures.load.offered > 1
     ('unstable', True)
     """
     pauses = None if trace is None else trace.pauses

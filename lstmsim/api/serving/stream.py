@@ -108,35 +108,35 @@ def serve(
     """
     scenario = file_or_data(scenario)
     _check(percentiles, until_half_width)
-    found = load_requests(scenario, overrides, requests)
-    if requests is None and until_half_width is not None and _goes_on(found):
-        found = load_requests(scenario, overrides, MOST_REQUESTS)
-    chip, jobs = found.scenario.chip, found.scenario.jobs
+    asked = load_requests(scenario, overrides, requests)
+    if requests is None and until_half_width is not None and _goes_on(asked):
+        asked = load_requests(scenario, overrides, MOST_REQUESTS)
+    chip, jobs = asked.scenario.chip, asked.scenario.jobs
     _check_pauses(jobs)
     program = targets.lower(chip, jobs, templates=True)
     dues, tenants = dict[int, int](), dict[int, str]()
-    traffic, alones = traffic_of(found.scenario, found.count), Alones(chip)
+    traffic, alones = traffic_of(asked.scenario, asked.count), Alones(chip)
     collector = Collector(
         chip.frequency_mhz,
         sum(core.contexts for core in program.cores if not core.shared),
-        entries=[Entry(name, model) for name, model in found.tenants],
+        entries=[Entry(name, model) for name, model in asked.tenants],
         coarse=coarse_cores(chip),
     )
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
-    feed = Feed(program, goal.until_reached(_coming(found, dues, tenants)), window=window)
+    feed = Feed(program, goal.until_reached(_coming(asked, dues, tenants)), window=window)
     done = 0
     for which, templates, table in feed.results():
         numbers, own = which.tolist(), templates.tolist()
         whose = [tenants.pop(number) for number in numbers]
-        _collect(collector, found.scenario, alones, dues, whose, numbers, own, table)
+        _collect(collector, asked.scenario, alones, dues, whose, numbers, own, table)
         done += len(numbers)
         if rows is not None:
             rows([_row(*each, jobs=jobs) for each in zip(numbers, own, whose, table.tolist(), strict=True)])
         if progress is not None:
-            progress(done, found.count)
+            progress(done, asked.count)
         goal.look(done)
     serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
-    served = _served(feed, found.scenario, serving)
+    served = _served(feed, asked.scenario, serving)
     return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
 
 
@@ -172,9 +172,9 @@ def _check(percentiles: Sequence[float], until_half_width: float | None) -> None
         raise InputError(wrong)
 
 
-def _goes_on(found: Requests) -> bool:
+def _goes_on(asked: Requests) -> bool:
     """Whether an entry comes as a process, and not only as a list."""
-    return any(each.rate_per_second > 0 and not each.estimated for each in found.scenario.offers.values())
+    return any(each.rate_per_second > 0 and not each.estimated for each in asked.scenario.offers.values())
 
 
 class _Goal:
@@ -211,11 +211,11 @@ def _within(each: Interval, share: float) -> bool:
     return each.half_width is not None and each.half_width <= share * each.value
 
 
-def _coming(found: Requests, dues: dict[int, int], tenants: dict[int, str]) -> Iterator[Coming]:
+def _coming(asked: Requests, dues: dict[int, int], tenants: dict[int, str]) -> Iterator[Coming]:
     """What comes, with its key; due times and tenants are kept until the request is done."""
-    jobs = found.scenario.jobs
+    jobs = asked.scenario.jobs
     keys = [DISPATCH[job.dispatch](job)[0] for job in jobs]
-    for number, each in enumerate(found.coming):
+    for number, each in enumerate(asked.coming):
         job, key = jobs[each.template], keys[each.template]
         deadline = each.due if job.deadline is None else job.deadline
         tenants[number] = each.tenant

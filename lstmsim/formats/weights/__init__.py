@@ -1,4 +1,4 @@
-"""Weights of networks in files: written and read in lstmsim's layout, imported from other frameworks' files."""
+"""Weights of networks in files: lstmsim's own layout is written and read, other frameworks' files are imported."""
 
 from lstmsim.formats.weights.files import RNN_CELLS, SUFFIXES, import_weights, read_states, read_weights, write_weights
 

@@ -1,7 +1,7 @@
 """lstmsim's own layout of weight files, for any cell: tensors called by layer, direction and the cell's own names.
 
-`layers.{n}.{forward|backward}.matrix.{sum}.{vector}` [units, width], `.bias.{sum}` and `.parameter.{name}` [units];
-`.initial.{state}` [units] where the network itself fixes the states before the first step.
+`layers.{n}.{forward|backward}.matrix.{sum}.{vector}` [units, width], `.bias.{sum}` and `.parameter.{name}` [units].
+If the network itself fixes the states before the first step, they are `.initial.{state}` [units].
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Place = tuple[int, int, tuple[str, ...]]
 
 
 def is_canonical(names: Iterable[str]) -> bool:
-    """Whether any name has the form of this layout.
+    """Say whether any tensor's name has the form of this layout.
 
     >>> is_canonical(["layers.0.forward.bias.i"]), is_canonical(["lstm.weight_ih_l0"])
     (True, False)
@@ -46,8 +46,9 @@ def _state_shapes(layer: Layer) -> dict[tuple[str, ...], tuple[int, ...]]:
 
 
 def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every tensor that a model's file can hold; biases and initial states may be left out,
-    they are 0 then.
+    """Give the name and shape of every tensor that a model's file can hold.
+
+    A bias or an initial state that the file leaves out is 0.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -58,8 +59,8 @@ def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
 
 
 def canonical_tensors(network: Network) -> dict[str, Floats]:
-    """A network's numbers under the names of this layout."""
-    found = {}
+    """Give a network's numbers under the names of this layout."""
+    tensors = {}
     for name, ((layer, direction, (part, *key)), _) in _places(network.model).items():
         weights = network.passes[layer][direction]
         array: Floats | None
@@ -70,15 +71,18 @@ def canonical_tensors(network: Network) -> dict[str, Floats]:
         else:
             array = (weights.biases if part == "bias" else weights.parameters).get(key[0])
         if array is not None:
-            found[name] = array
-    return found
+            tensors[name] = array
+    return tensors
 
 
 def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
-    """The model with the numbers of a file; one `InputError` for all tensors that are missing, wrong or unknown.
+    """Build a network from the tensors of a file.
 
-    Tensors whose names do not begin with `layers.` stand beside the network (an embedding, a layer behind it) and
-    are left alone.
+    tensors: name to tensor. A name that does not begin with `layers.` stands beside the network (an embedding, a layer
+        behind the network) and is left alone.
+    model: the shapes.
+
+    One `InputError` for all tensors that are missing, wrong or unknown.
     """
     places = _places(model)
     mistakes = [
@@ -88,7 +92,7 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
     ]
     unknown = [name for name in tensors if name not in places and name.startswith("layers.")]
     for count, name in enumerate(unknown):
-        # Looking for near misses among thousands of names takes long; a few show the pattern.
+        # A search for near misses among thousands of names takes long; a few show the pattern.
         hint = nearest(name, places) if count < 5 else ""
         mistakes.append(Mistake(show(name), f"belongs to nothing in model {show(model.name)}{hint}"))
     arrays: dict[str, Floats] = {}
@@ -111,7 +115,12 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
 
 
 def canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
-    """The initial states in a file, which holds nothing else; `InputError` for every tensor that is wrong or unknown.
+    """Read the initial states in a file that holds nothing else.
+
+    tensors: name to tensor.
+    model: the shapes.
+
+    `InputError` with every tensor that is wrong or unknown.
 
     >>> from lstmsim.workload.cells import cell
     >>> canonical_states({}, Model("m", (Layer(cell("rnn"), 3, 2),)))
@@ -122,7 +131,7 @@ def canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
     if not tensors:
         raise InputError(f"holds no initial state: expected names like {next(iter(places))}")
     unknown = [name for name in tensors if name not in places]
-    # looking for near misses among thousands of names takes long; a few show the pattern
+    # a search for near misses among thousands of names takes long; a few show the pattern
     mistakes = [
         Mistake(show(name), f"is no initial state of model {show(model.name)}{nearest(name, places)}")
         for name in unknown[:5]
@@ -136,11 +145,11 @@ def canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
         mistakes = [*error.mistakes, *mistakes]
     if mistakes:
         raise InputError(mistakes)
-    found: dict[tuple[int, int], dict[str, Floats]] = {}
+    states: dict[tuple[int, int], dict[str, Floats]] = {}
     for name, array in arrays.items():
         layer, direction, key = places[name][0]
-        found.setdefault((layer, direction), {})[key[1]] = array
-    return found
+        states.setdefault((layer, direction), {})[key[1]] = array
+    return states
 
 
 def _pass(arrays: Mapping[tuple[str, ...], Floats]) -> PassWeights:

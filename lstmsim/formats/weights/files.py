@@ -1,4 +1,4 @@
-"""Weights in and out of files: lstmsim's own, and those of other frameworks."""
+"""Weights in files: lstmsim's own files are written and read, files of other frameworks are imported."""
 
 from __future__ import annotations
 
@@ -29,12 +29,16 @@ __all__ = ["RNN_CELLS", "SUFFIXES", "import_weights", "read_states", "read_weigh
 
 #: Endings of the files that can be imported.
 SUFFIXES = (".onnx", ".safetensors", ".keras", ".h5", ".hdf5", ".pt", ".pth", ".ckpt", ".bin", ".pth.tar")
-#: The cells that an RNN can be whose function a file does not hold.
+#: The cells that an RNN can be if its file does not hold its function.
 RNN_CELLS = ("rnn", "rnn-relu")
 
 
 def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
-    """Writes a network's numbers as safetensors in lstmsim's layout; float32, or float64 where they came so.
+    """Write a network's numbers as safetensors in lstmsim's layout.
+
+    network: float64 numbers are written as F64, all others as F32.
+    path: the file.
+    metadata: texts on the file (source, licence).
 
     >>> import tempfile, pathlib
     >>> from lstmsim.numerics.weights import random_network
@@ -51,7 +55,7 @@ def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapp
 
 
 def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
-    """A model's numbers from a safetensors file in lstmsim's layout or with PyTorch's names.
+    """Read a model's numbers from a safetensors file in lstmsim's layout or with PyTorch's names.
 
     `InputError` with every tensor that is missing, unknown, of the wrong shape or not finite.
     """
@@ -61,9 +65,9 @@ def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
         if is_canonical(tensors):
             return canonical_network(tensors, model)
         tensors = whole_weights(tensors)
-        found = groups(tensors)
-        if found:
-            return network_of(tensors, _fitting(tensors, found, model), model)
+        modules = groups(tensors)
+        if modules:
+            return network_of(tensors, _fitting(tensors, modules, model), model)
         some = next(iter(canonical_shapes(model)))
         raise InputError(
             f"holds no tensor of model {show(model.name)}: expected names like {some} or PyTorch's weight_ih_l0; "
@@ -74,7 +78,7 @@ def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
 
 
 def read_states(path: str | os.PathLike[str], model: Model) -> States:
-    """The states before the first step in a safetensors file, tensors like `layers.0.forward.initial.h` [units].
+    """Read the states before the first step from a safetensors file with tensors like `layers.0.forward.initial.h`.
 
     `InputError` with every tensor that is unknown, of the wrong shape or not finite.
     """
@@ -86,13 +90,13 @@ def read_states(path: str | os.PathLike[str], model: Model) -> States:
         raise placed(error, name) from None
 
 
-def _fitting(tensors: Mapping[str, Stored], found: list[Group], model: Model) -> Group:
-    """The only module of a file, or the only one that is this model."""
-    if len(found) == 1:
-        return found[0]
+def _fitting(tensors: Mapping[str, Stored], modules: list[Group], model: Model) -> Group:
+    """The only module of a file, or the only module whose shapes are those of the model."""
+    if len(modules) == 1:
+        return modules[0]
     fitting, same = [], show(model.name)
     function = next((layer.cell.name for layer in model.layers if layer.cell.name in RNN_CELLS), "rnn")
-    for group in found:
+    for group in modules:
         try:
             fitting += [group] if layers_of(tensors, group, function) == model.layers else []
         except InputError:
@@ -100,18 +104,24 @@ def _fitting(tensors: Mapping[str, Stored], found: list[Group], model: Model) ->
     if len(fitting) == 1:
         return fitting[0]
     how = f"several of which have the shapes of model {same}" if fitting else f"none of which has those of model {same}"
-    titles = listed([show(group.title) for group in fitting or found][:8], "and")
-    raise InputError(f"holds {len(found)} recurrent modules, {how}: {titles}; lstmsim import writes one file for each")
+    titles = listed([show(group.title) for group in fitting or modules][:8], "and")
+    raise InputError(
+        f"holds {len(modules)} recurrent modules, {how}: {titles}; lstmsim import writes one file for each"
+    )
 
 
 def import_weights(
     path: str | os.PathLike[str], *, weights: bool = True, heads: bool = False, cell: str | None = None
 ) -> list[ImportedModel]:
-    """Every recurrent model in a file of another framework, by the file's suffix (one of `SUFFIXES`).
+    """Import every recurrent model in a file of another framework. Nothing in a file is ever executed.
 
-    weights: False reads shapes only. heads: makes `dense` layers of plain products behind the last recurrent layer;
-    only ONNX says what these read. cell: `rnn` (tanh) or `rnn-relu`, what an RNN is whose function the file does not
-    hold. `InputError` names what is wrong; nothing in a file is ever executed.
+    path: the file; its suffix is one of `SUFFIXES` and tells the format.
+    weights: False reads shapes only.
+    heads: whether plain products behind the last recurrent layer become `dense` layers; only ONNX files say what such
+        a product reads.
+    cell: `rnn` (tanh) or `rnn-relu`, the cell of an RNN if the file does not hold its function.
+
+    `InputError` names what is wrong.
 
     >>> import_weights("speech.txt")
     Traceback (most recent call last):

@@ -19,14 +19,15 @@ __all__ = ["from_keras"]
 
 
 def from_keras(model: Any, *, name: str | None = None) -> list[ImportedModel]:
-    """The recurrent layers of a Keras model as it is now, joined where one feeds the next with whole sequences.
+    """Take the recurrent layers out of a Keras model in memory; layers that feed each other whole sequences are joined.
 
-    The numbers are copied; training goes on without changing them.
+    The numbers are copied; later training does not change them.
 
     model: a Sequential or functional model of Keras 2 or 3, built. It is asked for `get_config()` and its layers for
-    `get_weights()`.
-    name: the name of the model, or the beginning of the names of several; default: the model's own.
-    `InputError`: no recurrent layer, or one that cannot be simulated; every one of them is named.
+        `get_weights()`.
+    name: the name of the model, or the beginning of the names of several models; None: the model's own.
+
+    `InputError` if there is no recurrent layer, or names every layer that cannot be simulated.
 
     >>> import lstmsim
     >>> from types import SimpleNamespace
@@ -55,7 +56,7 @@ def from_keras(model: Any, *, name: str | None = None) -> list[ImportedModel]:
 
 
 def _kind(model: Any) -> str:
-    """Sequential for models of that class and of classes made from it; all others say how their layers are joined."""
+    """Sequential for models of that class and of its subclasses; all other models say how their layers are joined."""
     return "Sequential" if any(each.__name__ == "Sequential" for each in type(model).__mro__) else "Functional"
 
 

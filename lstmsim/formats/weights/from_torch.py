@@ -23,15 +23,17 @@ _KINDS = {"torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16"
 
 
 def from_torch(module: Any, *, name: str = "network", cell: str | None = None) -> list[ImportedModel]:
-    """The recurrent layers of a PyTorch module as it is now: one model for each LSTM, GRU or RNN (or cell) in it.
+    """Take the recurrent layers out of a PyTorch module in memory: one model for each LSTM, GRU, RNN or cell of these.
 
-    The numbers are copied; training goes on without changing them. Weight and spectral normalisation and pruning are
-    computed as PyTorch does it in `eval()`. Which module feeds which is not known, so that each is a model of its own.
+    The numbers are copied; later training does not change them. Weight and spectral normalisation and pruning are
+    computed as PyTorch does it in `eval()`. Which module feeds which is not known, so each module is a model of its
+    own.
 
     module: anything with PyTorch's `state_dict()` and `named_modules()`; it is asked for nothing else.
-    name: the name of the model, or the beginning of the names of several.
-    cell: `rnn` (tanh) or `rnn-relu` for modules that have the shapes of an RNN and do not say which one they are.
-    `InputError`: no recurrent layer, or one that cannot be simulated; every one of them is named.
+    name: the name of the model, or the beginning of the names of several models.
+    cell: `rnn` (tanh) or `rnn-relu`, the cell of a module that has the shapes of an RNN and does not say which RNN.
+
+    `InputError` if there is no recurrent layer, or names every layer that cannot be simulated.
 
     >>> import lstmsim
     >>> from types import SimpleNamespace
@@ -63,14 +65,14 @@ def from_torch(module: Any, *, name: str = "network", cell: str | None = None) -
 def _fact(module: Any) -> Fact:
     kind = type(module)
     words = (getattr(module, "mode", ""), getattr(module, "nonlinearity", ""))
-    function = next((found for word in words if (found := function_of(word))), "")
-    # A module with parametrised weights is of a class made for it, beside PyTorch's own.
+    function = next((named for word in words if (named := function_of(word))), "")
+    # PyTorch makes a class of its own for each module with parametrised weights.
     base = kind.__mro__[1] if kind.__module__ == "torch.nn.utils.parametrize" and len(kind.__mro__) > 1 else kind
     return Fact(f"{base.__module__}.{base.__qualname__}", function)
 
 
 def _has_shape(value: Any) -> bool:
-    """Whether a value is a tensor; PyTorch's lazy modules raise where the shape is not known yet."""
+    """Whether a value is a tensor; PyTorch's lazy modules raise if the shape is not known yet."""
     try:
         return hasattr(value, "shape")
     except Exception:
@@ -78,7 +80,7 @@ def _has_shape(value: Any) -> bool:
 
 
 def _stored(tensor: Any) -> Stored:
-    """A tensor of PyTorch, of its device and kind, or an array."""
+    """A tensor of PyTorch on any device and of any kind, or an array, as a `Stored`."""
     shape = tuple(int(size) for size in tensor.shape)
     if not hasattr(tensor, "detach"):
         array = np.asarray(tensor)
@@ -91,7 +93,7 @@ def _stored(tensor: Any) -> Stored:
             own = tensor.detach().cpu()
             array = np.asarray((own if kind in ("F64", "F32") else own.float()).numpy())
         except Exception as error:
-            # Tensors without numbers (device "meta", fake ones) raise what their kind likes to.
+            # Tensors without numbers (on device "meta", or fake tensors) raise errors of any class.
             where = f" on device {show(str(tensor.device))}" if hasattr(tensor, "device") else ""
             raise InputError(f"is a tensor{where} whose numbers cannot be read ({type(error).__name__})") from None
         return single_or_double(array)

@@ -15,8 +15,14 @@ __all__ = ["Stacked", "unstacked"]
 
 @dataclass(frozen=True, eq=False)
 class Stacked:
-    """One layer in one direction with gates below each other: `x` [gates x hidden, input], `h` [gates x hidden, width
-    of h], `x_bias` and `h_bias` [gates x hidden] or None; the rest belongs to the cell as a whole."""
+    """Weights of one layer in one direction, with the gates of each matrix below each other.
+
+    x: [gates x hidden, input].
+    h: [gates x hidden, width of h].
+    x_bias, h_bias: [gates x hidden], or None.
+    more: (sum, vector) to matrices of the cell that belong to no gate.
+    parameters: name to [units], of the cell as a whole.
+    """
 
     x: Floats
     h: Floats
@@ -27,15 +33,19 @@ class Stacked:
 
 
 def unstacked(cell: Cell, order: Sequence[str], parts: Stacked) -> PassWeights:
-    """The weights of a pass whose stacked gates come in `order` (names of the cell's gates).
+    """Take stacked gates apart into the weights of a pass.
 
-    Where a gate is one sum, its two biases are added (in float64, then rounded); where its parts stay apart, as in
-    the candidate of the GRU with the reset gate after the product, each keeps its own.
+    If a gate is one sum, its two biases are added in float64 and then rounded. If a gate has two sums, as the
+    candidate of the GRU with the reset gate after the product, each sum keeps its own bias.
+
+    cell: the cell of the layer.
+    order: names of the cell's gates, in the order of the stack.
+    parts: the stacked matrices and biases.
 
     >>> from lstmsim.workload.cells import cell
     >>> two = np.ones((3, 1), np.float32)
-    >>> found = unstacked(cell("gru"), "rzn", Stacked(two, two, two[:, 0], two[:, 0]))
-    >>> {name: float(bias[0]) for name, bias in found.biases.items()}
+    >>> weights = unstacked(cell("gru"), "rzn", Stacked(two, two, two[:, 0], two[:, 0]))
+    >>> {name: float(bias[0]) for name, bias in weights.biases.items()}
     {'r': 2.0, 'z': 2.0, 'nx': 1.0, 'nh': 1.0}
     """
     matrices = dict(parts.more)
@@ -45,13 +55,13 @@ def unstacked(cell: Cell, order: Sequence[str], parts: Stacked) -> PassWeights:
     for place, name in enumerate(order):
         rows = slice(place * hidden, (place + 1) * hidden)
         for each in gates[name].sums:
-            found = []
+            addends = []
             for vector in each.vectors:
                 matrix, bias = (parts.x, parts.x_bias) if vector == "x" else (parts.h, parts.h_bias)
                 matrices[each.name, vector] = matrix[rows]
-                found += [bias[rows]] if bias is not None else []
-            if found:
-                biases[each.name] = found[0] if len(found) == 1 else _total(found)
+                addends += [bias[rows]] if bias is not None else []
+            if addends:
+                biases[each.name] = addends[0] if len(addends) == 1 else _total(addends)
     return PassWeights(matrices, biases, parts.parameters)
 
 

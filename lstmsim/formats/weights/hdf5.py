@@ -1,6 +1,6 @@
-"""HDF5 files looked at before anything in them is read: no link out of its place is followed, no other file is opened.
+"""HDF5 files, checked before anything in them is read: no link is followed and no other file is opened.
 
-Links to elsewhere, virtual datasets and external storage are refused; so is a dataset that states more numbers than the
+Links to elsewhere, virtual datasets and external storage are refused. So is a dataset that states more numbers than the
 file has bytes, and an attribute that holds references. Needs the package h5py (extra `keras`).
 """
 
@@ -28,7 +28,13 @@ _KINDS = {2: "F16", 4: "F32", 8: "F64"}
 
 @contextmanager
 def open_hdf5(content: bytes, place: str) -> Iterator[Any]:
-    """An HDF5 file in memory; everything wrong with it is an `InputError` at `place`, also later in the block."""
+    """Open an HDF5 file in memory.
+
+    content: the whole file.
+    place: where the file is from, for errors.
+
+    `InputError` at `place` for everything that is wrong with the file, also later in the block.
+    """
     try:
         import h5py
     except ImportError:
@@ -41,12 +47,12 @@ def open_hdf5(content: bytes, place: str) -> Iterator[Any]:
     except InputError:
         raise
     except Exception:
-        # HDF5 reports damage by many classes of error; none of them is of this package.
+        # HDF5 reports damage by many classes of error, and has no common class for them.
         raise InputError(Mistake(place, "is no HDF5 file, or is damaged or cut off")) from None
 
 
 def _sound_heaps(content: bytes) -> bool:
-    """Whether the heaps of texts can be walked through: HDF5 goes on for ever where an entry states no size.
+    """Whether the heaps of texts can be walked through: HDF5 never ends at an entry that states no size.
 
     Source: HDF5 file format specification, III.E, global heap.
     """
@@ -70,7 +76,7 @@ def _sound_heaps(content: bytes) -> bool:
 
 
 def _step(group: Any, name: str, path: str) -> Any:
-    """What `name` means in a group, if it is a hard link inside the file; None if there is nothing of that name."""
+    """The object that `name` means in a group; None if there is none. Only hard links inside the file are followed."""
     import h5py
 
     link = group.get(name, getlink=True) if isinstance(group, h5py.Group) else None
@@ -82,7 +88,7 @@ def _step(group: Any, name: str, path: str) -> Any:
 
 
 def is_there(file: Any, path: str) -> bool:
-    """Whether the file has anything at a path of hard links."""
+    """Say whether the file has anything at a path of hard links."""
     each = file
     for part in path.split("/"):
         each = _step(each, part, path)
@@ -92,7 +98,13 @@ def is_there(file: Any, path: str) -> bool:
 
 
 def stored_at(file: Any, path: str, size: int) -> Stored:
-    """One dataset of a file of `size` bytes; every step to it must be a hard link inside the file."""
+    """Give one dataset of a file, not read yet.
+
+    path: names of groups and of the dataset, joined by `/`; each must be a hard link inside the file.
+    size: bytes of the file; a dataset cannot hold more.
+
+    `InputError` if there is no such dataset or it holds no floating-point numbers.
+    """
     import h5py
 
     each: Any = file
@@ -123,7 +135,7 @@ def _stored(each: Any, path: str, size: int) -> Stored:
 
 
 def child_groups(file: Any, path: str = "") -> list[str]:
-    """Names of the groups in the group at `path`, sorted; links to elsewhere are left out."""
+    """List the names of the groups in the group at `path`, sorted; links to elsewhere are left out."""
     import h5py
 
     group = file[path] if path else file
@@ -132,13 +144,14 @@ def child_groups(file: Any, path: str = "") -> list[str]:
 
 
 def datasets_below(file: Any, path: str = "") -> dict[str, tuple[str, ...]]:
-    """Every group at and below `path` that holds datasets, with their names; sorted, links to elsewhere left out.
+    """List every group at and below `path` that holds datasets: its path to the names of its datasets, sorted.
 
-    A file whose groups hold each other would go on for ever: beyond 40 levels or 100,000 objects it is refused.
+    Links to elsewhere are left out. `InputError` beyond 40 levels or 100,000 objects: groups that hold each other
+    would have no end.
     """
     import h5py
 
-    found: dict[str, tuple[str, ...]] = {}
+    datasets: dict[str, tuple[str, ...]] = {}
     waiting, count = [(path, 0)], 0
     while waiting:
         own, depth = waiting.pop()
@@ -151,14 +164,19 @@ def datasets_below(file: Any, path: str = "") -> dict[str, tuple[str, ...]]:
         kinds = {name: group.get(name, getclass=True) for name in names}
         own_data = tuple(name for name in names if kinds[name] is h5py.Dataset)
         if own_data:
-            found[own] = own_data
+            datasets[own] = own_data
         stem = f"{own}/" if own else ""
         waiting += [(f"{stem}{name}", depth + 1) for name in reversed(names) if kinds[name] is h5py.Group]
-    return found
+    return datasets
 
 
 def text_attribute(file: Any, name: str, limit: int) -> bytes | None:
-    """One text at the file's top, None if there is none; `InputError` if it is no single text of at most `limit`."""
+    """Read one text attribute at the file's top; None if there is none.
+
+    limit: most bytes of the text.
+
+    `InputError` if the attribute is no single text or is longer.
+    """
     if name not in file.attrs:
         return None
     identity = file.attrs.get_id(name)

@@ -1,4 +1,4 @@
-"""What an import finds in a file, whatever the file's format, and what the readers of all formats share."""
+"""The result of an import from any format, and what the readers of all formats share."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ _LONGEST_NAME = 150
 
 @dataclass(frozen=True, eq=False)
 class ImportedModel:
-    """One stack of recurrent layers found in a file or in memory.
+    """One stack of recurrent layers from a file or from memory.
 
-    model: its shapes. nodes: the names of its layers where they were found. source: where that was, in words.
-    notes: what to know about it: what is left out, taken for granted or different here.
-    network: the model with its weights, None where only shapes were asked for or could be read.
-    files: the file itself, and what it names as its own, such as the data files of an ONNX network; no output may
-    replace them. Empty for a network in memory.
-    operators: what became of all operators of the file, not of this model alone; None where it lists none.
-    steps: how many steps the file itself runs it for, None where it does not say.
+    model: its shapes.
+    nodes: the names of its layers in the file.
+    source: the file and the layers in it, in words.
+    notes: what to know about the model: what is left out, taken for granted or different here.
+    network: the model with its weights; None if only shapes were asked for or could be read.
+    files: the file, and the files that it names as its own, such as the data files of an ONNX network; no output may
+        replace them. Empty for a network in memory.
+    operators: what became of all operators of the file, not of this model alone; None if the file lists none.
+    steps: how many steps the file runs the model for; None if the file does not say.
     """
 
     model: Model
@@ -42,12 +44,12 @@ class ImportedModel:
     steps: int | None = None
 
     def comments(self) -> tuple[str, ...]:
-        """What a model file says about it: what became of all operators, and the notes."""
+        """Give the comments for a model file: what became of all operators, and the notes."""
         return (*([self.operators.summary()] if self.operators else []), *self.notes)
 
 
 def model_stem(name: str) -> str:
-    """A model's name from a file's name, as model files allow it.
+    """Make a model's name from a file's name, as model files allow it.
 
     >>> model_stem("some/speech.onnx")
     'speech'
@@ -57,7 +59,10 @@ def model_stem(name: str) -> str:
 
 
 def model_names(stem: str, parts: Sequence[str]) -> list[str]:
-    """The file's name for the only model; otherwise followed by the part of the file that each comes from.
+    """Name the models of a file; all names differ.
+
+    stem: name of the file; it is the name of an only model.
+    parts: for each model the part of the file that it comes from; the stem and the part are its name.
 
     >>> model_names("a", ["enc.lstm"]), model_names("a", ["enc.lstm", "dec.lstm", ""])
     (['a'], ['a-enc.lstm', 'a-dec.lstm', 'a-3'])

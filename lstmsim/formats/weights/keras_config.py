@@ -1,4 +1,4 @@
-"""The recurrent layers that a Keras model's configuration describes: parsed as JSON, nothing in it is ever run.
+"""The recurrent layers that a Keras model's configuration describes; it is parsed as JSON and never run.
 
 Sources: Keras's serialisation format and its layers LSTM, GRU, SimpleRNN, Bidirectional (keras.io).
 """
@@ -22,7 +22,7 @@ from lstmsim.formats.wording import listed, show
 
 __all__ = ["KerasLayer", "keras_kinds", "keras_layers", "parsed_config"]
 
-#: The activations of each class that a cell here has: those of its configuration, and the cell.
+#: By class: the activations in a layer's configuration, and the cell that has these activations.
 _CELLS: Mapping[str, Mapping[tuple[str, ...], str]] = {
     "LSTM": {("tanh", "sigmoid"): "lstm"},
     "GRU": {("tanh", "sigmoid"): "gru"},
@@ -35,12 +35,22 @@ _OTHERS = ("RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells", "
 
 @dataclass(frozen=True)
 class KerasLayer:
-    """A recurrent layer: `path` of its weights in a Keras 3 file, `names` of the models around it and its own, `below`
-    the path of the layer whose output it reads, if that is a recurrent one.
+    """A recurrent layer as a Keras model describes it.
 
-    merge: how a bidirectional layer joins its directions, empty for others. sequences: whether it hands on every step.
-    reverse: whether it reads its frames backward. beginning: its states before the first step. notes: what else
-    to know. calls: how often one run of the whole model calls it. upstream: what is behind its frames.
+    name: its own name.
+    path: where its weights are in a Keras 3 file.
+    cell: name of the cell.
+    hidden: number of units.
+    use_bias: whether it has biases.
+    sequences: whether it hands on every step.
+    merge: how a bidirectional layer joins its directions; empty for a layer of one direction.
+    below: path of the recurrent layer whose output it reads; empty if there is none.
+    names: the models around it, outermost first, and its own name.
+    reverse: whether it reads its frames backward.
+    beginning: its states before the first step.
+    notes: what else to know.
+    calls: how often one run of the whole model calls it.
+    upstream: what is behind its frames.
     """
 
     name: str
@@ -60,7 +70,12 @@ class KerasLayer:
 
 
 def parsed_config(text: bytes, place: str) -> dict[str, Any]:
-    """A model's configuration from its JSON text; `place` is where the text stands, for messages.
+    """Parse a model's configuration.
+
+    text: JSON.
+    place: where the text stands, for messages.
+
+    `InputError` if it is no JSON or describes no Keras model.
 
     >>> parsed_config(b"[]", "config.json")
     Traceback (most recent call last):
@@ -76,32 +91,34 @@ def parsed_config(text: bytes, place: str) -> dict[str, Any]:
 
 
 def keras_layers(config: Mapping[str, Any]) -> list[KerasLayer]:
-    """The recurrent layers of a model's configuration, in order; `InputError` for those that no cell here is.
+    """List the recurrent layers of a model's configuration, in order.
+
+    `InputError` if there is none, or with every recurrent layer that no cell here computes.
 
     >>> lstm = {"class_name": "LSTM", "config": {"name": "a", "units": 3}}
     >>> keras_layers({"class_name": "Sequential", "config": {"layers": [lstm]}})[0].hidden
     3
     """
-    found: list[KerasLayer] = []
+    layers: list[KerasLayer] = []
     mistakes: list[Mistake] = []
     kinds: Counter[str] = Counter()
     for placed in placed_layers(config):
         kinds[show(placed.entry["class_name"])] += 1
         layer = _layer(placed)
         if isinstance(layer, KerasLayer):
-            found.append(layer)
+            layers.append(layer)
         elif layer:
             mistakes.append(Mistake(f"layer {show(placed.names[-1])}", layer))
     if mistakes:
         raise InputError(mistakes)
-    if not found:
+    if not layers:
         some = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common(5))
         raise InputError(f"holds no layer LSTM, GRU or SimpleRNN; it has {some or 'no layers'}")
-    return found
+    return layers
 
 
 def keras_kinds(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Class and path of every layer of a model's configuration, in order.
+    """List the class and path of every layer of a model's configuration, in order.
 
     >>> dense = {"class_name": "Dense", "config": {"name": "a", "units": 3}}
     >>> keras_kinds({"class_name": "Sequential", "config": {"layers": [dense]}})[0][0]
@@ -161,7 +178,7 @@ def _layer(placed: Placed) -> KerasLayer | str:
 
 
 def _not_read(entry: Mapping[str, Any]) -> str:
-    """Why an entry that is no layer of this list cannot be read, or nothing if nothing in it is recurrent."""
+    """Why an entry of another class cannot be read; empty if nothing in the entry is recurrent."""
     if entry["class_name"] in _OTHERS:
         return f"is {show(entry['class_name'])}: LSTM, GRU and SimpleRNN can be read"
     wrapped = entry["config"].get("layer")
@@ -188,7 +205,7 @@ def _settings(entry: Mapping[str, Any]) -> list[Any]:
 
 
 def _cell(kind: str, config: Mapping[str, Any]) -> tuple[str, str]:
-    """The cell of a layer, and what is wrong where there is none."""
+    """The cell of a layer, and what is wrong if no cell fits."""
     cells = _CELLS[kind]
     keys = _KEYS[: len(next(iter(cells)))]
     own = [config.get(key, _DEFAULTS[key]) for key in keys]
@@ -210,31 +227,31 @@ def _are(names: list[str]) -> str:
 def _notes(placed: Placed, config: Mapping[str, Any], merge: str, reverse: bool, sequences: bool) -> list[str]:
     """What differs from Keras or is left out, in sentences."""
     own = f"layer {placed.names[-1]!r}"
-    found = []
+    notes = []
     if merge not in ("", "concat"):
-        found.append(f"{own} joins its directions by {merge!r}; here they stand side by side")
+        notes.append(f"{own} joins its directions by {merge!r}; here they stand side by side")
     if merge and not sequences:
-        found.append(f"{own} hands on only the end of each direction: forward at the last step, backward at step 0")
+        notes.append(f"{own} hands on only the end of each direction: forward at the last step, backward at step 0")
     if reverse and sequences:
-        found.append(f"{own} goes backward: its outputs are here in the order of time, in Keras the last step is first")
+        notes.append(f"{own} goes backward: its outputs are here in the order of time, in Keras the last step is first")
     elif reverse:
-        found.append(f"{own} goes backward: what Keras hands on is here the output at step 0")
+        notes.append(f"{own} goes backward: what Keras hands on is here the output at step 0")
     if config.get("stateful"):
-        found.append(f"{own} is stateful in Keras; here every run begins anew")
+        notes.append(f"{own} is stateful in Keras; here every run begins anew")
     masks = [each for each in placed.masks if each != placed.names[-1]]
     if masks or any(call.masked for call in placed.calls):
         who = f"layer {masks[0]!r}" if masks else "the model"
-        found.append(f"{who} can mask steps; {own} computes every step here")
+        notes.append(f"{who} can mask steps; {own} computes every step here")
     if len(placed.calls) > 1:
-        found.append(f"{own} is called {len(placed.calls)} times with the same weights; here it is one model")
+        notes.append(f"{own} is called {len(placed.calls)} times with the same weights; here it is one model")
     for name, count in placed.again:
-        found.append(
+        notes.append(
             f"model {show(name)} is called {count} times with the same weights; here each of its layers runs once"
         )
     kind = _dtype(config.get("dtype"))
     if kind not in ("", "float32", "float64"):
-        found.append(f"{own} computes in {kind} in Keras")
-    return found
+        notes.append(f"{own} computes in {kind} in Keras")
+    return notes
 
 
 def _dtype(value: Any) -> str:

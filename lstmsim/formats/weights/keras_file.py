@@ -20,15 +20,20 @@ __all__ = ["import_keras"]
 MAX_CONFIG = 16 * 2**20
 MAX_WEIGHTS = 2**30
 _WEIGHTS = "model.weights.h5"
-#: The folder of the layers' weights, and what Keras 2.12 to 2.15 called it.
+#: The folder of the layers' weights, and its name in files of Keras 2.12 to 2.15.
 _FOLDERS = ("layers", "_layer_checkpoint_dependencies")
 
 
 def import_keras(path: str | os.PathLike[str], *, weights: bool = True, cell: str | None = None) -> list[ImportedModel]:
-    """The recurrent layers in a `.keras` or `.h5` file; `InputError` if there is none or one cannot be simulated.
+    """Import the recurrent layers in a `.keras` or `.h5` file.
 
-    Layers that feed each other directly with whole sequences become one model. `cell`: of `rnn` and `rnn-relu`, which
-    one a SimpleRNN is where the file holds weights only.
+    Layers that feed each other directly with whole sequences become one model.
+
+    path: the file.
+    weights: False reads shapes only.
+    cell: `rnn` or `rnn-relu`, the cell of a SimpleRNN if the file holds weights only.
+
+    `InputError` if there is no recurrent layer or one cannot be simulated.
 
     >>> import_keras("no-such-file.keras")
     Traceback (most recent call last):

@@ -18,9 +18,9 @@ __all__ = ["Placed", "placed_layers"]
 MAX_LAYERS = 10_000
 MAX_DEPTH = 20
 _CONTAINERS = ("Sequential", "Functional", "Model")
-#: Layers that end the way back from a layer to what it reads.
+#: Layers that end the search backwards from a layer to its sources.
 _RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional")
-#: Layers that hand on the sequence as it is; a mask that they put on it is told apart below.
+#: Layers that hand on the sequence unchanged; `_masks` tells which of them mask steps.
 _PASSING = (
     "InputLayer",
     "Dropout",
@@ -36,10 +36,18 @@ _PASSING = (
 
 @dataclass(frozen=True)
 class Placed:
-    """A layer's entry and where it is: `path` of its weights in a Keras 3 file, `names` of the models around it and
-    its own, `below` the path of the layer whose whole output it reads and nothing else does, `masks` the layers of its
-    model that mask steps, `kinds` the classes of that model's layers by name, `again` the models around it that are
-    called more than once, with how often, `upstream` what is behind its frames."""
+    """A layer's entry and its place in the model.
+
+    entry: class and configuration.
+    path: where its weights are in a Keras 3 file.
+    names: the models around it, outermost first, and its own name.
+    below: path of the layer whose output it reads, if it is the only reader; else empty.
+    calls: its calls in its model.
+    masks: the layers of its model that mask steps.
+    kinds: the classes of its model's layers by name.
+    again: the models around it that are called more than once, with the number of calls.
+    upstream: what is behind its frames.
+    """
 
     entry: Mapping[str, Any]
     path: str
@@ -54,8 +62,8 @@ class Placed:
 
 @dataclass(frozen=True)
 class _Around:
-    """The models around a layer: the path of its weights before its own, their names, those called more than once,
-    and what is behind the frames of the innermost."""
+    """The models around a layer: the first part of the path of its weights, their names, the models that are called
+    more than once, and what is behind the frames of the innermost model."""
 
     path: str = ""
     names: tuple[str, ...] = ()
@@ -64,7 +72,7 @@ class _Around:
 
 
 def placed_layers(model: Mapping[str, Any]) -> Iterator[Placed]:
-    """Every layer of a model and of the models in it."""
+    """Go through every layer of a model and of the models in it; `InputError` if the configuration is damaged."""
     yield from _placed(model, _Around())
 
 
@@ -97,7 +105,7 @@ def _is_model(entry: Mapping[str, Any]) -> bool:
 
 
 def _is_recurrent(entry: Mapping[str, Any]) -> bool:
-    """Whether it is a recurrent layer, or a model with one in it."""
+    """Whether an entry is a recurrent layer, or a model with a recurrent layer in it."""
     waiting, looked = [entry], 0
     while waiting and looked < MAX_LAYERS:
         each, looked = waiting.pop(), looked + 1
@@ -131,7 +139,7 @@ def _behind(
 
 def _entries(model: Mapping[str, Any]) -> list[Any]:
     config = model.get("config")
-    # The oldest Sequential models have the list itself.
+    # The configuration of the oldest Sequential models is the list of layers itself.
     entries = config.get("layers") if isinstance(config, dict) else config
     known = isinstance(entries, list) and all(is_layer(_with_dict(each)) for each in entries)
     if not known or not isinstance(entries, list) or len(entries) > MAX_LAYERS:
@@ -140,7 +148,7 @@ def _entries(model: Mapping[str, Any]) -> list[Any]:
 
 
 def _with_dict(entry: Any) -> Any:
-    """The entry, its configuration as a mapping also where an old inner Sequential model is a list."""
+    """The entry with its configuration as a mapping; that of an old inner Sequential model is a list."""
     if isinstance(entry, dict) and isinstance(entry.get("config"), list):
         return {**entry, "config": {"name": entry.get("name", entry.get("class_name")), "layers": entry["config"]}}
     return entry
@@ -177,10 +185,10 @@ def _passes(entry: Mapping[str, Any]) -> bool:
 
 
 def _below(entries: list[dict[str, Any]], calls: Mapping[str, list[Call]]) -> dict[str, str]:
-    """Layer -> the layer whose output it reads, through layers that hand it on; only where nothing else reads it."""
+    """Layer -> the layer whose output it reads, through layers that hand it on; only if no other layer reads it."""
     by_name = {layer_name(entry): entry for entry in entries}
     readers = Counter((each.layer, each.index) for own in calls.values() for call in own for each in call.reads)
-    found = {}
+    sources = {}
     for name in by_name:
         source = _source(calls, name)
         for _ in range(100):
@@ -188,15 +196,15 @@ def _below(entries: list[dict[str, Any]], calls: Mapping[str, list[Call]]) -> di
                 break
             source = _source(calls, source)
         if source and readers[source, 0] == 1 and len(calls.get(source, [])) <= 1:
-            found[name] = source
-    return found
+            sources[name] = source
+    return sources
 
 
 _NOTHING: Mapping[str, Any] = {"class_name": "", "config": {}}
 
 
 def _source(calls: Mapping[str, list[Call]], name: str) -> str:
-    """The layer whose first output is what a layer reads at its only call, besides states."""
+    """The layer whose first output a layer reads at its only call, besides states; empty if there is none."""
     own = calls.get(name, [])
     if len(own) != 1:
         return ""

@@ -1,4 +1,4 @@
-"""Keras's HDF5 files (`.h5`): whole models of Keras 2 and 3, and weights alone, of which only shapes tell the cells.
+"""Keras's HDF5 files (`.h5`): whole models of Keras 2 and 3, and files of weights alone, whose shapes tell the cells.
 
 A whole model has its configuration as the attribute `model_config` and its weights in `model_weights/LAYER/...`,
 called `kernel`, `recurrent_kernel` and `bias` (Keras 2: with `:0`). Weights alone lie in the same way at the top
@@ -28,7 +28,7 @@ MAX_CONFIG = 16 * 2**20
 MAX_LAYERS = 1000
 _NAMED = ("kernel", "recurrent_kernel", "bias")
 _NUMBERED = ("0", "1", "2")
-#: Where Keras 3 puts the variables of a cell: of a layer, or of one of several cells of an RNN.
+#: Where Keras 3 puts the variables of a layer's only cell, or of one of several cells of an RNN.
 _CELL = re.compile(r"cell(_\d+)?/vars$")
 _BY_GATES = {4: "lstm", 3: "gru", 1: "rnn"}
 _ALONE = (
@@ -51,20 +51,28 @@ class _Group:
 
 
 def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> list[ImportedModel]:
-    """The recurrent layers in an HDF5 file of Keras."""
+    """Import the recurrent layers in an HDF5 file of Keras.
+
+    content: the whole file.
+    name: its name.
+    weights: False reads shapes only.
+    cell: `rnn` or `rnn-relu`, the cell of a SimpleRNN if the file holds weights only.
+
+    `InputError` if there is no recurrent layer or one cannot be simulated.
+    """
     with open_hdf5(content, "") as file:
         text = text_attribute(file, "model_config", MAX_CONFIG)
         top = "model_weights" if is_there(file, "model_weights") else ""
-        found = recurrent_groups(datasets_below(file, top))
+        groups = recurrent_groups(datasets_below(file, top))
         size = len(content)
         if text is not None:
             config = parsed_config(text, "model_config")
             layers = keras_layers(config)
-            parts = parts_of(layers, lambda layer, side: _variables(file, found, layer, side, size))
+            parts = parts_of(layers, lambda layer, side: _variables(file, groups, layer, side, size))
             used = {each for part in parts for each in part.variables}
-            return keras_models(parts, name, weights, left_out(found, used), keras_kinds(config))
+            return keras_models(parts, name, weights, left_out(groups, used), keras_kinds(config))
         version = text_attribute(file, "keras_version", 100)
-        alone = _alone(file, found, size, cell, version)
+        alone = _alone(file, groups, size, cell, version)
         names = {layer.path: sides for layer, sides in alone}
         parts = parts_of(
             [layer for layer, _ in alone],
@@ -73,9 +81,13 @@ def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> lis
         return keras_models(parts, name, weights, [_ALONE])
 
 
-def left_out(found: Sequence[_Group], used: Collection[str]) -> list[str]:
-    """A note on recurrent cells of the file that no described layer has: those inside layers of a user's own class."""
-    more = [show(each.path) for each in found if not set(each.names) & set(used)]
+def left_out(groups: Sequence[_Group], used: Collection[str]) -> list[str]:
+    """Note the recurrent cells of a file that its configuration does not describe: cells in a user's own layers.
+
+    groups: the recurrent cells of the file.
+    used: names of the variables that described layers have.
+    """
+    more = [show(each.path) for each in groups if not set(each.names) & set(used)]
     if not more:
         return []
     some = listed(more[:3], "and") + (f" and {len(more) - 3} more" if len(more) > 3 else "")
@@ -83,21 +95,24 @@ def left_out(found: Sequence[_Group], used: Collection[str]) -> list[str]:
 
 
 def recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
-    """The groups that hold the variables of a recurrent cell, by the names of the variables."""
-    found = []
+    """List the groups that hold the variables of a recurrent cell, told by the names of the variables.
+
+    groups: path of each group to the names of its datasets.
+    """
+    recurrent = []
     for path, names in groups.items():
         plain = {name.removesuffix(":0"): name for name in names}
         if "recurrent_kernel" in plain and "kernel" in plain:
-            found.append(_Group(path, tuple(f"{path}/{plain[name]}" for name in _NAMED if name in plain)))
+            recurrent.append(_Group(path, tuple(f"{path}/{plain[name]}" for name in _NAMED if name in plain)))
         elif _CELL.search(path) and {"0", "1"} <= set(names):
-            found.append(_Group(path, tuple(f"{path}/{name}" for name in _NUMBERED if name in names)))
-    return found
+            recurrent.append(_Group(path, tuple(f"{path}/{name}" for name in _NUMBERED if name in names)))
+    return recurrent
 
 
-def _variables(file: Any, found: Sequence[_Group], layer: KerasLayer, side: str, size: int) -> dict[str, Stored]:
-    """The variables of a layer that the configuration describes, found by the names around it."""
+def _variables(file: Any, groups: Sequence[_Group], layer: KerasLayer, side: str, size: int) -> dict[str, Stored]:
+    """The variables of a layer that the configuration describes; the names of its models tell the group."""
     top = layer.names[0]
-    own = [each for each in found if each.path.startswith((f"model_weights/{top}/", f"{top}/"))]
+    own = [each for each in groups if each.path.startswith((f"model_weights/{top}/", f"{top}/"))]
     if len(layer.names) > 1:
         own = [each for each in own if layer.name in each.parts[1:]]
     if side:
@@ -117,10 +132,10 @@ def _stored(file: Any, group: _Group, size: int) -> dict[str, Stored]:
 
 
 def _alone(
-    file: Any, found: Sequence[_Group], size: int, cell: str | None, version: bytes | None
+    file: Any, groups: Sequence[_Group], size: int, cell: str | None, version: bytes | None
 ) -> list[tuple[KerasLayer, dict[str, _Group]]]:
     """The layers of a file without configuration, each with the groups of its directions."""
-    if not found:
+    if not groups:
         raise InputError("holds no configuration and no variables of an LSTM, a GRU or a SimpleRNN")
     if version is not None and _is_old(version):
         raise InputError(
@@ -128,12 +143,12 @@ def _alone(
             "hard_sigmoid by default before version 2.3, which is not simulated; save the whole model instead"
         )
     layers: dict[str, dict[str, _Group]] = {}
-    for group in found:
+    for group in groups:
         stem, side = _side(group)
         if side in layers.setdefault(stem, {}) or len(layers) > MAX_LAYERS:
             raise InputError(Mistake(group.path, "is one of several cells of a layer; a layer of one cell can be read"))
         layers[stem][side] = group
-    # One direction alone is a layer that is only called so.
+    # One direction alone is no bidirectional layer: only its name begins like that of a direction.
     whole = {
         stem if len(sides) > 1 else _stem(each): sides if len(sides) > 1 else {"forward": each}
         for stem, sides in layers.items()
@@ -143,14 +158,14 @@ def _alone(
 
 
 def _is_old(version: bytes) -> bool:
-    """Whether the version of Keras is before 2.3; versions of TensorFlow's Keras end in -tf and are not."""
+    """Whether the version of Keras is before 2.3; versions that end in -tf are TensorFlow's Keras and never are."""
     parts = version.split(b"-")[0].split(b".")[:2]
     numbers = [int(each) for each in parts if each.isdigit()]
     return len(numbers) == 2 and numbers < [2, 3] and b"tf" not in version
 
 
 def _side(group: _Group) -> tuple[str, str]:
-    """The layer that a group belongs to, and which of its directions it is."""
+    """The layer that a group belongs to, and which of the layer's directions the group is."""
     parts = group.parts
     for place, part in enumerate(parts):
         for side in ("forward", "backward"):
@@ -166,7 +181,7 @@ def _stem(group: _Group) -> str:
 def _told(
     file: Any, stem: str, sides: dict[str, _Group], size: int, cell: str | None
 ) -> tuple[KerasLayer, dict[str, _Group]]:
-    """The layer that the shapes of its variables tell."""
+    """The layer whose cell and size follow from the shapes of its variables, with its groups by direction."""
     shapes = [stored.shape for stored in _stored(file, next(iter(sides.values())), size).values()]
     recurrent = shapes[1]
     if len(shapes[0]) != 2 or len(recurrent) != 2 or not recurrent[0] or recurrent[1] % recurrent[0]:
@@ -191,8 +206,10 @@ def _told(
 
 
 def _name(stem: str) -> str:
-    """A layer's name from the path of its variables: the last part that is no name of a cell, or of several cells the
-    cell's own."""
+    """A layer's name from the path of its variables: the last part that is no name of a cell.
+
+    A cell of a layer of several cells has its own name.
+    """
     every = stem.split("/")
     parts = [part for part in every if not part.endswith(("_cell", "cell")) and part != "layers"]
     return every[-1] if "cells" in every[:-1] else parts[-1] if parts else stem

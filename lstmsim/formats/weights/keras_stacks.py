@@ -1,4 +1,4 @@
-"""Keras layers with their weights, whatever file they come from, put together into models.
+"""Keras layers with their weights, from any kind of file, put together into models.
 
 Keras stores `kernel` [input, gates x hidden], `recurrent_kernel` [hidden, gates x hidden] and `bias`; gates i f c o and
 z r h (keras.io: LSTM, GRU).
@@ -25,18 +25,24 @@ from lstmsim.workload.model import Layer, Model
 
 __all__ = ["ORDERS", "Part", "keras_models", "parts_of"]
 
-#: The order of the gates in Keras's matrices, by the cells' names for them.
+#: The order of the gates in Keras's matrices, in the names that the cells have for their gates.
 ORDERS = {"lstm": "ifgo", "gru": "zrn", "gru-lbr0": "zrn", "rnn": "a", "rnn-relu": "a"}
 _SIDES = ("forward", "backward")
 
-#: The variables of a layer in one direction ("" where it has only one): kernel, recurrent kernel and bias by their
-#: names in the file.
+#: Gives the variables of a layer in one direction ("" for a layer of one direction): kernel, recurrent kernel and bias
+#: by their names in the file.
 Variables = Callable[[KerasLayer, str], dict[str, Stored]]
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A layer as Keras describes it, as a layer here, its numbers in each direction and their names in the file."""
+    """A Keras layer with its numbers.
+
+    described: the layer as Keras describes it.
+    layer: the same as a layer here.
+    passes: its weights in each direction.
+    variables: names of its variables in the file.
+    """
 
     described: KerasLayer
     layer: Layer
@@ -45,7 +51,13 @@ class Part:
 
 
 def parts_of(layers: Sequence[KerasLayer], variables: Variables) -> list[Part]:
-    """The layers with their numbers; one `InputError` for everything that is missing or does not fit."""
+    """Read the numbers of layers.
+
+    layers: the layers as Keras describes them.
+    variables: gives the variables of a layer in one direction.
+
+    One `InputError` for everything that is missing or does not fit.
+    """
     parts: list[Part] = []
     mistakes: list[Mistake] = []
     for layer in layers:
@@ -91,9 +103,13 @@ def keras_models(
     notes: Sequence[str] = (),
     kinds: Sequence[tuple[str, str]] = (),
 ) -> list[ImportedModel]:
-    """Layers that feed each other directly with whole sequences as one model, the others one each.
+    """Join layers that feed each other directly with whole sequences into one model; every other layer is a model.
 
-    kinds: class and path of every layer of the model, where its configuration is there.
+    parts: the layers with their numbers.
+    file: name of the file, for names and sources.
+    weights: False leaves the numbers out.
+    notes: notes for every model.
+    kinds: class and path of every layer of the file; empty if the file has no configuration.
     """
     stacks: list[list[Part]] = []
     by_path: dict[str, list[Part]] = {}
@@ -109,25 +125,25 @@ def keras_models(
     title = PurePath(file).name
     by_own = {part.described.path: part.described for part in parts}
     origins = [[part.described.name for part in stack] for stack in stacks]
-    found = [
+    models = [
         _model(name, stack, title, weights, (*_apart(stack[0].described, by_own), *notes), origins)
         for name, stack in zip(names, stacks, strict=True)
     ]
     if not kinds:
-        return found
+        return models
     calls = {part.described.path: part.described.calls for part in parts}
     table = keras_table(kinds, {part.described.path: part.layer for part in parts}, calls)
-    return [replace(each, operators=table) for each in found]
+    return [replace(each, operators=table) for each in models]
 
 
 def _chains(lower: Part, upper: Part) -> bool:
-    """Whether the upper layer reads what the lower one puts out here, step by step."""
+    """Whether the upper layer reads step by step what the lower layer gives here."""
     whole = lower.described.sequences and lower.described.merge in ("", "concat") and not lower.described.reverse
     return whole and lower.layer.output == upper.layer.input
 
 
 def _apart(layer: KerasLayer, by_path: Mapping[str, KerasLayer]) -> list[str]:
-    """Why a layer forms no stack with the recurrent layer that it reads, if it reads one."""
+    """Why a layer forms no stack with the recurrent layers that it reads; empty if it reads none."""
     below = by_path.get(layer.below)
     why = ""
     if below is not None and not below.sequences:
@@ -143,7 +159,7 @@ def _apart(layer: KerasLayer, by_path: Mapping[str, KerasLayer]) -> list[str]:
 def _model(
     name: str, stack: list[Part], file: str, weights: bool, notes: Sequence[str], origins: Sequence[list[str]]
 ) -> ImportedModel:
-    """`origins`: the layers of each stack, whose last states another one may begin with."""
+    """The model of one stack; `origins` are the layers of each stack, with whose last states another may begin."""
     described = [each.described for each in stack]
     states_from = " and ".join(
         dict.fromkeys(each.beginning.states_from for each in described if each.beginning.states_from)

@@ -1,4 +1,4 @@
-"""The states that a Keras layer begins with: 0, numbers in its configuration, or another layer's at run time."""
+"""The states that a Keras layer begins with: 0, numbers in its configuration, or states of another layer."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ _STATES = {"lstm": ("h", "c")}
 
 @dataclass(frozen=True)
 class Beginning:
-    """States before the first step: `fixed` are (direction, state, values of the units), `states_from` says in words
-    what they come from at run time, `notes` what else to know. `origin`: the layer whose last states they are, all of
-    them and each in its place; empty if there is none."""
+    """The states of a layer before its first step.
+
+    fixed: (direction, state, values of the units) of each state that the configuration fixes.
+    states_from: where states come from at run time, in words; empty if none does.
+    notes: what else to know.
+    origin: the layer whose last states are these states, all of them and in the same order; empty if there is none.
+    """
 
     fixed: tuple[tuple[int, str, tuple[float, ...]], ...] = ()
     states_from: str = ""
@@ -31,7 +35,13 @@ class Beginning:
 
 
 def beginning_of(placed: Placed, cell: str, units: int, directions: int) -> Beginning | str:
-    """What the calls of a layer say about its initial states, or why they cannot be read."""
+    """Read the initial states off the calls of a layer, or say why they cannot be read.
+
+    placed: the layer.
+    cell: name of its cell.
+    units: units of each state.
+    directions: 1 or 2.
+    """
     given = [call for call in placed.calls if call.states]
     if not given:
         return Beginning()
@@ -59,7 +69,7 @@ def beginning_of(placed: Placed, cell: str, units: int, directions: int) -> Begi
 
 
 def _origin(states: Sequence[Output | Constant | None], placed: Placed) -> str:
-    """The layer whose outputs behind the first, in their order, are the states."""
+    """The layer whose outputs after the first are the states, in the same order; empty if there is none."""
     first = min((each.layer for each in states if isinstance(each, Output)), default="")
     expected = [Output(first, 0, 1 + place) for place in range(len(states))]
     whole = list(states) == expected and placed.kinds.get(first) in _RECURRENT and len(placed.names) == 1
@@ -72,7 +82,7 @@ def _input_note(inputs: Sequence[str], placed: Placed) -> str:
 
 
 def _words(state: Output | Constant | None, placed: Placed) -> str:
-    """What a state is, for somebody who has to give it."""
+    """Where a state comes from, for a user who has to give it."""
     if not isinstance(state, Output):
         return f"an initial_state of layer {placed.names[-1]!r} that cannot be read"
     kind = placed.kinds.get(state.layer, "")
@@ -82,7 +92,7 @@ def _words(state: Output | Constant | None, placed: Placed) -> str:
 
 
 def _values(state: Constant, units: int) -> tuple[float, ...] | str:
-    """The numbers of a constant, one for each unit; what is wrong with them otherwise."""
+    """The numbers of a constant, one for each unit, or what is wrong with the constant."""
     try:
         array = np.array(state.value, np.float64)
     except (ValueError, TypeError, OverflowError):

@@ -1,4 +1,4 @@
-"""Which recurrent layers a layer of a Keras model reads, and through what: for notes on layers that are no stack."""
+"""Which recurrent layers a layer of a Keras model reads, and through which other layers: for notes on single layers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lstmsim.formats.wording import listed, show
 __all__ = ["Upstream", "upstream_of"]
 
 _SHOWN = 4
-#: Layers looked at on the way back: a configuration made to be slow has thousands.
+#: Most layers that a search backwards visits: a hostile configuration has thousands.
 _MOST = 300
 
 
@@ -18,7 +18,7 @@ _MOST = 300
 class Upstream:
     """The recurrent layers and models behind the frames that a layer reads.
 
-    origins: the nearest ones, in words: `'lstm'`, `model 'inner'`.
+    origins: the nearest recurrent layers and models, in words: `'lstm'`, `model 'inner'`.
     passed: layers in between that change the frames, in words: `Dense 'fc'`.
     shared: whether other layers read the same output.
     outside: whether the origins are outside the model that the layer is in.
@@ -30,9 +30,10 @@ class Upstream:
     outside: bool = False
 
     def sentence(self, name: str, lower: str = "") -> str:
-        """Why a layer forms no stack with what it reads; empty where nothing recurrent is behind its frames.
+        """Say why a layer forms no stack with what it reads; empty if nothing recurrent is behind its frames.
 
-        lower: what keeps it from the only origin, which it reads directly; `{}` stands for the origin.
+        name: the layer.
+        lower: why the layer and its only origin, which it reads directly, form no stack; `{}` stands for the origin.
 
         >>> Upstream(("'a'",), ("Dense 'fc'",)).sentence("b")
         "'b' reads 'a' through Dense 'fc': a model of its own, not a stack"
@@ -63,11 +64,14 @@ def upstream_of(
     shared: Collection[str],
     around: Upstream,
 ) -> Upstream:
-    """What is behind the frames of a layer.
+    """Search what is behind the frames of a layer.
 
-    reads: layer -> the layers whose outputs are its frames. origins: layers to stop at, with their words. changing:
-    layers that change the frames, with their words. shared: layers that several others read. around: what the model
-    around reads, for frames that come from outside.
+    name: the layer.
+    reads: layer -> the layers whose outputs are its frames.
+    origins: layer at which the search stops -> the layer in words.
+    changing: layer that changes the frames -> the layer in words.
+    shared: layers that several others read.
+    around: what is behind the frames of the model around the layer, for frames that come from outside.
 
     >>> upstream_of("b", {"b": ["fc"], "fc": ["a"]}, {"a": "'a'", "b": "'b'"}, {"fc": "Dense 'fc'"}, (), Upstream())
     Upstream(origins=("'a'",), passed=("Dense 'fc'",), shared=False, outside=False)

@@ -1,6 +1,6 @@
 """What became of every operator of an imported network, with its share of the multiply-accumulates.
 
-Counted are the products of matrices and filters; operators without such a product count 0, however long they take.
+Products of matrices and filters are counted. An operator without such a product counts 0, however long it takes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 SIMULATED, DENSE, FOLDED, LEFT_OUT = "simulated", "dense layer", "folded", "left out"
-#: What can become of an operator: a recurrent layer of the model, a dense one; nothing, for it only moves or prepares
-#: numbers; nothing although it computes.
+#: What can become of an operator: a recurrent layer of the model; a dense layer; nothing, because it only moves or
+#: prepares numbers; nothing, although it computes.
 OUTCOMES = (SIMULATED, DENSE, FOLDED, LEFT_OUT)
 #: Share of the multiply-accumulates whose absence needs a warning.
 WARN_ABOVE = 0.1
@@ -38,7 +38,7 @@ class Operators:
     kind: the type as its format calls it: `Conv`.
     outcome: one of `OUTCOMES`.
     count: number of nodes.
-    macs: multiply-accumulates of all of them in one run of the network; None where the file does not tell.
+    macs: multiply-accumulates of all these nodes in one run of the network; None if the file does not tell.
     reason: why `macs` is None.
     """
 
@@ -56,7 +56,7 @@ class OperatorTable:
     groups: the operators by type and outcome.
     steps: time steps of the recurrent layers in the counted run, over all sequences of its batch; None if they differ.
     assumed: what was assumed for the counted run about sizes that the file leaves open, in words; or empty.
-    between: least and greatest share left out for other sizes of those that are open; None if there are none.
+    between: least and greatest share left out over other values of the open sizes; None if no size is open.
     notes: what else to know about the counts.
 
     >>> table = OperatorTable((Operators("LSTM", SIMULATED, 1, 900), Operators("Conv", LEFT_OUT, 2, 300)), steps=10)
@@ -87,13 +87,13 @@ class OperatorTable:
 
     @property
     def at_least(self) -> float:
-        """Share that is left out at the least: what cannot be told counts 0. 0 if simulated work cannot be told."""
+        """Least share that is left out: unknown counts are taken as 0. It is 0 if simulated work cannot be told."""
         if not self.known or any(each.outcome != LEFT_OUT for each in self.unknown):
             return 0.0
         return sum(each.macs or 0 for each in self.groups if each.outcome == LEFT_OUT) / self.known
 
     def warning(self) -> str | None:
-        """A line for the user if more than a tenth of the work is left out, or if that cannot be told."""
+        """Warn the user in a line if more than a tenth of the work is left out, or if the share cannot be told."""
         share = self.left_out
         least, most = self.between if self.between and share is not None else (self.at_least, self.at_least)
         heavy = [each for each in self.groups if each.outcome == LEFT_OUT and each.macs]
@@ -109,7 +109,7 @@ class OperatorTable:
         return None
 
     def summary(self) -> str:
-        """One sentence on all operators, for the model file.
+        """Sum up all operators in one sentence, for the model file.
 
         >>> OperatorTable((Operators("LSTM", SIMULATED, 1, 900), Operators("Relu", LEFT_OUT, 2))).summary()
         'Operators: simulated 1 LSTM; left out 2 Relu (0.0 % of the multiply-accumulates).'
@@ -133,7 +133,7 @@ class OperatorTable:
         return f"at least {percent(self.at_least)}" if self.at_least else "cannot tell what share"
 
     def lines(self) -> list[str]:
-        """The table as text, one line for each group that multiplies and one for the rest of each outcome."""
+        """Format the table: a line for each group that multiplies, and one line for the rest of each outcome."""
         per = "MACs per step" if self.steps else "MACs in a run"
         rows = [("operator", "nodes", "became", per, "share"), *map(self._row, self._shown())]
         widths = [max(len(row[at]) for row in rows) for at in range(5)]
@@ -145,7 +145,7 @@ class OperatorTable:
         return [*lines, *([f"counted for {self.assumed}"] if self.assumed else []), *self.notes]
 
     def _shown(self) -> list[Operators]:
-        """Groups in order of their work; those without any are one group for each outcome."""
+        """Groups in order of their work; groups without work are joined into one for each outcome."""
         shown = []
         for outcome in OUTCOMES:
             own = [each for each in self.groups if each.outcome == outcome]
@@ -170,7 +170,7 @@ class OperatorTable:
 
 
 def percent(share: float) -> str:
-    """A share as text.
+    """Format a share (0 to 1) as text.
 
     >>> percent(0.2345), percent(0.00001)
     ('23.4 %', '< 0.1 %')

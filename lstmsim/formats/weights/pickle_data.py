@@ -1,8 +1,8 @@
 """Plain data out of a pickle, by an interpreter of its own that cannot call anything.
 
-The standard library's `pickletools` only decodes the opcodes; what they mean is done here, for a short list of them.
-A global is a word in a table, never an imported object. What is not in the table is refused by name or, where objects
-are expected beside the data, kept as a `Thing`: a name with what it was made of, nothing more. The stream format is
+The standard library's `pickletools` only decodes the opcodes; this module carries out a short list of them. A global
+is a word in a table, never an imported object. A global that is not in the table is refused by name. If objects are
+expected beside the data, it is kept as a `Thing` instead: a name and its arguments, nothing more. The stream format is
 documented in CPython's `Lib/pickletools.py`.
 """
 
@@ -37,8 +37,8 @@ _GET = ("GET", "BINGET", "LONG_BINGET")
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _CALLS = ("INST", "OBJ", "EXT1", "EXT2", "EXT4")
 _MARK = object()
-#: Nothing that a network's file needs is in these modules, or is one of these functions. Naming them harms nobody here,
-#: as nothing is called; but whoever opens such a file with another program should know what it is.
+#: A network's file needs nothing from these modules, and none of these functions. A name alone does no harm here,
+#: because nothing is called; but a user who opens such a file with another program should know about it.
 # fmt: off
 _HOSTILE_MODULES = (
     "os", "posix", "nt", "sys", "subprocess", "pty", "shutil", "socket", "importlib", "runpy", "ctypes",
@@ -56,7 +56,7 @@ _HOSTILE = (
 
 @dataclass(frozen=True)
 class Global:
-    """A global that a pickle names: only its name."""
+    """The name of a global that a pickle names; nothing is imported."""
 
     module: str
     name: str
@@ -67,8 +67,14 @@ class Global:
 
 @dataclass(eq=False)
 class Thing:
-    """An object of a class that is not known here: its class, what it was made of, the states that it was given, and
-    what was put into it. None of it has been run."""
+    """An object of a class that is not known here; none of its code has been run.
+
+    kind: name of its class.
+    arguments: what it was made of.
+    states: the states that it was given.
+    items: the keys and values that were put into it.
+    elements: the elements that were put into it.
+    """
 
     kind: Global
     arguments: tuple[Any, ...] = ()
@@ -77,14 +83,20 @@ class Thing:
     elements: list[Any] = field(default_factory=list)
 
 
-#: What a global stands for when it is called with arguments; None for one that may be named, not called.
+#: What a global stands for when it is called with arguments; None for a global that may be named but not called.
 Calls = Mapping[tuple[str, str], Callable[..., Any] | None]
 
 
 @dataclass
 class Loader:
-    """The state of one pickle's interpretation: `calls` is the table of globals, `persistent` resolves the persistent
-    ids with which a stream points out of itself; with `objects`, whatever is not in the table is a `Thing`."""
+    """The state of one pickle's interpretation.
+
+    calls: the table of globals.
+    persistent: resolves the persistent ids with which a stream points out of itself.
+    objects: whether an object of a class that is not in the table becomes a `Thing`.
+    stack, memo: the pickle machine's own.
+    copied: elements of all lists that calls were given, so far.
+    """
 
     calls: Calls
     persistent: Callable[[Any], Any]
@@ -94,7 +106,7 @@ class Loader:
     copied: int = 0
 
     def step(self, name: str, argument: Any) -> None:
-        """One opcode."""
+        """Carry out one opcode; name and argument as `pickletools.genops` gives them."""
         if name in _NUMBERS or name in _TEXTS:
             if isinstance(argument, int) and argument.bit_length() > MAX_BITS:
                 raise InputError(f"is no network: its pickle holds a number of {argument.bit_length()} bits")
@@ -160,7 +172,7 @@ class Loader:
     def _state(self, state: Any, target: Any) -> None:
         if isinstance(target, Thing):
             target.states.append(state)
-        # PyTorch gives its ordered dictionaries an attribute _metadata: versions of modules, not needed here.
+        # PyTorch gives its ordered dictionaries an attribute _metadata with versions of modules; it is not needed here.
         elif type(target) is not dict or not isinstance(state, dict):
             raise InputError("asks to set the state of an object (BUILD); nothing was executed")
 
@@ -176,7 +188,7 @@ class Loader:
         if (target.module, target.name) not in self.calls:
             return Thing(_class_of(target, arguments), arguments)
         made = self.calls[target.module, target.name]
-        # A long list named again and again would be copied as often.
+        # A long list that is named again and again would be copied each time.
         self.copied += sum(len(each) for each in arguments if isinstance(each, list | tuple | dict))
         if self.copied > MAX_STEPS:
             raise InputError("is no network that is read here: its pickle copies the same lists over and over")
@@ -201,7 +213,7 @@ class Loader:
 
 
 def _class_of(target: Global, arguments: tuple[Any, ...]) -> Global:
-    """The class that a call makes an object of: what is called, or the argument of the old protocols' helper."""
+    """The class that a call makes an object of: the called global, or the argument of the old protocols' helper."""
     helper = target.name in ("_reconstructor", "__newobj__") and target.module in ("copyreg", "copy_reg")
     return arguments[0] if helper and arguments and isinstance(arguments[0], Global) else target
 
@@ -216,18 +228,21 @@ def _filled(target: dict[Any, Any], items: tuple[Any, ...]) -> dict[Any, Any]:
     for key, value in zip(items[::2], items[1::2], strict=True):
         if isinstance(key, str | int | float | Global | Thing | bytes | None):
             target[key] = value
-        # Hashing a tuple of tuples that share their parts can take for ever; no tensor is found under one.
+        # The hash of a tuple of tuples that share their parts can take for ever; no tensor has such a key.
         elif not isinstance(key, tuple):
             raise TypeError
     return target
 
 
 def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any], *, objects: bool = False) -> Any:
-    """The value that the pickle at the stream's position describes; `InputError` for anything but plain data.
+    """Read the value that the pickle at the stream's position describes.
 
-    objects: keep objects of unknown classes as a `Thing` each, instead of refusing the file. Nothing is called.
+    stream: must be in memory, so that a stated length is never more than what is there.
+    calls: the table of globals.
+    persistent: resolves persistent ids.
+    objects: keep each object of an unknown class as a `Thing`, instead of refusing the file. Nothing is called.
 
-    The stream must be in memory: a stated length is then never more than what is there.
+    `InputError` for anything but plain data.
 
     >>> import io
     >>> load_data(io.BytesIO(b"\\x80\\x02}X\\x01\\x00\\x00\\x00aK\\x07s."), {}, list)

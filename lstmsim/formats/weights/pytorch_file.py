@@ -36,16 +36,20 @@ _VERSION = 1001
 
 
 def _none(value: Any) -> Any:
-    """Persistent ids have no place in the small pickles around the object."""
+    """Refuse a persistent id: it has no place in the small pickles around the object."""
     raise TypeError
 
 
 def import_pytorch(
     path: str | os.PathLike[str], *, weights: bool = True, cell: str | None = None
 ) -> list[ImportedModel]:
-    """The recurrent layers in a PyTorch file: a state dictionary, a checkpoint, a whole module or one of TorchScript.
+    """Import the recurrent layers in a PyTorch file. Nothing is executed.
 
-    `cell`: which of `rnn` and `rnn-relu` an RNN is where the file does not say. Nothing is executed.
+    path: a state dictionary, a checkpoint, a whole module or a module of TorchScript.
+    weights: False reads shapes only.
+    cell: `rnn` or `rnn-relu`, the cell of an RNN if the file does not say.
+
+    `InputError` if there is no recurrent layer or one cannot be simulated.
 
     >>> import_pytorch("no-such-file.pt")
     Traceback (most recent call last):
@@ -84,7 +88,7 @@ def _from_zip(file: IO[bytes], name: str, weights: bool, cell: str | None) -> li
 
 
 def _from_stream(file: IO[bytes], size: int, name: str, weights: bool, cell: str | None) -> list[ImportedModel]:
-    # In memory, for a pickle may state any length.
+    # Read into memory, because a pickle may state any length.
     stream = io.BytesIO(file.read(MAX_PICKLE))
     if not stream.getvalue().startswith(b"\x80"):
         raise InputError("is no PyTorch file: neither a zip file nor a pickle")
@@ -134,7 +138,7 @@ def _checked(content: bytes, storage: Storage) -> bytes:
 
 
 def _source(archive: zipfile.ZipFile, folder: str) -> Source:
-    """Finds the text of a class of TorchScript: `__torch__.a.b.C` stands in `code/__torch__/a/b.py`."""
+    """A function for the text of a class of TorchScript: `__torch__.a.b.C` stands in `code/__torch__/a/b.py`."""
     names = set(archive.namelist())
 
     @lru_cache(maxsize=8)
@@ -152,12 +156,12 @@ def _source(archive: zipfile.ZipFile, folder: str) -> Source:
 def _models(
     value: Any, fetch: Fetch, name: str, weights: bool, cell: str | None, source: Source
 ) -> list[ImportedModel]:
-    """The recurrent layers of every state dictionary and module in what the file holds."""
-    found = states_in(value, source)
-    single = len(found) == 1
+    """The recurrent layers of every state dictionary and module in the file's value."""
+    states = states_in(value, source)
+    single = len(states) == 1
     tensors: dict[str, Stored] = {}
     facts: dict[str, Fact] = {}
-    for each in found:
+    for each in states:
         path = () if single else each.path
         tensors |= {".".join((*path, key)): stored_tensor(tensor, fetch) for key, tensor in each.tensors.items()}
         facts |= {".".join((*path, title) if title else path): fact for title, fact in each.facts.items()}

@@ -1,4 +1,4 @@
-"""Models of the recurrent modules that PyTorch's names tell, with what is known of each module besides its tensors."""
+"""Models of the recurrent modules that PyTorch's names tell, with further facts that are known of each module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lstmsim.workload.model import Model
 
 __all__ = ["import_groups"]
 
-#: Modules and tensors say what there is; only the program of a network says what reads what.
+#: Modules and tensors tell the parts of a network; only its program tells which part reads which.
 _ALONE = "how its parts are connected, and what they begin with, is not known: each stands alone and begins at 0"
 
 _UNTOLD = "is an RNN, whose function is not in the file: say --cell rnn (tanh, PyTorch's default) or --cell rnn-relu"
@@ -40,14 +40,19 @@ def import_groups(
     cell: str | None = None,
     facts: Mapping[str, Fact] | None = None,
 ) -> list[ImportedModel]:
-    """Every recurrent module among a file's tensors as a model; `InputError` if there is none or one is wrong.
+    """Make a model of every recurrent module among a file's tensors.
 
-    `file` gives the models their names and sources; without `weights` only shapes are read. `facts`: what is known of
-    modules by their names; `cell`: the cell of an RNN of which nothing is known.
+    tensors: name to tensor.
+    file: name of the file; it gives the models their names and sources.
+    weights: False leaves the numbers out.
+    cell: `rnn` or `rnn-relu`, the cell of an RNN if nothing says which RNN it is.
+    facts: name of each module to what is known of it.
+
+    `InputError` if there is no recurrent module or one is wrong.
     """
     whole = whole_weights(tensors)
-    found = groups(whole)
-    if not found:
+    modules = groups(whole)
+    if not modules:
         some = [show(name) for name in list(tensors)[:5]]
         text = f"holds no recurrent layer by PyTorch's names: {PYTORCH_NAMES}; it has {listed(some, 'and')}"
         raise InputError(text + (f" and {len(tensors) - 5} more" if len(tensors) > 5 else ""))
@@ -55,7 +60,7 @@ def import_groups(
     mistakes: list[Mistake] = []
     stem = model_stem(file)
     untold = False
-    for name, group in zip(model_names(stem, [group.title for group in found]), found, strict=True):
+    for name, group in zip(model_names(stem, [group.title for group in modules]), modules, strict=True):
         fact = (facts or {}).get(group.title)
         try:
             layers = layers_of(whole, group)
@@ -69,13 +74,13 @@ def import_groups(
             continue
         nodes = tuple(group.names["weight_ih", number, 0] for number in range(len(model.layers)))
         title = show(group.title) if group.title else "its recurrent layers"
-        notes = (*_notes(tensors, group, fact), *([_ALONE] if len(found) > 1 else []))
+        notes = (*_notes(tensors, group, fact), *([_ALONE] if len(modules) > 1 else []))
         models.append(
             ImportedModel(model, nodes, f"{PurePath(file).name}: {title}", notes, network if weights else None)
         )
     if mistakes:
         raise InputError(mistakes)
-    used = {name for group in found for name in group.names.values()} | (set(tensors) - set(whole))
+    used = {name for group in modules for name in group.names.values()} | (set(tensors) - set(whole))
     rest = unread_note({key: prod(each.shape) for key, each in tensors.items() if each.kind in FLOAT_BYTES}, used)
     if rest:
         models = [replace(each, notes=(*each.notes, rest)) for each in models]
@@ -85,7 +90,7 @@ def import_groups(
 
 
 def _function(group: Group, cell: str | None, fact: Fact | None) -> str:
-    """The cell of an RNN; `InputError` if nobody says which one, or two say different ones."""
+    """The cell of an RNN; `InputError` if neither file nor user says which, or if the two contradict."""
     place = show(group.title) if group.title else ""
     told = fact.function if fact else ""
     if told and cell and told != cell:
@@ -96,7 +101,7 @@ def _function(group: Group, cell: str | None, fact: Fact | None) -> str:
 
 
 def _notes(tensors: Mapping[str, Stored], group: Group, fact: Fact | None) -> list[str]:
-    """What may differ from PyTorch: numbers of half the width, a module that may compute something else."""
+    """Notes on what may differ from PyTorch: numbers of half the width, a module that may compute something else."""
     title = show(group.title) if group.title else "the module"
     own = set(group.names.values())
     halves = {tensors[name].kind for name in own if name in tensors} & {"F16", "BF16"}

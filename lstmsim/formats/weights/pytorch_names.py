@@ -1,4 +1,4 @@
-"""Recurrent layers by the names that PyTorch gives their tensors, whatever file they are in.
+"""Recurrent layers by the names that PyTorch gives their tensors, in any kind of file.
 
 Names, shapes and the order of the gates are those of torch.nn.LSTM, GRU and RNN and their cells (PyTorch's
 documentation): `weight_ih_l0` [gates x hidden, input], `weight_hh_l0`, two biases, `_reverse`, `weight_hr_l0` for a
@@ -32,13 +32,13 @@ __all__ = [
     "network_of",
 ]
 
-#: What files are searched for, for messages.
+#: Names that files are searched for, for messages.
 PYTORCH_NAMES = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 (or without _l0 for a cell)"
 MAX_LAYERS = MAX_MODULES = 1000
 _NAME = re.compile(r"(?s)(.*[./])?((?:weight_(?:ih|hh|hr)|bias_(?:ih|hh)))(?:_l(\d{1,6})(_reverse)?)?")
 _ORDERS = {"lstm": "ifgo", "lstm-projection": "ifgo", "gru": "rzn", "rnn": "a", "rnn-relu": "a"}
 _BY_GATES = {4: "lstm", 3: "gru", 1: "rnn"}
-#: What PyTorch calls the functions of an RNN: its `mode` and its `nonlinearity`.
+#: PyTorch's names for the functions of an RNN: its `mode` and its `nonlinearity`.
 _FUNCTIONS = {"RNN_TANH": "rnn", "tanh": "rnn", "RNN_RELU": "rnn-relu", "relu": "rnn-relu"}
 
 #: A tensor's part (`weight_ih` ...), layer and direction.
@@ -47,14 +47,18 @@ _Key = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Fact:
-    """What is known of a module besides its tensors: its class, and the cell that an RNN is (empty: not known)."""
+    """What is known of a module besides its tensors.
+
+    kind: its class.
+    function: the cell of an RNN; empty if it is not known.
+    """
 
     kind: str
     function: str = ""
 
 
 def function_of(word: object) -> str:
-    """The cell that a module's `mode` or `nonlinearity` means, empty if it means none.
+    """Give the cell that a module's `mode` or `nonlinearity` means; empty if it means none.
 
     >>> function_of("RNN_RELU"), function_of("LSTM")
     ('rnn-relu', '')
@@ -64,14 +68,18 @@ def function_of(word: object) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """The tensors of one module: `prefix` of their names, and the name of each part in each layer and direction."""
+    """The tensors of one module.
+
+    prefix: what all their names begin with.
+    names: (part, layer, direction) to the tensor's name.
+    """
 
     prefix: str
     names: Mapping[_Key, str]
 
     @property
     def title(self) -> str:
-        """The module's name without the dot, empty for the whole file."""
+        """The module's name without the dot; empty for the whole file."""
         return self.prefix.rstrip("./")
 
     @cached_property
@@ -79,13 +87,13 @@ class Group:
         return all(name.removeprefix(self.prefix).count("_") == 1 for name in self.names.values())
 
     def spelled(self, key: _Key) -> str:
-        """What a part that is not there would be called."""
+        """Spell the name that a missing part would have."""
         part, number, side = key
         return f"{self.prefix}{part}" + ("" if self._is_cell else f"_l{number}{'_reverse' * side}")
 
 
 def is_recurrent_name(name: str) -> bool:
-    """Whether a tensor called so belongs to a recurrent layer.
+    """Say whether a tensor of this name belongs to a recurrent layer.
 
     >>> [is_recurrent_name(name) for name in ("enc.weight_ih_l0_reverse", "weight_hh", "fc.weight")]
     [True, True, False]
@@ -94,41 +102,47 @@ def is_recurrent_name(name: str) -> bool:
 
 
 def groups(names: Iterable[str]) -> list[Group]:
-    """Recurrent modules among the names of tensors, in the order of their prefixes.
+    """List the recurrent modules among the names of tensors, in the order of their prefixes.
+
+    `InputError` if two tensors are the same part, or there are more than `MAX_MODULES` modules.
 
     >>> [group.prefix for group in groups(["a.weight_ih", "b.gru.weight_ih_l0", "b.gru.weight_hh_l0", "fc.bias"])]
     ['a.', 'b.gru.']
     """
-    found: dict[str, dict[_Key, str]] = {}
+    modules: dict[str, dict[_Key, str]] = {}
     for name in sorted(names):
         match = _NAME.fullmatch(name)
         if match:
             prefix, part, layer, reverse = match.groups()
-            own = found.setdefault(prefix or "", {})
+            own = modules.setdefault(prefix or "", {})
             key = (part, int(layer or 0), int(bool(reverse)))
             if key in own:
                 raise InputError(Mistake(show(name), f"and {show(own[key])} are both {part} of layer {key[1]}"))
             own[key] = name
-    if len(found) > MAX_MODULES:
-        raise InputError(f"holds {len(found)} recurrent modules, at most {MAX_MODULES} are read")
-    return [Group(prefix, own) for prefix, own in found.items()]
+    if len(modules) > MAX_MODULES:
+        raise InputError(f"holds {len(modules)} recurrent modules, at most {MAX_MODULES} are read")
+    return [Group(prefix, own) for prefix, own in modules.items()]
 
 
 def layers_of(tensors: Mapping[str, Stored], group: Group, function: str = "rnn") -> tuple[Layer, ...]:
-    """The layers that the shapes of a group describe; `InputError` where they describe none.
+    """Tell the layers of a module from the shapes of its tensors.
 
-    function: the cell that a layer of one gate is; its shapes do not tell.
+    tensors: name to tensor.
+    group: the module.
+    function: the cell of a layer of one gate, because its shapes do not tell.
+
+    `InputError` with every layer whose shapes do not fit each other.
     """
     count = 1 + max(number for _, number, _ in group.names)
     if count > MAX_LAYERS:
         raise InputError(Mistake(show(group.prefix), f"states {count} layers, at most {MAX_LAYERS} are read"))
     layers, mistakes = [], []
     for number in range(count):
-        found = _layer(tensors, group, number, function)
-        if isinstance(found, Layer):
-            layers.append(found)
+        layer = _layer(tensors, group, number, function)
+        if isinstance(layer, Layer):
+            layers.append(layer)
         else:
-            mistakes.append(found)
+            mistakes.append(layer)
     if mistakes:
         raise InputError(mistakes)
     return tuple(layers)
@@ -174,7 +188,14 @@ def _expected(layer: Layer, with_bias: bool) -> dict[str, tuple[int, ...]]:
 
 
 def network_of(tensors: Mapping[str, Stored], group: Group, model: Model) -> Network:
-    """The model with the numbers of a group; one `InputError` for all tensors that are missing or do not fit it."""
+    """Build a network from the tensors of a module.
+
+    tensors: name to tensor.
+    group: the module.
+    model: the shapes.
+
+    One `InputError` for all tensors that are missing or do not fit the model.
+    """
     foreign = sorted({layer.cell.name for layer in model.layers} - set(_ORDERS))
     if foreign:
         text = f"has no names for cell {listed(foreign)}: those need lstmsim's own (layers.0.forward.matrix...)"

@@ -1,6 +1,6 @@
 """Weights that a file holds in parts: weight normalisation, spectral normalisation, pruning, weight drop.
 
-PyTorch computes such a weight anew before each use; here it is computed once, in double precision, by the same formula.
+PyTorch computes such a weight anew before each use. Here it is computed once, in double precision, by the same formula.
 Sources: torch/nn/utils/weight_norm.py, spectral_norm.py, parametrizations.py, prune.py; fastai's WeightDropout.
 """
 
@@ -26,7 +26,7 @@ _Make = Callable[[list[Stored]], Floats]
 
 
 def in_parts(name: str) -> bool:
-    """Whether a tensor called so is a part of a recurrent weight.
+    """Say whether a tensor of this name is a part of a recurrent weight.
 
     >>> [in_parts(name) for name in ("a.weight_hh_l0_g", "parametrizations.weight_hh_l0.original0", "weight_hh_l0")]
     [True, True, False]
@@ -35,7 +35,7 @@ def in_parts(name: str) -> bool:
 
 
 def _parted(name: str) -> tuple[str, str] | None:
-    """The weight's name and the part's."""
+    """The weight's name and the part's name, if a tensor of this name is a part of a weight."""
     match = _PARAMETRISED.fullmatch(name)
     if match is None:
         match = _SUFFIXED.fullmatch(name)
@@ -46,7 +46,9 @@ def _parted(name: str) -> tuple[str, str] | None:
 
 
 def whole_weights(tensors: Mapping[str, Stored]) -> dict[str, Stored]:
-    """The tensors with weights in place of their parts; `InputError` where it is not known how parts make a weight.
+    """Replace parts of weights by the weights that they make; all other tensors stay.
+
+    `InputError` if it is not known how parts make a weight.
 
     >>> g, v = np.array([[10.0]]), np.array([[3.0, 4.0]])
     >>> parts = {"weight_hh_g": Stored("F64", (1, 1), lambda: g), "weight_hh_v": Stored("F64", (1, 2), lambda: v)}
@@ -58,7 +60,7 @@ def whole_weights(tensors: Mapping[str, Stored]) -> dict[str, Stored]:
         parted = _parted(name)
         if parted is not None:
             parts.setdefault(parted[0], {})[parted[1]] = name
-    found = {name: stored for name, stored in tensors.items() if _parted(name) is None}
+    whole = {name: stored for name, stored in tensors.items() if _parted(name) is None}
     mistakes = []
     for weight, names in parts.items():
         made = _RULES.get(frozenset(names))
@@ -70,26 +72,26 @@ def whole_weights(tensors: Mapping[str, Stored]) -> dict[str, Stored]:
             continue
         order, make, shaped = made
         stored = [tensors[names[part]] for part in order]
-        target = _target(weight, found) if order == ("raw",) else weight
+        target = _target(weight, whole) if order == ("raw",) else weight
         kind = stored[shaped].kind
         if any(each.kind not in FLOAT_BYTES for each in stored):
             mistakes.append(Mistake(show(weight), f"is made of {_some(names.values())}, which hold no weights"))
             continue
-        found[target] = Stored(kind, stored[shaped].shape, partial(_read, weight, make, stored, kind))
+        whole[target] = Stored(kind, stored[shaped].shape, partial(_read, weight, make, stored, kind))
     if mistakes:
         raise InputError(mistakes)
-    return found
+    return whole
 
 
 def _some(names: Iterable[str]) -> str:
     return listed([show(each) for each in list(names)[:4]], "and")
 
 
-def _target(weight: str, found: Mapping[str, Stored]) -> str:
-    """fastai keeps the weight itself one module deeper than the raw one."""
+def _target(weight: str, whole: Mapping[str, Stored]) -> str:
+    """The name of a raw weight in use: fastai keeps it one module deeper than the raw weight."""
     prefix, dot, own = weight.rpartition(".")
     deeper = f"{prefix}{dot}module.{own}"
-    return deeper if deeper in found else weight
+    return deeper if deeper in whole else weight
 
 
 def _read(weight: str, make: _Make, stored: list[Stored], kind: str) -> Floats:
@@ -107,7 +109,7 @@ def _wide(stored: Stored) -> Floats:
 
 
 def _weight_norm(parts: list[Stored]) -> Floats:
-    """g * v / |v|, the norm over all but the dimension that g has."""
+    """g * v / |v|, with the norm over all dimensions that g does not have."""
     g, v = (each.read() for each in parts)
     if v.ndim != 2 or g.shape not in ((), (1, 1), (len(v), 1), (1, v.shape[1])):
         raise ValueError
@@ -118,7 +120,7 @@ def _weight_norm(parts: list[Stored]) -> Floats:
 
 
 def _spectral_norm(parts: list[Stored]) -> Floats:
-    """W / sigma, sigma = u W v with the vectors that training left."""
+    """W / sigma, where sigma = u W v with the vectors u and v that training left."""
     w, u, v = (each.read() for each in parts)
     if w.ndim != 2 or u.ndim != 1 or v.ndim != 1:
         raise ValueError
@@ -139,7 +141,7 @@ def _same(parts: list[Stored]) -> Floats:
     return parts[0].read()
 
 
-#: The names of the parts -> their order, what makes the weight of them, and which of them has its shape.
+#: The names of the parts -> their order, the function that makes the weight, and which part has the weight's shape.
 _RULES: Mapping[frozenset[str], tuple[tuple[str, ...], _Make, int]] = {
     frozenset(order): (order, make, shaped)
     for order, make, shaped in (

@@ -1,7 +1,8 @@
-"""Where tensors are in what a PyTorch file holds: dictionaries of tensors, whole modules, modules of TorchScript.
+"""Where tensors are in the value of a PyTorch file: dictionaries of tensors, whole modules, modules of TorchScript.
 
 A module in a file is an object of a class that is not known here: its `_parameters`, `_buffers` and `_modules` are data
-(torch/nn/modules/module.py). One of TorchScript has tensors and modules as attributes (torch/csrc/jit/serialization).
+(torch/nn/modules/module.py). A module of TorchScript has tensors and modules as attributes
+(torch/csrc/jit/serialization).
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from lstmsim.formats.weights.pytorch_names import PYTORCH_NAMES, Fact, function_
 from lstmsim.formats.weights.pytorch_norms import in_parts
 from lstmsim.formats.weights.pytorch_tensors import Tensor
 
-__all__ = ["QUANTISED", "Found", "is_packed", "states_in"]
+__all__ = ["QUANTISED", "State", "is_packed", "states_in"]
 
 MAX_MODULES = 100_000
-#: What quantised layers call their packed weights (torch/ao/nn/quantized/dynamic/modules/rnn.py).
+#: Names of the packed weights of quantised layers (torch/ao/nn/quantized/dynamic/modules/rnn.py).
 _PACKED = ("_all_weight_values", "_packed_weight_ih", "_packed_weight_hh")
 QUANTISED = (
     "holds a quantised recurrent layer, whose packed weights cannot be read: save the network before quantize_dynamic"
@@ -28,43 +29,55 @@ QUANTISED = (
 _FINAL = re.compile(r'^\s+(?:mode|nonlinearity) : Final\[str\] = "(\w{1,40})"', re.MULTILINE)
 _USED = re.compile(r"\btorch\.rnn_(tanh|relu)(?:_cell)?\(")
 
-#: The text of a module's class in TorchScript by the class's name, empty if there is none. It is searched, never run.
+#: Gives the text of a module's class in TorchScript by the class's name; empty if there is none. The text is searched,
+#: never run.
 Source = Callable[[str], str]
 
 
 @dataclass(frozen=True)
-class Found:
-    """Tensors of one dictionary or module by their names in it, what is known of its modules, the path to it."""
+class State:
+    """The tensors of one dictionary or module.
+
+    path: the texts that lead to it in the file's value.
+    tensors: name in the dictionary or module to tensor.
+    facts: name of each module in it to what is known of that module.
+    """
 
     path: tuple[str, ...]
     tensors: Mapping[str, Tensor]
     facts: Mapping[str, Fact] = field(default_factory=dict)
 
 
-def states_in(value: Any, source: Source) -> list[Found]:
-    """Everything in a file's value that has tensors of recurrent layers; `InputError` if there is nothing."""
-    found = []
+def states_in(value: Any, source: Source) -> list[State]:
+    """List every dictionary and module in a file's value that has tensors of recurrent layers.
+
+    value: what the file's pickle describes.
+    source: gives the text of a class of TorchScript.
+
+    `InputError` if there is none, or a recurrent layer is quantised.
+    """
+    states = []
     for path, each in _containers(value):
         if isinstance(each, Thing):
             own = _module(each, path, source)
         else:
-            own = Found(path, {name: item for name, item in each.items() if isinstance(item, Tensor)})
+            own = State(path, {name: item for name, item in each.items() if isinstance(item, Tensor)})
             if any(is_packed(name) for name in each):
                 raise InputError(QUANTISED)
         if any(is_recurrent_name(name) or in_parts(name) for name in own.tensors):
-            found.append(own)
-    if not found:
+            states.append(own)
+    if not states:
         raise InputError(f"holds no recurrent layer by PyTorch's names: {PYTORCH_NAMES}")
-    return found
+    return states
 
 
 def is_packed(name: Any) -> bool:
-    """Whether something called so in a state dictionary is the packed weight of a quantised layer."""
+    """Say whether an entry of this name in a state dictionary is the packed weight of a quantised layer."""
     return isinstance(name, str) and any(part in _PACKED for part in name.split("."))
 
 
 def _containers(value: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any] | Thing]]:
-    """Every dictionary and every module in a value, once, with the texts that lead to it; it may contain itself."""
+    """Every dictionary and every module in a value, once, with the texts that lead to it; a value may hold itself."""
     seen: set[int] = set()
     waiting: list[tuple[tuple[str, ...], Any]] = [((), value)]
     while waiting:
@@ -83,20 +96,20 @@ def _containers(value: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any] | 
             inner = list(each.items())
         else:
             inner = list(enumerate(each))
-        # Some paths only: they are for names, and a chain of a million links would make them long.
+        # Paths are cut: they only give names, and a chain of a million links would make them long.
         steps = [(str(key)[:80], below) for key, below in inner]
         short = len(path) < 8
         waiting += reversed([((*path, step) if short and step else path, below) for step, below in steps])
 
 
 def _attributes(thing: Thing) -> dict[str, Any]:
-    """What an object was given as its state."""
-    found: dict[str, Any] = {}
+    """The attributes that an object was given as its state."""
+    attributes: dict[str, Any] = {}
     for state in thing.states:
         for part in state if isinstance(state, tuple) else (state,):
             if isinstance(part, dict):
-                found |= {key: item for key, item in part.items() if isinstance(key, str)}
-    return found
+                attributes |= {key: item for key, item in part.items() if isinstance(key, str)}
+    return attributes
 
 
 def _is_script(thing: Thing) -> bool:
@@ -110,8 +123,8 @@ def _is_module(thing: Thing) -> bool:
     )
 
 
-def _module(root: Thing, path: tuple[str, ...], source: Source) -> Found:
-    """The tensors of a module and of those in it, as its state_dict() would name them, and what each module is."""
+def _module(root: Thing, path: tuple[str, ...], source: Source) -> State:
+    """The tensors of a module and of the modules in it, named as by state_dict(), and what each module is."""
     tensors: dict[str, Tensor] = {}
     facts: dict[str, Fact] = {}
     seen: set[int] = set()
@@ -128,7 +141,7 @@ def _module(root: Thing, path: tuple[str, ...], source: Source) -> Found:
         tensors |= {f"{prefix}{name}": item for name, item in own.items()}
         facts[prefix.rstrip(".")] = _fact(thing, attributes, source)
         waiting += reversed([(f"{prefix}{name}.", item) for name, item in children.items()])
-    return Found(path, tensors, facts)
+    return State(path, tensors, facts)
 
 
 def _split(thing: Thing, attributes: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Thing]]:

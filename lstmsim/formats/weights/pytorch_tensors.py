@@ -21,7 +21,7 @@ from lstmsim.numerics.weights import Floats
 __all__ = ["BYTES", "CALLS", "Fetch", "Storage", "StorageTable", "Tensor", "stored_tensor"]
 
 MAX_RANK = 8
-#: Kinds of number that no weight read here has, and their bytes.
+#: Kinds of number that are read for no weight, and their bytes.
 _OTHER_BYTES = {
     "Long": 8,
     "Int": 4,
@@ -48,7 +48,12 @@ BYTES: Mapping[str, int] = {**FLOAT_BYTES, **_OTHER_BYTES}
 
 @dataclass(frozen=True)
 class Storage:
-    """A run of numbers outside the pickle: `count` of them under `key`."""
+    """A run of numbers outside the pickle.
+
+    kind: the kind of number, a key of `BYTES`.
+    key: where the run is in the file.
+    count: how many numbers it has.
+    """
 
     kind: str
     key: str
@@ -57,7 +62,13 @@ class Storage:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A view of a storage; offset and strides in elements."""
+    """A view of a storage.
+
+    storage: where the numbers are.
+    offset: elements before the first number.
+    shape: elements in each dimension.
+    strides: elements between neighbours in each dimension.
+    """
 
     storage: Storage
     offset: int
@@ -85,12 +96,12 @@ def _parameter(data: Any, *_: Any) -> Tensor:
 
 
 def _ordered(*pairs: Any) -> dict[Any, Any]:
-    found = {}
+    entries = {}
     for key, value in pairs[0] if pairs else ():
         if not isinstance(key, str | int):
             raise TypeError
-        found[key] = value
-    return found
+        entries[key] = value
+    return entries
 
 
 def _size(values: Any = ()) -> tuple[int, ...]:
@@ -100,17 +111,17 @@ def _size(values: Any = ()) -> tuple[int, ...]:
 
 
 def _typed(function: Any, _: Any, arguments: Any, *__: Any) -> Tensor:
-    """A tensor with attributes: the function that makes it, its class, the function's arguments, the attributes."""
+    """A tensor with attributes, from the function that makes it, its class, the function's arguments, and the rest."""
     if not isinstance(function, Global) or not isinstance(arguments, tuple):
         raise TypeError
     made = CALLS.get((function.module, function.name))
     if made not in (_rebuild_tensor, _parameter):
         raise TypeError
-    found: Tensor = made(*arguments)
-    return found
+    tensor: Tensor = made(*arguments)
+    return tensor
 
 
-#: The whole list of globals that mean something: tensors, their storages, and the containers and small values around.
+#: The whole list of globals with a meaning: tensors, their storages, and the containers and small values around them.
 CALLS: Mapping[tuple[str, str], Callable[..., Any] | None] = {
     ("collections", "OrderedDict"): _ordered,
     ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
@@ -126,10 +137,15 @@ CALLS: Mapping[tuple[str, str], Callable[..., Any] | None] = {
 
 
 class StorageTable(dict[str, Storage]):
-    """The storages that a pickle's persistent ids mean, by key."""
+    """The storages that a pickle's persistent ids mean: key to storage."""
 
     def find(self, value: Any) -> Any:
-        """The storage of ('storage', class, key, device, count), in old files with a view beside it."""
+        """Give the storage of a persistent id, and keep it.
+
+        value: ('storage', class, key, device, count); old files have a view as sixth element.
+
+        `InputError` if the kind of number is not known, or two ids contradict each other.
+        """
         if isinstance(value, tuple) and len(value) == 4 and value[0] == "module":
             # Old files put the source code of a module's class beside the class; only its name is kept.
             return value[1]
@@ -144,18 +160,23 @@ class StorageTable(dict[str, Storage]):
             raise TypeError
         if view and view[0] is not None:
             raise InputError("shares storages between tensors in a way that only very old PyTorch did; save it anew")
-        found = self.setdefault(key, Storage(_STORAGES[kind.name], key, count))
-        if found != Storage(_STORAGES[kind.name], key, count):
+        storage = self.setdefault(key, Storage(_STORAGES[kind.name], key, count))
+        if storage != Storage(_STORAGES[kind.name], key, count):
             raise InputError(f"is damaged: it states two lengths or kinds of storage {show(key)}")
-        return found
+        return storage
 
 
-#: A storage's content; `InputError` if the file has not as many bytes.
+#: Gives a storage's content; `InputError` if the file has fewer bytes.
 Fetch = Callable[[Storage], bytes]
 
 
 def stored_tensor(tensor: Tensor, fetch: Fetch) -> Stored:
-    """The tensor as a `Stored`; `InputError` when it is read and lies beyond its storage."""
+    """Make a `Stored` of a tensor.
+
+    fetch: gives the bytes of a storage.
+
+    `InputError`, when the numbers are read, if the tensor lies beyond its storage.
+    """
     storage, width = tensor.storage, BYTES[tensor.storage.kind]
 
     def read() -> Floats:

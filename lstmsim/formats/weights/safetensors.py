@@ -39,7 +39,11 @@ _BITS = {kind: 8 * size for kind, size in FLOAT_BYTES.items()} | {
 
 @dataclass(frozen=True, eq=False)
 class Safetensors:
-    """What a file holds: its tensors in the order of their names, and texts on it (source, licence)."""
+    """What a file holds.
+
+    tensors: name to tensor, in the order of the names.
+    metadata: texts on the file (source, licence).
+    """
 
     tensors: Mapping[str, Stored]
     metadata: Mapping[str, str]
@@ -50,7 +54,7 @@ class _Duplicate(ValueError):
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> Safetensors:
-    """The tensors of a safetensors file, not decoded yet; `InputError` with every mistake in the header.
+    """Read the tensors of a safetensors file, not decoded yet; `InputError` with every mistake in the header.
 
     >>> read_safetensors("no-such-file.safetensors")
     Traceback (most recent call last):
@@ -98,25 +102,25 @@ def _header(start: bytes, file: Any, size: int) -> tuple[dict[str, Any], int]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         raise _Duplicate(next(key for key, count in counts.items() if count > 1))
-    return found
+    return mapping
 
 
 def _entries(header: dict[str, Any], size: int) -> dict[str, tuple[str, tuple[int, ...], int, int]]:
-    """Kind, shape and offsets of every tensor; `InputError` unless they fill the `size` bytes without overlap."""
-    found, mistakes = {}, []
+    """Kind, shape and offsets of every tensor; `InputError` unless the tensors fill `size` bytes without overlap."""
+    entries, mistakes = {}, []
     for key in sorted(header):
         if key != METADATA:
             entry = _entry(header[key], size)
             if isinstance(entry, str):
                 mistakes.append(Mistake(show(key), entry))
             else:
-                found[key] = entry
+                entries[key] = entry
     end = 0
-    for key, entry in sorted(found.items(), key=lambda item: item[1][2:]):
+    for key, entry in sorted(entries.items(), key=lambda item: item[1][2:]):
         if entry[2] != end:
             how = "overlaps the tensor before it" if entry[2] < end else "leaves a hole before it"
             mistakes.append(Mistake(show(key), f"{how}: it begins at {entry[2]}, expected {end}"))
@@ -125,7 +129,7 @@ def _entries(header: dict[str, Any], size: int) -> dict[str, tuple[str, tuple[in
         mistakes.append(Mistake("", f"has {size} bytes of numbers, its header describes {end}"))
     if mistakes:
         raise InputError(mistakes)
-    return found
+    return entries
 
 
 def _entry(entry: Any, size: int) -> tuple[str, tuple[int, ...], int, int] | str:
@@ -145,7 +149,7 @@ def _entry(entry: Any, size: int) -> tuple[str, tuple[int, ...], int, int] | str
 
 
 def _whole(numbers: Any) -> tuple[int, ...] | None:
-    """A short list of sizes, None if it is anything else."""
+    """A short list of sizes; None if the value is anything else."""
     known = isinstance(numbers, list) and len(numbers) <= MAX_RANK
     return tuple(numbers) if known and all(type(each) is int and 0 <= each < 2**63 for each in numbers) else None
 
@@ -153,20 +157,24 @@ def _whole(numbers: Any) -> tuple[int, ...] | None:
 def write_safetensors(
     path: str | os.PathLike[str], tensors: Mapping[str, Floats], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes arrays as F32, float64 ones as F64; equal content gives equal bytes, numbers aligned to 8 bytes.
+    """Write arrays as a safetensors file; equal content gives equal bytes, and numbers are aligned to 8 bytes.
+
+    path: the file.
+    tensors: name to array; float64 is written as F64, everything else as F32.
+    metadata: texts on the file.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "a.safetensors")
     ...     write_safetensors(path, {"w": np.ones((2, 3))}, {"licence": "MIT"})
-    ...     found = read_safetensors(path)
-    >>> found.tensors["w"].shape, found.metadata
+    ...     content = read_safetensors(path)
+    >>> content.tensors["w"].shape, content.metadata
     ((2, 3), {'licence': 'MIT'})
     """
     arrays = {key: np.asarray(each, "<f8" if each.dtype == np.float64 else "<f4") for key, each in tensors.items()}
     header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))} if metadata else {}
     end = 0
-    # The wider numbers first: then all of them are aligned.
+    # The wider numbers come first: then all numbers are aligned.
     names = sorted(arrays, key=lambda key: (-arrays[key].itemsize, key))
     for key in names:
         array = arrays[key]

@@ -1,4 +1,4 @@
-"""Tensors as they lie in a file, and the floating-point arrays made of them once their sizes are known to be right."""
+"""Tensors in a file that are not decoded yet, and the floating-point arrays made of them once their sizes are right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A tensor in a file: `kind` as in `FLOAT_BYTES` or any other word; `read` decodes it and may be slow."""
+    """A tensor in a file that is not decoded yet.
+
+    kind: a key of `FLOAT_BYTES`, or any other word.
+    shape: elements in each dimension.
+    read: decodes the numbers, and may be slow.
+    """
 
     kind: str
     shape: tuple[int, ...]
@@ -30,7 +35,10 @@ class Stored:
 
 
 def decoded(kind: str, content: bytes | memoryview) -> Floats:
-    """The numbers in little-endian bytes, one after another; half precision becomes float32, exactly.
+    """Decode little-endian numbers, one after another; half precision becomes float32, exactly.
+
+    kind: a key of `FLOAT_BYTES`.
+    content: the bytes.
 
     >>> decoded("BF16", bytes([0x80, 0x3F])), decoded("F64", bytes(8)).dtype
     (array([1.], dtype=float32), dtype('float64'))
@@ -42,7 +50,7 @@ def decoded(kind: str, content: bytes | memoryview) -> Floats:
 
 
 def single_or_double(array: Floats) -> Floats:
-    """A copy of the array in float64 if it came so, else in float32.
+    """Copy an array as float64 if it has numbers of more than 4 bytes, else as float32.
 
     >>> single_or_double(np.zeros(2, np.float16)).dtype
     dtype('float32')
@@ -51,7 +59,7 @@ def single_or_double(array: Floats) -> Floats:
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
-    """A shape in a message.
+    """Format a shape for a message.
 
     >>> shape_text((3, 2))
     '[3, 2]'
@@ -60,14 +68,19 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 
 def floats(tensors: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]]) -> dict[str, Floats]:
-    """The tensors named in `expected`, decoded; one `InputError` for all that have another shape, are not
-    floating-point, or hold NaN, infinity or numbers above 1e12. A name that `tensors` lacks is left out.
+    """Decode tensors.
+
+    tensors: name to tensor.
+    expected: the names to decode, and their shapes; a name that `tensors` lacks is left out.
+
+    One `InputError` for all tensors that have another shape, are not floating-point, or hold NaN, infinity or numbers
+    above 1e12.
 
     >>> floats({"w": Stored("I64", (2,), lambda: np.zeros(2))}, {"w": (2,)})
     Traceback (most recent call last):
     lstmsim.errors.InputError: w: holds I64, expected F64, F32, F16 or BF16
     """
-    found: dict[str, Floats] = {}
+    arrays: dict[str, Floats] = {}
     mistakes = []
     for name, shape in expected.items():
         stored = tensors.get(name)
@@ -80,15 +93,15 @@ def floats(tensors: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]
             text = f"has shape {shape_text(stored.shape)}, expected {shape_text(shape)}"
         else:
             try:
-                found[name] = stored.read().reshape(shape)
-                text = _wrong_number(found[name]) if prod(shape) else "is empty"
+                arrays[name] = stored.read().reshape(shape)
+                text = _wrong_number(arrays[name]) if prod(shape) else "is empty"
             except InputError as error:
                 text = str(error)
         if text:
             mistakes.append(Mistake(name if name.isprintable() and len(name) < 200 else show(name), text))
     if mistakes:
         raise InputError(mistakes)
-    return found
+    return arrays
 
 
 def _wrong_number(array: Floats) -> str:

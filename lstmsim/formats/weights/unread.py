@@ -1,4 +1,4 @@
-"""What an import leaves out of files without a graph of operators: tensors of no recurrent layer, layers of Keras."""
+"""What an import leaves out of files without a graph of operators: tensors of no recurrent layer, Keras layers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lstmsim.workload.model import Layer
 __all__ = ["keras_table", "unread_note"]
 
 _SHOWN = 4
-#: Classes of Keras that hand values on, at most in another arrangement.
+#: Classes of Keras that hand values on, unchanged or in another arrangement.
 _MOVING = kinds_named(
     "InputLayer Dropout SpatialDropout1D GaussianNoise GaussianDropout AlphaDropout Identity ActivityRegularization "
     "Reshape Permute Flatten"
@@ -28,9 +28,10 @@ _IDLE = kinds_named(
 
 
 def unread_note(sizes: Mapping[str, int], used: Collection[str]) -> str | None:
-    """What is left out of a file of tensors, in words; None if nothing is.
+    """Say what is left out of a file of tensors; None if nothing is left out.
 
-    sizes: how many numbers each tensor has. used: the tensors of recurrent layers.
+    sizes: how many numbers each tensor has.
+    used: the tensors of recurrent layers.
 
     >>> unread_note({"rnn.weight_hh_l0": 30, "head.weight": 10}, {"rnn.weight_hh_l0"})
     "1 of 2 tensors belongs to no recurrent layer and is left out: 'head.weight', 25.0 % of the numbers in the file"
@@ -51,11 +52,14 @@ def unread_note(sizes: Mapping[str, int], used: Collection[str]) -> str | None:
 def keras_table(
     kinds: Sequence[tuple[str, str]], layers: Mapping[str, Layer], calls: Mapping[str, int] | None = None
 ) -> OperatorTable:
-    """What became of every layer of a Keras model.
+    """List what became of every layer of a Keras model.
 
-    kinds: class and name of each layer, in order. layers: those that are simulated, by name. calls: how often one run
-    of the model calls them, where that is more than once: the first call is simulated, the others are left out.
-    The multiply-accumulates of others are not counted, for the file does not say how often they run.
+    The multiply-accumulates of layers that are not simulated are not counted, because the file does not say how often
+    such a layer runs.
+
+    kinds: class and name of each layer, in order.
+    layers: the simulated layers, by name.
+    calls: how often one run of the model calls a simulated layer; the first call is simulated, others are left out.
 
     >>> from lstmsim.workload.cells import cell
     >>> table = keras_table([("LSTM", "a"), ("Dense", "b")], {"a": Layer(cell("lstm"), 8, 4)})

@@ -1,4 +1,4 @@
-"""Members of zip files read into memory: bounded while inflating, never written anywhere, so no path in one matters."""
+"""Members of zip files, read into memory: bounded while inflating and never written, so a member's path is harmless."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["open_zip", "read_member"]
 MAX_MEMBERS = 100_000
 #: Bytes that zipfile may ask for at once: a directory of some 200,000 members.
 _MAX_READ = 32 * 2**20
-#: Weights hardly shrink; what grows more than this when inflated is no network.
+#: Weights hardly shrink; a member that grows more than this when inflated is no network.
 _MAX_RATIO, _SMALL = 20, 2**20
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -35,7 +35,7 @@ _DAMAGE = (
 
 
 class _Bounded:
-    """A file of which no single read may be large: the length of a zip's directory is whatever the file states."""
+    """A file that refuses large reads: a zip file may state any length for its directory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -53,7 +53,7 @@ class _Bounded:
 
 @contextmanager
 def open_zip(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
-    """An open zip file; everything wrong with it is an `InputError`, also later in the block."""
+    """Open a zip file; `InputError` for everything that is wrong with it, also later in the block."""
     try:
         with zipfile.ZipFile(_Bounded(file)) as archive:
             if len(archive.infolist()) > MAX_MEMBERS:
@@ -64,7 +64,12 @@ def open_zip(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
 
 
 def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
-    """One member's content; `InputError` if there is none, it is encrypted, or it inflates to more than `limit` bytes.
+    """Read one member's content.
+
+    name: the member.
+    limit: most bytes of its content.
+
+    `InputError` if there is no such member, it is encrypted, or it inflates to more than `limit` bytes.
 
     >>> import io
     >>> buffer = io.BytesIO()
@@ -90,7 +95,7 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
         raise InputError(f"its member {show(name)} {grown}")
     parts, size = [], 0
     with archive.open(info) as member:
-        # One byte more than stated shows a member that states too little.
+        # Reading one byte more than stated shows a member that states too little.
         while size <= info.file_size and (part := member.read(min(2**20, info.file_size + 1 - size))):
             parts.append(part)
             size += len(part)
