@@ -1,4 +1,4 @@
-"""Which chips are compared: the scenario's own or another as the base, and those named beside it."""
+"""Which chips are compared: the scenario's own or another as the base, and the chips named beside it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ __all__ = ["chips_of"]
 
 
 def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) -> tuple[Chip, ...]:
-    """The scenario's own chip, or the one called `base` in its place, then the others; names are those of presets or
-    paths of files. `InputError` with every name that is unknown or stands for a chip that is there already.
+    """List the chips of a comparison: the base first, then the others.
+
+    scenario: its own chip is the base unless `base` is given.
+    names: of the other chips: presets or paths of files.
+    base: the name of the chip that is the base; None: the scenario's own.
+    `InputError` with every name that is unknown or stands for a chip that is listed already.
 
     >>> from lstmsim.formats.scenario.scenario_file import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})

@@ -14,11 +14,13 @@ _SHOWN_FROM = 0.01
 
 @dataclass(frozen=True)
 class Defeat:
-    """A workload that takes `times` as long on the base as on another machine.
+    """A workload that takes longer on the base than on another machine.
 
-    `peak_ratio`, `utilization_ratio`: the other's peak TOPS and utilization / those of the base, None where they are
-    not known; their product is `times`, of published figures as exactly as they were printed. `losses`: where the
-    base's PE-cycles went.
+    workload: its name.
+    times: how many times as long it takes on the base.
+    peak_ratio, utilization_ratio: the other's peak TOPS and utilization / those of the base, None: unknown; their
+        product is `times`, for published figures as exactly as they were printed.
+    losses: where the base's PE-cycles went, in words.
 
     >>> Defeat("m", 1.5, 2.0, 0.75, "hazard 20.0 %").sentence
     "1.50 times as long; the other's peak is 2.00 times, its utilization 0.75 times as high; own loss: hazard 20.0 %"
@@ -41,7 +43,7 @@ class Defeat:
 
 
 def lost_shares(entry: Entry) -> str:
-    """The names under which PE-cycles were lost and their shares: from 1 % on, at least the largest.
+    """Name where PE-cycles were lost, with shares: all shares from 1 % on, at least the largest.
 
     >>> lost_shares(Entry(losses={"useful": 0.5, "padding": 0.101, "hazard": 0.398, "drain": 0.001}))
     'hazard 39.8 %, padding 10.1 %'
@@ -55,7 +57,9 @@ def lost_shares(entry: Entry) -> str:
 
 
 def defeats(comparison: Comparison, column: int) -> tuple[Defeat, ...]:
-    """The workloads that take longer on the base than on machine number `column`, in their order.
+    """List the workloads that take longer on the base than on another machine, in their order.
+
+    column: the number of the other machine in the comparison.
 
     >>> from lstmsim.comparison.result import Machine, Workload
     >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", False, 400, 250.0, 0.2)

@@ -1,4 +1,4 @@
-"""Latencies in a comparison, in the forms that people and scripts read; and what may be said of who is faster."""
+"""Latencies in a comparison, as text and as plain data; and what may be said about which machine is faster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ Cell = Callable[[int, int], str | None]
 
 
 def latency_figures(comparison: Comparison) -> dict[str, Cell]:
-    """What is shown of the latencies of an entry, in order; nothing where jobs all come at once."""
+    """Give the figures about latencies that are shown of an entry, in order; none where all jobs come at once.
+
+    The result gives for each title a function of row and column.
+    """
     known = [each.latencies for row in comparison.entries for each in row if each.latencies is not None]
     if not known:
         return {}
@@ -81,7 +84,7 @@ def _ratio(value: float | None) -> str | None:
 
 
 def latency_notes(comparison: Comparison) -> list[str]:
-    """Paragraphs on how the latencies were measured, and what they leave open."""
+    """Write paragraphs on how the latencies were measured, and what they leave open."""
     base = comparison.machines[0].name
     (row,) = comparison.entries
     known = [(machine.name, each.latencies) for machine, each in zip(comparison.machines, row, strict=True)]
@@ -107,7 +110,7 @@ def latency_notes(comparison: Comparison) -> list[str]:
 
 
 def _makespans(comparison: Comparison) -> str:
-    """Which part of each makespan no chip can shorten."""
+    """Say which part of each makespan no chip can shorten."""
     shares = comparison.before_last_arrival
     least, most = (f"{100 * share:.3g} %" for share in (min(shares), max(shares)))
     before = least if least == most else f"{least} to {most}"
@@ -116,7 +119,7 @@ def _makespans(comparison: Comparison) -> str:
 
 
 def latency_verdicts(comparison: Comparison) -> list[str]:
-    """For each other machine, whether the base's latency is longer, as far as this run can tell."""
+    """Say for each other machine whether the base's latency is longer, as far as this run can tell."""
     (row,) = comparison.entries
     base, lines = row[0].latencies, []
     for column, machine in enumerate(comparison.machines[1:], start=1):
@@ -148,7 +151,7 @@ def _sooner(other: Latencies) -> str:
 
 
 def latency_json(comparison: Comparison, row: int, column: int) -> dict[str, Any] | None:
-    """The latencies of an entry as plain data; None where it has none."""
+    """Give the latencies of an entry as plain data; None where it has none."""
     own = comparison.entries[row][column].latencies
     if own is None:
         return None
@@ -169,7 +172,7 @@ def latency_json(comparison: Comparison, row: int, column: int) -> dict[str, Any
 
 
 def latency_row(comparison: Comparison, row: int, column: int) -> dict[str, Any]:
-    """The same by `LATENCY_COLUMNS`; None where it is not known."""
+    """Give the latencies of an entry by `LATENCY_COLUMNS`; None for unknown figures."""
     data = latency_json(comparison, row, column)
     if data is None:
         return dict.fromkeys(LATENCY_COLUMNS)

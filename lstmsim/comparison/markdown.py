@@ -11,7 +11,7 @@ __all__ = ["comparison_markdown", "machines_markdown"]
 
 
 def machines_markdown(comparison: Comparison) -> list[str]:
-    """The lines of a table of the machines: PEs, clock, peak.
+    """Write the lines of a table of the machines: PEs, clock, peak.
 
     >>> machines = Machine("a", False, 1000, 250.0, 0.5), Machine("b", True, None, None)
     >>> print("\\n".join(machines_markdown(Comparison("s", "fast", True, machines, (), ()))))
@@ -31,10 +31,13 @@ def machines_markdown(comparison: Comparison) -> list[str]:
 def comparison_markdown(
     comparison: Comparison, starred: Collection[tuple[str, str]] = (), beside: Mapping[str, Sequence[str]] | None = None
 ) -> list[str]:
-    """The lines of three tables: milliseconds, TOPS with utilization, and how many times as fast the base is as each
-    other machine (1 / speed-up) with geometric means. Published figures have the digits that were printed. `starred`:
-    pairs of workload and machine whose milliseconds get a star. `beside`: further columns of the last table by their
-    titles, a text for each workload.
+    """Write the lines of three tables: milliseconds; TOPS with utilization; how many times as fast the base is.
+
+    The last table has, for each other machine, 1 / speed-up and the geometric mean. Published figures have the digits
+    that were printed.
+
+    starred: pairs of workload and machine whose milliseconds get a star.
+    beside: further columns of the last table by their titles, a text for each workload.
 
     >>> from lstmsim.comparison.result import Entry, Workload
     >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", True, None, None)
@@ -76,7 +79,7 @@ def _times(speedup: float | None) -> str:
 
 
 def _number(value: float | None, machine: Machine | None = None) -> str:
-    """Three digits and all before the point, of a published machine the digits that were printed."""
+    """Three digits, and all before the point; figures of a published machine have the digits that were printed."""
     if value is None:
         return ""
     if machine is not None and machine.published:

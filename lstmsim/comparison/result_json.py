@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain data of schema `lstmsim/comparison/1`, ready for `json.dumps`; shares are 0 to 1."""
+    """Give the comparison as plain data of schema `lstmsim/comparison/1`, ready for `json.dumps`; shares are 0 to 1."""
     machines = [
         {
             "name": each.name,
@@ -79,7 +79,7 @@ def _entry_json(comparison: Comparison, row: int, column: int) -> dict[str, Any]
 
 
 def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
-    """The table of the CSV: its `COLUMNS`, then a row for each workload and machine; unknown figures are None."""
+    """Give the table of the CSV: its `COLUMNS`, then a row for each workload and machine; unknown figures are None."""
     yield list(COLUMNS)
     for row, workload in enumerate(comparison.workloads):
         for column, machine in enumerate(comparison.machines):

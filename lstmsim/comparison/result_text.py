@@ -16,14 +16,14 @@ __all__ = ["comparison_text"]
 
 _WIDTH = 100
 _LONGEST_NAME = 30
-#: Not shown where every workload is one job: its latency is the makespan; and what fits into the JSON only.
+#: Not shown where every workload is one job: latencies are then makespans, and the last figure is for the JSON only.
 _OF_SEVERAL_JOBS = ("mean latency ms", "p99 latency ms", "TOPS per 1000 PEs")
 #: Row and column of an entry -> its text, None where it is not known.
 Cell = Callable[[int, int], str | None]
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Tables of at most 100 columns, split into blocks where there are many machines; without a final newline.
+    """Write tables of at most 100 columns, split into blocks where there are many machines; without a final newline.
 
     >>> from lstmsim.comparison.result import Entry, Machine, Workload
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", True, None, None)
@@ -110,7 +110,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _whole(comparison: Comparison, notes: _Notes) -> str:
-    """One table: a row a figure, a column a machine."""
+    """One table: a row for each figure, a column for each machine."""
     cells = _figures(comparison)
     columns = []
     for column, machine in enumerate(comparison.machines):
@@ -124,7 +124,10 @@ def _whole(comparison: Comparison, notes: _Notes) -> str:
 
 
 def _each(comparison: Comparison, notes: _Notes) -> str:
-    """A table a figure: a row a model, a column a machine that has the figure of one of them; the base always."""
+    """A table for each figure, with a row for each model.
+
+    A machine has a column where it has the figure of one of the models, or ran none of them; the base always has one.
+    """
     names = [each.name for each in comparison.workloads]
     rows = range(len(names))
     parts = []
@@ -171,7 +174,7 @@ def _defeats(comparison: Comparison) -> str:
 
 
 def _figures(comparison: Comparison) -> dict[str, Cell]:
-    """What is shown of an entry, in order; published figures with the digits that were printed."""
+    """The figures that are shown of an entry, in order; published figures with the digits that were printed."""
 
     def of(name: str) -> Cell:
         def cell(row: int, column: int) -> str | None:
@@ -196,7 +199,7 @@ def _figures(comparison: Comparison) -> dict[str, Cell]:
     if latencies:
         for name in ("mean latency ms", "p99 latency ms"):
             del shown[name]
-        # what jobs over time are about comes first
+        # Latencies come first: they are what matters where jobs come over time.
         shown = {**latencies, **shown}
     if comparison.by_latency:
         shown["ratio of makespans"] = shown.pop("speed-up")

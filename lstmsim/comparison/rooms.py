@@ -1,4 +1,4 @@
-"""Has a chip room on the device of the machine that it is compared with? A chip that has not wins nothing there."""
+"""Has a chip room on the device of the machine that it is compared with? A chip without room wins nothing there."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ _WIDTH = 100
 class Room:
     """One chip with the weights of one workload on the device of other machines.
 
-    chip: the simulated machine. device: where the others were built, "" where none is known. rivals: their names.
-    workload: whose weights. fits: None where nobody can tell. reason: the verdict in words. weights: bits of the
-    weights and all else that is held / bits of the device's memories; None where that is not known.
+    chip: the simulated machine.
+    device: where the other machines were built, "" where none is known.
+    rivals: the names of the other machines.
+    workload: whose weights are meant.
+    fits: whether there is room; None: unknown.
+    reason: the verdict in words.
+    weights: bits of the weights and all else that is held / bits of the device's memories; None: unknown.
 
     >>> Room("a", "big", ("b",), "lstm", False, "does not fit: DSP 2.00 times over", 0.25).short
     'no: DSP 2.00 times over; weights fit (25 %)'
@@ -44,7 +48,7 @@ class Room:
 
     @property
     def short(self) -> str:
-        """The verdict and what the weights alone take, for a cell of a table."""
+        """The verdict and the share that the weights alone take, for a cell of a table."""
         if not self.device:
             return NO_DEVICE
         _, _, why = self.reason.partition(": ")
@@ -64,10 +68,12 @@ def room_on(
     rivals: Sequence[str] = (),
     workload: str = "",
 ) -> Room:
-    """Whether a chip with the weights of some models has room on a device.
+    """Say whether a chip with the weights of some models has room on a device.
 
-    chip, models, precision: as for `lstmsim.devices.fit.fit`, whose verdict it is. rivals, workload: kept as they are.
-    A chip that cannot run a model has no verdict, with the reason.
+    chip, models, precision: as for `lstmsim.devices.fit.fit`, which gives the verdict.
+    on: the device.
+    rivals, workload: names that the result repeats.
+    A chip that cannot run a model has no verdict; the reason says so.
 
     >>> from lstmsim.formats.scenario.scenario_file import load_chip, load_model
     >>> chip, model = load_chip("column-npu-64k"), load_model("lstm-512")
@@ -92,11 +98,16 @@ def rooms(
     rows: Sequence[tuple[str, Sequence[Model]]],
     precision: Precision,
 ) -> tuple[Room, ...]:
-    """For every simulated chip and every other machine: the chip on the other's device, once for each workload.
+    """Check every simulated chip on the device of every other machine, once for each workload.
 
-    names: of the chips, in their order. designs: published machines beside them. rows: workloads with their models. A
-    chip on its own device is left out: it was built there, with widths of its own. Machines without a device (GPUs,
-    chips that nobody has built) are one entry for each chip that is compared with a published one.
+    A chip on its own device is left out: it was built there, with widths of its own. Published machines without a
+    device (GPUs, chips that nobody has built) are one entry together, at the first chip.
+
+    names: of the chips, in their order.
+    chips: the simulated machines.
+    designs: published machines beside them.
+    rows: workloads with their models.
+    precision: the widths of all numbers.
     """
     all_rooms = []
     for name, chip in zip(names, chips, strict=True):
@@ -117,7 +128,7 @@ def rooms(
 
 
 def rooms_text(all_rooms: Sequence[Room]) -> str:
-    """A paragraph: for each chip and device the verdict, once for all workloads that share it; "" of none."""
+    """Write a paragraph: for each chip and device the verdict, once for all workloads that share it; "" of none."""
     if not all_rooms:
         return ""
     lines = ["HAS IT ROOM on the device of the machine that it is compared with, with the workload's weights?"]
@@ -135,7 +146,7 @@ def rooms_text(all_rooms: Sequence[Room]) -> str:
 
 
 def rooms_json(all_rooms: Sequence[Room]) -> list[dict[str, Any]]:
-    """Plain data, ready for `json.dumps`; `fits` is null where nobody can tell."""
+    """Give the entries as plain data, ready for `json.dumps`; `fits` is null where it is unknown."""
     return [
         {
             "chip": each.chip,

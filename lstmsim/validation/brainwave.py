@@ -32,7 +32,9 @@ _TITLES = {
 
 
 def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
-    """The rows of Brainwave that have a latency and belong to that half.
+    """Pick the rows of Brainwave that have a latency and belong to one half.
+
+    key: `FITTED_GROUP` or `HELD_OUT_GROUP`.
 
     >>> from lstmsim.formats.tables.published import deepbench
     >>> [row.task for row in in_group(HELD_OUT_GROUP, deepbench())][:2]
@@ -45,9 +47,14 @@ def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
 def brainwave_group(
     key: str, rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None
 ) -> Group:
-    """The latencies of one half beside the null model that was fitted to the first; `tick` is called after each task.
+    """Compare the latencies of one half, beside the null model that was fitted to the first half.
 
     Without enough rows of the first half to fit a null model there is none.
+
+    key: `FITTED_GROUP` or `HELD_OUT_GROUP`.
+    rows: the published DeepBench latencies.
+    bench: simulates the tasks.
+    tick: is called after each task.
     """
     own_rows = []
     null = _null(rows)
@@ -64,6 +71,7 @@ def brainwave_group(
 
 
 def _null(rows: Sequence[Measurement]) -> NullModel | None:
+    """The null model that was fitted to the first half; None if it has too few rows."""
     try:
         return fit_null(in_group(FITTED_GROUP, rows))
     except ValueError:
@@ -71,6 +79,7 @@ def _null(rows: Sequence[Measurement]) -> NullModel | None:
 
 
 def _judgement(key: str, own_rows: Sequence[Row], rows: Sequence[Measurement]) -> Judgement | None:
+    """This half beside the null model; None where a row has no figure of the null model."""
     blind = [row.null_error for row in own_rows if row.null_error is not None]
     if not own_rows or len(blind) < len(own_rows):
         return None

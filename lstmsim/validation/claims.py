@@ -63,6 +63,7 @@ NOT_SIMULATED: Mapping[str, str] = {
 
 
 def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, Judge]]:
+    """For each claim, by its key, the topic and the function that judges it."""
     arrays = Arrays(bench)
     return {
         "patent-ep-16384": (_PATENT, partial(optima.best_ep, arrays=arrays, npe=16384)),
@@ -89,9 +90,14 @@ KEYS = frozenset(_judges(Bench(), ())) | frozenset(NOT_SIMULATED)
 def claim_rows(
     claims: Sequence[Claim], rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None
 ) -> tuple[ClaimRow, ...]:
-    """A row for every claim, by topic and then in the order of `claims`; `rows`: the published DeepBench latencies.
+    """Give a row for every claim, by topic and then in the order of `claims`.
 
-    A claim that is not known here fails, and so does one that is known and not there. `tick` is called after each.
+    A claim that is unknown here fails, and so does a known claim that is missing.
+
+    claims: the published claims.
+    rows: the published DeepBench latencies.
+    bench: simulates what claims are about.
+    tick: is called after each claim.
     """
     judges = _judges(bench, rows)
     answer_rows = []

@@ -21,7 +21,7 @@ _VERDICTS = get_args(Verdict)
 
 
 def validation_text(validation: Validation) -> str:
-    """A table for every group, the claims, and a last line that counts; without a final newline."""
+    """Write a table for every group, the claims, and a last line that counts; without a final newline."""
     parts = [f"VALIDATION on the engine {validation.engine}"]
     parts += [_group_text(group) for group in validation.groups]
     parts += [_topic_text(topic, rows) for topic, rows in _by_topic(validation.claims)]
@@ -29,7 +29,7 @@ def validation_text(validation: Validation) -> str:
 
 
 def _group_text(group: Group) -> str:
-    """One line a name: all its quantities beside each other."""
+    """A table with a line for each name: all its quantities beside each other."""
     heading = f"{group.key}: {group.title}"
     if not group.rows:
         return f"{heading}\n{_result(group)}"
@@ -108,7 +108,7 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _last_line(validation: Validation) -> str:
-    """What was promised and what of it holds, in one line."""
+    """What was promised and how much of it holds, in one line."""
     exact = [group for group in validation.groups if group.band == 0]
     others = [group for group in validation.groups if group.band > 0]
     parts: list[str] = []
@@ -132,7 +132,7 @@ def _verdict_word(verdict: str, count: int) -> str:
 
 
 def validation_markdown(validation: Validation) -> str:
-    """Every row and every claim as Markdown tables; ends with a newline."""
+    """Write every row and every claim as Markdown tables; ends with a newline."""
     lines = ["# Validation", "", f"Engine: {validation.engine}. {_last_line(validation)}."]
     for group in validation.groups:
         lines += ["", f"## {group.title}", "", f"Chip `{group.chip}`. {_result(group)}.", ""]
@@ -163,7 +163,7 @@ def _cell(text: str) -> str:
 
 
 def readme_table(validation: Validation) -> str:
-    """The README's table: a line for every group and every topic of the claims; without a final newline."""
+    """Write the README's table: a line for every group and every topic of the claims; without a final newline."""
     lines = ["| published figures | rows | result | band | source |", "| --- | ---: | --- | ---: | --- |"]
     for group in validation.groups:
         sources = "; ".join(map(_cell, group.sources))
@@ -180,7 +180,9 @@ def _places(rows: Sequence[ClaimRow]) -> str:
 
 
 def validation_json(validation: Validation) -> dict[str, Any]:
-    """The validation as plain data of schema `lstmsim/validation/1`, ready for `json.dumps`; an error of 1 is 100 %."""
+    """Give the validation as plain data of schema `lstmsim/validation/1`, ready for `json.dumps`; an error of 1 is 100
+    %.
+    """
     groups = [
         {
             "key": group.key,

@@ -82,11 +82,11 @@ def test_published_columns_are_the_published_rows() -> None:
 
 def test_equal_peak_is_equal_and_each_task_has_its_best_ep() -> None:
     for scaled in small().scaled:
-        own, rival = scaled.found.machines[:2]
+        own, rival = scaled.comparison.machines[:2]
         assert (own.pes, own.frequency_mhz, own.peak_tops) == (rival.pes, rival.frequency_mhz, rival.peak_tops)
         assert all(ep * vp <= own.pes for ep, vp in scaled.shapes)
         assert min(scaled.at_common_ep) >= 1
-        assert scaled.with_double_latency < 1 / scaled.found.mean_speedup(1)
+        assert scaled.with_double_latency < 1 / scaled.comparison.mean_speedup(1)
 
 
 def test_a_batch_is_as_many_jobs() -> None:
