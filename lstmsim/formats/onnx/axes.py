@@ -1,4 +1,4 @@
-"""Axes of a value by what they mean, sizes that may be symbols, and what a `Reshape` does to both."""
+"""Axes of a value by their meaning, sizes that may be symbols, and what a `Reshape` does to both."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lstmsim.formats.onnx.graph import Scope
 
 __all__ = ["Axis", "Numbers", "Part", "Size", "View", "fixed", "quotient", "regrouped", "times"]
 
-#: A factor, and the symbols that it is multiplied by: sizes that the file leaves open, one number each.
+#: A factor, and the symbols that it is multiplied by. A symbol is a size that the file leaves open, as a number.
 Size = tuple[int, tuple[int, ...]]
-#: A short list of whole numbers, None for each that is not known.
+#: A short list of whole numbers, with None for each number that is not known.
 Numbers = tuple[Size | None, ...]
 
 
@@ -20,8 +20,9 @@ Numbers = tuple[Size | None, ...]
 class Part:
     """A whole axis of one value, in its own order.
 
-    scope, name: the value. role: `time`, `direction`, `batch` or `units` of a layer's output, else a number.
-    side: the direction (0 or 1) whose units these are, where one direction was picked.
+    scope, name: the value.
+    role: `time`, `direction`, `batch` or `units` of a layer's output, else a number.
+    side: the direction (0 or 1) whose units these are, if one direction was picked; else None.
     """
 
     scope: Scope
@@ -30,18 +31,18 @@ class Part:
     side: int | None = None
 
 
-#: Parts that one axis runs through, the last one fastest; none for an axis of size 1.
+#: Parts that one axis runs through, the last part fastest; an axis of size 1 has no parts.
 Axis = tuple[Part, ...]
 View = tuple[Axis, ...]
 
 
 def fixed(number: int) -> Size:
-    """A size that the file states."""
+    """Make a size of a number that the file states."""
     return number, ()
 
 
 def times(sizes: Iterable[Size]) -> Size:
-    """Product of sizes.
+    """Multiply sizes.
 
     >>> times([(2, ()), (3, (7,)), (1, (5,))])
     (6, (5, 7))
@@ -54,7 +55,7 @@ def times(sizes: Iterable[Size]) -> Size:
 
 
 def quotient(whole: Size, part: Size) -> Size | None:
-    """`whole` divided by `part`, None if that leaves a rest.
+    """Divide the size `whole` by `part`; None if that leaves a rest.
 
     >>> quotient((6, (5, 7)), (3, (7,)))
     (2, (5,))
@@ -66,9 +67,11 @@ def quotient(whole: Size, part: Size) -> Size | None:
 
 
 def regrouped(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | None]) -> View | None:
-    """The parts of a value, in order, as axes of the wanted sizes; None if that would cut a part in two.
+    """Group the parts of a value into axes of the wanted sizes; None if that would cut a part in two.
 
-    A size may be unknown (None) if it is the only one that is: it then takes what the others leave.
+    axis: the parts, in order.
+    sizes: the size of each part.
+    wanted: the sizes of the new axes. One of them may be unknown (None): it takes what the others leave.
 
     >>> regrouped((), {}, [(1, ()), None])
     ((), ())
@@ -89,7 +92,7 @@ def regrouped(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | No
 
 
 def _taken(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | None]) -> View | None:
-    """Axes of the wanted sizes, from parts at the front."""
+    """Axes of the wanted sizes, taken from the parts at the front; None if that would cut a part in two."""
     axes, at = list[Axis](), 0
     for size in wanted:
         begin = at

@@ -1,4 +1,4 @@
-"""What operations that only rearrange do to the axes of a value; None where one does more than that.
+"""What operations that only rearrange do to the axes of a value; None if an operation does more than rearrange.
 
 Source: the ONNX operator pages of the operations in `RULES`.
 """
@@ -18,12 +18,12 @@ __all__ = ["RULES", "Known"]
 
 #: Types of numbers, as ONNX numbers them: float32 and float64; float16 and bfloat16.
 _WIDE, _NARROW = (1, 11), (10, 16)
-#: Exporters write the end of a slice that goes to the end as a number at least this large.
+#: Exporters write a number at least this large as the end of a slice that goes to the end.
 _OPEN_END = 2**31 - 1
 
 
 class Known(Protocol):
-    """What the rules ask for: axes, sizes and short lists of the network's values."""
+    """What the rules ask for: axes, sizes and short lists of the network's values. `Layouts` gives the answers."""
 
     @property
     def shapes(self) -> Shapes: ...
@@ -38,7 +38,7 @@ class Known(Protocol):
 
 
 def _whole(numbers: Numbers | None) -> list[int] | None:
-    """Numbers that the file states, None if it leaves one open."""
+    """Numbers that the file states; None if the file leaves one of them open."""
     if numbers is None or any(each is None or each[1] for each in numbers):
         return None
     return [each[0] for each in numbers if each is not None]
@@ -71,10 +71,10 @@ def _squeeze(known: Known, scope: Scope, node: Any, view: View, place: int) -> V
     axes = _whole(_listed(known, scope, node, "axes", 1))
     if axes is None:
         given = "axes" in attributes(scope, node) or node_input(node, 1)
-        # An axis of unknown size might be 1 or not.
+        # An axis of unknown size may have size 1 or not.
         return None if given or any(known.size(axis)[1] for axis in view) else tuple(axis for axis in view if axis)
     gone = {axis % len(view) for axis in axes} if view else set()
-    # What is squeezed has size 1, or the network stops: an axis of unknown size may go.
+    # A squeezed axis has size 1, or the network stops: so an axis of unknown size may go.
     stays = any(not known.size(view[at])[1] and view[at] for at in gone)
     return None if stays else tuple(axis for at, axis in enumerate(view) if at not in gone)
 
@@ -111,7 +111,7 @@ def _same(known: Known, scope: Scope, node: Any, view: View, place: int) -> View
 
 
 def _cast(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    """Only to a type that holds the numbers as they are: a wide one, or that of the layer that they come from."""
+    """Only to a type that keeps the numbers unchanged: a wide type, or the type of the layer that they come from."""
     to = integer(attributes(scope, node), "to", 0)
     if to in _WIDE:
         return view
@@ -125,7 +125,7 @@ def _cast(known: Known, scope: Scope, node: Any, view: View, place: int) -> View
 
 
 def _dropout(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    """Only where it drops nothing: outside training."""
+    """Only if the node drops nothing: outside training."""
     training = node_input(node, 2)
     value = resolve(scope, training) if training else None
     if value is not None:
@@ -146,16 +146,16 @@ def _slice(known: Known, scope: Scope, node: Any, view: View, place: int) -> Vie
         return None
     if not len(starts) == len(ends) == len(axes) == len(steps):
         return None
-    found: View | None = view
+    part: View | None = view
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if found is None or not -len(view) <= axis < len(view) or start is None or end is None or start[1]:
+        if part is None or not -len(view) <= axis < len(view) or start is None or end is None or start[1]:
             return None
-        found = _cut(known, found, axis % len(view), start[0], end, step)
-    return found
+        part = _cut(known, part, axis % len(view), start[0], end, step)
+    return part
 
 
 def _cut(known: Known, view: View, at: int, start: int, end: Size, step: int) -> View | None:
-    """The view, if a slice along one axis takes all of it in order or one whole direction."""
+    """The view behind a slice along one axis, if the slice takes the whole axis in order or one whole direction."""
     size = known.size(view[at])
     if size[1]:
         everything = start == 0 and step == 1 and (end == size or (not end[1] and end[0] >= _OPEN_END))
@@ -196,7 +196,7 @@ def _split(known: Known, scope: Scope, node: Any, view: View, place: int) -> Vie
 
 
 def _concat(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    """Only where it puts the two directions of one layer together again, forward first."""
+    """Only if the node puts the two directions of one layer together again, forward first."""
     if len(node.input) == 1:
         return view
     second = known.of(scope, str(node.input[1])) if len(node.input) == 2 else None
@@ -212,7 +212,7 @@ def _concat(known: Known, scope: Scope, node: Any, view: View, place: int) -> Vi
     return (*view[:at], (replace(units, role="direction"), units), *view[at + 1 :])
 
 
-#: From the axes of a node's first input to those of its output `place`.
+#: From the axes of a node's first input to the axes of its output `place`.
 RULES: dict[str, Callable[[Known, Scope, Any, View, int], View | None]] = {
     "Identity": _same,
     "Cast": _cast,

@@ -1,8 +1,8 @@
-"""The cell that a recurrent ONNX node is: a built-in one, or one made of it where the node's attributes ask for more.
+"""The cell of a recurrent ONNX node: a built-in cell, or a changed one if the node's attributes ask for more.
 
-Activations other than the usual ones, `clip` and `input_forget` are operations that cells have. What the text of the
-operators leaves open is done as onnxruntime 1.31 does it: `clip` bounds what goes into the gates' activations, not c
-before the last one of an LSTM; alpha and beta are taken in order by the activations that have them.
+Unusual activations, `clip` and `input_forget` become operations of the cell. Where the text of the operators leaves a
+choice, this module does what onnxruntime 1.31 does: `clip` bounds the inputs of the gates' activations, but not c
+before the last activation of an LSTM; the activations that have alpha and beta take these numbers in order.
 Sources: the ONNX operator pages of LSTM, GRU and RNN; onnxruntime, onnxruntime/core/providers/cpu/rnn.
 """
 
@@ -23,18 +23,18 @@ from lstmsim.workload.cells import cell, graph
 
 __all__ = ["USUAL", "cell_notes", "cell_of"]
 
-#: ONNX's names of the activations of each operator where it says nothing: f, then g, then h.
+#: ONNX's default activations of each operator: f, then g, then h.
 USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
-#: Which activation (its place in `USUAL`) each node of a built-in cell is.
+#: For each node of a built-in cell that is an activation: its place in `USUAL`.
 _ROLES = {
     "LSTM": {"it": 0, "ft": 0, "ot": 0, "gt": 1, "ct": 2},
     "GRU": {"rt": 0, "zt": 0, "nt": 1},
     "RNN": {"hf": 0},
 }
-#: Beside these activations alpha and beta have no default in ONNX, or one that onnxruntime does not keep.
+#: How many of alpha and beta these activations need: ONNX has no default, or onnxruntime does not keep it.
 _NEEDS = {"Affine": 2, "ScaledTanh": 2}
 _DEFAULTS: Mapping[str, tuple[float, ...]] = {"HardSigmoid": (0.2, 0.5), "LeakyRelu": (0.01,), "Elu": (1.0,)}
-#: Operations of each activation of the input `v`; what they make is called after the node `n`; `a` is alpha, `b` beta.
+#: Operations of each activation. `v`: its input; `n`: the node that it replaces and names; `a`: alpha; `b`: beta.
 _GRAPHS: Mapping[str, str] = {
     "Sigmoid": "{n} sigmoid {v}",
     "Tanh": "{n} tanh {v}",
@@ -52,26 +52,31 @@ _GRAPHS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class _Activation:
-    """One activation with what it takes of alpha and beta."""
+    """One activation with its alpha and beta, as far as it has them."""
 
     name: str
     numbers: tuple[float, ...] = ()
 
     @property
     def word(self) -> str:
-        """Name for a cell that has it."""
+        """Its part of the name of a cell."""
         own = () if self.numbers == _DEFAULTS.get(self.name) else self.numbers
         return "_".join([self.name.lower(), *map(repr, own)])
 
     def nodes(self, name: str, source: str | float) -> tuple[Node, ...]:
-        """The operations that give node `name` of that source."""
+        """The operations that compute node `name` from a source."""
         alpha, beta = (*map(repr, self.numbers), "", "")[:2]
         leak = "maximum" if self.numbers and self.numbers[0] <= 1 else "minimum"
         return graph(_GRAPHS[self.name].format(n=name, v=source, a=alpha, b=beta, leak=leak))
 
 
 def cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: int) -> Cell | list[str]:
-    """The cell of a node of operator `kind` with these attributes, or the sentences that say why there is none.
+    """Choose or make the cell of a node, or give sentences that say why it has none.
+
+    kind: `LSTM`, `GRU` or `RNN`.
+    peepholes: whether the node has peephole weights.
+    given: its attributes.
+    directions: 1 or 2.
 
     >>> cell_of("GRU", False, {}, 1).name
     'gru-lbr0'
@@ -97,7 +102,7 @@ def cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: in
 
 
 def cell_notes(own: Cell) -> tuple[str, ...]:
-    """What to know about a cell for which the text of ONNX's operators leaves more than one reading.
+    """Note how a cell reads the text of ONNX's operators, if the text leaves a choice.
 
     >>> cell_notes(cell("lstm"))
     ()
@@ -128,12 +133,12 @@ def _coupled(kind: str, given: Mapping[str, Any]) -> bool:
 
 
 def _short(number: float) -> float:
-    """A number that is kept in single precision, as its shortest text says it: 0.2, not 0.200000003."""
+    """A number of single precision as its shortest text: 0.2, not 0.200000003."""
     return float(str(np.float32(number)))
 
 
 def _clip(given: Mapping[str, Any]) -> float | str | None:
-    """The bound, None where nothing that can be calculated with reaches it, or why it is none."""
+    """The bound; None if no number that a run can hold reaches it; or why it is no bound."""
     if "clip" not in given:
         return None
     clip = _short(given["clip"].f)
@@ -160,12 +165,12 @@ def _activations(kind: str, given: Mapping[str, Any], directions: int) -> tuple[
         wrong = texts[names.index("")]
         hint = nearest(wrong, _GRAPHS) or f"; there are {listed(_GRAPHS, 'and')}"
         return f"has activations {_listed(texts)}: {show(wrong)} cannot be simulated{hint}"
-    found = _with_numbers(names, given)
-    if isinstance(found, str):
-        return found
-    if found[: len(usual)] * directions != found:
+    activations = _with_numbers(names, given)
+    if isinstance(activations, str):
+        return activations
+    if activations[: len(usual)] * directions != activations:
         return f"has activations {_listed(texts)}: the two directions of a layer must have the same"
-    return found[: len(usual)]
+    return activations[: len(usual)]
 
 
 def _listed(texts: list[str]) -> str:
@@ -173,7 +178,7 @@ def _listed(texts: list[str]) -> str:
 
 
 def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activation, ...] | str:
-    """Each with its alpha and beta, in the order in which those that have them take them."""
+    """Each activation with its alpha and beta; activations take these numbers in order."""
     lists = [[_short(each) for each in given[key].floats] if key in given else [] for key in _LISTS]
     takes = [[name for name in names if _takes(name) > place] for place in range(2)]
     for key, numbers, takers in zip(_LISTS, lists, takes, strict=True):
@@ -183,11 +188,11 @@ def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activati
         if not all(np.isfinite(numbers)) or max(map(abs, numbers), default=0) > MAX_CONSTANT:
             return f"has a number in {key} that is not finite, or larger than {MAX_CONSTANT:g}"
     left = [iter(each) for each in lists]
-    found = []
+    activations = []
     for name in names:
         usual = _DEFAULTS.get(name, (0.0,) * _NEEDS.get(name, 0))
-        found.append(_Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
-    return tuple(found)
+        activations.append(_Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
+    return tuple(activations)
 
 
 _LISTS = ("activation_alpha", "activation_beta")
@@ -199,20 +204,20 @@ def _takes(name: str) -> int:
 
 
 def _nodes(kind: str, base: Cell, activations: tuple[_Activation, ...], clip: float | None) -> tuple[Node, ...]:
-    """The base's nodes with these activations, their inputs clipped unless that is the state c."""
-    found: list[Node] = []
+    """The base's nodes with other activations, whose inputs are clipped unless the input is the state c."""
+    nodes: list[Node] = []
     for node in base.nodes:
         role = _ROLES[kind].get(node.name)
         if role is None:
-            found.append(node)
+            nodes.append(node)
             continue
         source = node.inputs[0]
         if clip is not None and role < 2:
             low, high = f"{node.name}_l", f"{node.name}_c"
-            found += [Node(low, "maximum", (source, -clip)), Node(high, "minimum", (low, clip))]
+            nodes += [Node(low, "maximum", (source, -clip)), Node(high, "minimum", (low, clip))]
             source = high
-        found += activations[role].nodes(node.name, source)
-    return tuple(found)
+        nodes += activations[role].nodes(node.name, source)
+    return tuple(nodes)
 
 
 def _with_coupled_gates(own: Cell) -> Cell:

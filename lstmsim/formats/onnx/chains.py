@@ -1,8 +1,8 @@
 """Recurrent layers that an ONNX network writes out step by step: the steps put together again.
 
-Steps (`lstmsim.formats.onnx.steps`) are one layer if each begins with the states of the one before and all have the
-same weights. What step t reads must be frame t of one tensor, or step t of the layer below. Everything is proven from
-the file: the operations, the order of the frames, and that weights which stand there more than once are equal.
+Steps (`lstmsim.formats.onnx.steps`) are one layer if each step begins with the states of the step before and all have
+the same weights. Step t must read frame t of one tensor, or step t of the layer below. Everything is proven from the
+file: the operations, the order of the frames, and that weights which the file holds more than once are equal.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class _Halves:
-    """A step's products and biases, apart: those of x and those of h; `folded`: h is no product in the file."""
+    """The products of x and h and the biases of a step; h is None if the exporter has folded it into the biases."""
 
     x: Product
     h: Product | None
@@ -46,14 +46,20 @@ class _Halves:
 def find_unrolled(
     scopes: Sequence[Scope], shapes: Shapes, constants: Constants
 ) -> tuple[list[UnrolledStack], list[str]]:
-    """The unrolled layers of a network as stacks, and for those that cannot be simulated a sentence each."""
+    """Put the unrolled layers of a network together.
+
+    scopes: the network.
+    shapes, constants: the shapes and constants of its values.
+
+    The result is the stacks, and a sentence for each unrolled layer that cannot be simulated.
+    """
     stacks: list[UnrolledStack] = []
     refused: list[str] = []
     for scope in scopes:
         numbers = StepNumbers(constants)
         reader = _Reader(shapes, numbers)
-        found, sentences = reader.stacks(reader.chains(list(find_steps(scope, shapes, numbers.number))))
-        stacks += found
+        own_stacks, sentences = reader.stacks(reader.chains(list(find_steps(scope, shapes, numbers.number))))
+        stacks += own_stacks
         refused += sentences
     return stacks, refused
 
@@ -65,11 +71,11 @@ class _Reader:
         self._shapes, self._numbers = shapes, numbers
 
     def chains(self, steps: Sequence[Step]) -> list[tuple[Step, ...]]:
-        """Runs of at least two steps, each beginning with the states of the one before."""
+        """List runs of at least two steps, in which each step begins with the states of the step before."""
         by_h = {step.new_h: step for step in steps}
-        before = {step.new_h: found for step in steps if (found := self._before(step, by_h)) is not None}
-        after = Counter(found.new_h for found in before.values())
-        follower = {found.new_h: by_h[h] for h, found in before.items() if after[found.new_h] == 1}
+        before = {step.new_h: former for step in steps if (former := self._before(step, by_h)) is not None}
+        after = Counter(former.new_h for former in before.values())
+        follower = {former.new_h: by_h[h] for h, former in before.items() if after[former.new_h] == 1}
         chains = []
         for step in steps:
             if step.new_h not in before or after[before[step.new_h].new_h] > 1:
@@ -82,18 +88,18 @@ class _Reader:
     def _before(self, step: Step, by_h: dict[Value, Step]) -> Step | None:
         sources = [step.h] if step.h is not None else [each.source for each in step.sums[0].products]
         for source in sources:
-            found = by_h.get(source)
-            alike = found is not None and (found.cell, found.gates) == (step.cell, step.gates)
-            if found is None or not alike or found is step or step.c != found.new_c:
+            former = by_h.get(source)
+            alike = former is not None and (former.cell, former.gates) == (step.cell, step.gates)
+            if former is None or not alike or former is step or step.c != former.new_c:
                 continue
             own = [each for terms in step.sums for each in terms.products]
-            theirs = [each for terms in found.sums for each in terms.products]
+            theirs = [each for terms in former.sums for each in terms.products]
             if all(any(self._numbers.same(each, other) for other in own) for each in theirs):
-                return found
+                return former
         return None
 
     def stacks(self, chains: Sequence[tuple[Step, ...]]) -> tuple[list[UnrolledStack], list[str]]:
-        """The chains as layers, those that read each other above each other; a sentence for each that is refused."""
+        """Make layers of chains, and stacks of layers that read each other; a sentence for each refused chain."""
         placed = Placed()
         refused = []
         for chain in chains:
@@ -111,7 +117,7 @@ class _Reader:
         return placed.stacks(), refused
 
     def _reads(self, chain: tuple[Step, ...], placed: Placed) -> tuple[Value | None, bool]:
-        """The layer below, if it is one of these, and whether the steps go through what they read from its end."""
+        """The layer below, if it is one of the placed layers, and whether the steps read backward."""
         places = [placed.places.get(source) for source in self._sources(chain)]
         lower = places[0][0] if places[0] is not None else None
         order = [each[1] if each is not None and each[0] == lower else -1 for each in places]
@@ -121,7 +127,7 @@ class _Reader:
         return lower, order != forward
 
     def _sources(self, chain: tuple[Step, ...]) -> list[Value]:
-        """What each step reads."""
+        """The value that each step reads."""
         own = self._halves(chain)
         return [each.x.source for each in own]
 
@@ -158,18 +164,18 @@ class _Reader:
         )
 
     def _halves(self, chain: tuple[Step, ...]) -> list[_Halves]:
-        """The products of each step apart, proven to be the same in all."""
-        found: list[_Halves] = []
+        """The products and biases of each step, proven to have the same weights in all steps."""
+        halves: list[_Halves] = []
         second = self._apart(chain, 1, None)
         for at in range(len(chain)):
             own = second if at == 1 else self._apart(chain, at, second)
-            found.append(own)
+            halves.append(own)
             # A folded product with h stands among the biases: `_folded` looks at it.
             count = len(own.biases) if own.h is not None else len(own.biases) - 1
             for one, other in zip(own.biases[:count], second.biases[:count], strict=True):
                 if not np.array_equal(one, other):
                     raise Refused(f"step {at} has a bias of its own")
-        return found
+        return halves
 
     def _apart(self, chain: tuple[Step, ...], at: int, like: _Halves | None) -> _Halves:
         step, before = chain[at], chain[at - 1].new_h if at else None
@@ -192,7 +198,7 @@ class _Reader:
         return halves
 
     def _is_recurrent(self, product: Product, like: _Halves | None) -> bool:
-        """Whether a product of the first step is the one with h: the other one has the weights of x."""
+        """Whether a product of the first step is the product of h, which is told by its weights."""
         assert like is not None
         assert like.h is not None
         if self._numbers.same(product, like.h) and self._numbers.same(product, like.x):
@@ -200,7 +206,7 @@ class _Reader:
         return self._numbers.same(product, like.h)
 
     def _beginning(self, chain: tuple[Step, ...], halves: list[_Halves]) -> tuple[dict[str, Floats], list[str], str]:
-        """The states before the first step: those that the file fixes, notes, and in words those that it computes."""
+        """The states before the first step that the file fixes, notes, and in words what computes further states."""
         first, own, usual = chain[0], halves[0], halves[1]
         states: dict[str, Floats] = {}
         notes: list[str] = []
@@ -223,9 +229,9 @@ class _Reader:
         return wide, list(dict.fromkeys(notes)), computed
 
     def _folded(self, own: _Halves, usual: _Halves, h: Floats | None) -> dict[str, Floats]:
-        """Exporters put numbers in place of a product with a constant h: the h that gives them, unless it is known.
+        """The h before the first step, if the exporter has put numbers in place of its product with the matrix.
 
-        Only what the product gives is ever read of such an h, so it does not matter that several could give it.
+        If h is not known, any h with this product will do: nothing else reads it.
         """
         assert usual.h is not None
         matrix = self._numbers.matrix(usual.h).astype(np.float64)
@@ -233,10 +239,10 @@ class _Reader:
         near = _TOLERANCE * (1 + np.abs(own.biases[-1]).max(initial=0))
         if h is None and np.abs(product).max(initial=0) <= near:
             return {}
-        found = np.linalg.lstsq(matrix, product)[0] if h is None else np.broadcast_to(h, matrix.shape[1])
-        if np.abs(matrix @ found - product).max(initial=0) > near:
+        start = np.linalg.lstsq(matrix, product)[0] if h is None else np.broadcast_to(h, matrix.shape[1])
+        if np.abs(matrix @ start - product).max(initial=0) > near:
             raise Refused("its first step begins with an h that cannot be read from the file")
-        return {"h": found}
+        return {"h": start}
 
 
 def _agreeing(known: Floats | None, other: Floats, chain: tuple[Step, ...]) -> Floats:
@@ -257,7 +263,7 @@ def _about(chain: tuple[Step, ...]) -> str:
 
 
 def _computed(value: Value) -> str:
-    """Where a state comes from that the network computes."""
+    """Where a state comes from, in words, if the network computes it."""
     inner: Value | None = value
     for _ in range(8):
         if inner is None or inner.node is None or is_recurrent(inner.node):

@@ -1,6 +1,7 @@
 """Shapes through the operators that compute: what the layers around a recurrent network make of given input sizes.
 
-Source: the operator pages of ONNX (shapes of outputs). What has no rule here, or whose rule fails, has no shape.
+Source: the operator pages of ONNX (shapes of outputs). A value has no shape if its operator has no rule here, or if
+the rule fails.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NUMBERS: dict[str, Callable[[int, int], int]] = {
     "Add": lambda one, two: one + two,
     "Sub": lambda one, two: one - two,
     "Mul": lambda one, two: one * two,
-    # Whole numbers are divided towards 0.
+    # The division of whole numbers rounds towards 0.
     "Div": lambda one, two: abs(one) // abs(two) * (1 if (one < 0) == (two < 0) else -1),
 }
 _WRONG = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
@@ -37,7 +38,8 @@ _WRONG = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
 class ComputedShapes(Shapes):
     """Shapes of one run whose input sizes are all known.
 
-    What is followed is believed more than what the file states, for that may hold for other sizes.
+    A shape that follows from the inputs counts more than the shape that the file states, because the file may state
+    it for other sizes.
 
     >>> from onnx import TensorProto, helper
     >>> from lstmsim.formats.onnx.graph import open_scopes
@@ -55,10 +57,10 @@ class ComputedShapes(Shapes):
         return super()._shape(value)
 
     def _traced(self, value: Value) -> Shape | None:
-        found = super()._traced(value)
+        shape = super()._traced(value)
         scope, node, kind = value.scope, value.node, str(value.node.op_type)
-        if found is not None or value.index in scope.children or node.domain not in (*DEFAULT_DOMAINS, "com.microsoft"):
-            return found
+        if shape is not None or value.index in scope.children or node.domain not in (*DEFAULT_DOMAINS, "com.microsoft"):
+            return shape
         try:
             if kind in _TOGETHER:
                 return broadcast([self.of(scope, str(name)) for name in node.input])
@@ -90,7 +92,7 @@ class ComputedShapes(Shapes):
         return super()._find_numbers(value)
 
     def _picked(self, scope: Scope, node: Any) -> Shape | None:
-        """Part of a list of numbers."""
+        """The part of a list of numbers that a `Slice` takes."""
         whole = self.numbers(scope, node_input(node, 0))
         bounds = [self.given(scope, node, name, place) for name, place in (("starts", 1), ("ends", 2), ("steps", 4))]
         start, end, step = (each[0] if each is not None and len(each) == 1 else None for each in bounds)
@@ -122,17 +124,17 @@ def _windows(given: dict[str, Any], sizes: Shape, kernel: Shape) -> Shape:
     pads = integers(given, "pads") or (0,) * (2 * count)
     padding = text(given, "auto_pad", "notset")
     rounding = ceil if integer(given, "ceil_mode", 0) else int
-    found: list[int | None] = []
+    counts: list[int | None] = []
     for axis, (size, width) in enumerate(zip(sizes, kernel, strict=True)):
         stride, dilation, before, after = strides[axis], dilations[axis], pads[axis], pads[axis + count]
         if size is None or width is None or not stride or not dilation or before is None or after is None:
-            found.append(None)
+            counts.append(None)
         elif padding.startswith("same"):
-            found.append(-(-size // stride))
+            counts.append(-(-size // stride))
         else:
             space = size + (0 if padding == "valid" else before + after) - dilation * (width - 1) - 1
-            found.append(rounding(space / stride) + 1 if space >= 0 else None)
-    return tuple(found)
+            counts.append(rounding(space / stride) + 1 if space >= 0 else None)
+    return tuple(counts)
 
 
 def _conv(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:

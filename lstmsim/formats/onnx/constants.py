@@ -1,7 +1,7 @@
 """Floating-point constants inside an ONNX file, through the rearrangements that exporters put behind them.
 
-Of operations that compute, only those are done that compute each number alone (`ELEMENTWISE`). Data files beside the
-network are opened by `DataFiles` only, for the tensors that are asked for.
+Operations that compute each number alone are done (`ELEMENTWISE`); no other computation is. Only `DataFiles` opens
+data files beside the network, and only for the tensors that are asked for.
 Source: the fields of TensorProto (onnx.proto), the operator pages of the rearranging operators.
 """
 
@@ -29,20 +29,23 @@ __all__ = ["COPIES", "Constants"]
 
 _KINDS = {1: "F32", 10: "F16", 11: "F64", 16: "BF16"}
 _MAX_HOPS = 50
-#: A few rearrangements of each weight; names repeated endlessly would fill the memory.
+#: How often the bytes of each weight may be made: a few rearrangements. Endless repetitions would fill the memory.
 COPIES = 16
-#: Bytes that an operation counts for beside its result.
+#: Bytes that count for an operation, beside its result.
 _OPERATION = 1024
 
 
 class _NoConstant(Exception):
-    """The value is computed, given at run time, or not a floating-point number; its text says by what."""
+    """The value is computed, given at run time, or no floating-point number; the text names what gives it."""
 
 
 class Constants:
-    """Constants of one network; `budget` bounds the bytes of all that are made, however often a file repeats one.
+    """Constants of one network.
 
-    given: arrays that stand for other values, by scope and name, as if they were constants.
+    shapes: the shapes of its values.
+    budget: most bytes that are made of all constants, because a file may repeat one any number of times.
+    files: the data files beside the network.
+    given: (scope, name) to an array that stands for this value as if it were a constant.
 
     >>> from onnx import TensorProto, helper
     >>> weights = helper.make_tensor("w", TensorProto.FLOAT, [2, 3], [0.0] * 6)
@@ -62,7 +65,10 @@ class Constants:
         self._files = files
 
     def of(self, scope: Scope, name: str) -> Floats | str:
-        """The constant that `name` means, or what it comes from instead; `InputError` if it is damaged or missing."""
+        """Read the constant that `name` means in `scope`, or say what gives the value instead.
+
+        `InputError` if the constant is damaged or its data file is missing.
+        """
         try:
             return self._value(resolve(scope, name), 0)
         except _NoConstant as reason:
@@ -104,22 +110,22 @@ class Constants:
         return made
 
     def _dequantised(self, scope: Scope, node: Any, hops: int) -> Floats:
-        """What stored whole numbers mean."""
+        """The real numbers that stored whole numbers mean."""
         scale = self._value(resolve(scope, node_input(node, 1)), hops + 1)
         before = self._files.total
         try:
             numbers, zero = stored_whole(scope, node, self._files)
             self._left += COPIES * (self._files.total - before)
-            # As many numbers of 4 bytes are made of them, by way of wider ones.
+            # Each number becomes one of 4 bytes, by way of a wider number.
             self._spend(numbers.nbytes + 4 * numbers.size)
             return meant(scope, node, numbers, scale, zero)
         except ValueError:
             raise _NoConstant("a node DequantizeLinear whose arguments are not read here") from None
 
     def _elementwise(self, scope: Scope, node: Any, hops: int) -> Floats:
-        """What an operation makes of one or two constants."""
+        """The result of an operation on one or two constants."""
         kind, names = str(node.op_type), [str(each) for each in node.input[:3]]
-        # However small its parts: two of them at each of many levels are endlessly many.
+        # Even small parts count: two parts at each of many levels grow without end.
         self._spend(_OPERATION)
         if any(is_half(scope, name) for name in names):
             raise _NoConstant(f"a node {kind} in 16 bits")
@@ -132,7 +138,7 @@ class Constants:
         return made
 
     def _common(self, value: Value, hops: int) -> Floats:
-        """What the body of a function gives, or all branches of an `If` alike."""
+        """The output of a function's body, or of an `If` whose branches all give the same."""
         bodies, made = value.scope.children[value.index], list[Floats]()
         if value.node.op_type == "If" or bodies[0].caller is not None:
             outputs = [resolve(each, each.outputs[value.place]) for each in bodies if value.place < len(each.outputs)]
@@ -167,7 +173,7 @@ class Constants:
         raise InputError(f"is damaged or cut off: the tensor {name} has not the {count} numbers that its shape states")
 
     def _outside(self, tensor: Any, size: int) -> bytes:
-        """A tensor's bytes from its data file, which adds to what may be made of the network."""
+        """A tensor's bytes from its data file; they add to the bytes that may be made of the network."""
         before = self._files.total
         content = self._files.read(tensor, size)
         self._left += COPIES * (self._files.total - before)
@@ -178,7 +184,7 @@ class Constants:
 def _typed(kind: str, stored: Any) -> Floats:
     """Numbers from a tensor's typed field; half precision is kept there as the bits of whole numbers."""
     if kind in ("F32", "F64"):
-        # A float32 that is not finite comes without a sentence otherwise.
+        # Without this, a number too large for float32 would give a warning of numpy instead of a sentence.
         with np.errstate(over="ignore"):
             return single_or_double(np.array(stored, np.float32 if kind == "F32" else np.float64))
     return decoded(kind, (np.array(stored, np.int64) & 0xFFFF).astype("<u2").tobytes())

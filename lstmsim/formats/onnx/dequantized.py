@@ -1,6 +1,6 @@
-"""Constants behind `DequantizeLinear`: whole numbers in the file, and what they mean.
+"""Constants behind `DequantizeLinear`: whole numbers in the file, and the real numbers that they mean.
 
-(x - zero point) x scale, with one scale for the whole tensor or for each place along an axis.
+A number x means (x - zero point) x scale, with one scale for the whole tensor or for each place along an axis.
 Source: the ONNX operator page of DequantizeLinear; scales for blocks (`block_size`) are not read.
 """
 
@@ -24,7 +24,7 @@ _FLOAT, _HALF = 1, 10
 
 
 def stored_tensor(scope: Scope, name: str) -> Any:
-    """The tensor that a name stands for, None if it is computed or given at run time."""
+    """Give the tensor that a name stands for; None if the value is computed or given at run time."""
     value = plain(scope, name)
     if value is None or value.node is None:
         return None if value is None else value.tensor
@@ -33,9 +33,11 @@ def stored_tensor(scope: Scope, name: str) -> Any:
 
 
 def stored_whole(scope: Scope, node: Any, files: DataFiles) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The whole numbers that a node `DequantizeLinear` reads, and its zero points.
+    """Read the whole numbers and the zero points of a node `DequantizeLinear`.
 
-    `ValueError` where they are no stored whole numbers; `InputError` where they are damaged.
+    files: the data files beside the network.
+
+    `ValueError` if the node reads anything but stored whole numbers; `InputError` if the numbers are damaged.
     """
     tensors = [stored_tensor(scope, node_input(node, place)) for place in (0, 2) if node_input(node, place)]
     if any(each is None for each in tensors) or len({each.data_type for each in tensors}) != 1:
@@ -45,9 +47,14 @@ def stored_whole(scope: Scope, node: Any, files: DataFiles) -> tuple[NDArray[Any
 
 
 def meant(scope: Scope, node: Any, numbers: NDArray[Any], scale: Floats, zero: NDArray[Any]) -> Floats:
-    """What the whole numbers mean, in float32; `ValueError` where scale and zero points do not fit them.
+    """Compute the real numbers that whole numbers mean, in float32; a stored scale of 16 bits gives numbers of 16 bits.
 
-    A scale of 16 bits, as the file holds it, gives numbers of 16 bits.
+    scope, node: the node `DequantizeLinear`.
+    numbers: the whole numbers.
+    scale: one number, or one for each place along the node's axis.
+    zero: the zero points, one number or as many as scales.
+
+    `ValueError` if scale and zero points do not fit the numbers.
 
     >>> from onnx import helper
     >>> from lstmsim.formats.onnx.graph import open_scopes
@@ -63,7 +70,7 @@ def meant(scope: Scope, node: Any, numbers: NDArray[Any], scale: Floats, zero: N
         raise ValueError
     if integer(given, "output_dtype", 0) not in (0, kind):
         raise ValueError
-    # Differences of 32-bit numbers need more bits than these have.
+    # The difference of two 32-bit numbers needs more than 32 bits.
     apart = numbers.astype(np.int64 if numbers.dtype.itemsize > 2 else np.int32)
     if scale.size != 1:
         axis = integer(given, "axis", 1)

@@ -1,4 +1,4 @@
-"""What operations that compute each number alone make of constants, in the numbers' own type.
+"""Operations on constants that compute each number alone, in the numbers' own type.
 
 Source: the ONNX operator pages of the operations in `ELEMENTWISE`.
 """
@@ -14,18 +14,18 @@ from lstmsim.numerics.weights import Floats
 
 __all__ = ["ELEMENTWISE", "computed"]
 
-#: A result of more numbers than its largest part has is no weight.
+#: A result of more numbers than this, and than its largest part has, is no weight.
 _SMALL = 2**16
 
 
 def _sigmoid(x: Floats) -> Floats:
-    """By way of tanh, which does not overflow."""
+    """Sigmoid by way of tanh, which does not overflow."""
     half = x.dtype.type(0.5)
     made: Floats = half + half * np.tanh(half * x)
     return made
 
 
-#: The operation, by how many constants it reads.
+#: For each operator: how many constants it reads, and its function.
 ELEMENTWISE: dict[str, tuple[int, Callable[..., Floats]]] = {
     "Add": (2, np.add),
     "Sub": (2, np.subtract),
@@ -39,7 +39,12 @@ ELEMENTWISE: dict[str, tuple[int, Callable[..., Floats]]] = {
 
 
 def computed(kind: str, parts: Sequence[Floats]) -> Floats:
-    """The result of one operation; `ValueError` where its parts do not fit, or make far more numbers than they have.
+    """Compute one operation on constants.
+
+    kind: a key of `ELEMENTWISE`.
+    parts: the constants that it reads.
+
+    `ValueError` if the parts do not fit each other, or the result has far more numbers than the parts.
 
     >>> computed("Mul", [np.ones((2, 2), np.float32), np.float32([2, 3])]).tolist()
     [[2.0, 3.0], [2.0, 3.0]]
@@ -50,6 +55,6 @@ def computed(kind: str, parts: Sequence[Floats]) -> Floats:
     size = prod(np.broadcast_shapes(*(part.shape for part in parts)))
     if size > max(_SMALL, *(part.size for part in parts)):
         raise ValueError
-    # What is infinite or no number is refused by whoever reads a weight.
+    # The reader of a weight refuses numbers that are not finite.
     with np.errstate(all="ignore"):
         return operation(*parts)

@@ -1,7 +1,7 @@
 """Weights of an ONNX network that lie in other files beside it (external data, what PyTorch's exporter writes).
 
-Only files in the model's own folder or below are opened: no absolute path, no `..`, no link that leads out, nothing but
-plain files under one name. Places and lengths are compared with the file before any memory is taken.
+Only plain files in the model's own folder or below are opened: no absolute path, no `..`, no link that leads out, no
+file with a second name. Places and lengths are compared with the file before any memory is taken.
 Source: external data in the specification of ONNX (docs/ExternalData.md): location, offset, length.
 """
 
@@ -29,15 +29,15 @@ _ONE_FILE = "export the network as one file (external_data=False), or read shape
 
 
 def is_external(tensor: Any) -> bool:
-    """Whether the numbers of a TensorProto lie in another file."""
+    """Say whether the numbers of a TensorProto lie in another file."""
     return bool(tensor.data_location == _EXTERNAL)
 
 
 class DataFiles:
-    """The data files of one network, opened when one of their tensors is needed, for that tensor's bytes only.
+    """The data files of one network. A file is opened when a tensor in it is needed, for that tensor's bytes only.
 
     model: path of the ONNX file; locations count from its folder.
-    total: bytes read so far, each range of a file once; at most 2 GB.
+    total: bytes read so far; each range of a file counts once, and at most 2 GB are read.
 
     >>> from onnx import TensorProto
     >>> far = TensorProto(name="w", dims=[2], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
@@ -53,7 +53,7 @@ class DataFiles:
         self.total = 0
 
     def read(self, tensor: Any, size: int) -> bytes:
-        """The `size` bytes of a tensor; `InputError` if its file may not be opened, is missing, or has not these."""
+        """Read the `size` bytes of a tensor; `InputError` if its file is missing, too short or may not be opened."""
         fields = {str(each.key): str(each.value) for each in tensor.external_data}
         location = fields.get("location", "")
         what = f"its weights {show(str(tensor.name))} are in {show(location)}"
@@ -69,7 +69,7 @@ class DataFiles:
         """The real path of a location in the model's folder."""
         if not location or "\0" in location:
             raise InputError(f"{what}, which is no file name: the network is damaged")
-        # Windows' spelling is refused everywhere, so that a network means the same on all systems.
+        # The spelling of Windows is refused on all systems, so that a network means the same everywhere.
         away = "\\" in location or PureWindowsPath(location).drive or location.startswith("/")
         if away or ".." in location.split("/"):
             raise InputError(f"{what}, which leaves the network's folder: never opened")
@@ -94,7 +94,7 @@ class DataFiles:
 
 
 def _content(path: str, offset: int, size: int, what: str) -> bytes:
-    """Bytes of a plain file, looked at through the same descriptor that reads it."""
+    """Bytes of a plain file, which is checked through the same descriptor that reads it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
@@ -120,7 +120,7 @@ def _check_file(about: os.stat_result, what: str) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise InputError(f"{what}, which is no plain file: never opened")
     if about.st_nlink > 1:
-        # Where else the content belongs cannot be seen from a hard link.
+        # A hard link does not tell where its other names are: perhaps outside the folder.
         raise InputError(f"{what}, which has another name too (a hard link): never opened; copy the file itself")
 
 
@@ -131,7 +131,12 @@ def _whole(text: str, what: str) -> int:
 
 
 def data_files_of(scopes: list[Scope], model: str) -> tuple[str, ...]:
-    """Every existing file that a network names for its data, whether it may be opened or not: none may be replaced.
+    """List every existing file that a network names for its data: no output may replace one.
+
+    A file that may not be opened is in the list too.
+
+    scopes: the network.
+    model: path of the ONNX file.
 
     >>> data_files_of([], "speech.onnx")
     ()
@@ -149,7 +154,7 @@ def data_files_of(scopes: list[Scope], model: str) -> tuple[str, ...]:
 
 
 def _tensors(scope: Scope) -> Iterator[Any]:
-    """The tensors of a scope: initializers and those in attributes of its nodes; sparse ones hold two."""
+    """The tensors of a scope: initializers, and tensors in attributes of its nodes; a sparse tensor holds two."""
     stored = [*scope.tensors.values()]
     for node in scope.nodes:
         for each in node.attribute:

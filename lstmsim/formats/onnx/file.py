@@ -1,8 +1,7 @@
-"""ONNX networks as models: the shapes of their LSTM, GRU and RNN nodes and of cells that they write out step by step,
-and their weights where these are asked for.
+"""ONNX networks as models: shapes and, if asked for, weights of LSTM, GRU and RNN nodes and of written-out cells.
 
-Data files beside the network are opened only where weights are asked for; nothing is executed. What cannot be simulated
-is refused with a sentence that names the node. Needs the package onnx (extra `onnx`).
+Data files beside the network are opened only if weights are asked for. Nothing is executed. A node that cannot be
+simulated is refused with a sentence that names it. Needs the package onnx (extra `onnx`).
 """
 
 from __future__ import annotations
@@ -47,18 +46,27 @@ MAX_RECURRENT_NODES = 1000
 
 @dataclass(frozen=True)
 class ImportedNetwork:
-    """Every recurrent model of one ONNX file, at least one, and what became of all its operators."""
+    """The content of one ONNX file.
+
+    models: every recurrent model; at least one.
+    operators: what became of all operators of the file.
+    """
 
     models: tuple[ImportedModel, ...]
     operators: OperatorTable
 
 
 def read_onnx(path: str | os.PathLike[str], *, weights: bool = False, heads: bool = False) -> ImportedNetwork:
-    """The recurrent models in an ONNX file; `InputError` if there is none or one cannot be simulated.
+    """Import the recurrent models in an ONNX file.
 
-    Nodes that feed each other directly become one model, others one each. Models of equal shape in branches of one
-    `If`, of which only one runs, are given once; with `weights`, only if these are equal too. With `heads`, plain
-    products behind the last layer of a stack become its `dense` layers.
+    Nodes that feed each other directly become one model; every other node is a model. Models of equal shape in
+    branches of one `If` are given once, because only one of them runs.
+
+    path: the file.
+    weights: whether weights are read. Models in branches then are given once only if their weights are equal too.
+    heads: whether plain products behind the last layer of a stack become `dense` layers of it.
+
+    `InputError` if there is no recurrent model or one cannot be simulated.
 
     >>> read_onnx("no-such-file.onnx")
     Traceback (most recent call last):
@@ -80,7 +88,7 @@ def _content(name: str) -> bytes:
 
 
 def _parse(content: bytes, name: str) -> Any:
-    """The file's message, parsed as protobuf whatever the file's name ends in."""
+    """The file's message, parsed as protobuf under any file name."""
     try:
         import onnx
     except ImportError:
@@ -122,7 +130,7 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     simulated = {key: each for key, each in every.items() if key in layers or key in apart}
     operators = operator_table(network, scopes, simulated, chains, heads, apart)
     if len(simulated) > len(layers):
-        # Nodes of one step are steps of a layer: what all do together is no number for each step.
+        # Nodes of one step are steps of a layer: their work together is no work for each step.
         operators = replace(operators, steps=None)
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
@@ -137,11 +145,13 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
         cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
         notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
-        found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators)
-        models.append(numbers.added(found, stack, taken) if numbers else found)
+        imported = ImportedModel(
+            model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators
+        )
+        models.append(numbers.added(imported, stack, taken) if numbers else imported)
     for own, each in zip(names[len(merged) :], unrolled, strict=True):
-        found = unrolled_model(each, own, origin, weights)
-        models.append(replace(found, files=beside, operators=operators))
+        imported = unrolled_model(each, own, origin, weights)
+        models.append(replace(imported, files=beside, operators=operators))
     return ImportedNetwork(
         tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models), operators
     )
@@ -154,29 +164,27 @@ def _constants(network: Any, shapes: Shapes, files: DataFiles) -> tuple[Shapes, 
 def _unrolled(
     scopes: list[Scope], layers: dict[Key, Layer], read: tuple[Shapes, Constants], needed: bool
 ) -> tuple[list[UnrolledStack], list[str]]:
-    """The layers that are written out step by step, and sentences on those that cannot be simulated.
+    """The layers that are written out step by step, and sentences on layers that cannot be simulated.
 
-    Nodes that are steps of such a layer are taken out of `layers`.
-
-    That steps belong together is proven by their weights, so these are read even where only shapes are wanted; what
-    then cannot be read is no mistake unless they are `needed`.
+    Nodes that are steps of such a layer are taken out of `layers`. Equal weights prove that steps belong together, so
+    the weights are read even if only shapes are wanted. Weights that cannot be read are a mistake only if `needed`.
     """
     try:
         stacks, used, refused = find_node_chains(layers, *read)
-        found, sentences = find_unrolled(scopes, *read)
+        written, sentences = find_unrolled(scopes, *read)
     except InputError as error:
         if needed:
             raise
         return [], [str(error)]
     for key in used:
         del layers[key]
-    return [*stacks, *found], [*refused, *sentences]
+    return [*stacks, *written], [*refused, *sentences]
 
 
 def _noted(
     stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]], quantised: dict[str, str]
 ) -> Stack:
-    """The stack with what to know about the states, lengths, loops and weights of its layers."""
+    """The stack with notes on the states, lengths, loops and weights of its layers."""
     notes = [note for key in stack.keys for note in lengths[key]]
     notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
     weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
@@ -194,7 +202,7 @@ def _noted(
 
 
 def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Sequence[Stack]) -> Stack:
-    """The stack with what computes the states that it begins with, if something does."""
+    """The stack with words on what computes its first states, if the network computes them."""
     words = dict.fromkeys(each for key in stack.keys for each in begins[key].states_from)
     if not words:
         return stack
@@ -205,7 +213,7 @@ def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Seque
 
 
 class _Numbers:
-    """The weights of all recurrent nodes of a network, and the states that they begin with."""
+    """The weights and the first states of all recurrent nodes of a network."""
 
     def __init__(
         self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
@@ -219,33 +227,33 @@ class _Numbers:
         self.states = {key: constant_states(constants, *key, layer, begins[key]) for key, layer in layers.items()}
         self.fingerprints = {key: fingerprint(passes, self.states[key]) for key, passes in self.passes.items()}
 
-    def added(self, found: ImportedModel, stack: Stack, heads: tuple[Head, ...]) -> ImportedModel:
-        """The model with its weights, or with a note on why it has none."""
+    def added(self, imported: ImportedModel, stack: Stack, heads: tuple[Head, ...]) -> ImportedModel:
+        """Give the model with its weights, or with a note on why it has none."""
         from lstmsim.formats.onnx.weights import head_weights
         from lstmsim.numerics.weights import Network
 
         passes = [*(self.passes[key] for key in stack.keys), *(head_weights(self._constants, head) for head in heads)]
         missing = tuple(each for each in passes if isinstance(each, str))
-        notes = (*found.notes, *missing)
+        notes = (*imported.notes, *missing)
         if missing:
-            return replace(found, notes=notes)
+            return replace(imported, notes=notes)
         states = {(at, side): each for at, key in enumerate(stack.keys) for side, each in self.states[key].items()}
-        network = Network(found.model, tuple(each for each in passes if not isinstance(each, str)), states)
-        return replace(found, notes=notes, network=network)
+        network = Network(imported.model, tuple(each for each in passes if not isinstance(each, str)), states)
+        return replace(imported, notes=notes, network=network)
 
 
 def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
-    """Every recurrent node as a layer; one `InputError` for all that cannot be."""
+    """Every recurrent node as a layer; one `InputError` for all nodes that cannot be simulated."""
     layers: dict[Key, Layer] = {}
     mistakes = []
     for scope in scopes:
         for index, node in enumerate(scope.nodes):
             if is_recurrent(node):
-                found = read_layer(shapes, scope, index)
-                if isinstance(found, Layer):
-                    layers[scope, index] = found
+                answer = read_layer(shapes, scope, index)
+                if isinstance(answer, Layer):
+                    layers[scope, index] = answer
                 else:
-                    mistakes += [Mistake(label(scope, index), sentence) for sentence in found]
+                    mistakes += [Mistake(label(scope, index), sentence) for sentence in answer]
             elif foreign_recurrent(node) and index not in scope.children:
                 text = f"belongs to {show(str(node.domain))}, only ONNX's own LSTM, GRU and RNN can be read"
                 mistakes.append(Mistake(label(scope, index), text))
@@ -259,7 +267,10 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
 def _merged(
     stacks: list[Stack], layers: dict[Key, Layer], begins: dict[Key, Begin], numbers: _Numbers | None
 ) -> list[tuple[Stack, list[str]]]:
-    """The stacks without those that equal an earlier one in another branch of the same `If`, named beside it."""
+    """The stacks, without a stack that equals an earlier one in another branch of the same `If`.
+
+    A stack that is left out is named beside the earlier stack.
+    """
     kept: list[tuple[Stack, list[str]]] = []
     by_shape: dict[tuple[tuple[Layer, Begin, str], ...], list[int]] = {}
     for stack in stacks:
@@ -276,13 +287,13 @@ def _merged(
 
 
 def _alternatives(first: Stack, second: Stack) -> bool:
-    """Whether only one of two stacks runs: some of their nodes are in different branches of one `If`."""
+    """Whether at most one of two stacks runs: some of their nodes are in different branches of one `If`."""
     own = {branch[0]: branch[1] for key in first.keys for branch in key[0].branches}
     return any(own.get(at, taken) != taken for key in second.keys for at, taken in key[0].branches)
 
 
 def _part(stack: Stack) -> str:
-    """The branch and the node that a stack's last layer is."""
+    """The branch and the name of a stack's last node."""
     scope, index = stack.keys[-1]
     node = scope.nodes[index]
     branches = [branch.removesuffix("_branch") for _, branch in scope.branches]

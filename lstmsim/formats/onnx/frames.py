@@ -16,8 +16,13 @@ __all__ = ["Frame", "frame_of", "picked_by", "run_of_frames"]
 
 @dataclass(frozen=True)
 class Frame:
-    """Element `index` of axis `axis` of a tensor [steps, batch, width] or [batch, steps, width]; `count`: how many the
-    axis has, None where the file leaves that open."""
+    """One frame of a tensor [steps, batch, width] or [batch, steps, width].
+
+    tensor: the value that holds all frames.
+    axis: its axis of time.
+    index: the frame's place on this axis, from 0.
+    count: number of frames on this axis; None if the file leaves it open.
+    """
 
     tensor: Value
     axis: int
@@ -26,7 +31,10 @@ class Frame:
 
 
 def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | None:
-    """The frame that a value is, None if it is none or the file does not say which; `kept`: with an axis of time of 1.
+    """Tell which frame of which tensor a value is; None if it is no frame or the file does not say which.
+
+    kept: whether the value still has an axis of time, of size 1.
+    shapes: the shapes of the network.
 
     >>> from lstmsim.formats.onnx.graph import open_scopes, resolve
     >>> from onnx import TensorProto, helper
@@ -39,7 +47,7 @@ def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | Non
     """
     axes: tuple[int | None, ...] | None = None
     if kept:
-        # The axis that is kept must be the one of time of a recurrent node: its first.
+        # The axis that is kept must be the axis of time of a recurrent node: the first.
         axes = (0,)
     elif _is(value, "Squeeze"):
         axes = shapes.given(value.scope, value.node, "axes", 1)
@@ -47,14 +55,17 @@ def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | Non
         if inner is None or axes is None or len(axes) != 1:
             return None
         value, kept = inner, True
-    found = _picked(value, shapes, kept)
-    if found is None or (kept and axes not in ((found.axis,), (found.axis - 3,))):
+    frame = _picked(value, shapes, kept)
+    if frame is None or (kept and axes not in ((frame.axis,), (frame.axis - 3,))):
         return None
-    return found
+    return frame
 
 
 def run_of_frames(frames: Sequence[Frame | None]) -> bool:
-    """Whether the frames are all of one tensor from the last to the first, not from the first on; else `Refused`."""
+    """Say whether frames go through one tensor from the last to the first, rather than from the first to the last.
+
+    `Refused` if the frames go through it in no such order, or belong to several tensors.
+    """
     known = [each for each in frames if each is not None]
     if len(known) < len(frames):
         at = next(at for at, each in enumerate(frames) if each is None)
@@ -69,15 +80,15 @@ def run_of_frames(frames: Sequence[Frame | None]) -> bool:
 
 
 def picked_by(value: Value) -> list[tuple[Scope, int]]:
-    """The nodes that pick a frame, from the frame to the tensor."""
-    found, each = list[tuple[Scope, int]](), value
-    while any(_is(each, kind) for kind in ("Squeeze", "Gather", "Slice", "Split")) and len(found) < 2:
-        found.append((each.scope, each.index))
+    """List the nodes that pick a frame, from the frame to the tensor."""
+    nodes, each = list[tuple[Scope, int]](), value
+    while any(_is(each, kind) for kind in ("Squeeze", "Gather", "Slice", "Split")) and len(nodes) < 2:
+        nodes.append((each.scope, each.index))
         inner = plain(each.scope, node_input(each.node, 0))
         if inner is None:
             break
         each = inner
-    return found
+    return nodes
 
 
 def _is(value: Value, kind: str) -> bool:
@@ -85,7 +96,7 @@ def _is(value: Value, kind: str) -> bool:
 
 
 def _picked(value: Value, shapes: Shapes, kept: bool) -> Frame | None:
-    """`kept`: the axis is still there, with one element."""
+    """The frame that a Gather, Slice or Split picks; `kept`: the axis of time stays, with one element."""
     node = value.node
     kind = next((each for each in ("Gather", "Slice", "Split") if _is(value, each)), "")
     if not kind or (kind == "Split" and not kept) or (kind == "Slice" and not kept):
@@ -94,7 +105,7 @@ def _picked(value: Value, shapes: Shapes, kept: bool) -> Frame | None:
     shape = None if tensor is None else shapes.of(tensor.scope, tensor.name)
     if tensor is None or (shape is not None and len(shape) != 3):
         return None
-    # What a product reads is [batch, width]; so what that is taken from has three dimensions, known or not.
+    # A product reads [batch, width], so the tensor that it is taken from has three dimensions even if none is known.
     sizes_known = shape if shape is not None else (None, None, None)
     given = attributes(value.scope, node)
     axis: int | None = integer(given, "axis", 0)

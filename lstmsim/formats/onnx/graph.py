@@ -1,7 +1,7 @@
 """An ONNX network as nested scopes: main graph, bodies of `If`, `Loop` and `Scan`, calls of local functions.
 
-Nothing is executed and no weight is touched; a name leads to the node or tensor that it stands for. The protobuf
-messages are typed `Any`, so that this module loads where the package onnx is not installed.
+Nothing is executed and no weight is touched. A name leads to the node or tensor that it stands for. The protobuf
+messages have the type `Any`, so that this module loads without the package onnx.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ __all__ = ["DEFAULT_DOMAINS", "Scope", "Value", "attributes", "label", "node_inp
 
 #: Names of the domain of ONNX's own operators.
 DEFAULT_DOMAINS = ("", "ai.onnx")
-#: What calls of functions may come to, far above real networks (some 10,000 nodes): a small file of functions that call
-#: each other can ask for any number. A file that itself holds more nodes may have them.
+#: Most nodes after all calls of functions, far above real networks (some 10,000 nodes): a small file of functions that
+#: call each other can ask for any number. A file that itself holds more nodes is read.
 MAX_NODES = 50_000
 MAX_DEPTH = 40
 _ENDLESS = (
@@ -33,10 +33,19 @@ _GRAPH, _GRAPHS = 5, 10
 
 @dataclass(eq=False)
 class Scope:
-    """One graph or function body and what its names stand for.
+    """One graph or function body, and what its names stand for.
 
-    `branches` are the `If` branches around it as (identity of the `If`, attribute); `outer` is the scope whose names
-    are visible too, `caller` the scope and node of a function call. `inside` says where it is, for messages.
+    nodes: its nodes, in the order of the file.
+    tensors: initializers by name.
+    inputs, outputs: names, in order.
+    declared: shapes that the graph states, by name.
+    inside: where the scope is, in words for messages; empty for the main graph.
+    branches: the `If` branches around it as (identity of the `If`, name of the attribute).
+    loops: the `Loop` and `Scan` nodes around it, in words.
+    outer: the scope whose names are visible too; None for the main graph and functions.
+    caller: the scope and the node of a function's call; None for graphs.
+    children: index of a node to the bodies inside it.
+    producers: name of a value to the index of its node and its place among the outputs.
     """
 
     nodes: list[Any]
@@ -63,7 +72,13 @@ class Scope:
 
 @dataclass(frozen=True)
 class Value:
-    """What a name stands for: output `place` of node `index`, or a tensor or an input of the scope (index -1)."""
+    """What a name stands for.
+
+    scope: the scope that has the value.
+    name: its name there.
+    index: the node that makes it; -1 for a tensor or an input of the scope.
+    place: its place among the node's outputs.
+    """
 
     scope: Scope
     name: str
@@ -82,7 +97,7 @@ class Value:
 
 
 def resolve(scope: Scope, name: str) -> Value | None:
-    """What `name` means in `scope`, also in scopes around it and through a function's parameters; None if nothing."""
+    """Look a name up in a scope, in the scopes around it and through a function's parameters; None if it is unknown."""
     while name:
         if name in scope.producers:
             return Value(scope, name, *scope.producers[name])
@@ -102,13 +117,13 @@ def resolve(scope: Scope, name: str) -> Value | None:
 
 
 def node_input(node: Any, place: int) -> str:
-    """Name of a node's input, empty where it is left out."""
+    """Give the name of a node's input; empty if the input is left out."""
     return str(node.input[place]) if place < len(node.input) else ""
 
 
 def attributes(scope: Scope, node: Any) -> dict[str, Any]:
-    """A node's attributes by name; those that a function body takes from its call come from there."""
-    found = {}
+    """Give a node's attributes by name; an attribute that refers to a function's call is taken from the call."""
+    values = {}
     for each in node.attribute:
         value, where, name = each, scope, str(each.name)
         while value is not None and value.ref_attr_name:
@@ -120,12 +135,12 @@ def attributes(scope: Scope, node: Any) -> dict[str, Any]:
             where, call = where.caller
             value = next((other for other in call.attribute if other.name == value.ref_attr_name), None)
         if value is not None:
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def label(scope: Scope, index: int) -> str:
-    """A node as messages call it: `LSTM '/rnn/LSTM'`, and the body that it is in."""
+    """Name a node for messages: `LSTM '/rnn/LSTM'`, and the body that it is in."""
     node = scope.nodes[index]
     outputs = [name for name in node.output if name]
     name = show(str(node.name)) if node.name else f"with output {show(str(outputs[0]))}" if outputs else "without name"
@@ -133,9 +148,10 @@ def label(scope: Scope, index: int) -> str:
 
 
 def open_scopes(model: Any) -> list[Scope]:
-    """Every scope of a model, the main graph first; `InputError` if there is no end to them.
+    """Open every scope of a model, the main graph first.
 
-    How many nodes the calls of functions come to is counted before any scope is made.
+    The nodes of all calls of functions are counted before any scope is made. `InputError` if there are too many, or
+    bodies are nested too deep.
     """
     functions = {(str(each.domain), str(each.name)): each for each in model.functions}
     _check_calls(model.graph, functions)
@@ -155,7 +171,7 @@ def open_scopes(model: Any) -> list[Scope]:
 
 
 def _check_calls(graph: Any, functions: dict[tuple[str, str], Any]) -> None:
-    """`InputError` if calls of functions come to more nodes than real networks have: each body is counted once."""
+    """Refuse calls of functions that come to more nodes than real networks have; each body is counted once."""
     sizes: dict[tuple[str, str], int] = {}
     held = _count(graph.node, {}) + sum(_count(each.node, {}) for each in functions.values())
     calls = {key: _called(each.node, functions) for key, each in functions.items()}
@@ -191,7 +207,7 @@ def _nested(nodes: Any) -> Iterator[Any]:
 
 
 def _graphs(node: Any) -> Iterator[tuple[str, Any]]:
-    """The bodies that a node's attributes hold, then_branch before else_branch whatever their order in the file."""
+    """The bodies that a node's attributes hold; then_branch comes before else_branch, in any order of the file."""
     for each in sorted(node.attribute, key=lambda each: str(each.name), reverse=True):
         for graph in [each.g] if each.type == _GRAPH else each.graphs if each.type == _GRAPHS else []:
             yield str(each.name), graph

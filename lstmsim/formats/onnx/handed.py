@@ -1,7 +1,8 @@
-"""Whether the states that a stack begins with are the last states of another one, each in its place.
+"""Whether the first states of a stack are the last states of another stack, each in its place.
 
-Every last state of every node gets a number of its own, and what exporters do to states is done to these numbers. So a
-layer, a direction, a state or a unit that goes somewhere else is noticed, and so is a constant among them.
+Every last state of every node gets marks: a number of its own for each unit. The operations that exporters put between
+states are done to these marks. So a layer, a direction, a state or a unit in another place is noticed, and so is a
+constant among the states.
 """
 
 from __future__ import annotations
@@ -24,12 +25,18 @@ __all__ = ["Handed"]
 
 #: Outputs of a recurrent node that are its last states.
 _OUTPUTS = {1: "h", 2: "c"}
-#: Marks begin here and are no whole numbers, so that no constant is taken for one.
+#: Marks begin here and are no whole numbers, so that no constant is taken for a mark.
 _FIRST = 1000.5
 
 
 class Handed:
-    """The last states of all recurrent nodes of a network, as marks; `size`: bytes of the file."""
+    """The last states of all recurrent nodes of a network, as marks.
+
+    layers: the nodes.
+    shapes: the shapes of the network.
+    size: bytes of the ONNX file; it bounds the memory that is used.
+    files: the data files beside the network.
+    """
 
     def __init__(self, layers: Mapping[Key, Layer], shapes: Shapes, size: int, files: DataFiles) -> None:
         self._marks: dict[tuple[Key, str], Floats] = {}
@@ -48,12 +55,12 @@ class Handed:
         self._values = Constants(shapes, COPIES * (size + room) + 2**20, files, given)
 
     def whole(self, stack: Stack, stacks: Sequence[Stack]) -> bool:
-        """Whether all layers of a stack begin with all last states of another one, layer for layer."""
+        """Say whether all layers of a stack begin with all last states of another stack, layer for layer."""
         origins = [self._origin(key) for key in stack.keys]
         return None not in origins and any(list(each.keys) == origins for each in stacks)
 
     def _origin(self, key: Key) -> Key | None:
-        """The node whose last states a node begins with, each in its place; None if there is no such node."""
+        """The node whose last states are a node's first states, each in its place; None if there is no such node."""
         node = key[0].nodes[key[1]]
         origin: Key | None = None
         for state, place in STATES.items():
@@ -75,6 +82,6 @@ class Handed:
 
 
 def _turned(array: Floats, scope: Scope, index: int) -> Floats:
-    """States with the direction first, or back: `layout` 1 has the batch first."""
+    """States with the direction first, or turned back: `layout` 1 has the batch first."""
     batch_first = integer(attributes(scope, scope.nodes[index]), "layout", 0)
     return array.transpose(1, 0, 2) if batch_first else array

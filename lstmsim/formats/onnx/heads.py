@@ -1,8 +1,8 @@
 """Plain products behind the last recurrent layer of a stack (its head) as `dense` layers.
 
-A product is taken only where it is proven to read the whole output of the layer at every step, and nothing else: the
-axes of the output (time, direction, batch, unit) are followed through what stands between. Positions may be in any
-order, for each is computed alone; the features may not.
+A product is taken only if it is proven to read the whole output of the layer at every step, and nothing else. The axes
+of the output (time, direction, batch, unit) are followed through the operations between. Positions may be in any order,
+because each is computed alone; features must be in their own order.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Head:
     subtracted: bool = False
 
     def widths(self) -> list[str]:
-        """What to know about the bits of its weights."""
+        """Note the bits of its weights, if the network computes with fewer than 32."""
         scope, index = self.product
         matrix = {"the matrix": (scope, node_input(scope.nodes[index], 1))}
         return width_notes(matrix | ({"the bias": self.bias} if self.bias else {}), label(scope, index))
@@ -69,36 +69,41 @@ class Head:
 class Chain:
     """The heads behind one stack, in order.
 
-    reason: why there is none, where that is of use; or what to know about those that there are.
+    reason: why there is no head, if that is of use to the user; or a note on the heads.
     """
 
     heads: tuple[Head, ...]
     reason: str = ""
 
     def notes(self) -> tuple[str, ...]:
-        """What to know where heads were asked for."""
+        """List the notes for a model whose heads were asked for."""
         if self.heads:
             return tuple([note for head in self.heads for note in head.widths()] + [self.reason] * bool(self.reason))
         return (f"the network has no head that can be a dense layer{f': {self.reason}' if self.reason else ''}",)
 
 
 def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], ends: Iterable[Key]) -> dict[Key, Chain]:
-    """The heads behind each of `ends`, the last nodes of their stacks.
+    """Find the heads behind stacks.
 
-    Open sizes get numbers that tell them apart; where the network runs with the length of its example only, that one.
+    Open sizes get numbers that tell them apart. If the network runs only with the length of the exporter's example,
+    this length is taken.
+
+    network, scopes: the network, and the same as `open_scopes` gave it.
+    layers: its recurrent nodes.
+    ends: the last node of each stack.
     """
     ends = list(ends)
     if sum(len(scope.nodes) for scope in scopes) > MAX_COUNTED:
         return {key: Chain((), f"the network has more than {MAX_COUNTED:,} nodes") for key in ends}
-    found: dict[Key, Chain] = {}
+    by_end: dict[Key, Chain] = {}
     names = open_sizes(network)
     primes = dict(zip(names, PRIMES, strict=False))
     with sized(network, scopes, primes) as shapes:
         batches = {frames_of(shapes, *key)[1] for key in ends}
         walk = _Walk(scopes, shapes, layers)
-        found = {key: walk.chain(key) for key in ends}
+        by_end = {key: walk.chain(key) for key in ends}
     for length in output_sizes(network) if names else ():
-        lost = [key for key in ends if found[key].reason.endswith(_PARTLY)]
+        lost = [key for key in ends if by_end[key].reason.endswith(_PARTLY)]
         if not lost:
             break
         sizes = {name: size if size in batches else length for name, size in primes.items()}
@@ -106,8 +111,8 @@ def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], e
             walk = _Walk(scopes, shapes, layers)
             chains = {key: walk.chain(key).heads for key in lost}
         reason = f"its head is that of runs of {length} steps, a length that the exporter built in"
-        found |= {key: Chain(heads, reason) for key, heads in chains.items() if heads}
-    return found
+        by_end |= {key: Chain(heads, reason) for key, heads in chains.items() if heads}
+    return by_end
 
 
 class _Walk:
@@ -123,7 +128,7 @@ class _Walk:
         self._main = scopes[0]
 
     def chain(self, end: Key) -> Chain:
-        """The heads behind a recurrent node."""
+        """Follow the output of a recurrent node to its heads."""
         scope, index = end
         layer = self._layers[end]
         if scope.loops:
@@ -147,7 +152,7 @@ class _Walk:
         return Chain((), reason or self._last_state(end))
 
     def _only(self, key: Key) -> tuple[Key, int] | str | None:
-        """The only node that reads what a node gives, with the place of its input; a sentence if there are several."""
+        """The only node that reads a node's output, with the place of its input; a sentence if there are several."""
         scope, index = key
         uses = [use for use in self._readers.get((key, 0), []) if _kind(use[0]) not in _UNREAD]
         if len(uses) > 1:
@@ -158,7 +163,7 @@ class _Walk:
         return uses[0] if uses else None
 
     def _product(self, key: Key) -> tuple[Key | None, str]:
-        """The first product behind a node; None, and why if that is of use, where something else comes first."""
+        """The first product behind a node; None, and why if that is of use, if another operation comes first."""
         for _ in range(_MAX_HOPS):
             use = self._only(key)
             if use is None or isinstance(use, str):
@@ -175,7 +180,7 @@ class _Walk:
         return None, ""
 
     def _picked(self, scope: Scope, index: int) -> str:
-        """Why a product behind a choice of steps is no layer; empty if there is none."""
+        """Why a product behind a choice of steps is no layer; empty if there is no such product."""
         key: Key = (scope, index)
         for _ in range(10):
             use = self._only(key)
@@ -187,7 +192,7 @@ class _Walk:
         return ""
 
     def _last_state(self, end: Key) -> str:
-        """Why a product behind the last state is no layer; empty if there is none."""
+        """Why a product behind the last state is no layer; empty if there is no such product."""
         for key, _ in self._readers.get((end, 1), []):
             for reader in (key, *(use[0] for use in self._readers.get((key, 0), []))):
                 if _kind(reader) in _PRODUCTS:
@@ -195,12 +200,12 @@ class _Walk:
         return ""
 
     def _head(self, key: Key, below: View, width: int) -> Head | str:
-        """The layer that a product over the axes `below` is, or what speaks against it."""
+        """The layer of a product over the axes `below`, or why it is no layer."""
         scope, index = key
         node = scope.nodes[index]
         given, name = attributes(scope, node), label(scope, index)
         view = self._layouts.of(scope, node_input(node, 0))
-        # Positions may come in any order, but all of them; features in their own.
+        # All positions must be there, in any order; features must be in their own order.
         if not view or view[-1] != below[-1] or Counter(chain(*view[:-1])) != Counter(chain(*below[:-1])):
             return f"{name} {_PARTLY}"
         turned = node.op_type == "Gemm" and bool(integer(given, "transB", 0))
@@ -221,13 +226,13 @@ class _Walk:
         return self._completed(Head(Layer(cell("dense"), units, width), key, (key,), turned, bias))
 
     def _completed(self, head: Head) -> Head | str:
-        """The head with the bias and the activation behind its product, or why it is none."""
+        """The head with the bias and the activation behind its product, or why it is no head."""
         use = self._behind(head.product) if head.bias is None else None
         if use and _kind(use[0]) in ("Add", "Sub"):
             (scope, index), place = use
             bias = self._bias(scope, node_input(scope.nodes[index], 1 - place), head.layer.hidden)
             subtracted = _kind(use[0]) == "Sub"
-            # A constant from which the product is taken off turns its sign: no dense layer does that.
+            # "constant - product" turns the product's sign: no dense layer does that.
             if bias is not None and not (subtracted and place == 1):
                 head = replace(head, bias=bias, subtracted=subtracted, nodes=(*head.nodes, use[0]))
         left = self._arithmetic(head.nodes[-1])
@@ -240,7 +245,7 @@ class _Walk:
         return head
 
     def _behind(self, product: Key) -> tuple[Key, int] | None:
-        """The node that computes with what a product gives, its last axis still the units; the place of its input."""
+        """The node that computes with a product whose last axis is still the units, and the place of its input."""
         key = product
         for _ in range(_MAX_HOPS):
             use = self._only(key)
@@ -252,18 +257,18 @@ class _Walk:
         return None
 
     def _keeps_units(self, scope: Scope, index: int) -> bool:
-        """Whether a node that rearranges leaves the last axis as it is."""
+        """Whether a node that rearranges leaves the last axis unchanged."""
         node = scope.nodes[index]
         names = (node_input(node, 0), str(node.output[0]))
         before, after = (self._shapes.of(scope, name) for name in names)
         if node.op_type == "Reshape" and before and after:
-            # Rows of equal length stay rows, whatever becomes of the axes before them.
+            # Rows of equal length stay rows; the axes before them do not matter.
             return before[-1] is not None and before[-1] == after[-1]
         views = [self._layouts.of(scope, name) for name in names]
         return all(views) and len({view[-1] for view in views if view}) == 1
 
     def _arithmetic(self, key: Key) -> Key | None:
-        """A node directly behind another one, or behind those that rearrange, that computes with a constant."""
+        """A node that computes with a constant, directly behind a node or behind operations that rearrange."""
         for _ in range(_MAX_HOPS):
             uses = self._readers.get((key, 0), [])
             for (scope, index), place in uses:
@@ -282,7 +287,7 @@ class _Walk:
         return value is not None and (value.tensor is not None or (value.scope, value.index) in self._fixed)
 
     def _constant(self, scope: Scope, name: str) -> Shape | None:
-        """Shape of a value that is the same in every run; None for all others."""
+        """Shape of a value that is the same in every run; None for other values."""
         return self._shapes.of(scope, name) if self._is_constant(scope, name) else None
 
     def _bias(self, scope: Scope, name: str, units: int) -> tuple[Scope, str] | None:

@@ -1,8 +1,8 @@
 """What the axes of a value in an ONNX network are, followed by identity and not by size.
 
 Through operations that only rearrange, an axis stays the time, the direction, the batch or the units of the layer that
-it comes from. Every other operation makes axes of its own: those that take a part, turn an order round or fold too.
-So two axes that happen to have equal sizes are never taken for each other.
+it comes from. Every other operation makes new axes, also one that takes a part, reverses an order or folds axes. So two
+axes of equal size are never taken for each other.
 Source: the ONNX operator pages of the operations in `axis_rules`.
 """
 
@@ -22,16 +22,19 @@ from lstmsim.workload.model import Layer
 
 __all__ = ["LAYER_ROLES", "Layouts"]
 
-#: Real networks need a dozen; the shapes that are asked for on the way have a bound of their own.
+#: Most operations that are followed; real networks need a dozen. `Shapes` has a bound of its own.
 _MAX_HOPS = 60
-#: Factors of one size; more come only of a file that multiplies sizes again and again.
+#: Most factors of one size, and its largest number: only a hostile file multiplies sizes again and again.
 _MAX_FACTORS, _LARGEST = 16, 2**62
-#: What the axes of a recurrent node's output are.
+#: The axes of a recurrent node's output.
 LAYER_ROLES = ("time", "direction", "batch", "units")
 
 
 class Layouts:
-    """Axes of the values of one network; `layers`: its recurrent nodes as layers.
+    """Axes of the values of one network.
+
+    shapes: the shapes of its values.
+    layers: its recurrent nodes as layers.
 
     >>> from onnx import TensorProto, helper
     >>> from lstmsim.formats.onnx.graph import open_scopes
@@ -52,13 +55,13 @@ class Layouts:
         self._hops = 0
 
     def of(self, scope: Scope, name: str) -> View | None:
-        """The axes of the value that `name` means, None if not even their number is known."""
+        """Give the axes of the value that `name` means in `scope`; None if not even their number is known."""
         value = resolve(scope, name)
         if value is None:
             return None
         key = (value.scope, value.name)
         if key not in self._views and self._hops < _MAX_HOPS:
-            # Until it is known, a value that depends on itself is unknown.
+            # None stands here meanwhile, so that a value that depends on itself is unknown.
             self._views[key] = None
             self._hops += 1
             self._views[key] = self._view(value)
@@ -66,11 +69,14 @@ class Layouts:
         return self._views.get(key)
 
     def size(self, axis: Axis) -> Size:
-        """How long an axis is."""
+        """Give the size of an axis."""
         return times(self._sizes[part] for part in axis)
 
     def sequence(self, scope: Scope, index: int, batch_first: bool) -> View:
-        """Axes of a recurrent node's output as a layer above reads them: time, batch, units of both directions."""
+        """Give the axes of a recurrent node's output as a layer above reads them: time, batch, units of all directions.
+
+        batch_first: whether the layer above has the batch before the time.
+        """
         time, direction, batch, units = self._axes(scope, index)
         return (batch, time, direction + units) if batch_first else (time, batch, direction + units)
 
@@ -80,14 +86,14 @@ class Layouts:
         return [(part,) if part in self._sizes else () for part in parts]
 
     def frames(self, scope: Scope, index: int) -> Size | None:
-        """How many frames a recurrent node reads, None if nothing is known of them."""
+        """Give the number of frames that a recurrent node reads; None if their axes are not known."""
         node = scope.nodes[index]
         view = self.of(scope, node_input(node, 0))
         at = 1 if integer(attributes(scope, node), "layout", 0) else 0
         return self.size(view[at]) if view is not None and len(view) == 3 else None
 
     def numbers(self, scope: Scope, name: str) -> Numbers | None:
-        """The whole numbers in a short list, as sizes; None for each that is not known, None alone: none is."""
+        """Give the whole numbers in a short list, as sizes; None for a number, or for the list, that is not known."""
         value = resolve(scope, name)
         if value is None:
             return None
@@ -101,14 +107,14 @@ class Layouts:
 
     def _find_numbers(self, value: Value) -> Numbers | None:
         scope, node = value.scope, value.node
-        found = self._sizes_computed(scope, node) if node is not None else None
-        if found is not None:
-            return found if len(found) <= MAX_ELEMENTS else None
+        sizes = self._sizes_computed(scope, node) if node is not None else None
+        if sizes is not None:
+            return sizes if len(sizes) <= MAX_ELEMENTS else None
         known = self.shapes.numbers(scope, value.name)
         return None if known is None else tuple(None if each is None else fixed(each) for each in known)
 
     def _sizes_computed(self, scope: Scope, node: Any) -> Numbers | None:
-        """What exporters compute of the shape of a value."""
+        """The list that a node computes from shapes, in the ways in which exporters do it."""
         given, kind = attributes(scope, node), str(node.op_type)
         if node.domain not in DEFAULT_DOMAINS:
             return None
@@ -147,13 +153,13 @@ class Layouts:
             return self._output(scope, value.index)
         elif not bodies and node.domain in DEFAULT_DOMAINS and node.op_type in RULES:
             first = self.of(scope, node_input(node, 0))
-            found = RULES[node.op_type](self, scope, node, first, value.place) if first is not None else None
-            if found is not None:
-                return found
+            rearranged = RULES[node.op_type](self, scope, node, first, value.place) if first is not None else None
+            if rearranged is not None:
+                return rearranged
         return self._fresh(value)
 
     def _fresh(self, value: Value) -> View | None:
-        """Axes that belong to the value itself."""
+        """New axes, which belong to the value itself."""
         shape = self.shapes.of(value.scope, value.name)
         if shape is None:
             return None
@@ -161,7 +167,7 @@ class Layouts:
         return tuple(self._held(part, size) for part, size in zip(parts, shape, strict=True))
 
     def _held(self, part: Part, size: int | Size | None) -> Axis:
-        """The axis that a part is, with its size kept; an axis of size 1 has no parts."""
+        """The axis of a part, whose size is kept in `_sizes`; an axis of size 1 has no parts."""
         if size is None:
             self._symbols += 1
         whole = (1, (self._symbols,)) if size is None else fixed(size) if isinstance(size, int) else size
@@ -171,16 +177,16 @@ class Layouts:
         return (part,)
 
     def _output(self, scope: Scope, index: int) -> View:
-        """Axes of a recurrent node's output sequence; how long its time and its batch are, its frames say."""
+        """Axes of a recurrent node's output sequence; the sizes of time and batch come from its frames."""
         node, layer = scope.nodes[index], self._layers[scope, index]
         view, shape = self.of(scope, node_input(node, 0)), self.shapes.of(scope, node_input(node, 0))
         batch_first = bool(integer(attributes(scope, node), "layout", 0))
-        found: list[int | Size | None] = [None, None]
+        lengths: list[int | Size | None] = [None, None]
         if view is not None and len(view) == 3:
-            found = [self.size(view[0]), self.size(view[1])]
+            lengths = [self.size(view[0]), self.size(view[1])]
         if shape is not None and len(shape) == 3:
-            found = [known if known is not None else other for known, other in zip(shape[:2], found, strict=True)]
-        time, batch = found[::-1] if batch_first else found
+            lengths = [known if known is not None else other for known, other in zip(shape[:2], lengths, strict=True)]
+        time, batch = lengths[::-1] if batch_first else lengths
         name = str(node.output[0])
         sizes = (time, layer.directions, batch, layer.output // layer.directions)
         for role, size in zip(LAYER_ROLES, sizes, strict=True):
@@ -189,7 +195,13 @@ class Layouts:
         return (batch_axis, time_axis, direction, units) if batch_first else (time_axis, direction, batch_axis, units)
 
     def one_side(self, view: View, at: int, side: int, *, keep: bool) -> View | None:
-        """One direction of an output, picked along axis `at`, which stays with size 1 (`keep`) or goes."""
+        """Pick one direction of an output.
+
+        view: the axes of the output.
+        at: its axis of directions.
+        side: the direction, 0 or 1.
+        keep: whether the axis `at` stays with size 1.
+        """
         if not 0 <= at < len(view) or len(view[at]) != 1 or view[at][0].role != "direction":
             return None
         whole = replace(view[at][0], role="units")

@@ -1,7 +1,7 @@
-"""What `sequence_lens` of a recurrent node does to a run, in which every sequence is taken at its full length.
+"""Notes on `sequence_lens` of recurrent nodes; a run takes every sequence at its full length.
 
-Source: the ONNX operator pages of LSTM, GRU and RNN: steps from a sequence's length on give 0, the reverse direction
-begins at its last step.
+Source: the ONNX operator pages of LSTM, GRU and RNN: steps behind a sequence's length give 0, and the reverse direction
+begins at the sequence's last step.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ _SHOWN = 6
 def length_notes(
     keys: Iterable[tuple[Scope, int]], layouts: Layouts, *, refuse: bool
 ) -> dict[tuple[Scope, int], tuple[str, ...]]:
-    """What to know about the lengths that each node is given.
+    """Note for each recurrent node what to know about its lengths.
 
-    refuse: whether lengths that are not all of a node's frames are an `InputError`; else they are noted.
+    keys: the nodes.
+    layouts: the axes of the network.
+    refuse: whether lengths other than all of a node's frames are an `InputError`; else they are noted.
     """
     notes = dict[tuple[Scope, int], tuple[str, ...]]()
     mistakes = []
@@ -64,7 +66,7 @@ def _limit(lengths: list[Size | None] | None, frames: Size | None) -> str:
 
 
 def _lengths(layouts: Layouts, scope: Scope, name: str) -> list[Size | None] | None:
-    """Every length that occurs, however often it is repeated; None for one that is not known, None alone: none is."""
+    """Every length that occurs, without repetitions; None for a length, or for the list, that is not known."""
     value = resolve(scope, name)
     for _ in range(_MAX_VISITED):
         known = None if value is None else layouts.numbers(value.scope, value.name)
@@ -92,8 +94,8 @@ def _filled(value: Value) -> list[Size | None] | None:
 
 
 def _given(scope: Scope, name: str) -> list[str]:
-    """The inputs of the network whose numbers, not only their shape, a value depends on."""
-    found, seen, waiting = dict[str, None](), set[tuple[Scope, str]](), [(scope, name)]
+    """The inputs of the network whose numbers, and not only shapes, a value depends on."""
+    inputs, seen, waiting = dict[str, None](), set[tuple[Scope, str]](), [(scope, name)]
     while waiting and len(seen) < _MAX_VISITED:
         value = resolve(*waiting.pop())
         if value is None or (value.scope, value.name) in seen:
@@ -101,7 +103,7 @@ def _given(scope: Scope, name: str) -> list[str]:
         seen.add((value.scope, value.name))
         node = value.node
         if node is None:
-            found |= {} if value.tensor is not None else {value.name: None}
+            inputs |= {} if value.tensor is not None else {value.name: None}
         elif node.op_type not in ("Shape", "Size"):
             waiting += [(value.scope, str(each)) for each in node.input[:_MAX_VISITED]]
-    return list(found)[:_SHOWN]
+    return list(inputs)[:_SHOWN]

@@ -1,7 +1,7 @@
 """Recurrent nodes of one step each that an ONNX network puts behind each other: together they are one layer.
 
-PyTorch's exporter of scripted modules writes nn.LSTMCell in a loop like this: a node LSTM for each turn, which begins
-with the states that the one before has given (`initial_h`, `initial_c`) and reads one frame.
+PyTorch's exporter of scripted modules writes nn.LSTMCell in a loop like this: a node LSTM for each turn. The node
+begins with the states of the node before (`initial_h`, `initial_c`) and reads one frame.
 """
 
 from __future__ import annotations
@@ -37,9 +37,15 @@ _WEIGHTS = (1, 2, 3, 7)
 def find_node_chains(
     layers: Mapping[Key, Layer], shapes: Shapes, constants: Constants
 ) -> tuple[list[UnrolledStack], set[Key], list[str]]:
-    """The layers that nodes of one step make together, those nodes, and a sentence for each chain that is refused."""
+    """Put nodes of one step together to layers.
+
+    layers: the recurrent nodes of the network.
+    shapes, constants: the shapes and constants of the network.
+
+    The result is the layers as stacks, the nodes that are part of a chain, and a sentence for each refused chain.
+    """
     single = {key: layer for key, layer in layers.items() if _is_one_step(key, shapes)}
-    before = {key: found for key in single if (found := _before(key, single, constants)) is not None}
+    before = {key: former for key in single if (former := _before(key, single, constants)) is not None}
     after = Counter(before.values())
     follower = {lower: key for key, lower in before.items() if after[lower] == 1}
     placed, used, refused = Placed(), set[Key](), list[str]()
@@ -79,18 +85,18 @@ def _node_behind(scope: Scope, name: str) -> Value | None:
 
 
 def _before(key: Key, layers: Mapping[Key, Layer], constants: Constants) -> Key | None:
-    """The node whose last states this one begins with, if both are steps of one layer."""
+    """The node whose last states are the first states of `key`, if both are steps of one layer."""
     scope, index = key
     node = scope.nodes[index]
     sources = {1: _node_behind(scope, node_input(node, 5))}
     if node.op_type == "LSTM":
         sources[2] = _node_behind(scope, node_input(node, 6))
-    # What a node of one step gives as Y is its last h, too.
-    found = {
+    # The output Y of a node of one step is also its last h.
+    origins = {
         (each.scope, each.index) if each is not None and (each.place == at or at + each.place == 1) else None
         for at, each in sources.items()
     }
-    lower = next(iter(found)) if len(found) == 1 else None
+    lower = next(iter(origins)) if len(origins) == 1 else None
     if lower is None or lower == key or layers.get(lower) != layers[key]:
         return None
     return lower if all(_same_input(key, lower, place, constants) for place in _WEIGHTS) else None
@@ -112,7 +118,7 @@ def _same_input(one: Key, other: Key, place: int, constants: Constants) -> bool:
 def _layer(
     chain: list[Key], layer: Layer, placed: Placed, shapes: Shapes, constants: Constants
 ) -> tuple[UnrolledLayer, Value | None]:
-    """The layer of a chain, and the one below it."""
+    """The layer of a chain, and the layer below it, if there is one."""
     reads = [_node_behind(scope, node_input(scope.nodes[index], 0)) for scope, index in chain]
     steps = [
         None if each is None or each.place == 2 else placed.places.get(Value(each.scope, "", each.index))
@@ -147,7 +153,7 @@ def _layer(
 
 
 def _frame(key: Key, shapes: Shapes) -> tuple[Value, bool] | None:
-    """The one frame that a node reads, and whether its axis of time is still there."""
+    """The one frame that a node reads, and whether the frame still has its axis of time."""
     scope, index = key
     value = plain(scope, node_input(scope.nodes[index], 0))
     if value is None:

@@ -19,24 +19,24 @@ from lstmsim.workload.model import Layer
 
 __all__ = ["RECURRENT", "foreign_recurrent", "is_recurrent", "read_layer"]
 
-#: ONNX's recurrent operators and the cells they are.
+#: ONNX's recurrent operators, and the cell of each.
 RECURRENT = {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn"}
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
 def is_recurrent(node: Any) -> bool:
-    """Whether a node is one of ONNX's own recurrent operators."""
+    """Say whether a node is one of ONNX's own recurrent operators."""
     return node.op_type in RECURRENT and node.domain in DEFAULT_DOMAINS
 
 
 def foreign_recurrent(node: Any) -> bool:
-    """Whether a node is by its name a recurrent operator of somebody else, such as `DynamicQuantizeLSTM`."""
+    """Say whether a node has the name of a recurrent operator of another domain, such as `DynamicQuantizeLSTM`."""
     return node.domain not in DEFAULT_DOMAINS and any(kind in str(node.op_type).upper() for kind in RECURRENT)
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """What a node says about its layer before the parts are compared."""
+    """The sizes that a node states, before its parts are compared."""
 
     kind: str
     gates: int
@@ -47,7 +47,11 @@ class _Sizes:
 
 
 def read_layer(shapes: Shapes, scope: Scope, index: int) -> Layer | list[str]:
-    """The layer that a recurrent node describes, or what speaks against it, as sentences."""
+    """Read the layer that a recurrent node describes, or give the sentences that say why it describes none.
+
+    shapes: the shapes of the network.
+    scope, index: the node.
+    """
     node = scope.nodes[index]
     given = attributes(scope, node)
     kind = str(node.op_type)
@@ -102,16 +106,16 @@ def _disagreements(shapes: Shapes, scope: Scope, node: Any, sizes: _Sizes) -> li
         *([("initial_c", 6, state), ("P", 7, (sizes.directions, 3 * sizes.hidden))] if sizes.kind == "LSTM" else []),
         ("X", 0, (None, None, sizes.input)),
     ]
-    found, projected = [], False
+    sentences, projected = [], False
     for name, place, expected in wanted:
         shape = shapes.of(scope, node_input(node, place))
         if shape is None or _fits(shape, expected):
             continue
-        found.append(f"{name} is {_show(shape)}, expected {_show(expected)}")
+        sentences.append(f"{name} is {_show(shape)}, expected {_show(expected)}")
         projected |= sizes.kind == "LSTM" and _looks_projected(name, shape, sizes)
-    if not found:
+    if not sentences:
         return []
-    sentence = f"its parts contradict hidden_size {sizes.hidden}: {'; '.join(found)}"
+    sentence = f"its parts contradict hidden_size {sizes.hidden}: {'; '.join(sentences)}"
     if projected:
         sentence += (
             "; this looks like an nn.LSTM with proj_size, which ONNX cannot express and PyTorch's dynamo exporter "
@@ -138,7 +142,7 @@ def _show(shape: Shape) -> str:
 
 
 def _origin(scope: Scope, node: Any, place: int) -> str:
-    """Where a value comes from, for the reader who wonders why its shape is unknown."""
+    """Where a value comes from, in words that explain why its shape is unknown."""
     name = node_input(node, place)
     value = resolve(scope, name)
     if value is None:

@@ -1,8 +1,8 @@
 """The table of all operators of an ONNX network: what became of each, and its share of the multiply-accumulates.
 
-Sizes that the file leaves open (batch, time) are assumed for the count: one sequence of 1,000, or of the exporter's
-example if the network fits no other; the shares for 100 and 10,000 say how much that matters. A size is the batch if
-the batch of the recurrent layers is exactly it.
+Sizes that the file leaves open (batch, time) are assumed for the count: one sequence of 1,000 steps, or of the length
+of the exporter's example if the network fits no other length. The shares for 100 and 10,000 steps say how much that
+matters. An open size is the batch if the recurrent layers have exactly this batch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lstmsim.workload.model import Layer
 
 __all__ = ["operator_table"]
 
-#: Frames that are assumed where the file leaves their number open: the count that is shown, then two to compare.
+#: Frames that are assumed if the file leaves their number open: the number of the table, then two to compare.
 _LENGTHS = (1000, 100, 10_000)
 
 
@@ -37,10 +37,12 @@ def operator_table(
     heads: bool,
     written_out: Mapping[Key, str] = MappingProxyType({}),
 ) -> OperatorTable:
-    """What became of every node of `network`, opened as `scopes`.
+    """Count what became of every node of a network.
 
+    network, scopes: the network, and the same as `open_scopes` gave it.
     layers: the nodes that are recurrent layers of the models.
-    chains: products behind their last layers that can be dense layers; heads: whether they are.
+    chains: products behind the last layers that can be dense layers.
+    heads: whether these products are dense layers.
     written_out: the outcome of nodes that together are layers.
     """
     offered = [head for chain in chains.values() for head in chain.heads]
@@ -64,7 +66,7 @@ class _Count:
     became: Mapping[Key, str]
 
     def table(self, sizes: Mapping[str, int]) -> OperatorTable:
-        """The table for a run with these numbers for the open sizes."""
+        """Make the table for a run with numbers for the open sizes."""
         with sized(self.network, self.scopes, sizes) as shapes:
             macs = {key: self._macs(shapes, *key) for key in self.became}
             frames = {frames_of(shapes, *key) for key in self.layers}
@@ -72,7 +74,7 @@ class _Count:
         return OperatorTable(_groups(macs, self.became), steps.pop() if len(steps) == 1 else None)
 
     def batches(self, sizes: Mapping[str, int]) -> set[int | None]:
-        """The batches of the recurrent layers in such a run."""
+        """Give the batches of the recurrent layers in a run with numbers for the open sizes."""
         with sized(self.network, self.scopes, sizes) as shapes:
             return {frames_of(shapes, *key)[1] for key in self.layers}
 
@@ -105,7 +107,7 @@ def _at_lengths(count: _Count, sizes: list[str]) -> OperatorTable:
     shown, table = _LENGTHS[0], at(_LENGTHS[0])
     between = None
     if table.left_out is None:
-        # Some exports run with the length of their example only, which then is a size of their outputs.
+        # Some exports run only with the length of their example, which then is a size of their outputs.
         trials = ((length, at(length)) for length in output_sizes(count.network))
         shown, table = next((trial for trial in trials if trial[1].left_out is not None), (shown, table))
     elif lengths:
@@ -120,7 +122,7 @@ def _at_lengths(count: _Count, sizes: list[str]) -> OperatorTable:
 def _groups(macs: Mapping[Key, int | str], became: Mapping[Key, str]) -> tuple[Operators, ...]:
     members: dict[tuple[str, str], list[int | str]] = defaultdict(list)
     for key, outcome in became.items():
-        # What is prepared from constants is done once, before any run.
+        # Operations on constants are done once, before any run.
         members[str(key[0].nodes[key[1]].op_type), outcome].append(0 if outcome == FOLDED else macs[key])
     groups = []
     for (kind, outcome), works in members.items():
@@ -131,7 +133,7 @@ def _groups(macs: Mapping[Key, int | str], became: Mapping[Key, str]) -> tuple[O
 
 
 def _offer(heads: list[Head]) -> tuple[str, ...]:
-    """The products that could be layers, and how."""
+    """A note on the products that could be layers."""
     if not heads:
         return ()
     names = listed([label(*head.product) for head in heads[:4]], "and") + (" and others" if len(heads) > 4 else "")
@@ -139,7 +141,7 @@ def _offer(heads: list[Head]) -> tuple[str, ...]:
 
 
 def _notes(became: Mapping[Key, str]) -> tuple[str, ...]:
-    """What to know about branches: all of them are counted."""
+    """A note on branches: all of them are counted."""
     choices = {
         branch[0]
         for scope, index in became

@@ -17,9 +17,9 @@ Key = tuple[Scope, int]
 
 _Readers = dict[Key, list[tuple[Key, int]]]
 
-#: Operations that hand every number on, at most in another arrangement.
+#: Operations that hand every number on, unchanged or in another arrangement.
 _MOVING = kinds_named("Transpose Squeeze Unsqueeze Reshape Flatten Identity Cast CastLike Dropout")
-#: What exporters also put between a network's states and its inputs and outputs: a layer's part of them, all together.
+#: Operations between a network's states and its inputs and outputs: they also take a layer's part, or join the parts.
 _SHARING = _MOVING | {"Slice", "Split", "Gather", "Concat", "Expand"}
 _FIXED = frozenset(("Shape", "Size"))
 _RANDOM = kinds_named("RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli")
@@ -27,10 +27,11 @@ _STATES_IN, _STATES_OUT = (5, 6), (1, 2)
 
 
 def outcomes(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> dict[Key, str]:
-    """The outcome of every node but those that only hold others (`If`, `Loop`, calls of functions).
+    """Tell the outcome of every node; nodes that only hold others (`If`, `Loop`, calls of functions) have none.
 
+    scopes: the network.
     layers: nodes that are recurrent layers of a model.
-    heads: nodes that are dense layers of one.
+    heads: nodes that are dense layers of a model.
     """
     became = dict.fromkeys(prepared(scopes), FOLDED)
     became |= dict.fromkeys(_around(scopes, layers, heads), FOLDED)
@@ -44,14 +45,14 @@ def outcomes(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> dict[Key
 
 
 def prepared(scopes: list[Scope]) -> set[Key]:
-    """Nodes whose results are the same in every run of equal sizes: constants, shapes, and what is made of them."""
+    """List the nodes whose results are the same in every run of equal sizes: only constants and shapes go into them."""
     open_nodes: set[Key] = set()
     done: set[Key] = set()
     for key in in_order(scopes):
         scope, index = key
         kind = scope.nodes[index].op_type
         fixed = kind in _FIXED or (kind not in _RANDOM and _inputs_fixed(key, open_nodes))
-        # A node that holds others chooses among them, and is as fixed as the least fixed of them.
+        # A node that holds other nodes is fixed only if all of these are.
         parts = [(child, at) for child in scope.children.get(index, []) for at in range(len(child.nodes))]
         if fixed and all(part not in open_nodes for part in parts):
             done.add(key)
@@ -74,11 +75,11 @@ def _inputs_fixed(key: Key, open_nodes: set[Key]) -> bool:
 
 
 def _around(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> set[Key]:
-    """Nodes between a layer and whatever computes next, on either side."""
+    """Nodes between a layer and the next computation, before and behind the layer."""
     readers: _Readers = defaultdict(list)
     for (source, place), uses in readers_of(scopes).items():
         readers[source] += [(key, place) for key, _ in uses]
-    # One set for each way of walking, so that no node is visited twice in it.
+    # One set for each way of walking, so that no walk visits a node twice.
     above, below, states_in, states_out = (set[Key]() for _ in range(4))
     for key in layers | heads:
         scope, index = key
@@ -93,7 +94,7 @@ def _around(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> set[Key]:
 
 
 def readers_of(scopes: list[Scope]) -> dict[tuple[Key, int], list[tuple[Key, int]]]:
-    """Output `place` of each node to the nodes that read it, each with the place of its input."""
+    """Map each output (node, place) to the nodes that read it, each with the place of its input."""
     readers: dict[tuple[Key, int], list[tuple[Key, int]]] = defaultdict(list)
     for scope in scopes:
         for index, node in enumerate(scope.nodes):
@@ -131,7 +132,7 @@ def _down(
 
 
 def _sources(scope: Scope, name: str) -> Iterator[Value]:
-    """The nodes that make a value, looked up inside functions and in all branches."""
+    """The nodes that make a value; the search goes into functions and all branches."""
     waiting, seen = [(scope, name)], 0
     while waiting and seen < 1000:
         seen += 1

@@ -1,7 +1,7 @@
 """Multiply-accumulates of an ONNX operator in one run, from the shapes of its inputs and outputs.
 
-Counted are products of matrices and filters, as the operator pages of ONNX define them, without what an implementation
-saves or adds. Operators that only move numbers or compute each one alone have none.
+Products of matrices and filters are counted as the operator pages of ONNX define them; an implementation may do fewer
+or more. Operators that only move numbers, or compute each number alone, have none.
 """
 
 from __future__ import annotations
@@ -20,16 +20,20 @@ _OPEN = kinds_named("DFT STFT Attention LinearAttention DeformConv Scan Loop")
 
 
 def products(shapes: Shapes, scope: Scope, index: int) -> int | str:
-    """The multiply-accumulates of node `index`, 0 for an operator without any; or why they cannot be told."""
+    """Count the multiply-accumulates of a node, or say why they cannot be told.
+
+    shapes: the shapes of the run.
+    scope, index: the node; an operator without products counts 0.
+    """
     node = scope.nodes[index]
     kind, domain = str(node.op_type), str(node.domain)
     rule = _RULES.get(kind) if domain in (*DEFAULT_DOMAINS, "com.microsoft") else None
     if rule is not None:
         try:
-            found = rule(shapes, scope, node)
+            count = rule(shapes, scope, node)
         except (ValueError, IndexError, TypeError, KeyError, UnicodeDecodeError):
-            found = None
-        return found if found is not None else f"the sizes at {label(scope, index)} are not known"
+            count = None
+        return count if count is not None else f"the sizes at {label(scope, index)} are not known"
     if kind in _OPEN:
         return f"the work of {label(scope, index)} has no fixed number of products"
     if domain not in (*DEFAULT_DOMAINS, "ai.onnx.ml") and kind not in _IDLE:
@@ -37,7 +41,7 @@ def products(shapes: Shapes, scope: Scope, index: int) -> int | str:
     return 0
 
 
-#: Operators of others that multiply no matrices.
+#: Operators of other domains that multiply no matrices.
 _IDLE = kinds_named(
     "BiasGelu FastGelu Gelu LayerNormalization SkipLayerNormalization EmbedLayerNormalization DequantizeLinear "
     "QuantizeLinear QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearConcat QLinearSoftmax "
@@ -46,7 +50,7 @@ _IDLE = kinds_named(
 
 
 def _known(shape: Shape | None) -> tuple[int, ...]:
-    """A shape without gaps; `ValueError` if it has any."""
+    """A shape whose sizes are all known; `ValueError` if one is not."""
     if shape is None or None in shape:
         raise ValueError
     return tuple(size for size in shape if size is not None)
@@ -79,7 +83,7 @@ def _conv_transpose(shapes: Shapes, scope: Scope, node: Any) -> int | None:
 
 
 def _einsum(shapes: Shapes, scope: Scope, node: Any) -> int | None:
-    """Products of one or two tensors; the order for more is the implementation's choice."""
+    """Products of one or two tensors; with more tensors, the implementation chooses the order."""
     text = bytes(attributes(scope, node)["equation"].s).decode().replace(" ", "")
     terms = text.split("->")[0].split(",")
     if len(terms) == 1:

@@ -1,8 +1,8 @@
-"""LSTM nodes with 8-bit weights (`DynamicQuantizeLSTM` of com.microsoft) as LSTM nodes with what these weights mean.
+"""LSTM nodes with 8-bit weights (`DynamicQuantizeLSTM` of com.microsoft) as LSTM nodes with the weights that they mean.
 
-What onnxruntime's dynamic quantisation writes. Source: the operator's page in onnxruntime's contrib operators: W
+onnxruntime's dynamic quantisation writes such nodes. Source: the operator's page in onnxruntime's contrib operators: W
 [directions, input, 4 x hidden], R [directions, hidden, 4 x hidden], each with scales and zero points for a direction or
-for a column of it.
+for each column of a direction.
 """
 
 from __future__ import annotations
@@ -32,10 +32,15 @@ _Tensors = Mapping[str, Any]
 
 
 def dequantise(network: Any, files: DataFiles | None) -> dict[str, str]:
-    """Turns these nodes of a network into LSTM nodes; gives the old name of each, under the name of its new W.
+    """Turn the nodes `DynamicQuantizeLSTM` of a network into LSTM nodes, in place.
 
-    files: where tensors outside the file are read; None if only shapes are wanted, so that the new tensors stay empty.
-    A node whose weights are no tensors of the graphs around it stays as it is. `InputError` for weights that are wrong.
+    The result maps the name of each new W to the old name of its node. A node whose weights are no tensors of the
+    graphs around it is left unchanged.
+
+    network: the parsed file.
+    files: the data files beside it; None if only shapes are wanted, so that the new tensors stay empty.
+
+    `InputError` for weights that are wrong.
     """
     names: dict[str, str] = {}
     left = _COPIES * network.ByteSize() + _SPARE
@@ -43,7 +48,7 @@ def dequantise(network: Any, files: DataFiles | None) -> dict[str, str]:
         if any(name not in tensors for name in _names(node)):
             continue
         place = f"{_KIND} {show(str(node.name))}"
-        # Inputs 8 to 11 are those of the 8-bit form; P, before them, is that of both.
+        # Only the 8-bit form has inputs 8 to 11; input 7, P, is the same in both forms.
         kept = [str(each) for each in node.input[:8]]
         for name, places in _MATRICES.items():
             parts = [tensors[str(node.input[at])] if at < len(node.input) else None for at in places]
@@ -63,7 +68,7 @@ def dequantise(network: Any, files: DataFiles | None) -> dict[str, str]:
 
 
 def rounding_notes(names: Sequence[str]) -> list[str]:
-    """What to know about a model with such nodes, given by their old names.
+    """Note what a model with nodes of 8-bit weights leaves out; names: the old names of these nodes.
 
     >>> rounding_notes([])
     []
@@ -80,7 +85,7 @@ def _names(node: Any) -> list[str]:
 
 
 def _nodes(graph: Any) -> Iterator[tuple[Any, _Tensors]]:
-    """The nodes of this kind in a graph and in those inside it, each with the tensors that it can see."""
+    """The nodes of this kind in a graph and in the graphs inside it, each with the tensors that it can see."""
     waiting: list[tuple[Any, _Tensors]] = [(graph, {})]
     while waiting:
         graph, outer = waiting.pop()
@@ -96,7 +101,7 @@ def _nodes(graph: Any) -> Iterator[tuple[Any, _Tensors]]:
 
 
 def _fill(tensor: Any, parts: list[Any], files: DataFiles | None) -> int:
-    """Gives `tensor` the shape of the ordinary LSTM and its numbers; returns how many bytes these take."""
+    """Give `tensor` the shape and the numbers of the ordinary LSTM; the result is the bytes of these numbers."""
     matrix, scale, zero = parts
     shape = tuple(int(size) for size in matrix.dims)
     if len(shape) != 3 or min(shape) < 1:
@@ -121,9 +126,12 @@ def _fill(tensor: Any, parts: list[Any], files: DataFiles | None) -> int:
 
 
 def whole_numbers(tensor: Any, files: DataFiles) -> NDArray[Any]:
-    """The numbers of a tensor of 8, 16 or 32 bits, as they are stored.
+    """Read the stored numbers of a tensor of 8, 16 or 32 bits.
 
-    `ValueError` for other kinds of numbers; `InputError` if it has not as many as its shape states.
+    tensor: the TensorProto.
+    files: the data files beside the network.
+
+    `ValueError` for other kinds of numbers; `InputError` if there are not as many as the shape states.
     """
     if not hasattr(tensor, "data_type") or tensor.data_type not in _TYPES or tensor.data_type == _FLOAT:
         raise ValueError
@@ -133,7 +141,7 @@ def whole_numbers(tensor: Any, files: DataFiles) -> NDArray[Any]:
 
 
 def _array(tensor: Any, files: DataFiles) -> NDArray[Any]:
-    """A tensor's numbers; `InputError` if it has not as many as its shape states."""
+    """A tensor's numbers; `InputError` if there are not as many as its shape states."""
     kind = np.dtype(_TYPES[tensor.data_type])
     shape = tuple(int(size) for size in tensor.dims)
     count = prod(shape)

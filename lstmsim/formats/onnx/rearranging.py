@@ -1,7 +1,7 @@
-"""What operations that only rearrange or repeat make of constants.
+"""Operations on constants that only rearrange or repeat them.
 
-Sizes that the file leaves open are those of a batch; they count as 1. A weight or state of another size than its node
-needs is refused by whoever asked for it.
+A size that the file leaves open is a batch and counts as 1. The reader of a weight or state refuses it if its size is
+not the size that the node needs.
 Source: the ONNX operator pages of the operations in `RULES`.
 """
 
@@ -60,7 +60,7 @@ def _slice(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: 
     steps = _known(shapes.given(scope, node, "steps", 4)) if node_input(node, 4) else [1] * len(starts)
     places = [slice(None)] * parts[0].ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        # A step of -1 that ends before the first element is written with an end far below zero.
+        # A slice with step -1 that includes the first element has an end far below zero.
         places[axis] = slice(start, None if step < 0 and end < -parts[0].shape[axis] else end, step)
     return parts[0][tuple(places)]
 
@@ -87,7 +87,7 @@ def _gather(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place:
 def _split(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
     axis, sizes = integer(attributes(scope, node), "axis", 0), shapes.given(scope, node, "split", 1)
     if sizes is None:
-        # The last part is the smaller one where the parts are not equal.
+        # If the parts are not equal, the last part is smaller.
         size = -(-parts[0].shape[axis] // len(node.output))
         return np.take(parts[0], range(place * size, min((place + 1) * size, parts[0].shape[axis])), axis=axis)
     begin = sum(_known(sizes)[:place])
@@ -95,7 +95,7 @@ def _split(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: 
 
 
 def _single(numbers: Shape | None) -> list[int]:
-    """Sizes, of which those that the file leaves open are 1: a batch is run as one sequence."""
+    """Sizes, with 1 for each size that the file leaves open: a batch is run as one sequence."""
     return [1 if each is None else each for each in numbers or ()]
 
 
@@ -115,12 +115,12 @@ def _filled(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place:
     wanted = shapes.numbers(scope, node_input(node, 0))
     if parts[0].size != 1:
         raise ValueError
-    # Of a shape that is not known, the number alone: whoever needs more than that refuses it.
+    # If the shape is not known, the number alone is given: a reader that needs a larger array refuses it.
     return np.broadcast_to(parts[0].reshape(()), _single(wanted))
 
 
-#: From the constants that a node reads, as they are at batch 1, to its output `place`; `ValueError`, `IndexError` or
-#: `TypeError` where its arguments do not fit or are not in the file.
+#: From the constants that a node reads at batch 1 to its output `place`; `ValueError`, `IndexError` or `TypeError` if
+#: its arguments do not fit or are not in the file.
 RULES = {
     "Identity": _identity,
     "Dropout": _identity,
@@ -137,5 +137,5 @@ RULES = {
     "Tile": _tile,
     "ConstantOfShape": _filled,
 }
-#: Operations whose result may be larger than what they read.
+#: Operations whose result may be larger than their inputs.
 REPEATING = ("Expand", "Tile", "ConstantOfShape")

@@ -1,8 +1,9 @@
 """Shapes of values in an ONNX network, followed through the operations that exporters put around weights.
 
-A shape is a tuple of sizes, None for a size that the file leaves open; None alone says that nothing is known.
-Where following ends, the shape that the graph itself states is taken. Values are read only for short lists of whole
-numbers inside the file (axes, bounds of slices, target shapes), never for weights or external data.
+A shape is a tuple of sizes, with None for a size that the file leaves open; None instead of a tuple says that nothing
+is known. If a shape cannot be followed further, the shape that the graph itself states is taken. Values are read only
+for short lists of whole numbers inside the file (axes, bounds of slices, target shapes), never for weights or external
+data.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Shapes:
         self._hops = 0
 
     def of(self, scope: Scope, name: str) -> Shape | None:
-        """Shape of the value that `name` means in `scope`, or None."""
+        """Give the shape of the value that `name` means in `scope`; None if it is not known."""
         value = resolve(scope, name)
         if value is None:
             return None
@@ -59,7 +60,7 @@ class Shapes:
     ) -> Shape | None:
         key = (value.scope, value.name)
         if key not in memory and self._hops < _MAX_HOPS:
-            # Until it is known, a value that depends on itself is unknown.
+            # None stands here meanwhile, so that a value that depends on itself is unknown.
             memory[key] = None
             self._hops += 1
             memory[key] = find(value)
@@ -99,8 +100,8 @@ class Shapes:
         if node.op_type in _SAME:
             return first if value.place == 0 else None
         rule = _RULES.get(str(node.op_type))
-        found = rule(self, scope, node, first, value.place) if rule else None
-        return checked(found)
+        shape = rule(self, scope, node, first, value.place) if rule else None
+        return checked(shape)
 
     def _concat(self, scope: Scope, node: Any) -> Shape | None:
         shapes = [self.of(scope, str(name)) for name in node.input]
@@ -118,17 +119,20 @@ class Shapes:
         return checked(tuple(joined))
 
     def numbers(self, scope: Scope, name: str) -> Shape | None:
-        """The whole numbers in a short list or scalar, None for those that are not in the file; None alone: unknown."""
+        """Give the whole numbers in a short list or scalar.
+
+        A number that is not in the file is None; the result is None if not even their count is known.
+        """
         value = resolve(scope, name)
         if value is None:
             return None
-        found = self._once(self._numbers, value, self._find_numbers)
-        if found is None:
+        numbers = self._once(self._numbers, value, self._find_numbers)
+        if numbers is None:
             shape = self.of(scope, name)
             if shape is not None and len(shape) <= 1:
                 count = shape[0] if shape else 1
                 return (None,) * count if count is not None and count <= MAX_ELEMENTS else None
-        return found
+        return numbers
 
     def _find_numbers(self, value: Value) -> Shape | None:
         scope, node = value.scope, value.node
@@ -161,10 +165,10 @@ class Shapes:
         return None
 
     def given(self, scope: Scope, node: Any, name: str, place: int) -> Shape | None:
-        """A list of numbers that old operators take as attribute `name`, newer ones as input `place`."""
-        found = attributes(scope, node)
-        if name in found:
-            return integers(found, name)
+        """Give a list of numbers that old operators take as attribute `name`, and newer operators as input `place`."""
+        own = attributes(scope, node)
+        if name in own:
+            return integers(own, name)
         return self.numbers(scope, node_input(node, place))
 
 
@@ -268,7 +272,7 @@ _RULES: dict[str, Callable[[Shapes, Scope, Any, Shape, int], Shape | None]] = {
 
 
 def _agreed(shapes: list[Shape | None] | list[Shape]) -> Shape | None:
-    """What all shapes have in common: the shape of a value that is one of them."""
+    """The sizes that all shapes have in common: the shape of a value that has one of these shapes."""
     first, *others = shapes or [None]
     if first is None or any(other is None or len(other) != len(first) for other in others):
         return None

@@ -1,4 +1,4 @@
-"""One run of an ONNX network as far as sizes go: numbers for the sizes that its inputs leave open, and what follows."""
+"""The sizes of one run of an ONNX network: numbers for the sizes that its inputs leave open, and all other sizes."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from lstmsim.formats.onnx.values import integer
 
 __all__ = ["MAX_COUNTED", "PRIMES", "frames_of", "in_order", "open_sizes", "output_sizes", "sized"]
 
-#: Networks of more nodes are listed, not counted.
+#: A network of more nodes is listed, but its work is not counted.
 MAX_COUNTED = 20_000
 _MAX_OPEN = 30
 _MAX_TRIALS = 6
 _LARGEST_OUTPUT = 10_000
-#: A number for each open size, so that one is known again after any rearrangement: prime numbers above 2,000.
+#: A number for each open size, which identifies it after any rearrangement: prime numbers above 2,000.
 PRIMES = tuple(at for at in range(2001, 2500, 2) if all(at % by for by in range(3, 50, 2)))
 
 
 def open_sizes(network: Any) -> list[str]:
-    """Names of the sizes that a network's inputs leave open, `input[axis]` for one without a name; at most 30."""
+    """Name the sizes that a network's inputs leave open, at most 30; a size without a name is `input[axis]`."""
     stored = {each.name for each in network.graph.initializer}
-    found = [
+    names = [
         _size_name(info, axis)
         for info in network.graph.input
         if info.name not in stored
         for axis, dim in enumerate(info.type.tensor_type.shape.dim)
         if dim.dim_value <= 0
     ]
-    return list(dict.fromkeys(found))[:_MAX_OPEN]
+    return list(dict.fromkeys(names))[:_MAX_OPEN]
 
 
 def output_sizes(network: Any) -> list[int]:
-    """Sizes that a network's outputs state: among them the length of the exporter's example, if that is built in."""
+    """List the sizes that a network's outputs state: the length of the exporter's example may be among them."""
     dims = [dim.dim_value for info in network.graph.output for dim in info.type.tensor_type.shape.dim]
     return [size for size in dict.fromkeys(dims) if 1 < size <= _LARGEST_OUTPUT][:_MAX_TRIALS]
 
@@ -47,9 +47,11 @@ def _size_name(info: Any, axis: int) -> str:
 
 @contextmanager
 def sized(network: Any, scopes: list[Scope], sizes: Mapping[str, int]) -> Iterator[ComputedShapes]:
-    """The shapes of all values of a run with numbers for the open sizes of the main graph, to be used inside the block.
+    """Give the shapes of all values of a run, for use inside the block.
 
-    scopes: the network as `open_scopes` gave it; what its main graph states is replaced while the block runs.
+    network: the parsed file.
+    scopes: the same as `open_scopes` gave it; the shapes that its main graph states are replaced while the block runs.
+    sizes: name of each open size to its number in the run.
     """
     main = scopes[0]
     before = main.declared
@@ -69,7 +71,7 @@ def sized(network: Any, scopes: list[Scope], sizes: Mapping[str, int]) -> Iterat
 
 
 def in_order(scopes: list[Scope]) -> Iterator[tuple[Scope, int]]:
-    """Every node in the order of its graph; the nodes inside one come before it."""
+    """Go through every node in the order of its graph; the nodes inside a node come before it."""
     waiting: list[tuple[Scope, int, bool]] = [(scopes[0], 0, False)] if scopes else []
     while waiting:
         scope, index, inside = waiting.pop()
@@ -84,7 +86,7 @@ def in_order(scopes: list[Scope]) -> Iterator[tuple[Scope, int]]:
 
 
 def _computed(scopes: list[Scope]) -> ComputedShapes:
-    """The shapes of all values, each worked out from those before it, so that none has far to go."""
+    """The shapes of all values; each is worked out in the order of the nodes, so that no search goes far."""
     shapes = ComputedShapes()
     for scope, index in in_order(scopes):
         for name in scope.nodes[index].output:
@@ -94,7 +96,7 @@ def _computed(scopes: list[Scope]) -> ComputedShapes:
 
 
 def frames_of(shapes: Shapes, scope: Scope, index: int) -> tuple[int | None, int | None]:
-    """Steps and batch of a recurrent node's frames, None where unknown."""
+    """Give steps and batch of a recurrent node's frames; None for a size that is not known."""
     node = scope.nodes[index]
     frames = shapes.of(scope, node_input(node, 0))
     if frames is None or len(frames) != 3:

@@ -1,4 +1,4 @@
-"""Which recurrent nodes of an ONNX network feed each other directly: those are the layers of one stack."""
+"""Which recurrent nodes of an ONNX network feed each other directly: such nodes are the layers of one stack."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PASSING = frozenset(
     )
 )
 _LAST_STATE = "the last state of"
-#: What an operation does that is not followed, by its name; all others compute.
+#: What an operation that is not followed does, by its name; all other operations compute.
 _WHY = (
     dict.fromkeys(("Slice", "Gather", "Split"), "which takes a part or another order")
     | dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), "which folds or splits axes")
@@ -36,7 +36,7 @@ _WHY = (
 )
 #: Exporters put a handful of operations between two layers.
 _MAX_VISITED = 2000
-#: What is only named in a note is looked for nearby.
+#: Most values that are visited for a note: it names only layers nearby.
 _MAX_UPSTREAM = 300
 _MAX_INPUTS = 64
 _MAX_HOPS = 100
@@ -44,8 +44,10 @@ _MAX_HOPS = 100
 
 @dataclass(frozen=True)
 class Stack:
-    """Recurrent nodes in order, each reading the one before, with what the reader should know about the links.
+    """Recurrent nodes of which each reads the node before it.
 
+    keys: the nodes, the lowest first.
+    notes: what to know about the links.
     states_from, states_whole: as in `lstmsim.workload.model.Model`.
     """
 
@@ -65,11 +67,13 @@ class _Origin:
 
 
 def find_stacks(layers: Mapping[Key, Layer], layouts: Layouts) -> list[Stack]:
-    """All recurrent nodes as stacks, in the order of their lowest nodes.
+    """Join all recurrent nodes into stacks, in the order of their lowest nodes.
 
-    Two nodes are joined only where nothing between them changes a number, a step or an order: `layouts`.
+    Two nodes are joined only if nothing between them changes a number, a step or an order. A node above several nodes
+    that exclude each other, or below several nodes in branches of one `If`, is part of each stack.
 
-    A node above several that exclude each other, or below several in branches of one `If`, is part of each stack.
+    layers: the recurrent nodes as layers.
+    layouts: the axes of the network.
     """
     notes: dict[Key, list[str]] = defaultdict(list)
     below = {key: link for key in layers if (link := _link(key, layouts, notes[key])) is not None}
@@ -96,9 +100,10 @@ def _above(below: dict[Key, Key], notes: dict[Key, list[str]]) -> dict[Key, list
 
 
 def _exclusive(keys: list[Key]) -> bool:
-    """Whether at most one of the nodes runs: every two are in different branches of one `If`.
+    """Whether at most one of the nodes runs: every two nodes are in different branches of one `If`.
 
-    Grouping by the first `If` around them, not comparing every pair, keeps this linear in the number of nodes.
+    Nodes are grouped by the first `If` around them: the time is linear in their number, as a comparison of all pairs
+    would not be.
     """
     if len(keys) < 2:
         return True
@@ -128,7 +133,7 @@ def _paths(start: Key, above: dict[Key, list[Key]]) -> list[tuple[Key, ...]]:
 
 
 def _link(key: Key, layouts: Layouts, notes: list[str]) -> Key | None:
-    """The node whose output sequence this node reads as it is: every step of it, all units, in order."""
+    """The node whose output sequence a node reads unchanged: every step, all units, in order."""
     scope, index = key
     name = node_input(scope.nodes[index], 0)
     view = layouts.of(scope, name)
@@ -141,21 +146,21 @@ def _link(key: Key, layouts: Layouts, notes: list[str]) -> Key | None:
     if not origin.below:
         states = [text for text in origin.others if text.startswith(_LAST_STATE)]
         computed = [] if states else [label(*each) for each in _upstream(scope, name)]
-        found = states[:1] or [f"{each} through {text}" for each in computed[:1]]
-        if not found and changed:
+        sources = states[:1] or [f"{each} through {text}" for each in computed[:1]]
+        if not sources and changed:
             notes.append(f"{label(*key)} reads what {label(*changed)} gives: a run takes that as its frames")
     elif origin.others or len(origin.below) > 1:
         through = f" through {', '.join(origin.passed)}" if origin.passed else ""
         both = [*(label(*each) for each in origin.below[:3]), *origin.others[:1]]
-        found = [f"{' and '.join(both)}{through}"]
+        sources = [f"{' and '.join(both)}{through}"]
     else:
-        found = [f"{label(*origin.below[0])} {'from outside its loop' if lower is not None else f'through {text}'}"]
-    notes += [f"{label(*key)} reads {each}: a model of its own, not a stack" for each in found]
+        sources = [f"{label(*origin.below[0])} {'from outside its loop' if lower is not None else f'through {text}'}"]
+    notes += [f"{label(*key)} reads {each}: a model of its own, not a stack" for each in sources]
     return None
 
 
 def _read_whole(key: Key, view: View | None, layouts: Layouts) -> Key | None:
-    """The node whose whole output sequence has these axes, if the node `key` reads them as they are meant."""
+    """The node whose whole output sequence has these axes, if the node `key` reads them in the right order."""
     part = next((part for axis in view or () for part in axis), None)
     if view is None or part is None:
         return None
@@ -166,7 +171,7 @@ def _read_whole(key: Key, view: View | None, layouts: Layouts) -> Key | None:
     batch_first = bool(integer(attributes(scope, scope.nodes[index]), "layout", 0))
     wanted = layouts.sequence(*lower, batch_first)
     batch = 0 if batch_first else 1
-    # A batch that was squeezed away is one sequence.
+    # If the batch was squeezed away, there is one sequence.
     single = tuple(() if at == batch else axis for at, axis in enumerate(wanted))
     return lower if view in (wanted, single) else None
 
@@ -195,22 +200,22 @@ def _said(key: Key) -> str:
 
 
 def _upstream(scope: Scope, name: str) -> list[Key]:
-    """The nearest recurrent nodes that a value depends on, through whatever computes."""
-    found, seen, waiting = list[Key](), set[tuple[Scope, str]](), [(scope, name)]
+    """The nearest recurrent nodes that a value depends on, through any operations."""
+    keys, seen, waiting = list[Key](), set[tuple[Scope, str]](), [(scope, name)]
     while waiting and len(seen) < _MAX_UPSTREAM:
         value = resolve(*waiting.pop())
         if value is None or value.node is None or (value.scope, value.name) in seen:
             continue
         seen.add((value.scope, value.name))
         if is_recurrent(value.node):
-            found.append((value.scope, value.index))
+            keys.append((value.scope, value.index))
         else:
             waiting += reversed([(value.scope, str(each)) for each in value.node.input[:_MAX_INPUTS]])
-    return found
+    return keys
 
 
 def _origin(scope: Scope, name: str) -> _Origin:
-    """Follows a value back through operations that pass it on."""
+    """The recurrent nodes and other origins of a value, followed back through operations that pass it on."""
     origin, seen, waiting, visited = _Origin(), set(), [(scope, name)], 0
     while waiting:
         visited += 1

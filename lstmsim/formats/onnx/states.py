@@ -1,7 +1,7 @@
-"""The states that a recurrent node of an ONNX network begins with: constants, inputs of the network, or computed.
+"""The first states of a recurrent node of an ONNX network: constants, inputs of the network, or computed values.
 
-Constants go into the network's numbers. An input is 0 until a job gives it. What is computed while the network runs is
-in no file: the model says what it would be (`states_from`), and its numbers are refused.
+Constants go into the network's numbers. An input is 0 until a job gives it. No file holds states that are computed
+while the network runs: the model says in words what computes them (`states_from`), and a job must give them.
 Source: the ONNX operator pages of LSTM, GRU and RNN (`initial_h`, `initial_c`, `layout`).
 """
 
@@ -15,9 +15,9 @@ from lstmsim.formats.wording import show
 
 __all__ = ["LAST_STATES", "STATES", "Begin", "begin_of", "sources"]
 
-#: How words begin on what another node ends with.
+#: The words for states that another node ends with begin so.
 LAST_STATES = "the last states of"
-#: States by the place of the input that gives them.
+#: State to the place of the input that gives it.
 STATES = {"h": 5, "c": 6}
 #: Operations that hand numbers on, rearranged, in part, or repeated.
 _HANDING_ON = frozenset(
@@ -33,8 +33,9 @@ _MAX_VISITED = 300
 class Begin:
     """Where the states before the first step come from.
 
-    constants: names of the states that the file holds numbers for. inputs: inputs of the network that give others.
-    states_from: in words, what computes the rest; empty if nothing does.
+    constants: names of the states whose numbers the file holds.
+    inputs: inputs of the network that give states.
+    states_from: what computes further states, in words; empty if nothing does.
     """
 
     constants: tuple[str, ...] = ()
@@ -44,7 +45,12 @@ class Begin:
 
 @dataclass
 class Sources:
-    """What a value is put together from: constants by their names, inputs of the network, and in words all else."""
+    """The parts that a value is put together from.
+
+    constants: scope and name of each constant.
+    inputs: inputs of the network.
+    computed: all other parts, in words.
+    """
 
     constants: list[tuple[Scope, str]]
     inputs: list[str]
@@ -52,19 +58,19 @@ class Sources:
 
 
 def begin_of(scope: Scope, index: int) -> Begin:
-    """Where the states of a recurrent node come from, followed back through whatever hands them on."""
+    """Tell where the first states of a recurrent node come from, through operations that hand them on."""
     node = scope.nodes[index]
     constants, given, computed = list[str](), list[str](), list[str]()
     for name, place in STATES.items():
         if not node_input(node, place) or (name == "c" and node.op_type != "LSTM"):
             continue
-        found = sources(scope, node_input(node, place))
-        if found.computed or (found.inputs and found.constants):
-            computed += [*found.computed, *(f"input {show(each)}" for each in found.inputs)]
-            computed += ["constants"] if found.constants else []
-        elif found.inputs:
-            given += found.inputs
-        elif found.constants:
+        origins = sources(scope, node_input(node, place))
+        if origins.computed or (origins.inputs and origins.constants):
+            computed += [*origins.computed, *(f"input {show(each)}" for each in origins.inputs)]
+            computed += ["constants"] if origins.constants else []
+        elif origins.inputs:
+            given += origins.inputs
+        elif origins.constants:
             constants.append(name)
         else:
             computed.append(f"initial_{name}, which is nowhere in the file")
@@ -72,30 +78,32 @@ def begin_of(scope: Scope, index: int) -> Begin:
 
 
 def sources(scope: Scope, name: str) -> Sources:
-    """The constants, inputs and computing nodes that a value is put together from."""
-    found, seen, waiting = Sources([], [], []), set[tuple[Scope, str]](), [(scope, name)]
+    """List the constants, inputs and computing nodes that a value is put together from."""
+    origins, seen, waiting = Sources([], [], []), set[tuple[Scope, str]](), [(scope, name)]
     while waiting:
         value = resolve(*waiting.pop())
         if value is None or (value.scope, value.name) in seen:
             continue
         if len(seen) > _MAX_VISITED:
-            found.computed.append("more values than can be followed")
+            origins.computed.append("more values than can be followed")
             break
         seen.add((value.scope, value.name))
         node, bodies = value.node, value.scope.children.get(value.index, [])
         if value.tensor is not None or (node is not None and node.op_type in ("Constant", "ConstantOfShape")):
-            found.constants.append((value.scope, value.name))
+            origins.constants.append((value.scope, value.name))
         elif node is None:
             inside = value.scope.inside
-            (found.computed if inside else found.inputs).append(f"{show(value.name)}{inside}" if inside else value.name)
+            (origins.computed if inside else origins.inputs).append(
+                f"{show(value.name)}{inside}" if inside else value.name
+            )
         elif bodies and (node.op_type == "If" or bodies[0].caller is not None):
             waiting += [(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
         elif is_recurrent(node):
             what = LAST_STATES if value.place else "the outputs of"
-            found.computed.append(f"{what} {label(value.scope, value.index)}")
+            origins.computed.append(f"{what} {label(value.scope, value.index)}")
         elif node.op_type in _HANDING_ON and node.domain in DEFAULT_DOMAINS:
             names = node.input if node.op_type == "Concat" else node.input[:1]
             waiting += reversed([(value.scope, str(each)) for each in names[:_MAX_VISITED]])
         else:
-            found.computed.append(f"node {label(value.scope, value.index)}")
-    return found
+            origins.computed.append(f"node {label(value.scope, value.index)}")
+    return origins

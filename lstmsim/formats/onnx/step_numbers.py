@@ -1,4 +1,4 @@
-"""The numbers that steps of an unrolled layer read: matrices, biases, and states that the file fixes."""
+"""Numbers that steps of an unrolled layer read: matrices, biases, and states that the file fixes."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ __all__ = ["Refused", "StepNumbers"]
 
 
 class Refused(Exception):
-    """Steps that are a chain, but no layer that can be simulated; its text says why."""
+    """A chain of steps is no layer that can be simulated; the text says why."""
 
 
 class StepNumbers:
-    """Stored values of one network, each read once."""
+    """Stored values of one network, each read once; constants: where the values are read."""
 
     def __init__(self, constants: Constants) -> None:
         self._constants = constants
         self._known: dict[Value, Floats | str] = {}
 
     def of(self, value: Value) -> Floats:
-        """What the file holds; `Refused` where it is no floating-point constant."""
+        """Read a value from the file; `Refused` if it is no floating-point constant."""
         if value not in self._known:
             self._known[value] = self._constants.of(value.scope, value.name)
-        found = self._known[value]
-        if isinstance(found, str):
-            raise Refused(f"{show(value.name)} comes from {found}")
-        return found
+        numbers = self._known[value]
+        if isinstance(numbers, str):
+            raise Refused(f"{show(value.name)} comes from {numbers}")
+        return numbers
 
     def number(self, value: Value) -> float | None:
-        """The number of which all of a stored value consists, None if there are several."""
+        """Give the number that fills a stored value; None if the value holds different numbers or is not stored."""
         try:
-            found = self.of(value)
+            numbers = self.of(value)
         except Refused:
             return None
-        return float(found.flat[0]) if found.size and np.all(found == found.flat[0]) else None
+        return float(numbers.flat[0]) if numbers.size and np.all(numbers == numbers.flat[0]) else None
 
     def matrix(self, product: Product) -> Floats:
-        """The weights of a product, [rows, columns]."""
-        found = self.of(product.matrix)
-        return found if product.by_rows else found.T
+        """Read the weights of a product, [rows, columns]."""
+        matrix = self.of(product.matrix)
+        return matrix if product.by_rows else matrix.T
 
     def same(self, one: Product, other: Product) -> bool:
-        """Whether two products have the same weights, be they stored once or twice."""
+        """Say whether two products have equal weights, stored once or twice."""
         if (one.matrix, one.by_rows) == (other.matrix, other.by_rows):
             return True
         try:
@@ -57,9 +57,9 @@ class StepNumbers:
             return False
 
     def biases(self, step: Step) -> tuple[Floats, ...]:
-        """What is added to each of the step's sums, [rows]."""
+        """Add up the stored terms of each of a step's sums, [rows]; `Refused` if they do not fit the products."""
         matrix = self.matrix(next(each for terms in step.sums for each in terms.products))
-        found = []
+        totals = []
         for terms in step.sums:
             total = np.zeros(len(matrix))
             for value in terms.stored:
@@ -67,11 +67,11 @@ class StepNumbers:
                 if row.shape != total.shape:
                     raise Refused(f"{show(value.name)} has {len(row)} numbers, expected {len(total)}")
                 total = total + row
-            found.append(total.astype(matrix.dtype))
-        return tuple(found)
+            totals.append(total.astype(matrix.dtype))
+        return tuple(totals)
 
     def fixed(self, value: Value) -> Floats | None:
-        """A state that the file fixes, for one inference: [units] or [1]; None if it comes at run time."""
+        """Read a state that the file fixes, for one inference: [units] or [1]; None if it comes at run time."""
         node = value.node
         if node is not None and node.op_type == "ConstantOfShape":
             tensor = next((each.t for each in node.attribute if each.name == "value"), None)
@@ -86,7 +86,7 @@ class StepNumbers:
 
 
 def _row(numbers: Floats, value: Value) -> Floats:
-    """The one row of what may be repeated for each inference of a batch."""
+    """The row that an array repeats for each inference of a batch; `Refused` if its rows differ."""
     rows = numbers.reshape(-1, numbers.shape[-1]) if numbers.ndim else numbers.reshape(1, 1)
     if not len(rows) or not np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape)):
         raise Refused(f"{show(value.name)} is not the same for every inference of a batch")

@@ -1,8 +1,8 @@
 """One step of an LSTM, GRU or RNN that an ONNX network writes out operation by operation.
 
 PyTorch's exporters write nn.LSTMCell, nn.GRUCell and nn.RNNCell like this, once for each turn of the loop around them:
-two products, a sum, its gates apart (Split), then the equations of the cell. A step is found from its new h backwards;
-nothing is guessed: every operation between the products and h must be there, with its operands where they belong.
+two products, a sum, its gates apart (Split), then the equations of the cell. A step is matched from its new h
+backwards. Nothing is guessed: every operation between the products and h must be there, with its operands in place.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ _MAX_TERMS = 8
 
 @dataclass(frozen=True)
 class Product:
-    """`source` [batch, columns] times the stored matrix, which is [rows, columns] if `by_rows`, else turned."""
+    """A product of a vector and a stored matrix.
+
+    source: the vectors, [batch, columns].
+    matrix: the stored matrix.
+    by_rows: whether it is stored as [rows, columns], else as [columns, rows].
+    """
 
     source: Value
     matrix: Value
@@ -34,7 +39,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Terms:
-    """A sum: its products, and what is stored and added to them (biases)."""
+    """A sum of products and of stored values (biases)."""
 
     products: tuple[Product, ...]
     stored: tuple[Value, ...]
@@ -42,10 +47,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: `gates` are the cell's gates in the order of the matrices' rows.
+    """One step.
 
-    sums: what the gates are made of; of a GRU the part with x, then the part with h, else one sum of both.
-    h, c: the states before it where the equations name them; new_h, new_c: those after it.
+    cell: name of the cell.
+    gates: the cell's gates in the order of the matrices' rows.
+    sums: the sums that the gates are cut from; for a GRU the sum with x, then the sum with h, else one sum of both.
+    h, c: the states before the step, if the equations name them.
+    new_h, new_c: the states after the step.
     """
 
     cell: str
@@ -59,7 +67,7 @@ class Step:
 
 @dataclass(frozen=True)
 class _Part:
-    """Part `place` of so many equal ones into which a Split cuts the last dimension of `whole`."""
+    """Part `place` of the `count` equal parts into which a Split cuts the last dimension of `whole`."""
 
     whole: Value
     place: int
@@ -67,7 +75,11 @@ class _Part:
 
 
 def find_steps(scope: Scope, shapes: Shapes, number: Callable[[Value], float | None]) -> Iterator[Step]:
-    """The steps in a graph, in the order of its nodes; `number` tells the one number of which a stored value consists.
+    """Match the steps in a graph, in the order of its nodes.
+
+    scope: the graph.
+    shapes: the shapes of the network.
+    number: gives the one number that fills a stored value, or None.
 
     >>> from lstmsim.formats.onnx.graph import open_scopes
     >>> from onnx import helper
@@ -79,24 +91,24 @@ def find_steps(scope: Scope, shapes: Shapes, number: Callable[[Value], float | N
     for node in scope.nodes:
         if node.op_type in ("Mul", "Add", "Tanh", "Relu") and node.output:
             value = plain(scope, str(node.output[0]))
-            found = finder.step(value) if value is not None else None
-            if found is not None:
-                yield found
+            step = finder.step(value) if value is not None else None
+            if step is not None:
+                yield step
 
 
 def made_of(step: Step) -> set[tuple[Scope, int]]:
-    """The nodes of a step: all between what it reads and what it gives."""
+    """List the nodes of a step: all nodes between its inputs and its new states."""
     read = {each.source for terms in step.sums for each in terms.products} | {step.h, step.c}
-    found: set[tuple[Scope, int]] = set()
+    nodes: set[tuple[Scope, int]] = set()
     waiting = [each for each in (step.new_h, step.new_c) if each is not None]
     while waiting:
         value = waiting.pop()
-        if value.node is None or (value.scope, value.index) in found or is_stored(value):
+        if value.node is None or (value.scope, value.index) in nodes or is_stored(value):
             continue
-        found.add((value.scope, value.index))
+        nodes.add((value.scope, value.index))
         inputs = [plain(value.scope, str(name)) for name in value.node.input]
         waiting += [each for each in inputs if each is not None and each not in read]
-    return found
+    return nodes
 
 
 class _Finder:
@@ -106,7 +118,7 @@ class _Finder:
         self._shapes, self._number = shapes, number
 
     def step(self, value: Value) -> Step | None:
-        """The step whose new h is that value, if it is one."""
+        """Match the step whose new h is `value`; None if there is none."""
         kind = value.node.op_type
         if kind == "Mul":
             return self._lstm(value)
@@ -128,22 +140,22 @@ class _Finder:
         return None
 
     def _gated(self, value: Value, other: str) -> list[tuple[_Part, Value]]:
-        """(gate, what it multiplies) of sigmoid(gate) * other(...)."""
-        found = []
+        """Pairs (gate, inner value) of sigmoid(gate) * other(inner value)."""
+        pairs = []
         for gate, multiplied in _both_ways(self._operands(value, "Mul")):
             part = self._part(self._operand(gate, "Sigmoid"))
             inner = self._operand(multiplied, other) if other else multiplied
             if part is not None and inner is not None:
-                found.append((part, inner))
-        return found
+                pairs.append((part, inner))
+        return pairs
 
     def _gru(self, h: Value) -> Step | None:
         """h = n + z * (h before - n), n = tanh(nx + r * nh); or h = (1 - z) * n + z * h before."""
         for first, second in _both_ways(self._operands(h, "Add")):
             for z, n, before in [*self._difference(first, second), *self._mixture(first, second)]:
-                found = self._candidate(h, z, n, before)
-                if found is not None:
-                    return found
+                step = self._candidate(h, z, n, before)
+                if step is not None:
+                    return step
         return None
 
     def _difference(self, scaled: Value, n: Value) -> Iterator[tuple[Value, Value, Value]]:
@@ -200,7 +212,7 @@ class _Finder:
         h: Value,
         c: Value | None,
     ) -> Step | None:
-        """The step, if its gates are all there and its sums are sums of products with stored matrices."""
+        """The step, if it has all its gates and its sums are sums of products with stored matrices."""
         gates = {_place(part): name for part, name in zip(parts, names, strict=True)}
         sums = tuple(self._terms(whole) for whole in wholes)
         if len(gates) != len(names) or any(each is None for each in sums):
@@ -210,12 +222,12 @@ class _Finder:
         return Step(cell, order, made, before_h, before_c, h, c)
 
     def _operands(self, value: Value, kind: str) -> list[Value]:
-        """Both operands of an operation of that kind, or nothing."""
+        """Both operands of an operation of a kind; empty if the value is of another kind."""
         node = value.node
         if node is None or node.op_type != kind or node.domain not in DEFAULT_DOMAINS or len(node.input) != 2:
             return []
-        found = [plain(value.scope, str(name)) for name in node.input]
-        return [each for each in found if each is not None] if None not in found else []
+        operands = [plain(value.scope, str(name)) for name in node.input]
+        return [each for each in operands if each is not None] if None not in operands else []
 
     def _operand(self, value: Value, kind: str) -> Value | None:
         node = value.node
@@ -237,7 +249,7 @@ class _Finder:
         return _Part(whole, value.place, len(node.output))
 
     def _terms(self, value: Value) -> Terms | None:
-        """The sum as products and stored numbers; None where anything else is added."""
+        """The sum as products and stored numbers; None if anything else is added."""
         products: list[Product] = []
         constants: list[Value] = []
         waiting = [value]
@@ -273,7 +285,7 @@ class _Finder:
 
 
 def _both_ways(pair: Sequence[_Any]) -> list[tuple[_Any, _Any]]:
-    """The two orders of a pair; none of nothing."""
+    """The two orders of a pair; empty if there is no pair."""
     return [(pair[0], pair[1]), (pair[1], pair[0])] if pair else []
 
 
@@ -282,6 +294,6 @@ def _place(part: _Part | None) -> int:
 
 
 def _alike(count: int, parts: tuple[_Part | None, ...]) -> bool:
-    """Whether all are parts of one value that is cut into so many."""
+    """Whether all parts belong to one value that is cut into `count` parts."""
     wholes = {each.whole for each in parts if each is not None and each.count == count}
     return len(wholes) == 1 and all(each is not None and each.count == count for each in parts)

@@ -7,12 +7,12 @@ from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, node_input
 __all__ = ["is_stored", "plain"]
 
 _MAX_HOPS = 100
-#: What stands between a stored matrix and the product that reads it.
+#: Operations between a stored matrix and the product that reads it.
 _REARRANGING = ("Identity", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cast", "DequantizeLinear", "Expand")
 
 
 def plain(scope: Scope, name: str) -> Value | None:
-    """What a name stands for, behind operations that hand it on as it is."""
+    """Look up what a name stands for, behind operations that hand a value on unchanged; None if it means nothing."""
     value = resolve(scope, name)
     for _ in range(_MAX_HOPS):
         if value is None or value.node is None or value.place or value.node.domain not in DEFAULT_DOMAINS:
@@ -24,7 +24,7 @@ def plain(scope: Scope, name: str) -> Value | None:
 
 
 def is_stored(value: Value) -> bool:
-    """Whether the file holds a value, if need be rearranged."""
+    """Say whether the file holds a value, as it is or in another arrangement."""
     for _ in range(_MAX_HOPS):
         if value.tensor is not None:
             return True

@@ -1,6 +1,6 @@
 """Why an ONNX network without LSTM, GRU or RNN nodes may still hold a recurrent layer: exporters unroll some.
 
-PyTorch's dynamo exporter writes nn.RNN as one product with the same matrix per step, and cells step by step.
+PyTorch's dynamo exporter writes nn.RNN as one product with the same matrix for each step, and cells step by step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lstmsim.formats.wording import listed
 __all__ = ["explain_absence"]
 
 _PRODUCTS = ("MatMul", "Gemm")
-#: What lies between one product with h and the next.
+#: Operations between one product with h and the next.
 _BETWEEN = PASSING | {"Add", "Sub", "Mul", "Tanh", "Sigmoid", "Relu"}
 _CANDIDATES = 8
 _SHOWN_OPERATIONS = 8
@@ -23,11 +23,11 @@ _ADVICE = "export nn.RNN, nn.LSTM or nn.GRU with dynamo=False, which keeps the l
 
 
 def explain_absence(scopes: list[Scope]) -> str:
-    """A sentence on what the network holds instead of recurrent nodes, and what to do if it is an unrolled layer."""
+    """Say what a network holds instead of recurrent nodes, and what to do if it holds an unrolled layer."""
     for scope in scopes:
-        found = _unrolled(scope)
-        if found:
-            steps, first = found
+        unrolled = _unrolled(scope)
+        if unrolled:
+            steps, first = unrolled
             return (
                 f"holds no LSTM, GRU or RNN node, but what looks like a recurrent layer unrolled over {steps} steps, "
                 f"from {label(scope, first)} on: {_ADVICE}"
@@ -44,7 +44,7 @@ def explain_absence(scopes: list[Scope]) -> str:
 
 
 def _gates(scope: Scope) -> str:
-    """The operations of a graph that has at least those of one GRU or LSTM step, in words; empty if it has not."""
+    """The operations of a graph in words, if they suffice for one GRU or LSTM step; else empty."""
     counts = Counter(str(node.op_type) for node in scope.nodes)
     products = sum(counts[kind] for kind in _PRODUCTS)
     if products < 1 or counts["Sigmoid"] < 2 or counts["Tanh"] < 1 or counts["Mul"] < 2:
@@ -87,7 +87,7 @@ def _longest_chain(scope: Scope, uses: dict[int, tuple[tuple[Scope, str], str]],
 
 
 def _matrix(scope: Scope, name: str) -> tuple[Scope, str] | None:
-    """The stored matrix behind a name, or None if it is computed from other things."""
+    """The stored matrix behind a name; None if the value is computed."""
     value: Value | None = resolve(scope, name)
     for _ in range(_MAX_HOPS):
         if value is None:

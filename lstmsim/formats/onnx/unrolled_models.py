@@ -1,4 +1,4 @@
-"""Unrolled layers of an ONNX network as models, like those of its recurrent nodes."""
+"""Unrolled layers of an ONNX network as models, like the models of its recurrent nodes."""
 
 from __future__ import annotations
 
@@ -16,33 +16,39 @@ __all__ = ["unrolled_model", "unrolled_part", "written_out"]
 
 
 def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]:
-    """What became of the nodes that unrolled layers are made of.
+    """Tell the outcome of every node that unrolled layers are made of.
 
     >>> written_out([])
     {}
     """
     layers = [layer for stack in stacks for layer in stack.layers]
-    found = {key: FOLDED for layer in layers for key in layer.picking}
-    return found | {key: SIMULATED for layer in layers for key in layer.nodes}
+    folded = {key: FOLDED for layer in layers for key in layer.picking}
+    return folded | {key: SIMULATED for layer in layers for key in layer.nodes}
 
 
 def unrolled_part(stack: UnrolledStack) -> str:
-    """The part of the file that a stack's last layer is: what its matrices are called there."""
+    """Name the part of the file that a stack's last layer comes from, by the name of its matrices."""
     return stack.layers[-1].name
 
 
 def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) -> ImportedModel:
-    """The model of unrolled layers, with their weights and the states that the file fixes if `weights`."""
+    """Make the model of a stack of unrolled layers.
+
+    stack: the layers.
+    name: the model's name.
+    origin: the file, in words.
+    weights: whether the model gets its weights and the states that the file fixes.
+    """
     nodes = tuple(f"{each.steps} steps of {each.name}" for each in stack.layers)
     notes = [_written_out(each) for each in stack.layers]
     notes += [note for each in stack.layers for note in each.notes]
     computed = "; ".join(dict.fromkeys(each.computed for each in stack.layers if each.computed))
     model = Model(name, tuple(each.layer for each in stack.layers), states_from=computed, states_whole=not computed)
     initial = {(number, 0): each.states for number, each in enumerate(stack.layers) if each.states}
-    found = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes), steps=stack.layers[0].steps)
+    imported = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes), steps=stack.layers[0].steps)
     if not weights:
-        return found
-    return replace(found, network=Network(model, tuple((each.weights,) for each in stack.layers), initial))
+        return imported
+    return replace(imported, network=Network(model, tuple((each.weights,) for each in stack.layers), initial))
 
 
 def _written_out(layer: UnrolledLayer) -> str:

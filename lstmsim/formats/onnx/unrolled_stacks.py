@@ -1,4 +1,4 @@
-"""Unrolled layers above each other, and which way each goes through time."""
+"""Unrolled layers above each other, and the direction in which each layer goes through time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ __all__ = ["Placed", "UnrolledLayer", "UnrolledStack"]
 
 @dataclass(frozen=True, eq=False)
 class UnrolledLayer:
-    """One layer put together again.
+    """One layer, put together again from its steps.
 
-    states: what the file itself fixes before the first step; computed: in words, where it comes from at run time.
-    first: what gives the h of its first step; name: what its weights are called in the file; steps: how many there are.
-    turned: its steps go through what they read from the end.
-    nodes: the operations that it is made of; picking: those that pick its frames.
+    layer: its shapes.
+    weights: its weights.
+    states: the states before the first step that the file fixes, name to [units].
+    first: the value that is the h of its first step.
+    name: the name of its weights in the file.
+    steps: number of steps.
+    notes: what to know about it.
+    computed: where further first states come from at run time, in words; empty if there are none.
+    turned: whether its steps read the frames, or the layer below, from the end.
+    nodes: the operations that it is made of.
+    picking: the operations that pick its frames.
     """
 
     layer: Layer
@@ -38,21 +45,31 @@ class UnrolledLayer:
 
 @dataclass(frozen=True, eq=False)
 class UnrolledStack:
-    """Layers above each other, all of as many steps."""
+    """Layers above each other, the lowest first; all have the same number of steps."""
 
     layers: tuple[UnrolledLayer, ...]
 
 
 @dataclass(eq=False)
 class Placed:
-    """Layers by the new h of their first steps; `places` has the layer and number of every step by its new h."""
+    """Layers that are being put above each other.
+
+    layers: new h of the first step to the layer.
+    places: new h of every step to the new h of the layer's first step, and the step's number.
+    below: layer to the layer that it reads, both by the new h of their first steps.
+    """
 
     layers: dict[Value, UnrolledLayer] = field(default_factory=dict)
     places: dict[Value, tuple[Value, int]] = field(default_factory=dict)
     below: dict[Value, Value] = field(default_factory=dict)
 
     def add(self, chain: Sequence[Value], layer: UnrolledLayer, lower: Value | None) -> None:
-        """A layer with what stands for its steps, and the one that it reads."""
+        """Add a layer.
+
+        chain: the new h of each of its steps.
+        layer: the layer.
+        lower: new h of the first step of the layer that it reads; None if it reads frames.
+        """
         key = chain[0]
         self.layers[key] = layer
         self.places |= {value: (key, at) for at, value in enumerate(chain)}
@@ -60,7 +77,7 @@ class Placed:
             self.below[key] = lower
 
     def stacks(self) -> list[UnrolledStack]:
-        """Layers above each other; several above one are stacks of their own, and say so."""
+        """Join layers into stacks; if several layers read one, each begins a stack, and a note says so."""
         readers = Counter(self.below.values())
         above = {lower: upper for upper, lower in self.below.items() if readers[lower] == 1}
         stacks = []
@@ -82,7 +99,7 @@ class Placed:
         return stacks
 
     def _backward(self, key: Value) -> bool:
-        """Whether a layer's steps go through time from its end."""
+        """Whether a layer's steps go backward through time."""
         backward = self.layers[key].turned
         while key in self.below:
             key = self.below[key]

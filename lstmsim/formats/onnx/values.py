@@ -23,7 +23,7 @@ __all__ = [
     "text",
 ]
 
-#: Sizes of a value's dimensions, None for a size that the file leaves open.
+#: Sizes of a value's dimensions, with None for a size that the file leaves open.
 Shape = tuple[int | None, ...]
 
 MAX_ELEMENTS = 64
@@ -32,14 +32,14 @@ _INT32, _INT64, _EXTERNAL = 6, 7, 1
 
 
 def checked(shape: Shape | None) -> Shape | None:
-    """The shape, without sizes that no tensor has."""
+    """Give the shape with None in place of sizes that no tensor has."""
     if shape is None:
         return None
     return tuple(size if size is not None and 0 <= size < _MAX_SIZE else None for size in shape)
 
 
 def product(sizes: Iterable[int | None]) -> int | None:
-    """Product of the sizes, None if one is unknown."""
+    """Multiply sizes; None if one is not known."""
     whole = 1
     for size in sizes:
         if size is None:
@@ -49,7 +49,7 @@ def product(sizes: Iterable[int | None]) -> int | None:
 
 
 def broadcast(shapes: list[Shape | None]) -> Shape | None:
-    """The shape of what is computed element by element from tensors of several shapes; None if one is unknown.
+    """Give the shape of a result that is computed element by element from tensors; None if a shape is not known.
 
     >>> broadcast([(5, 1, 3), (4, 3)]), broadcast([(2,), None])
     ((5, 4, 3), None)
@@ -66,17 +66,17 @@ def broadcast(shapes: list[Shape | None]) -> Shape | None:
 
 
 def integer(given: dict[str, Any], name: str, default: int) -> int:
-    """A whole-number attribute, or `default`."""
+    """Read a whole-number attribute; `default` if it is left out."""
     return int(given[name].i) if name in given else default
 
 
 def integers(given: dict[str, Any], name: str) -> Shape | None:
-    """A list attribute of whole numbers, None if it is left out."""
+    """Read an attribute that lists whole numbers; None if it is left out."""
     return tuple(int(each) for each in given[name].ints) if name in given else None
 
 
 def constant_shape(given: dict[str, Any]) -> Shape | None:
-    """Shape of what a `Constant` node with these attributes holds."""
+    """Give the shape of the value of a `Constant` node from its attributes; None if they hold no value."""
     if "value" in given:
         return checked(tuple(given["value"].t.dims))
     if "sparse_value" in given:
@@ -88,7 +88,7 @@ def constant_shape(given: dict[str, Any]) -> Shape | None:
 
 
 def elements(tensor: Any) -> Shape | None:
-    """The numbers of a short whole-number tensor that is inside the file."""
+    """Read a short tensor of whole numbers that is inside the file; None for any other tensor."""
     kind = getattr(tensor, "data_type", None)
     if kind not in (_INT32, _INT64) or tensor.data_location == _EXTERNAL:
         return None
@@ -103,12 +103,12 @@ def elements(tensor: Any) -> Shape | None:
 
 
 def text(given: dict[str, Any], name: str, default: str) -> str:
-    """A text attribute in lower case, or `default`."""
+    """Read a text attribute in lower case; `default` if it is left out."""
     return bytes(given[name].s).decode("utf-8", "replace").lower() if name in given else default
 
 
 def kinds_named(names: str) -> frozenset[str]:
-    """A set of operator types from their names in one text.
+    """Make a set of operator types from their names in one text.
 
     >>> sorted(kinds_named("Relu Conv"))
     ['Conv', 'Relu']

@@ -1,4 +1,4 @@
-"""The weights of ONNX's recurrent nodes in the terms of the cells that they are.
+"""The weights of ONNX's recurrent nodes in the terms of their cells.
 
 Order of the gates and of the biases as on the ONNX operator pages: LSTM i o f c, GRU z r h, peepholes i o f.
 """
@@ -29,19 +29,26 @@ _PEEPHOLES = ("pi", "po", "pf")
 _ADVICE = "export it with a stored state and a batch of 1, or read shapes only (--no-weights)"
 _PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
 
-#: One pass per direction, or the sentence that says why there are no constant weights.
+#: One pass for each direction, or the sentence that says why there are no constant weights.
 NodeWeights = tuple[PassWeights, ...] | str
 
 
 def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -> NodeWeights:
-    """The weights of a recurrent node; `InputError` if they are damaged, outside the file or not finite."""
+    """Read the weights of a recurrent node, or say why they are no constants.
+
+    constants: the constants of the network.
+    scope, index: the node.
+    layer: the same as a layer.
+
+    `InputError` if weights are damaged, not finite, or in a data file that is missing.
+    """
     node, arrays = scope.nodes[index], dict[str, Floats]()
     for name, place in _PLACES.items():
         if node_input(node, place):
-            found = constants.of(scope, node_input(node, place))
-            if isinstance(found, str):
-                return f"{name} of {label(scope, index)} comes from {found}: shapes only"
-            arrays[name] = found
+            array = constants.of(scope, node_input(node, place))
+            if isinstance(array, str):
+                return f"{name} of {label(scope, index)} comes from {array}: shapes only"
+            arrays[name] = array
     order = _ORDERS[str(node.op_type)]
     rows = len(order) * layer.hidden
     expected = {
@@ -56,16 +63,19 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
 
 
 def head_weights(constants: Constants, head: Head) -> NodeWeights:
-    """The weights of a product behind a stack; `InputError` if they are damaged or not finite."""
+    """Read the weights of a product behind a stack, or say why they are no constants.
+
+    `InputError` if weights are damaged or not finite.
+    """
     scope, index = head.product
     names = {"matrix": (scope, node_input(scope.nodes[index], 1))} | ({"bias": head.bias} if head.bias else {})
     units, width = head.layer.hidden, head.layer.input
     arrays = dict[str, Floats]()
     for name, value in names.items():
-        found = constants.of(*value)
-        if isinstance(found, str):
-            return f"the {name} of {label(scope, index)} comes from {found}: shapes only"
-        arrays[name] = found if name == "matrix" and head.turned else found.T
+        array = constants.of(*value)
+        if isinstance(array, str):
+            return f"the {name} of {label(scope, index)} comes from {array}: shapes only"
+        arrays[name] = array if name == "matrix" and head.turned else array.T
     expected = {"matrix": (units, width), "bias": arrays["bias"].shape if "bias" in arrays else ()}
     arrays = _checked(arrays, expected, label(scope, index))
     biases = {"y": np.full(units, arrays["bias"].reshape(-1))} if "bias" in arrays else {}
@@ -83,7 +93,7 @@ def _checked(arrays: dict[str, Floats], expected: Mapping[str, tuple[int, ...]],
 
 
 def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, order: str) -> Stacked:
-    """The parts of one direction, without the rows of gates that the cell has not: f, where i stands for it too."""
+    """The parts of one direction, without rows of gates that the cell lacks: f, if it is coupled to i."""
     names = {gate.name for gate in layer.cell.gates}
     rows = np.repeat([name in names for name in order], layer.hidden)
     peepholes = {
@@ -98,12 +108,17 @@ def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, order: str) -> 
 def constant_states(
     constants: Constants, scope: Scope, index: int, layer: Layer, begin: Begin
 ) -> Mapping[int, Mapping[str, Floats]]:
-    """The numbers of the states that the file holds: direction to name to [units]; those that are 0 are left out.
+    """Read the first states that the file holds: direction to name to [units]; a state that is all 0 is left out.
 
-    `InputError` where they differ within a batch, or cannot be read.
+    constants: the constants of the network.
+    scope, index: the node.
+    layer: the same as a layer.
+    begin: which of its states are constants.
+
+    `InputError` if a state differs within a batch or cannot be read.
     """
     node = scope.nodes[index]
-    found: dict[int, dict[str, Floats]] = {}
+    states: dict[int, dict[str, Floats]] = {}
     for name in begin.constants:
         array = _read(constants, scope, node_input(node, STATES[name]))
         if isinstance(array, str):
@@ -113,12 +128,12 @@ def constant_states(
             array = array.transpose(1, 0, 2)
         for side, values in enumerate(_rows(array, name, label(scope, index), layer)):
             if values.any():
-                found.setdefault(side, {})[name] = values
-    return found
+                states.setdefault(side, {})[name] = values
+    return states
 
 
 def _read(constants: Constants, scope: Scope, name: str) -> Floats | str:
-    """The array at batch 1; zeros however they are put together."""
+    """The array at batch 1; 0 for an array that is put together from zeros in any way."""
     array = constants.of(scope, name)
     if isinstance(array, str):
         leaves = [constants.of(*each) for each in sources(scope, name).constants]
@@ -147,7 +162,7 @@ def _rows(array: Floats, name: str, place: str, layer: Layer) -> Floats:
 
 
 def fingerprint(passes: NodeWeights, states: Mapping[int, Mapping[str, Floats]]) -> str:
-    """A text that is equal for equal weights and equal states to begin with.
+    """Make a text that is equal for equal weights and equal first states; empty without weights.
 
     >>> fingerprint("W comes from input 'w'", {})
     ''

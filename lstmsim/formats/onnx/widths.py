@@ -1,4 +1,4 @@
-"""How many bits the weights of an ONNX network have, as far as its own sums are others for it."""
+"""How many bits the weights of an ONNX network have, if that makes its own sums differ from the sums here."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ _MAX_VALUES = 1000
 
 
 def node_widths(scope: Scope, index: int) -> list[str]:
-    """What to know about the weights of a recurrent node; empty where they are of 32 or 64 bits."""
+    """Note the bits of a recurrent node's weights; empty if all have 32 or 64 bits."""
     node = scope.nodes[index]
     named = {name: (scope, node_input(node, place)) for name, place in _PLACES.items() if node_input(node, place)}
     return width_notes(named, label(scope, index))
 
 
 def is_half(scope: Scope, name: str) -> bool:
-    """Whether a constant has 16 bits, as far as the file says."""
+    """Say whether a constant has 16 bits, as far as the file tells."""
     return any(_kind(value) in _HALVES for value in _origins(scope, name))
 
 
 def width_notes(named: Mapping[str, tuple[Scope, str]], at: str) -> list[str]:
-    """Sentences on weights that the network computes with in 16 bits, or that mean what whole numbers are scaled to.
+    """Note weights of 16 bits, and weights that are stored as scaled whole numbers.
 
-    named: what a weight is called, to where its value is found; at: the node that they belong to.
+    named: a weight in words to the scope and the name of its value.
+    at: the node of the weights, in words.
 
     >>> width_notes({}, "LSTM 'a'")
     []
@@ -61,8 +62,8 @@ def width_notes(named: Mapping[str, tuple[Scope, str]], at: str) -> list[str]:
 
 
 def _origins(scope: Scope, name: str) -> list[Value]:
-    """The tensors, and the nodes that change the kind of number, that a weight is arranged of."""
-    found, seen, waiting = list[Value](), set[tuple[Scope, str]](), [resolve(scope, name)]
+    """The tensors, and the nodes that change the kind of number, that a weight is put together from."""
+    origins, seen, waiting = list[Value](), set[tuple[Scope, str]](), [resolve(scope, name)]
     while waiting and len(seen) < _MAX_VALUES:
         value = waiting.pop()
         if value is None or (value.scope, value.name) in seen:
@@ -74,12 +75,12 @@ def _origins(scope: Scope, name: str) -> list[Value]:
             names = node.input if kind == "Concat" or kind in ELEMENTWISE else node.input[:1]
             waiting += [resolve(value.scope, str(each)) for each in names]
         else:
-            found.append(value)
-    return found
+            origins.append(value)
+    return origins
 
 
 def _kind(value: Value) -> int:
-    """The kind of number that a tensor or such a node gives, 0 where it is not told."""
+    """The kind of number that a tensor or a node gives; 0 if the file does not tell."""
     if value.node is None:
         return int(getattr(value.tensor, "data_type", 0))
     scope, node = value.scope, value.node
@@ -90,7 +91,7 @@ def _kind(value: Value) -> int:
 
 
 def _whole_bits(value: Value) -> int:
-    """The bits of the whole numbers that are scaled, 0 where there are none."""
+    """The bits of the whole numbers that a node scales; 0 if it scales none."""
     node: Any = value.node
     if node is None or node.op_type != "DequantizeLinear" or node.domain not in DEFAULT_DOMAINS:
         return 0

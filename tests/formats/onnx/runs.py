@@ -71,14 +71,14 @@ def ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | st
     """What the model computes after import, through its own files: [steps, outputs], or the sentence that refuses."""
     (folder / "a.onnx").write_bytes(model.SerializeToString())
     try:
-        found = import_weights(folder / "a.onnx")
-        if len(found) > 1:
-            return f"{len(found)} models: {' '.join(note for each in found for note in each.notes)}"
-        if found[0].network is None:
-            return "; ".join(found[0].notes)
+        models = import_weights(folder / "a.onnx")
+        if len(models) > 1:
+            return f"{len(models)} models: {' '.join(note for each in models for note in each.notes)}"
+        if models[0].network is None:
+            return "; ".join(models[0].notes)
         # What was read is not written again in the same run.
         folder = Path(mkdtemp(dir=folder))
-        write_model_file(found[0].model, folder / "m.yaml", source="a test", network=found[0].network)
+        write_model_file(models[0].model, folder / "m.yaml", source="a test", network=models[0].network)
         np.save(folder / "x.npy", x)
         model_here = load_model_file(folder / "m.yaml")
         job = replace(_scenario().jobs[0], model=model_here, steps=len(x), inputs=str(folder / "x.npy"))

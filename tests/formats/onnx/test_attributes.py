@@ -38,12 +38,12 @@ class Case(Numbers):
         self.nodes[-1].attribute.sort(key=lambda each: each.name)
         model = self.model(y)
         x = np.random.default_rng(5).normal(size=(STEPS, WIDTH)).astype(np.float32)
-        found = ours(model, x, folder)
-        if isinstance(found, str):
-            assert len(found) > 20
-            return found
+        outputs = ours(model, x, folder)
+        if isinstance(outputs, str):
+            assert len(outputs) > 20
+            return outputs
         wanted = theirs(model, {"x": x[:, None], **feeds})[:, :, 0].reshape(STEPS, -1)
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=CLOSE)
+        np.testing.assert_allclose(outputs, wanted, rtol=0, atol=CLOSE)
         return "equal"
 
     def states(self, make: Any) -> None:
@@ -60,8 +60,8 @@ def test_kinds_and_directions(kind: str, direction: str, bias: bool, tmp_path: P
     case = Case(kind, direction)
     if not bias:
         case.places[3] = ""
-    found = case.outcome(tmp_path)
-    assert found == "equal" or direction == "reverse"
+    outcome = case.outcome(tmp_path)
+    assert outcome == "equal" or direction == "reverse"
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_kinds_and_directions(kind: str, direction: str, bias: bool, tmp_path: P
 def test_attributes_of_the_lstm(given: dict[str, Any], tmp_path: Path) -> None:
     case = Case()
     case.given |= given
-    found = case.outcome(tmp_path)
+    outcome = case.outcome(tmp_path)
     usual = "hidden_size" in given or [each.lower() for each in given.get("activations", [])] == [
         "sigmoid",
         *["tanh"] * 2,
     ]
-    assert found == "equal" or not usual
+    assert outcome == "equal" or not usual
 
 
 @pytest.mark.parametrize("kind", ["GRU", "lbr0", "RNN"])
@@ -243,11 +243,11 @@ def test_states_of_a_batch(tmp_path: Path) -> None:
         case.states(lambda case, name, array=array: case.store(name, array))
         case.inputs[:] = []
         case.input("x", STEPS, 3, WIDTH)
-        found = ours(
+        outputs = ours(
             case.model(case.layer("LSTM", "x", WIDTH, HIDDEN, inputs=case.places)), np.ones((STEPS, WIDTH)), tmp_path
         )
-        assert isinstance(found, str) == bool(scale)
-        assert not scale or sentence in str(found)
+        assert isinstance(outputs, str) == bool(scale)
+        assert not scale or sentence in str(outputs)
 
 
 @pytest.mark.parametrize("piece", [False, True])
@@ -262,8 +262,8 @@ def test_states_that_are_inputs_begin_at_0_and_are_named(piece: bool, tmp_path: 
     case.states(make)
     zero = np.zeros((2 if piece else 1, 1, HIDDEN), np.float32)
     assert case.outcome(tmp_path, h0_in=zero, c0_in=zero) == "equal"
-    (found,) = import_notes(tmp_path)
-    assert found == (
+    (notes,) = import_notes(tmp_path)
+    assert notes == (
         "the states before the first step come from input 'h0_in' and input 'c0_in' of the network: a run begins at 0 "
         "unless its job has `initial`"
     )
@@ -378,15 +378,15 @@ def test_what_a_loop_carries_comes_at_run_time(tmp_path: Path) -> None:
     )
     graph.nodes.append(loop)
     (tmp_path / "a.onnx").write_bytes(graph.model("ys").SerializeToString())
-    (found,) = read_onnx(tmp_path / "a.onnx").models
-    assert found.model.states_from == "'carried' in body of Loop 'rounds'"
+    (imported,) = read_onnx(tmp_path / "a.onnx").models
+    assert imported.model.states_from == "'carried' in body of Loop 'rounds'"
 
 
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_batch_first_nodes(kind: str, direction: str, tmp_path: Path) -> None:
     """onnxruntime refuses layout=1: it runs the same node between transposes."""
-    found = []
+    outputs = []
     for layout in (0, 1):
         case = Case(kind, direction)
         case.inputs[:] = []
@@ -401,10 +401,10 @@ def test_batch_first_nodes(kind: str, direction: str, tmp_path: Path) -> None:
         given = {"directions": case.directions, "inputs": states} | ({"layout": 1} if layout else {})
         model = case.model(case.layer(kind, frames, WIDTH, HIDDEN, **given))
         x = np.random.default_rng(5).normal(size=(STEPS, WIDTH)).astype(np.float32)
-        found.append(ours(model, x, tmp_path))
+        outputs.append(ours(model, x, tmp_path))
         if not layout:
             wanted = theirs(model, {"x": x[None]})[:, :, 0].reshape(STEPS, -1)
-    for each in found:
+    for each in outputs:
         np.testing.assert_allclose(each, wanted, rtol=0, atol=CLOSE)
 
 
@@ -428,8 +428,8 @@ def test_lengths_are_noted_where_only_shapes_are_read(tmp_path: Path) -> None:
     case = Case(steps=STEPS)
     case.places[4] = case.store("lengths", np.array([3], np.int32))
     assert "read shapes only (--no-weights)" in case.outcome(tmp_path)
-    (found,) = read_onnx(tmp_path / "a.onnx").models
-    assert found.notes == ("LSTM 'rnn' has a sequence_lens of 3 for 5 frames, where a run here takes every frame",)
+    (imported,) = read_onnx(tmp_path / "a.onnx").models
+    assert imported.notes == ("LSTM 'rnn' has a sequence_lens of 3 for 5 frames, where a run here takes every frame",)
 
 
 def test_lengths_that_are_an_input(tmp_path: Path) -> None:
@@ -451,5 +451,5 @@ def test_lengths_computed_from_the_shape(less: int, tmp_path: Path) -> None:
         count = case.node("Sub", [count, case.list("one", 1)], "fewer")
     repeated = case.node("Expand", [count, case.node("Shape", ["x"], "batch_of_x", start=1, end=2)], "repeated")
     case.places[4] = case.node("Cast", [repeated], "lengths", to=TensorProto.INT32)
-    found = case.outcome(tmp_path)
-    assert found == "equal" if not less else "has a sequence_lens that is computed from shapes" in found
+    outcome = case.outcome(tmp_path)
+    assert outcome == "equal" if not less else "has a sequence_lens that is computed from shapes" in outcome

@@ -110,8 +110,8 @@ def test_what_is_imported_computes_what_onnxruntime_does(
     save(tmp_path / "a.onnx", kind, arrays, attributes)
     session = runtime.InferenceSession(str(tmp_path / "a.onnx"), providers=["CPUExecutionProvider"])
     y = session.run(None, {"x": arrays["x"]})[0]
-    (found,) = read_onnx(tmp_path / "a.onnx", weights=True).models
-    network = found.network
+    (single,) = read_onnx(tmp_path / "a.onnx", weights=True).models
+    network = single.network
     assert network is not None
     layer = network.model.layers[0]
     assert layer.cell.name == name
@@ -120,9 +120,9 @@ def test_what_is_imported_computes_what_onnxruntime_does(
     expected = np.concatenate([y[:, direction, 0] for direction in range(directions)], axis=1)
     np.testing.assert_allclose(computed, expected, atol=1e-6)
     # a file names the cell and, where it is not built in, holds it
-    write_model_file(found.model, tmp_path / "m.yaml", source="s", network=network)
+    write_model_file(single.model, tmp_path / "m.yaml", source="s", network=network)
     again = load_model_file(tmp_path / "m.yaml")
-    assert again == found.model
+    assert again == single.model
     assert again.layers[0].cell.states == layer.cell.states
     assert again.layers[0].cell.source == layer.cell.source
     assert ("cells:" in (tmp_path / "m.yaml").read_text()) == (name not in CELLS)
@@ -133,11 +133,11 @@ def test_fixed_point_holds_what_calibration_reaches(attributes: dict[str, Any], 
     """Also where no activation bounds h: its format is as wide as the values of the floating-point run."""
     arrays = arrays_of("RNN", 1, seed=3)
     save(tmp_path / "a.onnx", "RNN", arrays | {"W": arrays["W"] * 30}, attributes)
-    (found,) = read_onnx(tmp_path / "a.onnx", weights=True).models
-    assert found.network is not None
+    (single,) = read_onnx(tmp_path / "a.onnx", weights=True).models
+    assert single.network is not None
     stimulus = Stimulus(arrays["x"][:, 0].astype(np.float64))
-    exact = run_network(float_arithmetic(found.network), stimulus).output()
-    arithmetic = fixed_arithmetic(found.network, stimulus, Precision(weight_bits=16, vector_bits=16))
+    exact = run_network(float_arithmetic(single.network), stimulus).output()
+    arithmetic = fixed_arithmetic(single.network, stimulus, Precision(weight_bits=16, vector_bits=16))
     fixed = run_network(arithmetic, stimulus).output()
     assert np.abs(fixed - exact).max() < 0.01 * np.abs(exact).max()
     assert not arithmetic[0][0].overflowed
@@ -145,5 +145,5 @@ def test_fixed_point_holds_what_calibration_reaches(attributes: dict[str, Any], 
 
 def test_a_clipped_lstm_says_what_is_clipped(tmp_path: Path) -> None:
     save(tmp_path / "a.onnx", "LSTM", arrays_of("LSTM", 1), {"clip": 2.0})
-    (found,) = read_onnx(tmp_path / "a.onnx").models
-    assert "clips what goes into its gates' activations, as onnxruntime does; it does not clip c" in found.notes[0]
+    (single,) = read_onnx(tmp_path / "a.onnx").models
+    assert "clips what goes into its gates' activations, as onnxruntime does; it does not clip c" in single.notes[0]

@@ -46,10 +46,10 @@ class Scaled(Filled):
 def near(path: Path, **more: bool) -> tuple[str, ...]:
     """The notes on a network whose numbers are those of onnxruntime."""
     ort = pytest.importorskip("onnxruntime")
-    (found,) = import_weights(path, **more)
-    assert found.network is not None, found.notes
+    (imported,) = import_weights(path, **more)
+    assert imported.network is not None, imported.notes
     x = np.random.default_rng(3).normal(size=(6, WIDTH))
-    y = run_network(float_arithmetic(found.network), found.network.stimulus(x)).output()
+    y = run_network(float_arithmetic(imported.network), imported.network.stimulus(x)).output()
     model = onnx.load(path)
     model.ir_version = 10
     options = ort.SessionOptions()
@@ -58,7 +58,7 @@ def near(path: Path, **more: bool) -> tuple[str, ...]:
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     (wanted,) = session.run(None, {"x": x[:, None].astype("f4")})
     np.testing.assert_allclose(y, wanted.reshape(len(x), -1), rtol=0, atol=1e-6)
-    return found.notes
+    return imported.notes
 
 
 @pytest.mark.parametrize("axis", [None, 1, -1])
@@ -116,9 +116,9 @@ def test_constants_that_grow_endlessly_or_have_16_bits_are_not_computed(tmp_path
     graph = Scaled(5)
     half = graph.store("half", np.ones((1, ROWS, WIDTH), np.float16))
     path = save(graph.proto(graph.lstm(W=graph.node("Neg", [half], "W"))), tmp_path / "b.onnx")
-    (found,) = import_weights(path)
-    assert found.network is None
-    assert found.notes[-1] == "W of LSTM 'rnn' comes from a node Neg in 16 bits: shapes only"
+    (imported,) = import_weights(path)
+    assert imported.network is None
+    assert imported.notes[-1] == "W of LSTM 'rnn' comes from a node Neg in 16 bits: shapes only"
 
 
 def test_in_a_data_file(tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_what_does_not_fit_is_read_as_shapes(
     graph.tensors = [each for each in graph.tensors if each.name != name]
     graph.store(name, array)
     graph.nodes[0].attribute.extend(onnx.helper.make_attribute(*each) for each in given.items())
-    (found,) = import_weights(save(graph.proto(y), tmp_path / "a.onnx"))
-    assert found.network is None
-    assert "W of LSTM 'rnn' comes from a node DequantizeLinear whose arguments" in found.notes[-1]
+    (imported,) = import_weights(save(graph.proto(y), tmp_path / "a.onnx"))
+    assert imported.network is None
+    assert "W of LSTM 'rnn' comes from a node DequantizeLinear whose arguments" in imported.notes[-1]
 
 
 def test_whole_numbers_cut_off(tmp_path: Path) -> None:
@@ -173,11 +173,13 @@ def test_a_scale_of_16_bits_gives_numbers_of_16_bits(tmp_path: Path) -> None:
     y = graph.lstm(W=graph.scaled("W", (1, ROWS, WIDTH)))
     graph.tensors = [each for each in graph.tensors if each.name != "W_s"]
     graph.store("W_s", np.array(0.00321, np.float16))
-    (found,) = import_weights(save(graph.proto(y), tmp_path / "a.onnx"))
-    assert found.network is not None
-    made = found.network.passes[0][0].matrices["g", "x"]
+    (imported,) = import_weights(save(graph.proto(y), tmp_path / "a.onnx"))
+    assert imported.network is not None
+    made = imported.network.passes[0][0].matrices["g", "x"]
     np.testing.assert_array_equal(made, made.astype(np.float16))
-    assert found.notes[1] == "the weights of LSTM 'rnn' have 16 bits (F16); they are the same here, the sums are wider"
+    assert (
+        imported.notes[1] == "the weights of LSTM 'rnn' have 16 bits (F16); they are the same here, the sums are wider"
+    )
 
 
 def test_weights_of_16_bits(tmp_path: Path) -> None:
@@ -186,9 +188,9 @@ def test_weights_of_16_bits(tmp_path: Path) -> None:
     names = [graph.store(name, graph.random.normal(0, 0.5, shape).astype("f2")) for name, shape in shapes.items()]
     x = graph.node("Cast", [graph.input("x", "n", 1, WIDTH)], "half", to=10)
     y = graph.recurrent("LSTM", x, WIDTH, HIDDEN, inputs=dict(zip((1, 2, 3), names, strict=True)))
-    (found,) = import_weights(save(graph.proto(y), tmp_path / "a.onnx"))
-    assert found.network is not None
-    note = found.notes[-1]
+    (imported,) = import_weights(save(graph.proto(y), tmp_path / "a.onnx"))
+    assert imported.network is not None
+    note = imported.notes[-1]
     assert note == "the weights of LSTM 'rnn' have 16 bits (F16); they are the same here, the sums are wider"
 
 

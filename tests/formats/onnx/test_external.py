@@ -52,9 +52,9 @@ def edited(path: Path, **fields: Any) -> Path:
 
 
 def numbers(path: Path) -> Network:
-    (found,) = import_weights(path)
-    assert found.network is not None
-    return found.network
+    (imported,) = import_weights(path)
+    assert imported.network is not None
+    return imported.network
 
 
 def refusal(path: Path) -> str:
@@ -137,17 +137,17 @@ def test_data_of_inner_graphs(where: str, tmp_path: Path) -> None:
 
 def tensors(model: onnx.ModelProto) -> list[TensorProto]:
     """Every tensor of a model, wherever it stands."""
-    graphs, nodes, found = [model.graph], [node for each in model.functions for node in each.node], []
+    graphs, nodes, stored = [model.graph], [node for each in model.functions for node in each.node], []
     while graphs or nodes:
         if graphs:
             graph = graphs.pop()
-            found += graph.initializer
+            stored += graph.initializer
             nodes += graph.node
             continue
         for attribute in nodes.pop().attribute:
-            found += [attribute.t] if attribute.HasField("t") else []
+            stored += [attribute.t] if attribute.HasField("t") else []
             graphs += [attribute.g] if attribute.HasField("g") else []
-    return found
+    return stored
 
 
 def test_only_what_the_recurrent_layers_need_is_read(tmp_path: Path) -> None:
@@ -308,6 +308,6 @@ def test_data_that_was_read_is_not_written_over_from_python(tmp_path: Path) -> N
     path.write_bytes(model.SerializeToString())
     (tmp_path / DATA).rename(tmp_path / "net.safetensors")
     with own_ledger():
-        (found,) = import_weights(path)
+        (imported,) = import_weights(path)
         with pytest.raises(InputError, match="read"):
-            write_model_file(found.model, tmp_path / "net.yaml", source="a test", network=found.network)
+            write_model_file(imported.model, tmp_path / "net.yaml", source="a test", network=imported.network)

@@ -36,11 +36,11 @@ def test_one_node(kind: str, directions: int, tmp_path: Path) -> None:
     graph.recurrent(kind, graph.input("x", "steps", 1, 24), 24, 16, directions=directions)
     network = read_onnx(save(graph, tmp_path / "speech.onnx"))
     assert stacks(network) == [(Layer(cell(kind.lower()), 16, 24, directions == 2),)]
-    found = network.models[0]
-    assert found.model.name == "speech"
-    assert found.nodes == (f"{kind} 'rnn'",)
-    assert found.source == f"speech.onnx (written by 'pytest'): {kind} 'rnn'"
-    assert found.notes == ()
+    imported = network.models[0]
+    assert imported.model.name == "speech"
+    assert imported.nodes == (f"{kind} 'rnn'",)
+    assert imported.source == f"speech.onnx (written by 'pytest'): {kind} 'rnn'"
+    assert imported.notes == ()
 
 
 @pytest.mark.parametrize("directions", [1, 2])
@@ -51,9 +51,9 @@ def test_peepholes_and_the_other_gru_are_cells_of_their_own(directions: int, tmp
     graph.recurrent("LSTM", frames, 4, 6, name="l", directions=directions, inputs=peepholes)
     for name, before in (("unsaid", None), ("said", 0)):
         graph.recurrent("GRU", frames, 4, 6, name=name, directions=directions, linear_before_reset=before)
-    found = stacks(read_onnx(save(graph, tmp_path / "a.onnx")))
+    layers = stacks(read_onnx(save(graph, tmp_path / "a.onnx")))
     both = directions == 2
-    assert found == [(Layer(cell(name), 6, 4, both),) for name in ("lstm-peephole", "gru-lbr0", "gru-lbr0")]
+    assert layers == [(Layer(cell(name), 6, 4, both),) for name in ("lstm-peephole", "gru-lbr0", "gru-lbr0")]
 
 
 @pytest.mark.parametrize("layout", [0, 1])

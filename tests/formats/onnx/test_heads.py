@@ -129,8 +129,8 @@ TAKEN: dict[Callable[[Net], str], list[str]] = {
 
 
 def imported(net: Net, output: str, folder: Path, **more: bool) -> ImportedModel:
-    (found,) = import_weights(save(net.proto(output), folder / "a.onnx"), heads=True, **more)
-    return found
+    (single,) = import_weights(save(net.proto(output), folder / "a.onnx"), heads=True, **more)
+    return single
 
 
 def expected(path: Path, x: np.ndarray) -> np.ndarray:
@@ -149,25 +149,25 @@ def test_the_numbers_are_those_of_onnxruntime(build: Callable[[Net], str], tmp_p
     output = build(net)
     if build is one_of_three_before_softmax:
         path = save(net.proto("softmax"), tmp_path / "a.onnx")
-        (found,) = import_weights(path, heads=True)
+        (single,) = import_weights(path, heads=True)
         save(net.proto(output), path)
     else:
-        found = imported(net, output, tmp_path)
-    assert [layer.cell.name for layer in found.model.layers[1:]] == TAKEN[build]
-    assert found.notes == ()
-    assert found.network is not None
+        single = imported(net, output, tmp_path)
+    assert [layer.cell.name for layer in single.model.layers[1:]] == TAKEN[build]
+    assert single.notes == ()
+    assert single.network is not None
     batch = 1 if build is gemm_without_bias else BATCH
     x = np.random.default_rng(3).normal(size=(STEPS, batch, WIDTH))
     own = np.stack(
         [
-            run_network(float_arithmetic(found.network), found.network.stimulus(x[:, at])).output()
+            run_network(float_arithmetic(single.network), single.network.stimulus(x[:, at])).output()
             for at in range(batch)
         ],
         axis=0 if build is batch_first else 1,
     )
     np.testing.assert_allclose(own.reshape(-1, own.shape[-1]), expected(tmp_path / "a.onnx", x), rtol=0, atol=1e-6)
     (shapes,) = import_weights(tmp_path / "a.onnx", heads=True, weights=False)
-    assert shapes.model.layers == found.model.layers
+    assert shapes.model.layers == single.model.layers
     assert len(import_weights(tmp_path / "a.onnx")[0].model.layers) == 1
 
 
@@ -301,29 +301,29 @@ LEFT_OUT = {
 @pytest.mark.parametrize("build", LEFT_OUT)
 def test_what_is_not_proven_is_left_out(build: Callable[[Net], str], tmp_path: Path) -> None:
     net = Net(7)
-    found = imported(net, build(net), tmp_path)
-    assert len(found.model.layers) == 1
-    assert found.operators is not None
-    assert "dense layer" not in {each.outcome for each in found.operators.groups}
-    assert any(LEFT_OUT[build] in note for note in found.notes), found.notes
-    assert all("--heads" not in line for line in found.operators.lines())
+    single = imported(net, build(net), tmp_path)
+    assert len(single.model.layers) == 1
+    assert single.operators is not None
+    assert "dense layer" not in {each.outcome for each in single.operators.groups}
+    assert any(LEFT_OUT[build] in note for note in single.notes), single.notes
+    assert all("--heads" not in line for line in single.operators.lines())
 
 
 def test_a_second_head_that_is_none_is_named_beside_the_first(tmp_path: Path) -> None:
     net = Net(7)
     y = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5, "1")
     y = net.node("Mul", [net.linear(net.node("Identity", [y], "same"), 5, 6, "2"), net.weight("scale", 6)], "scaled")
-    found = imported(net, y, tmp_path)
-    assert [layer.hidden for layer in found.model.layers] == [HIDDEN, 5]
-    assert found.notes == (f"Mul 'node_scaled' behind MatMul 'node_mm2' {NO_BIAS}",)
+    single = imported(net, y, tmp_path)
+    assert [layer.hidden for layer in single.model.layers] == [HIDDEN, 5]
+    assert single.notes == (f"Mul 'node_scaled' behind MatMul 'node_mm2' {NO_BIAS}",)
 
 
 def test_a_layer_whose_output_the_network_gives_too(tmp_path: Path) -> None:
     net = Net(7)
     end = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5)
-    (found,) = import_weights(save(net.proto(end, "squeezed"), tmp_path / "a.onnx"), heads=True)
-    assert len(found.model.layers) == 1
-    assert "is also an output of the network" in found.notes[0]
+    (single,) = import_weights(save(net.proto(end, "squeezed"), tmp_path / "a.onnx"), heads=True)
+    assert len(single.model.layers) == 1
+    assert "is also an output of the network" in single.notes[0]
 
 
 def test_a_head_with_numbers_that_are_no_weights(tmp_path: Path) -> None:
@@ -344,9 +344,9 @@ def test_a_layer_and_its_head_inside_a_function(tmp_path: Path) -> None:
     graph.input("x", "t", "b", WIDTH)
     graph.tensors = inner.tensors
     graph.nodes.append(helper.make_node("net", ["x", *names], ["out"], domain="local"))
-    (found,) = import_weights(save(graph.proto("out"), tmp_path / "a.onnx", [body]), heads=True)
-    assert [layer.cell.name for layer in found.model.layers] == ["lstm", "dense"]
-    assert found.network is not None
+    (single,) = import_weights(save(graph.proto("out"), tmp_path / "a.onnx", [body]), heads=True)
+    assert [layer.cell.name for layer in single.model.layers] == ["lstm", "dense"]
+    assert single.network is not None
 
 
 def test_the_command_makes_a_model_that_can_be_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,5 +376,5 @@ def test_shapes_alone_make_heads_too(tmp_path: Path) -> None:
     y = graph.node("Squeeze", [y, graph.node("Constant", [], "one", value_ints=[1])], "y")
     graph.node("MatMul", [y, graph.weight("m", 4, 9)], "out")
     path = save(graph.proto("out"), tmp_path / "a.onnx")
-    (found,) = import_weights(path, heads=True, weights=False)
-    assert [layer.hidden for layer in found.model.layers] == [4, 9]
+    (single,) = import_weights(path, heads=True, weights=False)
+    assert [layer.hidden for layer in single.model.layers] == [4, 9]

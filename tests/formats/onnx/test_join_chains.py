@@ -123,14 +123,14 @@ def outcome(seed: int, folder: Path) -> str:
     chain.two.layer("GRU", chain.value, chain.shape[2], 5, name="b")
     model = chain.two.model("b_Y")
     x = np.random.default_rng(seed).normal(size=(SIZE, chain.batch, 3)).astype(np.float32)
-    found = ours(model, x[:, 0], folder)
-    if isinstance(found, str):
+    outputs = ours(model, x[:, 0], folder)
+    if isinstance(outputs, str):
         return "apart"
-    np.testing.assert_allclose(found, theirs(model, {"x": x})[:, 0, 0], rtol=0, atol=CLOSE, err_msg=f"chain {seed}")
+    np.testing.assert_allclose(outputs, theirs(model, {"x": x})[:, 0, 0], rtol=0, atol=CLOSE, err_msg=f"chain {seed}")
     return "joined"
 
 
 def test_what_is_joined_is_equal(tmp_path: Path) -> None:
-    found = [outcome(seed, tmp_path) for seed in range(CHAINS)]
-    assert found.count("joined") > CHAINS / 8
-    assert found.count("apart") > CHAINS / 8
+    outcomes = [outcome(seed, tmp_path) for seed in range(CHAINS)]
+    assert outcomes.count("joined") > CHAINS / 8
+    assert outcomes.count("apart") > CHAINS / 8

@@ -56,11 +56,11 @@ def both(two: Two, y: str) -> str:
 def joined(two: Two, x: np.ndarray, folder: Path) -> bool:
     """Whether the two became one stack, which then computes what onnxruntime does."""
     model = two.model("b_Y")
-    found = ours(model, x, folder)
-    if isinstance(found, str):
+    outputs = ours(model, x, folder)
+    if isinstance(outputs, str):
         return False
     wanted = theirs(model, {"x": x[:, None]})
-    np.testing.assert_allclose(found, wanted[:, :, 0].reshape(len(x), -1), rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(outputs, wanted[:, :, 0].reshape(len(x), -1), rtol=0, atol=CLOSE)
     return True
 
 
@@ -151,7 +151,7 @@ def test_both_directions_side_by_side_join(what: str, sizes: tuple[int | str, in
 
 def test_a_pair_of_batch_first_nodes_joins(tmp_path: Path) -> None:
     """onnxruntime refuses layout=1: the same nodes, time first, are the oracle."""
-    x, found = frames(), []
+    x, outputs = frames(), []
     for layout in (0, 1):
         two = Two()
         two.inputs[:] = []
@@ -160,10 +160,10 @@ def test_a_pair_of_batch_first_nodes_joins(tmp_path: Path) -> None:
         sides = first if layout else two.then("Transpose", first, perm=[0, 2, 1, 3])
         flat = two.then("Reshape", sides, [0, 0, -1])
         two.layer("GRU", flat, 2 * SIZE, 5, name="b", **({"layout": 1} if layout else {}))
-        found.append(ours(two.model("b_Y"), x, tmp_path))
+        outputs.append(ours(two.model("b_Y"), x, tmp_path))
         if not layout:
             wanted = theirs(two.model("b_Y"), {"x": x[:, None]})[:, 0, 0]
-    for each in found:
+    for each in outputs:
         np.testing.assert_allclose(each, wanted, rtol=0, atol=CLOSE)
 
 

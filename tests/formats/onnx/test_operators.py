@@ -35,14 +35,14 @@ def table(graph: Graph, folder: Path, **more: object) -> OperatorTable:
     return read_onnx(save(graph.proto("out"), folder / "a.onnx"), **more).operators  # type: ignore[arg-type]
 
 
-def by_kind(found: OperatorTable) -> dict[str, tuple[str, int, int | None]]:
-    return {each.kind: (each.outcome, each.count, each.macs) for each in found.groups}
+def by_kind(operators: OperatorTable) -> dict[str, tuple[str, int, int | None]]:
+    return {each.kind: (each.outcome, each.count, each.macs) for each in operators.groups}
 
 
 def test_every_operator_has_an_outcome(tmp_path: Path) -> None:
-    found = table(speech(Graph()), tmp_path)
+    operators = table(speech(Graph()), tmp_path)
     steps = 500
-    assert by_kind(found) == {
+    assert by_kind(operators) == {
         "Conv": ("left out", 2, steps * (6 * 5 * 3 + 6 * 3 * 3)),
         "Relu": ("left out", 1, 0),
         "Transpose": ("folded", 1, 0),
@@ -53,12 +53,12 @@ def test_every_operator_has_an_outcome(tmp_path: Path) -> None:
         "Add": ("left out", 1, 0),
         "Softmax": ("left out", 1, 0),
     }
-    assert found.steps == steps
+    assert operators.steps == steps
     share = (144 + 80) / (144 + 80 + LSTM_MACS)
-    assert found.left_out == pytest.approx(share)
-    assert found.between == pytest.approx((share, share))
-    assert found.warning() == "warning: 33.3 % of the multiply-accumulates are left out: 2 Conv and 1 MatMul"
-    assert found.assumed == "'batch' = 1 and 'time' = 1,000, which the file leaves open"
+    assert operators.left_out == pytest.approx(share)
+    assert operators.between == pytest.approx((share, share))
+    assert operators.warning() == "warning: 33.3 % of the multiply-accumulates are left out: 2 Conv and 1 MatMul"
+    assert operators.assumed == "'batch' = 1 and 'time' = 1,000, which the file leaves open"
 
 
 def test_the_table_as_text(tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_a_run_of_fixed_size_assumes_nothing(tmp_path: Path) -> None:
     graph = Graph()
     y = graph.recurrent("GRU", graph.input("x", 7, 3, 6), 6, 8)
     graph.node("Relu", [y], "out")
-    found = table(graph, tmp_path)
-    assert (found.assumed, found.steps, found.left_out, found.warning()) == ("", 21, 0.0, None)
-    assert by_kind(found)["GRU"] == ("simulated", 1, 21 * 3 * 8 * 14)
+    operators = table(graph, tmp_path)
+    assert (operators.assumed, operators.steps, operators.left_out, operators.warning()) == ("", 21, 0.0, None)
+    assert by_kind(operators)["GRU"] == ("simulated", 1, 21 * 3 * 8 * 14)
 
 
 def attended(graph: Graph, frames: int | str) -> Graph:
@@ -95,10 +95,10 @@ def attended(graph: Graph, frames: int | str) -> Graph:
 
 
 def test_shares_that_depend_on_the_length(tmp_path: Path) -> None:
-    found = table(attended(Graph(), "time"), tmp_path)
+    operators = table(attended(Graph(), "time"), tmp_path)
     shares = [8 * length / (8 * length + LSTM_MACS) for length in (100, 10_000)]
-    assert found.between == pytest.approx(tuple(shares))
-    assert "64.1 % to 99.4 % (by the length of the run)" in str(found.warning())
+    assert operators.between == pytest.approx(tuple(shares))
+    assert "64.1 % to 99.4 % (by the length of the run)" in str(operators.warning())
     assert by_kind(table(attended(Graph(), 50), tmp_path))["MatMul"][2] == 50 * 50 * 8
 
 
@@ -125,23 +125,23 @@ def test_counts_of_products(
     graph.recurrent("LSTM", graph.input("x", 7, 1, 6), 6, 8)
     inputs = [graph.input(f"i{number}", *shape) for number, shape in enumerate(shapes)]
     graph.node(kind, inputs, "out", **attributes)
-    found = table(graph, tmp_path)
-    assert by_kind(found)[kind] == ("left out", 1, macs)
+    operators = table(graph, tmp_path)
+    assert by_kind(operators)[kind] == ("left out", 1, macs)
     if macs is None:
-        assert found.left_out is None
-        assert str(found.warning()).startswith(
+        assert operators.left_out is None
+        assert str(operators.warning()).startswith(
             "warning: cannot tell what share of the multiply-accumulates is left out: "
         )
-        assert f"{kind} 'node_out'" in str(found.warning())
+        assert f"{kind} 'node_out'" in str(operators.warning())
 
 
 def test_an_operator_of_somebody_else_cannot_be_counted(tmp_path: Path) -> None:
     graph = Graph()
     y = graph.recurrent("LSTM", graph.input("x", 7, 1, 6), 6, 8)
     graph.nodes.append(helper.make_node("Magic", [y], ["out"], name="magic", domain="my.own"))
-    found = table(graph, tmp_path)
-    assert "Magic 'magic' belongs to 'my.own', whose operators are not known here" in str(found.warning())
-    assert "cannot tell what share" in found.summary()
+    operators = table(graph, tmp_path)
+    assert "Magic 'magic' belongs to 'my.own', whose operators are not known here" in str(operators.warning())
+    assert "cannot tell what share" in operators.summary()
 
 
 def test_what_cannot_be_told_does_not_hide_what_can(tmp_path: Path) -> None:
@@ -165,19 +165,19 @@ def test_functions_are_counted_at_each_call_and_constants_never(tmp_path: Path) 
     one = helper.make_node("MatMul", ["m", "m"], ["mm"], name="once")
     graph.nodes += [one, helper.make_node("twice", [y, "mm"], ["t"], domain="local")]
     graph.nodes.append(helper.make_node("twice", ["t", "m"], ["out"], domain="local"))
-    found = read_onnx(save(graph.proto("out"), tmp_path / "a.onnx", [product])).operators
-    groups = {(each.kind, each.outcome): (each.count, each.macs) for each in found.groups}
+    operators = read_onnx(save(graph.proto("out"), tmp_path / "a.onnx", [product])).operators
+    groups = {(each.kind, each.outcome): (each.count, each.macs) for each in operators.groups}
     assert groups["MatMul", "folded"] == (1, 0)
     assert groups["MatMul", "left out"] == (2, 2 * 7 * 64)
-    assert "twice" not in found.summary()
+    assert "twice" not in operators.summary()
 
 
 def test_both_branches_are_counted_and_that_is_said(tmp_path: Path) -> None:
     graph = Graph()
     branches("LSTM", (8, 8), graph, graph.input("x", 7, 1, 6), 6)
-    found = table(graph, tmp_path)
-    assert by_kind(found)["LSTM"] == ("simulated", 2, 2 * 7 * LSTM_MACS)
-    assert found.lines()[-1] == "both branches of 1 If are counted, of which one runs"
+    operators = table(graph, tmp_path)
+    assert by_kind(operators)["LSTM"] == ("simulated", 2, 2 * 7 * LSTM_MACS)
+    assert operators.lines()[-1] == "both branches of 1 If are counted, of which one runs"
 
 
 def test_products_in_a_loop_cannot_be_told(tmp_path: Path) -> None:
@@ -207,9 +207,9 @@ def test_a_length_that_the_exporter_built_in(tmp_path: Path) -> None:
     graph.node("MatMul", [y, graph.weight("m", 8, 10)], "out")
     proto = graph.proto()
     proto.output.append(helper.make_tensor_value_info("out", onnx.TensorProto.FLOAT, (12, "batch", 10)))
-    found = read_onnx(save(proto, tmp_path / "a.onnx")).operators
-    assert found.assumed == "'batch' = 1 and 'time' = 12, which the file leaves open"
-    assert found.left_out == pytest.approx(80 / (80 + LSTM_MACS))
+    operators = read_onnx(save(proto, tmp_path / "a.onnx")).operators
+    assert operators.assumed == "'batch' = 1 and 'time' = 12, which the file leaves open"
+    assert operators.left_out == pytest.approx(80 / (80 + LSTM_MACS))
 
 
 def test_the_command_shows_warns_and_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +227,6 @@ def test_no_warning_below_a_tenth(tmp_path: Path) -> None:
     graph = Graph()
     y = graph.recurrent("LSTM", graph.input("x", "n", 1, 6), 6, 8)
     graph.node("MatMul", [y, graph.weight("m", 8, 6)], "out")
-    found = table(graph, tmp_path)
-    assert found.left_out == pytest.approx(48 / (48 + LSTM_MACS))
-    assert found.warning() is None
+    operators = table(graph, tmp_path)
+    assert operators.left_out == pytest.approx(48 / (48 + LSTM_MACS))
+    assert operators.warning() is None

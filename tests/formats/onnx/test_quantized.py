@@ -71,19 +71,19 @@ def test_the_numbers_are_those_that_the_weights_mean(
 ) -> None:
     graph = Rounded(directions, columns, kind)
     path = save(graph.proto("y"), tmp_path / "a.onnx")
-    (found,) = import_weights(path)
-    assert found.network is not None
+    (imported,) = import_weights(path)
+    assert imported.network is not None
     x = np.random.default_rng(3).normal(size=(6, 3))
-    y = run_network(float_arithmetic(found.network), found.network.stimulus(x)).output()
+    y = run_network(float_arithmetic(imported.network), imported.network.stimulus(x)).output()
     np.testing.assert_allclose(y, run(save(graph.plain(), tmp_path / "plain.onnx"), x), rtol=0, atol=1e-6)
     # The original rounds more: near, not equal.
     difference = np.abs(y - run(path, x)).max()
     assert 1e-5 < difference < 0.05
-    assert len(found.notes) == 1
-    assert found.notes[0].startswith("DynamicQuantizeLSTM 'q' has 8-bit weights, read as the numbers they mean; ")
-    assert found.notes[0].endswith(NOTE)
+    assert len(imported.notes) == 1
+    assert imported.notes[0].startswith("DynamicQuantizeLSTM 'q' has 8-bit weights, read as the numbers they mean; ")
+    assert imported.notes[0].endswith(NOTE)
     shapes = import_weights(path, weights=False)[0]
-    assert (shapes.model, shapes.notes) == (found.model, found.notes)
+    assert (shapes.model, shapes.notes) == (imported.model, imported.notes)
 
 
 def test_weights_in_a_data_file(tmp_path: Path) -> None:

@@ -129,13 +129,13 @@ def refusal(model: Any, folder: Path) -> str:
     return str(caught.value)
 
 
-def check(model: Any, found: ImportedModel, **more: NDArray[np.float32]) -> None:
+def check(model: Any, single: ImportedModel, **more: NDArray[np.float32]) -> None:
     """What was imported computes what the network does."""
     x = np.random.default_rng(9).normal(size=(STEPS, 1, INPUT)).astype(np.float32)
     y = ReferenceEvaluator(model).run(None, {"x": x, **more})[0][:, 0]
-    assert found.network is not None
-    stimulus = found.network.stimulus(x[:, 0].astype(np.float64))
-    np.testing.assert_allclose(run_network(float_arithmetic(found.network), stimulus).output(), y, atol=1e-6)
+    assert single.network is not None
+    stimulus = single.network.stimulus(x[:, 0].astype(np.float64))
+    np.testing.assert_allclose(run_network(float_arithmetic(single.network), stimulus).output(), y, atol=1e-6)
 
 
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
@@ -143,28 +143,28 @@ def check(model: Any, found: ImportedModel, **more: NDArray[np.float32]) -> None
 @pytest.mark.parametrize("kind", GATES)
 def test_a_cell_in_a_loop_is_one_layer(kind: str, folded: bool, bias: bool, tmp_path: Path) -> None:
     model = layer(Unrolled(kind, folded=folded, bias=bias))
-    (found,) = imported(model, tmp_path)
-    own = found.model.layers[0]
+    (single,) = imported(model, tmp_path)
+    own = single.model.layers[0]
     assert (own.cell.name, own.hidden, own.input, own.reverse) == (kind, HIDDEN, INPUT, False)
-    assert found.steps == STEPS
-    assert "written out over 4 steps in the order of the frames" in found.notes[0]
-    check(model, found)
+    assert single.steps == STEPS
+    assert "written out over 4 steps in the order of the frames" in single.notes[0]
+    check(model, single)
 
 
 def test_the_model_file_states_the_steps(tmp_path: Path) -> None:
-    (found,) = imported(layer(Unrolled("lstm", folded=True)), tmp_path)
-    text = write_model_file(found.model, tmp_path / "m.yaml", source="s", steps=found.steps)
+    (single,) = imported(layer(Unrolled("lstm", folded=True)), tmp_path)
+    text = write_model_file(single.model, tmp_path / "m.yaml", source="s", steps=single.steps)
     assert "\nsteps: 4\n" in text
-    assert load_model_file(tmp_path / "m.yaml") == found.model
+    assert load_model_file(tmp_path / "m.yaml") == single.model
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
 @pytest.mark.parametrize("how", ["Gather", "Slice"])
 def test_frames_from_the_last_to_the_first_are_a_reverse_layer(kind: str, how: str, tmp_path: Path) -> None:
     model = layer(Unrolled(kind, folded=True), order=[3, 2, 1, 0], how=how)
-    (found,) = imported(model, tmp_path)
-    assert found.model.layers[0].reverse
-    check(model, found)
+    (single,) = imported(model, tmp_path)
+    assert single.model.layers[0].reverse
+    check(model, single)
 
 
 @pytest.mark.parametrize("folded", [False, True])
@@ -182,10 +182,10 @@ def test_cells_above_each_other_are_a_stack(folded: bool, turned: bool, tmp_path
         h, c = net.step("b", each, h, c)
         above.append(h)
     model = net.model(above[::-1] if turned else above)
-    (found,) = imported(model, tmp_path)
-    assert [each.reverse for each in found.model.layers] == [False, turned]
-    assert found.nodes == ("4 steps of a", "4 steps of b")
-    check(model, found)
+    (single,) = imported(model, tmp_path)
+    assert [each.reverse for each in single.model.layers] == [False, turned]
+    assert single.nodes == ("4 steps of a", "4 steps of b")
+    check(model, single)
 
 
 @pytest.mark.parametrize("folded", [False, True])
@@ -194,10 +194,10 @@ def test_states_that_the_file_fixes_are_kept(kind: str, folded: bool, tmp_path: 
     net = Unrolled(kind, folded=folded, seed=4)
     h, c = (net.stored(name, net.random.normal(size=(1, HIDDEN))) for name in ("h0", "c0"))
     model = layer(net, h=h, c=c)
-    (found,) = imported(model, tmp_path)
-    assert found.network is not None
-    assert set(found.network.initial[0, 0]) == ({"h", "c"} if kind == "lstm" else {"h"})
-    check(model, found)
+    (single,) = imported(model, tmp_path)
+    assert single.network is not None
+    assert set(single.network.initial[0, 0]) == ({"h", "c"} if kind == "lstm" else {"h"})
+    check(model, single)
 
 
 def test_states_that_are_inputs_begin_at_0_and_that_is_said(tmp_path: Path) -> None:
@@ -205,20 +205,20 @@ def test_states_that_are_inputs_begin_at_0_and_that_is_said(tmp_path: Path) -> N
     for name in ("first_h", "first_c"):
         net.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, HIDDEN]))
     model = layer(net, h="first_h", c="first_c")
-    (found,) = imported(model, tmp_path)
-    assert found.notes[1:] == (
+    (single,) = imported(model, tmp_path)
+    assert single.notes[1:] == (
         "initial h is the input 'first_h'; a run begins at 0",
         "initial c is the input 'first_c'; a run begins at 0",
     )
     zero = np.zeros((1, HIDDEN), np.float32)
-    check(model, found, first_h=zero, first_c=zero)
+    check(model, single, first_h=zero, first_c=zero)
 
 
 def test_states_that_are_computed_are_named(tmp_path: Path) -> None:
     net = Unrolled("gru", folded=False)
     net.inputs.append(helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, HIDDEN]))
-    (found,) = imported(layer(net, h=net.op("Sigmoid", "image")[0]), tmp_path)
-    assert found.model.states_from == "what Sigmoid 'n0' gives"
+    (single,) = imported(layer(net, h=net.op("Sigmoid", "image")[0]), tmp_path)
+    assert single.model.states_from == "what Sigmoid 'n0' gives"
 
 
 def test_a_decoder_that_feeds_back_is_refused(tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ def test_frames_out_of_order_are_refused(order: list[int], sentence: str, tmp_pa
 
 
 def test_fewer_steps_than_frames_are_said(tmp_path: Path) -> None:
-    (found,) = imported(layer(Unrolled("gru", folded=True), order=[0, 1, 2]), tmp_path)
-    assert found.notes[-1] == "only 3 of 4 frames are read"
+    (single,) = imported(layer(Unrolled("gru", folded=True), order=[0, 1, 2]), tmp_path)
+    assert single.notes[-1] == "only 3 of 4 frames are read"
 
 
 def test_what_is_done_with_a_frame_before_it_is_read_is_refused(tmp_path: Path) -> None:
@@ -274,9 +274,9 @@ def test_steps_with_weights_of_their_own_are_no_layer(part: str, tmp_path: Path)
         assert "step 3 has a bias of its own" in refusal(model, tmp_path)
         return
     # the last one is another cell; what is left is a layer of three steps, and that is said
-    (found,) = imported(model, tmp_path)
-    assert found.steps == STEPS - 1
-    assert found.notes[-1] == "only 3 of 4 frames are read"
+    (single,) = imported(model, tmp_path)
+    assert single.steps == STEPS - 1
+    assert single.notes[-1] == "only 3 of 4 frames are read"
 
 
 def test_weights_that_are_stored_once_for_each_step_are_compared(tmp_path: Path) -> None:
@@ -287,8 +287,8 @@ def test_weights_that_are_stored_once_for_each_step_are_compared(tmp_path: Path)
             if name.startswith("cell."):
                 model.graph.initializer.append(numpy_helper.from_array(net.arrays[name], f"{name}_{at}"))
                 node.input[place] = f"{name}_{at}"
-    (found,) = imported(model, tmp_path)
-    check(model, found)
+    (single,) = imported(model, tmp_path)
+    check(model, single)
 
 
 def nodes_of_one_step(kind: str, order: list[int], *, cells: int = 1, feed_back: bool = False) -> Any:
@@ -331,11 +331,11 @@ CHAINS = [
 @pytest.mark.parametrize(("kind", "order", "cells"), CHAINS)
 def test_nodes_of_one_step_are_one_layer(kind: str, order: list[int], cells: int, tmp_path: Path) -> None:
     model = nodes_of_one_step(kind, order, cells=cells)
-    (found,) = imported(model, tmp_path)
-    assert len(found.model.layers) == cells
-    assert (found.steps, found.model.layers[0].reverse) == (STEPS, order[0] > 0)
-    check(model, found)
-    table = found.operators
+    (single,) = imported(model, tmp_path)
+    assert len(single.model.layers) == cells
+    assert (single.steps, single.model.layers[0].reverse) == (STEPS, order[0] > 0)
+    check(model, single)
+    table = single.operators
     assert table is not None
     assert table.left_out == 0
 
@@ -374,12 +374,12 @@ def test_a_changed_operation_is_never_read_as_the_cell(tmp_path: Path) -> None:
         except Exception:
             continue
         try:
-            found = imported(model, tmp_path)
+            models = imported(model, tmp_path)
         except InputError:
             refused += 1
             continue
-        if len(found) == 1 and found[0].steps == STEPS:
+        if len(models) == 1 and models[0].steps == STEPS:
             kept += 1
-            check(model, found[0])
+            check(model, models[0])
     assert refused > 10
     assert kept > 5

@@ -39,9 +39,9 @@ class Filled(Graph):
 
 
 def output(path: Path, x: np.ndarray) -> np.ndarray:
-    (found,) = import_weights(path)
-    assert found.network is not None
-    return run_network(float_arithmetic(found.network), Stimulus(x)).output()
+    (imported,) = import_weights(path)
+    assert imported.network is not None
+    return run_network(float_arithmetic(imported.network), Stimulus(x)).output()
 
 
 def reference(path: Path, x: np.ndarray) -> np.ndarray:
@@ -69,11 +69,11 @@ def test_the_numbers_are_those_of_the_reference_evaluator(
     path = save(graph.proto("rnn_Y"), tmp_path_factory.mktemp("w") / "a.onnx")
     x = np.random.default_rng(5).normal(size=(4, width))
     np.testing.assert_allclose(output(path, x), reference(path, x), rtol=0, atol=3e-6)
-    (found,) = import_weights(path)
+    (imported,) = import_weights(path)
     wanted = {"peepholes": "lstm-peephole", "lbr0": "gru-lbr0"}.get(what) or CELLS[kind]
-    assert found.model.layers[0].cell.name == wanted
-    assert found.notes == ()
-    assert read_onnx(path).models[0].model == found.model
+    assert imported.model.layers[0].cell.name == wanted
+    assert imported.notes == ()
+    assert read_onnx(path).models[0].model == imported.model
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
@@ -121,9 +121,9 @@ def test_kinds_of_numbers(kind: int, raw: bool, tmp_path: Path) -> None:
             each.raw_data = array.astype(wide).tobytes() if wide else _upper(array.ravel()).tobytes()
         graph.tensors.append(each)
     graph.nodes.append(helper.make_node("RNN", [graph.input("x", 5, 1, 2), "W", "R"], ["y"], name="r", hidden_size=4))
-    (found,) = import_weights(save(graph, tmp_path / "a.onnx"))
-    assert found.network is not None
-    matrices = found.network.passes[0][0].matrices
+    (imported,) = import_weights(save(graph, tmp_path / "a.onnx"))
+    assert imported.network is not None
+    matrices = imported.network.passes[0][0].matrices
     np.testing.assert_array_equal(matrices["a", "x"], arrays["W"][0])
     np.testing.assert_array_equal(matrices["a", "h"], arrays["R"][0])
     assert matrices["a", "x"].dtype == (np.float64 if kind == TensorProto.DOUBLE else np.float32)
@@ -169,11 +169,11 @@ def test_weights_that_are_no_constants_leave_the_shapes(what: str, tmp_path: Pat
     proto = graph.proto()
     if what == "computed":
         proto.value_info.append(proto.input.pop(0))
-    (found,) = import_weights(save(proto, tmp_path / "a.onnx"))
-    assert found.network is None
-    assert [layer.hidden for layer in found.model.layers] == [4]
-    assert found.notes[0].startswith("W of LSTM 'rnn' comes from ")
-    assert found.notes[0].endswith(": shapes only")
+    (imported,) = import_weights(save(proto, tmp_path / "a.onnx"))
+    assert imported.network is None
+    assert [layer.hidden for layer in imported.model.layers] == [4]
+    assert imported.notes[0].startswith("W of LSTM 'rnn' comes from ")
+    assert imported.notes[0].endswith(": shapes only")
 
 
 def refusal(path: Path) -> str:
