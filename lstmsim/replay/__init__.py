@@ -1,4 +1,4 @@
-"""Executes a trace on real numbers: every tile and every row block of it, in its order, and nothing else."""
+"""The replay of a trace on real numbers: it executes every tile and row block of the trace, in order, and no other."""
 
 from __future__ import annotations
 
@@ -22,10 +22,15 @@ def replay(
     numbers: Mapping[int, JobNumbers],
     progress: Callable[[int, int], None] | None = None,
 ) -> Mapping[int, NetworkRun]:
-    """What the jobs in `numbers` (by their index) computed, by the trace alone; none of those that were turned away.
+    """Compute the outputs of jobs by executing a trace.
 
-    `ReplayError` if the trace uses anything before it is there, twice or never, or more than the machine has;
-    `InputError` for chips without a structural model. `progress` is called with rows done and rows in all.
+    Returns index of a job -> its values. Jobs that were turned away are left out.
+
+    scenario, program, trace: the run.
+    numbers: index of a job -> its numbers.
+    progress: called with the rows that are done, and how many rows there are.
+    `ReplayError` if the trace uses a value before it is there, twice or never, or more than the machine has.
+    `InputError` for chips without a structural model.
 
     >>> from lstmsim.api.run import run
     >>> from lstmsim.numerics.golden import float_arithmetic, run_network

@@ -1,4 +1,4 @@
-"""Replays a trace in fixed and in floating point and compares it with the golden model."""
+"""The check of a trace: it is replayed in fixed and in floating point, and compared with the golden model."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from lstmsim.workload.scenario import Scenario
 __all__ = ["FLOAT_TOLERANCE", "Checked", "Executed", "JobData", "check_numerics", "execute"]
 
 #: Largest difference of two float64 runs that differ in the order of additions only, as a part of the largest value.
-#: Rounding adds up to about (columns + steps) * 1e-16; a wrong or missing addend is far above it. A recurrence that
-#: amplifies differences gets more: `_MARGIN` times what weights changed in their last bit make of the output.
+#: Rounding adds up to about (columns + steps) * 1e-16; a wrong or missing addend is far above it. A recurrence may
+#: amplify differences. Its limit is `_MARGIN` times the difference that weights make if their last bit is changed.
 FLOAT_TOLERANCE = 1e-9
 _MARGIN = 1000
 
@@ -33,8 +33,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Executed:
-    """What a job computed, and what the golden model computed: equal bit for bit in fixed point, in float64 up to
-    `error`, a part of the largest value. `saturated` and `overflowed` count values that did not fit."""
+    """The values that a job computed, beside those of the golden model. In fixed point they are equal bit for bit.
+
+    run: values of the job.
+    golden: values of the golden model.
+    error: largest difference in float64, as a part of the largest value.
+    saturated, overflowed: how many values did not fit.
+    """
 
     run: NetworkRun
     golden: NetworkRun
@@ -45,12 +50,15 @@ class Executed:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """What a job's replay showed: `values` outputs equal to the golden model bit for bit in fixed point, and up to
-    `float_error` (part of the largest value) in float64.
+    """The result of a job's replay. In fixed point its outputs are equal to the golden model bit for bit.
 
-    `saturated` and `overflowed` count values of the fixed-point run that did not fit; `accuracy` is against float64.
-    `data`: its numbers, and where they are from. `fixed`, `float64`: what the machine computed in fixed and in
-    floating point, [steps, outputs], as real numbers.
+    job: name of the job.
+    data: numbers of the job, and where they are from.
+    values: how many outputs were compared.
+    float_error: largest difference in float64, as a part of the largest value.
+    saturated, overflowed: how many values of the fixed-point run did not fit.
+    accuracy: of the fixed-point run against float64.
+    fixed, float64: outputs of the machine in fixed and in floating point, [steps, outputs], as real numbers.
     """
 
     job: str
@@ -71,22 +79,27 @@ def check_numerics(
     data: Mapping[int, JobData],
     progress: Progress | None = None,
 ) -> tuple[Checked, ...]:
-    """Replay the jobs in `data` (by index) and compare; `ReplayError` if one value differs or is used too early.
+    """Replay jobs in fixed and in floating point, and compare them with the golden model.
 
-    Jobs that were turned away have computed nothing and are left out.
+    Jobs that were turned away are left out.
+
+    scenario, program, trace: the run.
+    data: index of a job -> its numbers.
+    progress: called with the rows that are done, and how many rows there are.
+    `ReplayError` if one value differs or is used too early.
     """
     half = _halves(progress)
     fixed = execute(scenario, program, trace, data, fixed=True, progress=half(0))
     floats = execute(scenario, program, trace, data, fixed=False, progress=half(1))
-    found = []
+    checks = []
     for index, own in fixed.items():
         values = sum(one.h.size for both in own.golden.passes for one in both)
         output, exact = own.run.output(), floats[index].run.output()
         quality = accuracy(output, floats[index].golden.output())
         lost = own.saturated, own.overflowed
         name = scenario.jobs[index].name
-        found.append(Checked(name, data[index], values, floats[index].error, *lost, quality, output, exact))
-    return tuple(found)
+        checks.append(Checked(name, data[index], values, floats[index].error, *lost, quality, output, exact))
+    return tuple(checks)
 
 
 def execute(
@@ -98,8 +111,16 @@ def execute(
     fixed: bool,
     progress: Progress | None = None,
 ) -> Mapping[int, Executed]:
-    """Replay the jobs in `data` that were not turned away, in fixed or in floating point, and compare each with the
-    golden model; `ReplayError` as for `check_numerics`. Formats are those of all jobs in `data`, whoever ran."""
+    """Replay jobs in fixed or in floating point, and compare each with the golden model.
+
+    Jobs that were turned away are left out, but the fixed-point formats are those of all jobs in `data`.
+
+    scenario, program, trace: the run.
+    data: index of a job -> its numbers.
+    fixed: whether in fixed point.
+    progress: called with the rows that are done, and how many rows there are.
+    `ReplayError` as for `check_numerics`. `InputError` if a job begins with the states of a job that was turned away.
+    """
     ran = trace.task("core") >= 0
     every = fixed_numbers(data, scenario.precision) if fixed else float_numbers(data)
     numbers = {index: each for index, each in every.items() if ran[index]}
@@ -107,22 +128,22 @@ def execute(
     golden = run_jobs(numbers)
     lost = {index: _lost(each) for index, each in numbers.items()}
     done = replay(scenario, program, trace, numbers, progress)
-    found = {}
+    executed = {}
     for index, own in numbers.items():
         name = scenario.jobs[index].name
         if fixed:
             _compare(name, done[index], golden[index])
             if _lost(own) != tuple(2 * each for each in lost[index]):
                 raise ReplayError(f"job {name}: the replay does not saturate where the golden model does")
-            found[index] = Executed(done[index], golden[index], 0.0, *lost[index])
+            executed[index] = Executed(done[index], golden[index], 0.0, *lost[index])
         else:
             before = None if own.follows is None else golden[own.follows]
-            found[index] = _close(name, data[index].network, own.after(before), done[index], golden[index])
-    return found
+            executed[index] = _close(name, data[index].network, own.after(before), done[index], golden[index])
+    return executed
 
 
 def _refuse_what_has_no_beginning(scenario: Scenario, numbers: Mapping[int, JobNumbers]) -> None:
-    """A job whose first states were to come from a job that was turned away has none."""
+    """`InputError` if the first states of a job should come from a job that was turned away."""
     mistakes = [
         Mistake(
             f"job {scenario.jobs[index].name}",
@@ -136,7 +157,7 @@ def _refuse_what_has_no_beginning(scenario: Scenario, numbers: Mapping[int, JobN
 
 
 def _close(name: str, network: Network, stimulus: Stimulus, done: NetworkRun, golden: NetworkRun) -> Executed:
-    """A float64 run beside the golden one; `ReplayError` if they differ by more than the order of additions does."""
+    """Compare a float64 run with the golden run; `ReplayError` if they differ by more than the order of additions."""
     moved = run_network(float_arithmetic(_last_bits_changed(network)), _last_bit_of_states(stimulus))
     allowed = max(FLOAT_TOLERANCE, _MARGIN * _difference(moved, golden))
     error = _difference(done, golden)
@@ -147,21 +168,21 @@ def _close(name: str, network: Network, stimulus: Stimulus, done: NetworkRun, go
 
 
 def _halves(progress: Callable[[int, int], None] | None) -> Callable[[int], Callable[[int, int], None] | None]:
-    """Two passes over the trace as one progress."""
+    """Report the progress of two passes over the trace as one progress."""
     if progress is None:
         return lambda half: None
     return lambda half: lambda done, total: progress(half * total + done, 2 * total)
 
 
 def _lost(numbers: JobNumbers) -> tuple[int, int]:
-    """Values that saturated and sums that overflowed so far, over all passes."""
+    """How many values saturated and how many sums overflowed so far, over all passes."""
     every = [each for both in numbers.arithmetic for each in both if isinstance(each, FixedArithmetic)]
     return sum(sum(each.saturated.values()) for each in every), sum(sum(each.overflowed.values()) for each in every)
 
 
-def _compare(job: str, found: NetworkRun, golden: NetworkRun) -> None:
-    """Bit for bit: every h, and every state at the end."""
-    for layer, (ours, theirs) in enumerate(zip(found.passes, golden.passes, strict=True)):
+def _compare(job: str, done: NetworkRun, golden: NetworkRun) -> None:
+    """Compare every h, and every state at the end, bit for bit; `ReplayError` if one differs."""
+    for layer, (ours, theirs) in enumerate(zip(done.passes, golden.passes, strict=True)):
         for direction, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             wrong = np.argwhere(one.h != other.h)
             if len(wrong):
@@ -175,10 +196,10 @@ def _compare(job: str, found: NetworkRun, golden: NetworkRun) -> None:
                     raise ReplayError(f"job {job}: layer {layer}: state {state!r} differs from the golden model's")
 
 
-def _difference(found: NetworkRun, golden: NetworkRun) -> float:
-    """The largest difference of any h or final state, as a part of the largest value; not a number if one is not."""
+def _difference(done: NetworkRun, golden: NetworkRun) -> float:
+    """The largest difference of any h or final state, as a part of the largest value; NaN if any value is NaN."""
     worst = 0.0
-    for one, other in zip(chain(*found.passes), chain(*golden.passes), strict=True):
+    for one, other in zip(chain(*done.passes), chain(*golden.passes), strict=True):
         for ours, theirs in ((one.h, other.h), *((one.states[name], each) for name, each in other.states.items())):
             largest = max(float(np.abs(theirs).max(initial=0)), 1e-300)
             error = float(np.abs(ours - theirs).max(initial=0)) / largest
@@ -198,7 +219,7 @@ def _last_bits_changed(network: Network) -> Network:
 
 
 def _last_bit_of_states(stimulus: Stimulus) -> Stimulus:
-    """The same frames; the states before the first step, which another job may have rounded, moved like weights."""
+    """The same frames. The states before the first step are moved like weights: another job may have rounded them."""
     states = {key: {name: _moved(values) for name, values in each.items()} for key, each in stimulus.initial.items()}
     return replace(stimulus, initial=states)
 

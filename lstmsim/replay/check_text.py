@@ -1,4 +1,4 @@
-"""What a replay showed, for people and for scripts."""
+"""The results of a replay, for people and for scripts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from lstmsim.workload.precision import Precision
 __all__ = ["checks_json", "checks_text"]
 
 _LIMIT = 40
-#: Noise of a third of the signal.
+#: At 10 dB the noise is a third of the signal.
 _WEAK_DB = 10
 
 
 def checks_text(checks: Sequence[Checked], precision: Precision, turned_away: int = 0) -> str:
-    """A table of the jobs that were executed, without a final newline; `turned_away`: how many others there were."""
+    """A table of the jobs that were executed, without a final newline.
+
+    precision: widths of the fixed-point run.
+    turned_away: how many jobs were turned away and have no row.
+    """
     rows = [["job", "weights", "inputs", "outputs", "fixed point", "float64", "SQNR", "saturated", "overflowed"]]
     for each in checks[:_LIMIT]:
         names = [each.job, each.data.weights, each.data.inputs, f"{each.values:,}"]
@@ -47,7 +51,7 @@ def checks_text(checks: Sequence[Checked], precision: Precision, turned_away: in
 
 
 def checks_json(checks: Sequence[Checked]) -> list[dict[str, Any]]:
-    """The same as plain data; a ratio without error is null."""
+    """The jobs that were executed, as plain data. A signal-to-noise ratio without noise is null."""
     return [
         {
             "job": each.job,

@@ -1,4 +1,4 @@
-"""What the jobs of a run computed: a tensor of outputs for each, as the simulated machine made them."""
+"""The outputs of the jobs of a run: one tensor for each job, as the simulated machine computed it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ MOST_BYTES = 10**9
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a run computed.
+    """The outputs of a run.
 
-    scenario: its scenario; `fixed`: whether in fixed point, as its `precision` says, or in float64.
-    tensors: job name to [steps, outputs] of its last layer, both directions side by side, as real numbers in float64.
+    scenario: scenario of the run.
+    fixed: whether the outputs are in fixed point, as the scenario's `precision` says, or in float64.
+    tensors: name of a job -> [steps, outputs] of its last layer, both directions side by side, as float64 numbers.
     turned_away: names of the jobs that computed nothing.
-    data: where the numbers of each job are from, by its name.
+    data: name of a job -> its numbers, and where they are from.
     """
 
     scenario: Scenario
@@ -40,7 +41,10 @@ class Outputs:
 
 
 def check_size(scenario: Scenario) -> None:
-    """`InputError` if the chip has no structural model, or if all layers' outputs would be larger than `MOST_BYTES`."""
+    """Refuse a scenario whose outputs cannot be computed.
+
+    `InputError` if the chip has no structural model, or if the outputs of all layers are larger than `MOST_BYTES`.
+    """
     if target_of(scenario.chip.kind).structural_model() is None:
         text = f"a chip of kind {scenario.chip.kind!r} has no structural model that could compute them"
         raise InputError(Mistake("outputs", text))
@@ -58,7 +62,12 @@ def outputs(
 ) -> Outputs:
     """Replay the trace on the numbers of all jobs, in fixed point if the scenario has a `precision`, else in float64.
 
-    Every value is compared with the golden model; `ReplayError` if one differs. `InputError` as for `check_size`.
+    Every value is compared with the golden model.
+
+    scenario, program, trace: the run.
+    data: index of a job -> its numbers.
+    progress: called with the rows that are done, and how many rows there are.
+    `ReplayError` if a value differs. `InputError` as for `check_size`.
     """
     check_size(scenario)
     fixed = bool(scenario.precision_given)
@@ -67,7 +76,11 @@ def outputs(
 
 
 def outputs_of(scenario: Scenario, data: Mapping[int, JobData], checks: Sequence[Checked]) -> Outputs:
-    """The same of a run whose numbers have been checked already."""
+    """The outputs of a run whose numbers have been checked already.
+
+    data: index of a job -> its numbers.
+    checks: results of `lstmsim.replay.check.check_numerics`.
+    """
     fixed = bool(scenario.precision_given)
     return _gathered(scenario, {each.job: each.fixed if fixed else each.float64 for each in checks}, data)
 

@@ -1,4 +1,4 @@
-"""How the jobs of a scenario come: that decides which figures of a run say something."""
+"""How the jobs of a scenario come. This decides which figures of a run say something."""
 
 from __future__ import annotations
 

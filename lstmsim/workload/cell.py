@@ -1,8 +1,8 @@
 """Recurrent cells as graphs: matrix-vector products in stages, and the element-wise operations behind them.
 
-A stage is one pass of the weights through the array: its gates' rows, interleaved, times its vectors' columns. What
-arrives at the tail unit are `Sum`s; `Node`s make states and further vectors of them. Latency of the tail, operation
-counts and numerics all come from this one graph. The cells themselves are in `lstmsim.workload.cells`.
+A stage is one pass of the weights through the array: the interleaved rows of its gates times the columns of its
+vectors. `Sum`s arrive at the tail unit, and `Node`s make states and further vectors of them. Latency of the tail,
+operation counts and numerics all come from this one graph. The cells themselves are in `lstmsim.workload.cells`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lstmsim.records import record
 
 __all__ = ["OPERATIONS", "REDUCTIONS", "ROWS", "Cell", "Gate", "Node", "Stage", "Sum", "stage_of"]
 
-#: Element-wise operations: number of inputs, and latency class (a key of the target's table).
+#: Element-wise operation -> number of inputs, and latency class (a key of the target's table).
 OPERATIONS: Mapping[str, tuple[int, str]] = {
     "sigmoid": (1, "activation"),
     "tanh": (1, "activation"),
@@ -32,7 +32,7 @@ OPERATIONS: Mapping[str, tuple[int, str]] = {
     "quantize": (1, "quantize"),
 }
 
-#: Operations over all units of all their inputs, any number of them; the result is one number, the same for every unit.
+#: Operations over all units of all inputs. They take any number of inputs. The result is one number for all units.
 REDUCTIONS = ("mean", "mean_square")
 
 #: How many rows a stage's gates have: one per hidden unit or one per unit of the projection.
@@ -41,7 +41,10 @@ ROWS = ("hidden", "projection")
 
 @record
 class Node:
-    """One operation: `name = operation(*inputs)`; inputs are sums, states, parameters, nodes, or plain numbers.
+    """One operation: `name = operation(*inputs)`.
+
+    operation: a key of `OPERATIONS`, or one of `REDUCTIONS`.
+    inputs: names of sums, states, parameters or nodes, or plain numbers.
 
     >>> Node("c", "add", ("fc", "ig")).operation
     'add'
@@ -53,15 +56,15 @@ class Node:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The inputs that are names."""
+        """The inputs that are names, not numbers."""
         return tuple(each for each in self.inputs if isinstance(each, str))
 
 
 @record
 class Sum:
-    """What the array hands to the tail: one gate's rows times the columns of some vectors, plus a bias.
+    """A sum that the array hands to the tail: the rows of a gate times the columns of some vectors, plus a bias.
 
-    A vector is `x` (the input), `h` (the output of the step before) or a `quantize` node of an earlier stage.
+    vectors: `x` (the input), `h` (the output of the step before), or `quantize` nodes of an earlier stage.
     """
 
     name: str
@@ -70,29 +73,35 @@ class Sum:
 
 @record
 class Gate:
-    """One row of the interleaved matrix per unit; several sums where the parts stay apart (GRU candidate)."""
+    """One row of the interleaved matrix for each unit.
+
+    sums: one sum, or several where the parts of the row stay apart (the candidate of a GRU).
+    """
 
     name: str
     sums: tuple[Sum, ...]
 
     @cached_property
     def vectors(self) -> tuple[str, ...]:
-        """The vectors whose columns the gate's row has."""
+        """The vectors whose columns the row of the gate has."""
         return tuple(dict.fromkeys(vector for each in self.sums for vector in each.vectors))
 
 
 @record
 class Stage:
-    """Gates that share one interleaved matrix, and so the same vectors; `rows` is one of `ROWS`."""
+    """Gates that share one interleaved matrix, and therefore read the same vectors.
+
+    rows: one of `ROWS`.
+    """
 
     gates: tuple[Gate, ...]
     rows: str = "hidden"
 
     @cached_property
     def vectors(self) -> tuple[str, ...]:
-        """The matrix's vectors in the order of their columns: x, h, then what earlier stages made."""
-        found = dict.fromkeys(vector for gate in self.gates for vector in gate.vectors)
-        return tuple(sorted(found, key=lambda name: {"x": 0, "h": 1}.get(name, 2)))
+        """The vectors of the matrix in the order of their columns: x, h, then the vectors of earlier stages."""
+        names = dict.fromkeys(vector for gate in self.gates for vector in gate.vectors)
+        return tuple(sorted(names, key=lambda name: {"x": 0, "h": 1}.get(name, 2)))
 
     @cached_property
     def sums(self) -> tuple[Sum, ...]:
@@ -102,11 +111,13 @@ class Stage:
 
 @record
 class Cell:
-    """A recurrent cell: stages of products, the graph behind them, and the states it hands to the next step.
+    """A recurrent cell: stages of products, the graph behind them, and the states for the next step.
 
-    `states` maps a state's name to the node that gives its next value; the state `h` is the output and a `quantize`
-    node. `parameters` are vectors with one weight per unit that nodes read (peepholes, normalisation). A cell that
-    breaks the rules is found by `lstmsim.workload.cell_rules.mistakes`.
+    `lstmsim.workload.cell_rules.mistakes` tells the rules that a cell breaks.
+
+    states: name of a state -> node that gives its next value; the state `h` is the output, from a `quantize` node.
+    parameters: vectors with one weight for each unit that nodes read (peepholes, normalisation).
+    source: where the equations are from.
 
     >>> from lstmsim.workload.cells import cell
     >>> [gate.name for gate in cell("lstm").stages[0].gates]
@@ -125,11 +136,11 @@ class Cell:
         return hash((self.name, self.stages, self.nodes, self.parameters))
 
     def __hash__(self) -> int:
-        """Computed once: cells are keys of everything that is derived from their graphs."""
+        """The hash, computed once: cells are keys of everything that is derived from their graphs."""
         return self._hash
 
     def __getstate__(self) -> dict[str, object]:
-        """Without the hash, which another process would compute differently."""
+        """The fields without the hash, because another process would compute another hash."""
         return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @cached_property
@@ -149,7 +160,7 @@ class Cell:
 
     @property
     def projected(self) -> bool:
-        """Whether the cell has rows of a projection, so that its layers state `projection`."""
+        """Whether the cell has rows of a projection. Layers of such a cell must give `projection`."""
         return any(stage.rows == "projection" for stage in self.stages)
 
     @property
@@ -159,7 +170,7 @@ class Cell:
 
     @property
     def recurrent(self) -> bool:
-        """Whether a step depends on the one before, by a product or by a state."""
+        """Whether a step depends on the step before, by a product or by a state."""
         return self.reads_h or any(name in node.sources for node in self.nodes for name in self.states)
 
     def node(self, name: str) -> Node:
@@ -168,7 +179,10 @@ class Cell:
 
 
 def stage_of(text: str, rows: str = "hidden") -> Stage:
-    """A stage from one line: gates with their vectors in brackets; `n{nx[x] nh[h]}` keeps a gate's parts apart.
+    """Make a stage from one line of text.
+
+    text: gates with their vectors in brackets, as `r[x h]`; `n{nx[x] nh[h]}` keeps the parts of a gate apart.
+    rows: one of `ROWS`.
 
     >>> stage_of("r[x h] n{nx[x] nh[h]}").gates[1]
     Gate(name='n', sums=(Sum(name='nx', vectors=('x',)), Sum(name='nh', vectors=('h',))))

@@ -1,7 +1,7 @@
-"""What depends on what in a cell: order, circles, rows, and whether everything leads to h.
+"""Rules on what depends on what in a cell: order, circles, rows, and whether everything leads to h.
 
-Each rule gives its mistakes as (place, sentence) pairs and takes names and numbers of inputs for right; together they
-are `lstmsim.workload.cell_rules.mistakes`.
+Each rule yields the mistakes of a cell as (place, sentence) pairs. The rules take it that names and numbers of inputs
+are right. `lstmsim.workload.cell_rules.mistakes` calls all rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lstmsim.workload.cell import REDUCTIONS, Cell, Gate, Node
 from lstmsim.workload.segments import kinds, ordered, segments
 
 __all__ = [
-    "Found",
+    "Mistakes",
     "all_used",
     "circle",
     "definitions",
@@ -25,12 +25,14 @@ __all__ = [
     "sum_place",
 ]
 
-#: Mistakes: place and sentence.
-Found = Iterator[tuple[str, str]]
+#: Mistakes of a cell, each with its place and a sentence.
+Mistakes = Iterator[tuple[str, str]]
 
 
 def in_order(cell: Cell) -> Cell:
-    """A cell without circles, its nodes listed after those they read: so no walk over them goes deep.
+    """The cell with each node listed after the nodes that it reads, so that no walk over the nodes goes deep.
+
+    cell: a cell without circles.
 
     >>> from lstmsim.workload.cells import cell
     >>> gru = cell("gru")
@@ -47,12 +49,12 @@ def _gates(cell: Cell) -> Iterator[tuple[str, Gate]]:
 
 
 def sum_place(place: str, gate: Gate, name: str) -> str:
-    """The place of a sum of the gate at `place`: the same where it is the gate's only one, of its name."""
+    """The place of a sum of the gate at `place`: the same place if it is the only sum and bears the name of the gate."""
     return place if [each.name for each in gate.sums] == [gate.name] else f"{place}.{name}"
 
 
 def definitions(cell: Cell) -> Iterator[tuple[str, str, str]]:
-    """(place, what, name) of everything that has a name."""
+    """Yield (place, what it is, name) of everything that has a name."""
     for place, gate in _gates(cell):
         yield place, "gate", gate.name
         names = Counter(each.name for each in gate.sums)
@@ -67,8 +69,8 @@ def definitions(cell: Cell) -> Iterator[tuple[str, str, str]]:
         yield f"nodes.{node.name}", "node", node.name
 
 
-def circle(cell: Cell) -> Found:
-    """No node reads itself, be it by way of others."""
+def circle(cell: Cell) -> Mistakes:
+    """The rule that no node reads itself, directly or through other nodes."""
     try:
         ordered(cell)
     except CycleError as error:
@@ -80,8 +82,8 @@ def circle(cell: Cell) -> Found:
         yield f"nodes.{names[0]}", f"reads itself by {path}; what comes from the step before is a state"
 
 
-def streamed_in_time(cell: Cell) -> Found:
-    """Every vector of a stage is there before the stage begins."""
+def streamed_in_time(cell: Cell) -> Mistakes:
+    """The rule that every vector of a stage is known before the stage begins."""
     level = {each.name: number for number, stage in enumerate(cell.stages) for each in stage.sums}
     nodes = {node.name: node for node in cell.nodes}
     for node in ordered(cell):
@@ -96,49 +98,51 @@ def streamed_in_time(cell: Cell) -> Found:
                     yield sum_place(place, gate, each.name), text
 
 
-def rows_agree(cell: Cell) -> Found:
-    """What meets in a node, a state or a stage has the same rows."""
-    found = kinds(cell)
+def rows_agree(cell: Cell) -> Mistakes:
+    """The rule that names which meet in a node, a state or a stage have the same rows."""
+    rows_of = kinds(cell)
     for node in cell.nodes:
-        yield from _mixed(cell, node, found)
+        yield from _mixed(cell, node, rows_of)
     for state, target in cell.states.items():
-        if found[target] == "scalar":
+        if rows_of[target] == "scalar":
             yield f"states.{state}", f"must be one number per unit, node {target!r} is one for all units"
-        elif found[state] != found[target]:
-            yield f"states.{state}", f"has rows {found[state]}, but its next value {target!r} rows {found[target]}"
+        elif rows_of[state] != rows_of[target]:
+            yield f"states.{state}", f"has rows {rows_of[state]}, but its next value {target!r} rows {rows_of[target]}"
     for place, gate in _gates(cell):
         for each in gate.sums:
             for vector in each.vectors:
-                if vector != "x" and found[vector] == "scalar":
+                if vector != "x" and rows_of[vector] == "scalar":
                     yield sum_place(place, gate, each.name), f"{vector!r} is one number for all units, no vector"
-    if cell.projected and found[cell.output] == "hidden":
+    if cell.projected and rows_of[cell.output] == "hidden":
         yield "states.h", "has rows hidden, but the cell has a projection: h is what it projects"
     for segment in segments(cell):
         for node in (*segment.nodes, *segment.reductions):
-            rows = next((found[each] for each in node.sources if found.get(each, "scalar") != "scalar"), segment.rows)
+            rows = next(
+                (rows_of[each] for each in node.sources if rows_of.get(each, "scalar") != "scalar"), segment.rows
+            )
             if rows != segment.rows:
                 text = f"has rows {rows}, but comes behind stage {segment.stage}, whose rows are {segment.rows}"
                 yield f"nodes.{node.name}", text
 
 
-def _mixed(cell: Cell, node: Node, found: Mapping[str, str]) -> Found:
+def _mixed(cell: Cell, node: Node, rows_of: Mapping[str, str]) -> Mistakes:
     place = f"nodes.{node.name}"
-    scalars = [each for each in node.sources if found.get(each) == "scalar"]
+    scalars = [each for each in node.sources if rows_of.get(each) == "scalar"]
     vectors = [each for each in node.sources if each not in scalars]
     if scalars and node.operation in REDUCTIONS:
         yield place, f"{node.operation} is over units, {scalars[0]!r} is one number for all of them"
     if vectors and all(each in cell.parameters for each in vectors):
         yield place, f"reads parameter {vectors[0]!r} beside no number of the same units: combine it with a vector"
-    first = {found[each]: each for each in reversed(vectors) if each in found}
+    first = {rows_of[each]: each for each in reversed(vectors) if each in rows_of}
     if len(first) > 1:
         yield place, f"mixes {' and '.join(f'rows {rows} ({name})' for rows, name in sorted(first.items()))}"
 
 
-def all_used(cell: Cell) -> Found:
-    """Everything reaches h, if need be by way of states and streamed vectors."""
+def all_used(cell: Cell) -> Mistakes:
+    """The rule that everything leads to h, directly or through states and streamed vectors."""
     reads = {node.name: set(node.sources) for node in cell.nodes}
     reads |= {each.name: set(each.vectors) for each in cell.sums}
-    # A state in a product's or node's place stands for what gave it in the step before.
+    # A state that a product or node reads stands for the node that gave it in the step before.
     reads |= {state: {target} for state, target in cell.states.items()}
     reached, fresh = {"h"}, {"h"}
     while fresh:

@@ -1,4 +1,7 @@
-"""What makes a graph a cell: names, shapes and order of stages, sums, nodes and states, each rule with its sentence."""
+"""The rules that make a graph a cell, on names, shapes and order of stages, sums, nodes and states.
+
+Each rule has a sentence of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from itertools import chain, islice
 
 from lstmsim.workload.cell import OPERATIONS, REDUCTIONS, ROWS, Cell, Gate, Node
 from lstmsim.workload.cell_flow import (
-    Found,
+    Mistakes,
     all_used,
     circle,
     definitions,
@@ -25,17 +28,17 @@ __all__ = ["MAX_GATES", "MAX_MISTAKES", "MAX_NODES", "mistakes"]
 
 MAX_GATES = 100
 MAX_NODES = 1000
-#: So many mistakes of a cell are told, then no more.
+#: Most mistakes of a cell that are told.
 MAX_MISTAKES = 100
 MAX_NAME = 100
-#: As for the weights of a network: far above anything that a machine can hold.
+#: Largest constant, the same as for the weights of a network: far above anything that a machine can hold.
 MAX_CONSTANT = 1e12
 
 
 def mistakes(cell: Cell) -> list[tuple[str, str]]:
-    """What is wrong with a cell, as (place, sentence) pairs; places look like `nodes.ct` or `stages.0.gates.i`.
+    """List what is wrong with a cell, as (place, sentence) pairs. Places look like `nodes.ct` or `stages.0.gates.i`.
 
-    Rows and the order of stages are judged once names, inputs and circles are right. With no mistakes
+    Rows and the order of stages are judged only if names, inputs and circles are right. If there are no mistakes,
     `lstmsim.workload.segments` can cut the graph.
 
     >>> from lstmsim.workload.cell import stage_of
@@ -52,11 +55,11 @@ def _mistakes(cell: Cell) -> tuple[tuple[str, str], ...]:
         return (("stages", f"must have at most {MAX_GATES} gates and {MAX_NODES} sums in all"),)
     if len(cell.nodes) > MAX_NODES:
         return (("nodes", f"must be at most {MAX_NODES}, got {len(cell.nodes)}"),)
-    # Each group takes the ones before it for granted.
+    # Each group of rules needs a cell that keeps the rules of the groups before it.
     for group in ((_names, _stages, _nodes, _states), (circle,), (streamed_in_time,), (rows_agree, all_used)):
-        found = tuple(islice(chain.from_iterable(rule(cell) for rule in group), MAX_MISTAKES))
-        if found:
-            return found
+        mistakes = tuple(islice(chain.from_iterable(rule(cell) for rule in group), MAX_MISTAKES))
+        if mistakes:
+            return mistakes
         if group == (circle,):
             cell = in_order(cell)
     return ()
@@ -72,8 +75,8 @@ def _near(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {_show(close[0])}?" if close else ""
 
 
-def _names(cell: Cell) -> Found:
-    """All share one name space; a gate has the name of a sum of its own at most."""
+def _names(cell: Cell) -> Mistakes:
+    """The rule that all names differ. Only a gate and one of its own sums may have the same name."""
     taken = {"x": "the input"}
     for place, what, name in definitions(cell):
         if not name.rstrip("'").isidentifier() or len(name) > MAX_NAME:
@@ -87,7 +90,7 @@ def _other_name(name: str, what: str, owner: str) -> str:
     return f""": call the node {_show(name + "'")}, for example""" if (what, owner) == ("node", "a state") else ""
 
 
-def _stages(cell: Cell) -> Found:
+def _stages(cell: Cell) -> Mistakes:
     if not cell.stages:
         yield "stages", "must hold at least one stage"
     for number, stage in enumerate(cell.stages):
@@ -103,7 +106,7 @@ def _stages(cell: Cell) -> Found:
         yield "stages", "no stage has rows hidden: there is nothing to project"
 
 
-def _gate(cell: Cell, number: int, gate: Gate) -> Found:
+def _gate(cell: Cell, number: int, gate: Gate) -> Mistakes:
     place = f"stages.{number}.gates.{gate.name}"
     if not gate.sums:
         yield place, "must hold at least one sum"
@@ -130,7 +133,7 @@ def _no_vector(cell: Cell, name: str) -> str:
     return "; vectors are x, h and quantize nodes of earlier stages"
 
 
-def _nodes(cell: Cell) -> Found:
+def _nodes(cell: Cell) -> Mistakes:
     operations = (*OPERATIONS, *REDUCTIONS)
     known = {*(each.name for each in cell.sums), *cell.states, *cell.parameters, *(each.name for each in cell.nodes)}
     for node in cell.nodes:
@@ -159,7 +162,7 @@ def _unknown_input(cell: Cell, name: str, known: Iterable[str]) -> str:
     return f"unknown input {_show(name)}{hint}"
 
 
-def _constants(cell: Cell, node: Node) -> Found:
+def _constants(cell: Cell, node: Node) -> Mistakes:
     place = f"nodes.{node.name}"
     numbers = [each for each in node.inputs if not isinstance(each, str)]
     for number in numbers:
@@ -173,7 +176,7 @@ def _constants(cell: Cell, node: Node) -> Found:
         yield place, "reads only numbers and parameters, which never change: make its result a parameter"
 
 
-def _states(cell: Cell) -> Found:
+def _states(cell: Cell) -> Mistakes:
     nodes = {node.name: node for node in cell.nodes}
     if "h" not in cell.states:
         yield "states", "there must be a state h, the output"

@@ -1,7 +1,7 @@
 """The built-in cells.
 
-Sources stand at each cell. What is streamed through the array (x, h, r*h ...) passes a `quantize` node; states that
-only the tail reads keep the tail's width.
+Each cell has its source. Vectors that are streamed through the array (x, h, r*h ...) pass a `quantize` node. States
+that only the tail reads keep the width of the tail.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ __all__ = ["CELLS", "cell", "graph"]
 
 
 def graph(text: str) -> tuple[Node, ...]:
-    """Nodes from text, one per line or semicolon: name, operation, inputs; numbers are constants.
+    """Make nodes from text.
+
+    text: one node in each line (or between semicolons): name, operation, inputs. Numbers are constants.
 
     >>> graph("a sigmoid i; b subtract 1 a")[1].inputs
     (1.0, 'a')
@@ -116,14 +118,14 @@ PROJECTION = _cell(
 
 
 def _normalised(parts: str, tag: str, epsilon: float = 1e-5) -> str:
-    """Statistics of layer normalisation over the sums `parts`: their mean and 1 / sqrt(variance + epsilon)."""
+    """Nodes for the statistics of layer normalisation over the sums `parts`: mean and 1 / sqrt(variance + epsilon)."""
     return f"""mu{tag} mean {parts}; sq{tag} mean_square {parts}; mm{tag} multiply mu{tag} mu{tag}
     va{tag} subtract sq{tag} mm{tag}; ve{tag} add va{tag} {epsilon}; rs{tag} rsqrt ve{tag}
     """
 
 
 def _layernorm_gate(gate: str) -> str:
-    """`{gate}a`: the two normalised parts of a gate, scaled, added, shifted."""
+    """Nodes up to `{gate}a`: the two normalised parts of a gate, scaled, added, shifted."""
     sides = ";".join(
         f"{gate}{side}c subtract {gate}{side} mu{side}; {gate}{side}n multiply {gate}{side}c rs{side};"
         f"{gate}{side}s multiply {gate}{side}n a{side}{gate}"

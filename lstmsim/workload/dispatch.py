@@ -1,7 +1,8 @@
 """In which order waiting jobs get a free thread: pure functions, one for each name.
 
-Each gives a key, and whether it counts from the job's arrival; the smallest is admitted first, equal ones in the order
-of arrival. Running jobs go on, but for jobs that preempt (`lstmsim.workload.scenario.Job`).
+Each function gives a key, and whether the key counts from the job's arrival. The job with the smallest key is admitted
+first; jobs with equal keys are admitted in the order of arrival. Running jobs go on, except that a job which preempts
+(`lstmsim.workload.scenario.Job`) may take the thread of another.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import Protocol
 
 __all__ = ["DISPATCH", "Ranked", "edf", "fcfs", "priority", "sjf"]
 
-#: Later than any deadline: of jobs without one.
+#: The deadline of jobs that have none: later than any deadline.
 _NO_DEADLINE = 1 << 59
 
 
 class Ranked(Protocol):
-    """What an order looks at."""
+    """The properties of a job that an order looks at."""
 
     @property
     def macs(self) -> int: ...
@@ -27,7 +28,7 @@ class Ranked(Protocol):
 
 
 def fcfs(job: Ranked) -> tuple[int, bool]:
-    """First come, first served.
+    """Order jobs as first come, first served.
 
     Source: Kleinrock, Queueing Systems, volume 1, 1975.
     """
@@ -35,9 +36,10 @@ def fcfs(job: Ranked) -> tuple[int, bool]:
 
 
 def sjf(job: Ranked) -> tuple[int, bool]:
-    """Shortest job first; a job's length is its multiply-accumulates, because its cycles are not known before it runs.
+    """Order jobs as shortest job first.
 
-    Shortens the mean wait, and lets long jobs starve.
+    The length of a job is its multiply-accumulates, because its cycles are not known before it runs. This order
+    shortens the mean wait, and lets long jobs starve.
 
     Source: Smith 1956, doi 10.1002/nav.3800030106.
     """
@@ -45,7 +47,7 @@ def sjf(job: Ranked) -> tuple[int, bool]:
 
 
 def edf(job: Ranked) -> tuple[int, bool]:
-    """Earliest deadline first, jobs without one last.
+    """Order jobs as earliest deadline first. Jobs without a deadline come last.
 
     Source: Liu and Layland 1973, doi 10.1145/321738.321743.
     """
@@ -53,14 +55,14 @@ def edf(job: Ranked) -> tuple[int, bool]:
 
 
 def priority(job: Ranked) -> tuple[int, bool]:
-    """The highest priority first.
+    """Order jobs by priority, the highest first.
 
     Source: Cobham 1954, doi 10.1287/opre.2.1.70.
     """
     return -job.priority, False
 
 
-#: Orders by name.
+#: Name -> order.
 DISPATCH: Mapping[str, Callable[[Ranked], tuple[int, bool]]] = {
     "fcfs": fcfs,
     "sjf": sjf,

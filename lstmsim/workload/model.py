@@ -1,4 +1,4 @@
-"""Networks: a stack of recurrent layers, shapes only."""
+"""Networks as stacks of recurrent layers. A model holds shapes, and no numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ LAYER_ORDERS = ("layer", "step")
 
 @record
 class Layer:
-    """One recurrent layer: `hidden` (Lh) units over an input of `input` (Lx) elements.
+    """One recurrent layer.
 
-    bidirectional: a second pass runs backward over the sequence; the output is the h of both, forward first.
-    projection: units of h where the cell projects it, else None.
-    reverse: the only pass runs backward, from the last step to step 0; its h are in the order of time all the same.
+    hidden: units (Lh).
+    input: elements of x (Lx).
+    bidirectional: whether a second pass runs backward over the sequence; the output is the h of both, forward first.
+    projection: units of h if the cell projects h, else None.
+    reverse: whether the only pass runs backward, from the last step to step 0; h is in the order of time all the same.
 
     >>> from lstmsim.workload.cells import cell
     >>> Layer(cell("lstm"), hidden=512, input=256).macs_per_step
@@ -53,7 +55,7 @@ class Layer:
         return self.reverse or direction == 1
 
     def units(self, rows: str) -> int:
-        """How many units (rows per gate) `hidden` or `projection` stands for."""
+        """How many units (rows of each gate) `rows` stands for: `hidden` or `projection`."""
         return self.projection or 0 if rows == "projection" else self.hidden
 
     def width(self, name: str) -> int:
@@ -80,21 +82,24 @@ class Layer:
 
     @property
     def macs_per_step(self) -> int:
-        """Useful multiply-accumulates of one step, both directions; padding is never useful."""
+        """Useful multiply-accumulates of one step in all directions. Padding is never useful."""
         stages = self.cell.stages
         return self.directions * sum(len(s.gates) * self.units(s.rows) * self.columns(s) for s in stages)
 
 
 @record
 class Model:
-    """A stack of layers, each reading the output of the one below; `InputError` if the shapes do not chain.
+    """A stack of layers. Each layer reads the output of the layer below.
 
+    layers: from the input to the output.
+    layer_order: one of `LAYER_ORDERS`.
     weights: the file with the numbers, or empty; no shape and no cycle depends on it.
-    states_from: what the states before the first step come from, in words, where the network computes them at run time
-    (a decoder's from its encoder); empty where they are 0 or stand with the weights.
-    network: its numbers where they are in memory (`lstmsim.numerics.weights.Network`) and in no file; else None.
-    states_whole: whether these are all last states of another model, each in its place, so that a job may begin with
-    what another job ended with.
+    states_from: where the states before the first step come from, in words, if the network computes them at run time
+        (a decoder takes them from its encoder); empty if they are 0 or stand with the weights.
+    states_whole: whether the states before the first step are all last states of another model, each in its place;
+        then a job may begin with the last states of another job.
+    network: the numbers (`lstmsim.numerics.weights.Network`) if they are in memory and in no file; else None.
+    `InputError` if the shapes of the layers do not chain.
 
     >>> from lstmsim.workload.cells import cell
     >>> lstm = cell("lstm")
@@ -116,14 +121,14 @@ class Model:
             raise InputError([Mistake(f"model {self.name}: {place}", text) for place, text in mistakes])
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """What is wrong with the stack, as (place, sentence) pairs; places look like `layers.1.input`."""
-        found = [] if self.layers else [("layers", "must hold at least one layer")]
+        """List what is wrong with the stack, as (place, sentence) pairs. Places look like `layers.1.input`."""
+        mistakes = [] if self.layers else [("layers", "must hold at least one layer")]
         if self.layer_order not in LAYER_ORDERS:
-            found.append(("layer_order", f"must be 'layer' or 'step', got {self.layer_order!r}"))
+            mistakes.append(("layer_order", f"must be 'layer' or 'step', got {self.layer_order!r}"))
         for index, layer in enumerate(self.layers):
-            found += [(f"layers.{index}.{key}", text) for key, text in _layer_mistakes(layer, self.layer_order)]
-        if any(".cell." in place for place, _ in found):
-            return found
+            mistakes += [(f"layers.{index}.{key}", text) for key, text in _layer_mistakes(layer, self.layer_order)]
+        if any(".cell." in place for place, _ in mistakes):
+            return mistakes
         for index, (below, layer) in enumerate(pairwise(self.layers), start=1):
             if below.cell.projected and below.projection is None:
                 continue
@@ -131,8 +136,8 @@ class Model:
                 unit = "projected units" if below.cell.projected else "units"
                 how = f"{below.width('h')} {unit}{' in both directions' if below.bidirectional else ''}"
                 text = f"must be {below.output}, the output of layer {index - 1} ({how}), got {layer.input}"
-                found.append((f"layers.{index}.input", text))
-        return found
+                mistakes.append((f"layers.{index}.input", text))
+        return mistakes
 
     @property
     def macs_per_step(self) -> int:
@@ -141,30 +146,30 @@ class Model:
 
 
 def _layer_mistakes(layer: Layer, layer_order: str) -> list[tuple[str, str]]:
-    found = [(f"cell.{place}", text) for place, text in cell_rules.mistakes(layer.cell)]
-    if found:
-        return found
+    mistakes = [(f"cell.{place}", text) for place, text in cell_rules.mistakes(layer.cell)]
+    if mistakes:
+        return mistakes
     for key in ("hidden", "input"):
         if getattr(layer, key) < 1:
-            found.append((key, f"must be at least 1, got {getattr(layer, key)}"))
+            mistakes.append((key, f"must be at least 1, got {getattr(layer, key)}"))
     name = layer.cell.name
     if layer.cell.projected and layer.projection is None:
-        found.append(("projection", f"cell '{name}' projects h and needs it: the number of projected units"))
+        mistakes.append(("projection", f"cell '{name}' projects h and needs it: the number of projected units"))
     elif not layer.cell.projected and layer.projection is not None:
-        found.append(("projection", f"cell '{name}' has no projection; lstm-projection has"))
+        mistakes.append(("projection", f"cell '{name}' has no projection; lstm-projection has"))
     elif layer.projection is not None and layer.projection < 1:
-        found.append(("projection", f"must be at least 1, got {layer.projection}"))
-    return found + _direction_mistakes(layer, layer_order)
+        mistakes.append(("projection", f"must be at least 1, got {layer.projection}"))
+    return mistakes + _direction_mistakes(layer, layer_order)
 
 
 def _direction_mistakes(layer: Layer, layer_order: str) -> list[tuple[str, str]]:
-    found = []
+    mistakes = []
     if layer.bidirectional and layer.reverse:
-        found.append(("reverse", "a bidirectional layer has both directions: leave out reverse or bidirectional"))
+        mistakes.append(("reverse", "a bidirectional layer has both directions: leave out reverse or bidirectional"))
     for key, what in (("bidirectional", "a bidirectional layer"), ("reverse", "a reverse layer")):
         if getattr(layer, key) and layer_order == "step":
             text = f"{what} needs layer_order 'layer': its backward pass starts at the last step"
-            found.append((key, text))
+            mistakes.append((key, text))
         if getattr(layer, key) and not layer.cell.recurrent:
-            found.append((key, f"cell '{layer.cell.name}' has no direction"))
-    return found
+            mistakes.append((key, f"cell '{layer.cell.name}' has no direction"))
+    return mistakes

@@ -1,4 +1,4 @@
-"""What an entry of a scenario offers in the long run: a rate of requests and how irregularly they come."""
+"""The long run of a scenario's entry: its rate of requests, and how irregularly the requests come."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lstmsim.records import record
 
 __all__ = ["LEAST_ESTIMATED", "Offer", "estimated_offer"]
 
-#: Arrivals from which a rate may be estimated: with fewer it is off by a fifth or more, even where they come evenly.
+#: Least arrivals to estimate a rate from. With fewer, the rate is off by a fifth or more, even if they come evenly.
 LEAST_ESTIMATED = 20
-#: Arrivals of a window on average, for their number to say how irregularly they come.
+#: Least arrivals of a window, on average. With fewer, their number does not say how irregularly they come.
 LEAST_IN_WINDOW = 5
 
 
@@ -20,12 +20,14 @@ LEAST_IN_WINDOW = 5
 class Offer:
     """How the requests of one entry come.
 
-    `rate_per_second`: in the long run; 0 where there is none, because they come once (all together, or too few to be a
-    process) or because clients ask. `variability`: the squared coefficient of variation of the gaps between them, in
-    the long run (0: evenly, 1: Poisson). `clients`: of a closed loop, how many ask. `estimated`: from the arrivals,
-    because they are a list. `lengths`: numbers of steps and the share of the requests that has each, where there is
-    more than one. `entry`: what its jobs are called together, where they are of several tenants. `requests`: how many
-    come in all; 0: as many as are asked for.
+    rate_per_second: rate in the long run; 0 if there is none, because the requests come once (all together, or too few
+        to be a process) or because clients ask.
+    variability: squared coefficient of variation of the gaps between requests, in the long run (0: even, 1: Poisson).
+    clients: how many clients ask, in a closed loop; else 0.
+    estimated: whether the rate was estimated from a list of arrivals.
+    lengths: (number of steps, share of the requests that have it), if there is more than one number of steps.
+    entry: common name of the entry's jobs, if they belong to several tenants.
+    requests: how many requests come in all; 0: as many as the user asks for.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
     (True, True, False)
@@ -41,12 +43,15 @@ class Offer:
 
     @property
     def is_process(self) -> bool:
-        """Do requests go on coming?"""
+        """Whether requests go on coming."""
         return self.rate_per_second > 0 or self.clients > 0
 
 
 def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
-    """What these arrivals, in the order of time, amount to; nothing where they are few or come all at once.
+    """Estimate the offer of a list of arrivals. It is empty if they are few or come all at once.
+
+    cycles: the arrivals, in order of time.
+    frequency_mhz: clock of the chip.
 
     >>> estimated_offer(range(0, 25_000, 1000), frequency_mhz=250)
     Offer(rate_per_second=250000.0, variability=0.0, clients=0, estimated=True, ...)
@@ -61,10 +66,10 @@ def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
 
 
 def _dispersion(cycles: Sequence[int]) -> float:
-    """The largest index of dispersion of counts, their variance / mean, over windows of several lengths.
+    """The largest index of dispersion over windows of several lengths: the variance of the counts / their mean.
 
     Gaps that depend on each other (busy and quiet times) vary little one by one and much together (Cox and Lewis, The
-    statistical analysis of series of events, 1966). 0 where no window would hold five arrivals.
+    statistical analysis of series of events, 1966). The index is 0 if no window would hold five arrivals.
     """
     largest, span = 0.0, cycles[-1] - cycles[0]
     for windows in (20, 40, 80, 160, 320):

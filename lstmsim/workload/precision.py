@@ -1,4 +1,4 @@
-"""How wide the numbers of a fixed-point machine are."""
+"""The widths of the numbers of a fixed-point machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ACTIVATIONS", "WEIGHT_SCALES", "Precision"]
 WEIGHT_SCALES = ("row", "tensor")
 ACTIVATIONS = ("table", "linear")
 
-#: Narrowest and widest of each width; products and dequantisation must fit into 64 bits.
+#: Width -> narrowest and widest value in bits. Products and dequantisation must fit into 64 bits.
 WIDTHS = {
     "weight_bits": (2, 16),
     "vector_bits": (2, 16),
@@ -24,16 +24,21 @@ WIDTHS = {
 
 @record
 class Precision:
-    """Widths in bits of everything that a step passes through, and the size of the activation functions.
+    """The widths in bits of all numbers of a step, and the size of the activation functions.
 
-    `weight_bits`, `vector_bits`: weights, and x, h and further vectors that are streamed; symmetric, no zero point.
-    `weight_scale`: one scale per row of the matrix or one per sum (`tensor`). `accumulator_bits`: sums, which wrap.
-    `multiplier_bits`: the factor of the dequantisation behind the adapter. `tail_bits`: whatever the tail computes;
-    `state_bits`: states that only the tail reads (c). `activation`: a `table` with `activation_entries` values over
-    -`activation_range` ... +`activation_range`, or as many straight pieces (`linear`).
+    weight_bits: width of weights; symmetric, no zero point.
+    vector_bits: width of x, h and further vectors that are streamed; symmetric, no zero point.
+    weight_scale: one scale for each row of the matrix (`row`), or one for each sum (`tensor`).
+    accumulator_bits: width of sums, which wrap.
+    multiplier_bits: width of the factor of the dequantisation behind the adapter.
+    tail_bits: width of everything that the tail computes.
+    state_bits: width of states that only the tail reads (c).
+    activation: a `table` of values, or straight pieces (`linear`).
+    activation_entries: how many values or pieces.
+    activation_range: they cover the inputs from -`activation_range` to +`activation_range`.
 
-    Widths 8, 32 and 16 are those of the column-wise LSTM patent's linear quantisation; multiplier and tables are
-    an assumption, because it gives none.
+    The widths 8, 32 and 16 are from the linear quantisation of the column-wise LSTM patent. Multiplier and tables are
+    an assumption, because the patent gives none.
 
     >>> Precision(weight_bits=1).mistakes()
     [('weight_bits', 'must be between 2 and 16, got 1')]
@@ -51,18 +56,18 @@ class Precision:
     activation_range: int = 8
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """What is wrong with the widths, as (key, sentence) pairs."""
+        """List what is wrong with the widths, as (key, sentence) pairs."""
         values = asdict(self)
-        found = [
+        mistakes = [
             (key, f"must be between {low} and {high}, got {values[key]}")
             for key, (low, high) in WIDTHS.items()
             if not low <= values[key] <= high
         ]
         for key, known in (("weight_scale", WEIGHT_SCALES), ("activation", ACTIVATIONS)):
             if values[key] not in known:
-                found.append((key, f"must be {' or '.join(known)}, got {values[key]!r}"))
+                mistakes.append((key, f"must be {' or '.join(known)}, got {values[key]!r}"))
         for key, high in (("activation_entries", 65536), ("activation_range", 64)):
             value = values[key]
             if not 2 <= value <= high or value & (value - 1):
-                found.append((key, f"must be a power of two between 2 and {high}, got {value}"))
-        return found
+                mistakes.append((key, f"must be a power of two between 2 and {high}, got {value}"))
+        return mistakes

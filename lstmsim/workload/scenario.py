@@ -1,4 +1,4 @@
-"""Jobs: which model runs how long, when it arrives, and where it may run."""
+"""Jobs and scenarios: which model runs for how long, when it arrives, and on which cores it may run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer
 from lstmsim.workload.precision import Precision
 
-#: How one job may run on several cores at once.
+#: Name -> how one job may run on several cores at once.
 SPLITS = {
     "rows": "each core has an equal share of the units of every gate matrix, and sends its h to the others",
     "layers": "a pipeline: each core has some layers, and starts a step when the layer below has it",
     "auto": "as rows over all cores that are free when its turn comes and nobody else waits for them; else on one",
 }
 
-#: Which of several cores with a free thread a job takes.
+#: Name -> which core a job takes if several have a free thread.
 PLACEMENTS = {
     "least-loaded": "the core with the fewest jobs; Winston, Journal of Applied Probability 14, 1977",
     "affinity": "first one that holds its weights; Squillante and Lazowska 1993, doi 10.1109/71.207589",
@@ -31,10 +31,11 @@ __all__ = ["PLACEMENTS", "SPLITS", "Chip", "CoreFigures", "Job", "Scenario", "Wo
 
 @record
 class Words:
-    """What a name of cycles or losses is called on one machine; where a text is empty, the usual one stands.
+    """The words of one machine for a name of cycles or losses. If a text is empty, the usual text is used.
 
-    meaning: what it is. remedy: how a user could get less of it. glossary: what it is, in the glossary of explanations;
-    any word of the glossary may have one.
+    meaning: what such a cycle is, in reports.
+    remedy: how a user could get fewer such cycles.
+    glossary: what it is, in the glossary of explanations; any word of the glossary may have such a text.
     """
 
     meaning: str = ""
@@ -44,14 +45,14 @@ class Words:
 
 @record
 class CoreFigures:
-    """What accounts and reports need to know of a core, whatever machine it belongs to.
+    """The figures of a core that accounts and reports need, for any machine.
 
-    peak: multiply-accumulates that it can do in a cycle.
-    issuing: how many of them take part when it issues; the others are lost then (`unmapped`).
-    columns: sizes that a report shows beside its cycles, by the name of the column.
-    settings: other figures to show, by name.
-    stalls: names of cycles that this machine knows beside those of every machine.
-    words: names of cycles and losses that mean something of their own on this machine.
+    peak: multiply-accumulates that the core can do in a cycle.
+    issuing: how many of them take part when the core issues; the others are lost then (`unmapped`).
+    columns: name of a column -> size that a report shows in it.
+    settings: name -> other figure that a report shows.
+    stalls: names of cycles that this machine has beside the names of every machine.
+    words: name of cycles or losses -> words of this machine.
 
     >>> CoreFigures(peak=10, issuing=8, columns={"npe": 10, "ep": 2, "vp": 4}).peak
     10
@@ -66,7 +67,7 @@ class CoreFigures:
 
 
 class Chip(Protocol):
-    """What every target's description has: a name, the kind that selects its lowering, and one clock."""
+    """What the chip of every target has: a name, the kind that selects its target, one clock, and cores."""
 
     @property
     def kind(self) -> str: ...
@@ -86,20 +87,30 @@ class Chip(Protocol):
 
 @record
 class Job:
-    """One inference: `steps` of `model`, arriving at cycle `arrival`.
+    """One inference.
 
-    Frame t of its input is there from cycle `arrival + t * frame_interval`. `cores`: the cores that it may use (None:
-    all); it runs on one of them or, with `split` (a key of `SPLITS`), on all of them at once (`auto`: on those that it
-    finds free, or on one). `batch` inferences run together where the target has batching (1 elsewhere). `inputs`: the
-    file with the numbers of its frames, or empty; no cycle depends on it. With `after`, the position of an earlier job,
-    it arrives `arrival` cycles after that has finished. `dispatch` (a key of `lstmsim.workload.dispatch.DISPATCH`)
-    ranks it among jobs that wait, by its `priority` (more is sooner) or `deadline` (cycles from its arrival) where that
-    asks for them; if it `preempts`, a running job of a larger rank gives up its thread at the next step. `affinity`: it
-    prefers a core that holds its weights. It is turned away if `queue_limit` jobs stand before it when it comes, or as
-    soon as it has waited more than `patience` cycles. `tenant`: the entry of the scenario that it belongs to, by which
-    requests are counted; no cycle depends on it. `initial`: what its states begin with, a file or `zero`; empty: what
-    the network fixes, else 0. `states_of`: the position of an earlier job, the one that it comes `after`, with whose
-    last states it begins instead. No cycle depends on either.
+    name: name of the job.
+    model: the network.
+    steps: time steps.
+    arrival: cycle at which the job comes; with `after`, cycles from the end of that job.
+    frame_interval: cycles; frame t of the input is there from cycle `arrival + t * frame_interval`.
+    cores: cores that the job may use; None for all. It runs on one of them, unless it is split.
+    batch: inferences that run together, on targets that have batching; 1 on other targets.
+    inputs: file with the numbers of the frames, or empty. No cycle depends on it.
+    after: position of an earlier job; this job comes when that job has finished or was turned away.
+    priority: larger is sooner, for the `dispatch` that asks for it.
+    deadline: cycles from the arrival, for the `dispatch` that asks for it; None for none.
+    dispatch: rank among jobs that wait, a key of `lstmsim.workload.dispatch.DISPATCH`.
+    split: how the job runs on all of `cores` at once, a key of `SPLITS` (`auto`: on the free ones, or one); else empty.
+    preempts: whether a running job of a larger rank gives up its thread to this job at its next step.
+    affinity: whether the job prefers a core that holds its weights.
+    queue_limit: the job is turned away if so many jobs wait before it when it comes; None for no limit.
+    patience: the job is turned away when it has waited more cycles than this; None for no limit.
+    tenant: entry of the scenario that the job belongs to, by which requests are counted. No cycle depends on it.
+    initial: first values of its states, a file or `zero`; empty: those that the network fixes, else 0. As for `inputs`.
+    states_of: position of the job that this job comes `after`, if it begins with that job's last states instead of
+        `initial`. No cycle depends on it.
+    `InputError` if a value is out of its range.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -149,7 +160,7 @@ class Job:
             raise InputError([Mistake(place, text) for place, text in texts])
 
     def allowed(self, cores: int) -> tuple[int, ...]:
-        """The cores that it may use on a chip with so many.
+        """The cores that the job may use on a chip with `cores` cores.
 
         >>> from lstmsim.workload.cells import cell
         >>> from lstmsim.workload.model import Layer
@@ -159,9 +170,9 @@ class Job:
         return tuple(range(cores)) if self.cores is None else self.cores
 
     def together(self, cores: int, taken: int = 0) -> tuple[int, ...]:
-        """The cores that it takes at once on a chip with so many; empty if it runs on one of those that it may use.
+        """The cores that the job takes at once on a chip with `cores` cores; empty if it runs on one core.
 
-        `taken`: which of its cores it took, where that is found out as it runs (as in `Trace.tasks`).
+        taken: for `auto`, the cores that it took in a run, one bit for each core it may use (column of `Trace.tasks`).
         """
         if not self.split:
             return ()
@@ -171,7 +182,7 @@ class Job:
         return allowed if len(allowed) > 1 else ()
 
     def settled(self, cores: int) -> Job:
-        """The job as a chip with so many cores takes it: what is split over one core is not split.
+        """The job as a chip with `cores` cores takes it: a job that is split over one core is not split.
 
         >>> from lstmsim.workload.cells import cell
         >>> from lstmsim.workload.model import Layer
@@ -182,7 +193,7 @@ class Job:
         return replace(self, split="") if self.split and len(self.allowed(cores)) == 1 else self
 
     def split_over(self, members: int) -> str:
-        """How it is split when it runs on so many cores: a key of `SPLITS` but `auto`, or empty.
+        """How the job is split if it runs on `members` cores: a key of `SPLITS` but not `auto`, or empty.
 
         >>> from lstmsim.workload.cells import cell
         >>> from lstmsim.workload.model import Layer
@@ -196,11 +207,11 @@ class Job:
 
     @property
     def may_leave(self) -> bool:
-        """Whether it can be turned away."""
+        """Whether the job can be turned away."""
         return self.queue_limit is not None or self.patience is not None
 
     def may_use(self, cores: Iterable[int]) -> bool:
-        """Whether it may use any of these."""
+        """Whether the job may use any of these cores."""
         return self.cores is None or not set(self.cores).isdisjoint(cores)
 
     @property
@@ -211,12 +222,16 @@ class Job:
 
 @record
 class Scenario:
-    """A chip and the jobs it serves, in the user's order; `precision` is for its numbers only.
+    """A chip and the jobs that it serves.
 
-    `precision_given`: whether the user asked for fixed point (None: if `precision` is not the usual one); outputs are
-    in float64 otherwise. `calibration`: the file of frames that the fixed-point formats of a model are calibrated on,
-    by the model's name; those of other models are calibrated on their jobs. `offers`: by tenant, at which rates
-    requests come in the long run, where the file says it; no cycle depends on it.
+    jobs: in the user's order.
+    precision: widths of the numbers. No cycle depends on it.
+    offers: tenant -> rate at which its requests come in the long run, if the file says it. No cycle depends on it.
+    precision_given: whether the user asked for fixed point; else outputs are in float64. None: whether `precision` is
+        not the usual one.
+    calibration: name of a model -> file of frames on which its fixed-point formats are calibrated; the formats of other
+        models are calibrated on their jobs.
+    `InputError` if there are no jobs.
     """
 
     chip: Chip
@@ -235,6 +250,6 @@ class Scenario:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the chip has to say about the jobs, of each model once: limits not kept, missing sources."""
+        """Remarks of the chip on the jobs, once for each model: limits that are not kept, missing sources."""
         first = {(id(job.model), job.cores): job for job in reversed(self.jobs)}
         return tuple(dict.fromkeys(text for job in reversed(first.values()) for text in self.chip.remarks(job)))

@@ -1,7 +1,8 @@
-"""A cell's graph cut into what the tail unit does in one go: per stage one segment, and one more after each reduction.
+"""A cell's graph cut into segments: the tail unit does each segment in one go.
 
-A segment runs when its inputs are there: the first of a stage as each row block's sums arrive, a later one when the
-reductions of the one before are known, which takes all row blocks.
+A stage has one segment, and one more after each reduction. A segment runs when its inputs are there. The first segment
+of a stage runs as the sums of each row block arrive. A later segment runs when the reductions of the segment before it
+are known, and these need all row blocks.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ __all__ = ["Segment", "kinds", "ordered", "segment_of", "segments"]
 
 @record
 class Segment:
-    """One go over all units: `nodes` per unit; then `reductions` over all units and the `scalars` made of them.
+    """One go of the tail over all units.
 
-    `stage` and `index` order the segments; `rows` are those of the stage.
+    stage, index: they order the segments.
+    rows: the rows of the stage.
+    nodes: operations on each unit.
+    reductions: operations over all units.
+    scalars: operations on the results of reductions.
     """
 
     stage: int
@@ -40,7 +45,7 @@ class Segment:
 
 
 def kinds(cell: Cell) -> Mapping[str, str]:
-    """For every name of the cell: `hidden` or `projection` (one number per unit), or `scalar`.
+    """Name of the cell -> its rows: `hidden` or `projection` (one number for each unit), or `scalar`.
 
     Parameters have the rows of the first node that reads them.
 
@@ -53,39 +58,41 @@ def kinds(cell: Cell) -> Mapping[str, str]:
 
 @lru_cache(maxsize=256)
 def _kinds(cell: Cell) -> Mapping[str, str]:
-    found = {each.name: stage.rows for stage in cell.stages for each in stage.sums}
-    found |= {name: "scalar" for node in cell.nodes if node.operation in REDUCTIONS for name in (node.name,)}
+    rows_of = {each.name: stage.rows for stage in cell.stages for each in stage.sums}
+    rows_of |= {name: "scalar" for node in cell.nodes if node.operation in REDUCTIONS for name in (node.name,)}
     nodes = ordered(cell)
     before = -1
-    while before != len(found):
-        before = len(found)
+    while before != len(rows_of):
+        before = len(rows_of)
         for node in nodes:
-            _spread(cell, node, found)
-        unknown = [name for name in cell.states if name not in found]
-        if unknown and before == len(found):
-            found[unknown[0]] = "hidden"
-    return MappingProxyType(found)
+            _spread(cell, node, rows_of)
+        unknown = [name for name in cell.states if name not in rows_of]
+        if unknown and before == len(rows_of):
+            rows_of[unknown[0]] = "hidden"
+    return MappingProxyType(rows_of)
 
 
-def _spread(cell: Cell, node: Node, found: dict[str, str]) -> None:
-    """Give a node, what it reads and the states it feeds their rows, as far as they are known."""
-    rows = [found[each] for each in node.sources if found.get(each, "scalar") != "scalar"]
-    if node.name not in found:
-        open_ = any(each not in found and each not in cell.parameters for each in node.sources)
+def _spread(cell: Cell, node: Node, rows_of: dict[str, str]) -> None:
+    """Note the rows of a node, of its inputs and of the states that it gives, as far as they are known."""
+    rows = [rows_of[each] for each in node.sources if rows_of.get(each, "scalar") != "scalar"]
+    if node.name not in rows_of:
+        open_ = any(each not in rows_of and each not in cell.parameters for each in node.sources)
         if open_ and not rows:
             return
-        found[node.name] = rows[0] if rows else "scalar"
+        rows_of[node.name] = rows[0] if rows else "scalar"
     for each in node.sources:
         if each in cell.parameters and rows:
-            found.setdefault(each, rows[0])
+            rows_of.setdefault(each, rows[0])
     for state, target in cell.states.items():
         if target == node.name:
-            found.setdefault(state, found[node.name])
+            rows_of.setdefault(state, rows_of[node.name])
 
 
 @lru_cache(maxsize=256)
 def ordered(cell: Cell) -> tuple[Node, ...]:
-    """The nodes so that each comes after those it reads; `graphlib.CycleError` if there is a circle.
+    """The nodes in an order in which each comes after the nodes that it reads.
+
+    `graphlib.CycleError` if there is a circle.
 
     >>> from lstmsim.workload.cells import cell
     >>> [node.name for node in ordered(cell("rnn"))]
@@ -107,7 +114,7 @@ def segments(cell: Cell) -> tuple[Segment, ...]:
     level: dict[str, tuple[int, int]] = {
         each.name: (number, 0) for number, stage in enumerate(cell.stages) for each in stage.sums
     }
-    found = kinds(cell)
+    rows_of = kinds(cell)
     rows: dict[tuple[int, int], tuple[list[Node], list[Node], list[Node]]] = {
         (number, 0): ([], [], []) for number in range(len(cell.stages))
     }
@@ -118,7 +125,7 @@ def segments(cell: Cell) -> tuple[Segment, ...]:
             rows.setdefault(home, ([], [], []))[1].append(node)
             level[node.name] = home
             after[node.name] = (home[0], home[1] + 1)
-        elif found[node.name] == "scalar":
+        elif rows_of[node.name] == "scalar":
             reduced = max((level[each] for each in node.sources if each in after), default=home)
             rows.setdefault(reduced, ([], [], []))[2].append(node)
             level[node.name] = reduced
@@ -133,7 +140,7 @@ def segments(cell: Cell) -> tuple[Segment, ...]:
 
 
 def segment_of(cell: Cell, node: str) -> tuple[int, int]:
-    """(stage, index) of the segment that gives a node's value.
+    """(stage, index) of the segment that gives the value of a node. `KeyError` if there is none.
 
     >>> from lstmsim.workload.cells import cell
     >>> segment_of(cell("gru-lbr0"), "rh"), segment_of(cell("gru-lbr0"), "h'")

@@ -72,11 +72,11 @@ def test_in_fixed_point_every_schedule_gives_the_bits_of_the_golden_model(
     golden = {index: run_network(own.arithmetic, own.stimulus) for index, own in numbers.items()}
     done = replay(scenario, program, engines.run(program, engine), numbers)
     for index in numbers:
-        for found, wanted in zip(chain(*done[index].passes), chain(*golden[index].passes), strict=True):
-            assert found.h.dtype == np.int64
-            assert np.array_equal(found.h, wanted.h)
-            assert set(found.states) == set(wanted.states)
-            assert all(np.array_equal(found.states[name], values) for name, values in wanted.states.items())
+        for computed, wanted in zip(chain(*done[index].passes), chain(*golden[index].passes), strict=True):
+            assert computed.h.dtype == np.int64
+            assert np.array_equal(computed.h, wanted.h)
+            assert set(computed.states) == set(wanted.states)
+            assert all(np.array_equal(computed.states[name], values) for name, values in wanted.states.items())
 
 
 @settings(max_examples=max(10, EXAMPLES // 4))
@@ -88,10 +88,10 @@ def test_every_schedule_computes_what_the_golden_model_does(scenario: Scenario, 
     for index, own in numbers.items():
         golden = run_network(own.arithmetic, own.stimulus)
         for passes, expected in zip(done[index].passes, golden.passes, strict=True):
-            for found, wanted in zip(passes, expected, strict=True):
-                np.testing.assert_allclose(found.h, wanted.h, rtol=1e-9, atol=1e-9)
+            for computed, wanted in zip(passes, expected, strict=True):
+                np.testing.assert_allclose(computed.h, wanted.h, rtol=1e-9, atol=1e-9)
                 for state, values in wanted.states.items():
-                    np.testing.assert_allclose(found.states[state], values, rtol=1e-9, atol=1e-9)
+                    np.testing.assert_allclose(computed.states[state], values, rtol=1e-9, atol=1e-9)
 
 
 def a_run(cell_name: str = "lstm", block_order: str = "row") -> tuple[Scenario, Program, Trace, dict[int, JobNumbers]]:
@@ -254,5 +254,5 @@ def test_networks_that_amplify_rounding_are_not_called_wrong() -> None:
     scenario = Scenario(ColumnNpu("chip", 260, (core,)), (Job("a", model, 120),))
     program = targets.lower(scenario.chip, scenario.jobs)
     data = JobData(Network(model, ((loud,),)), random_stimulus(model, 120, seed=5), "w", "x")
-    (found,) = check_numerics(scenario, program, engines.run(program, "fast"), {0: data})
-    assert found.float_error > FLOAT_TOLERANCE
+    (computed,) = check_numerics(scenario, program, engines.run(program, "fast"), {0: data})
+    assert computed.float_error > FLOAT_TOLERANCE

@@ -95,11 +95,11 @@ CHANGES = (drop_node, change_node, change_node, change_node, add_node, turn_node
 @settings(max_examples=400)
 @given(mutations())
 def test_what_passes_can_be_cut_and_measured(cell: Cell) -> None:
-    broken = mistakes(cell)
-    event("refused" if broken else "legal")
-    if broken:
-        assert all(place.split(".")[0] in ("stages", "nodes", "states", "parameters") for place, _ in broken)
-        assert all(text.isprintable() and text for _, text in broken)
+    wrong = mistakes(cell)
+    event("refused" if wrong else "legal")
+    if wrong:
+        assert all(place.split(".")[0] in ("stages", "nodes", "states", "parameters") for place, _ in wrong)
+        assert all(text.isprintable() and text for _, text in wrong)
         return
     layer = Layer(cell, 6, 5, projection=3 if cell.projected else None)
     names = {*cell.states, *cell.parameters, *(node.name for node in cell.nodes), *(each.name for each in cell.sums)}

@@ -1,4 +1,4 @@
-"""Who is admitted where, for the reference engine: places, contents of memories, who is asked to pause."""
+"""Admission in the reference engine: the place of a task, contents of memories, which thread is asked to pause."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from lstmsim.program.program import Content, Core, Task
 
 __all__ = ["Memory", "Place", "Waiting", "asked_to_pause", "best_place", "spread_over", "too_many_wait"]
 
-#: The cores of a place where a task may run, each task core's first.
+#: A place where a task may run: one core for each of the task's threads, the task's first core first.
 Place = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A task that waits: its rank, since when, its places; and the boundary from which a paused one goes on."""
+    """A task that waits.
+
+    rank: the smallest rank is admitted first.
+    arrived: cycle since which it waits.
+    number: position of the task in the program.
+    task: the task.
+    places: places where it may run.
+    paused_at: boundary from which a paused task goes on; None for a task that has not begun.
+    """
 
     rank: int
     arrived: int
@@ -27,18 +35,25 @@ class Waiting:
 
     @property
     def turn(self) -> tuple[int, int, int]:
-        """Its place in the order in which waiting tasks are looked at."""
+        """The sorting key for the order in which the dispatcher looks at waiting tasks."""
         return self.rank, self.arrived, self.number
 
     def tired(self, now: int) -> bool:
-        """Whether it has waited longer than its patience lets it; who has run once has no patience any more."""
+        """Whether the task has waited longer than its patience. A task that has run once waits for ever."""
         patience = self.task.patience
         return self.paused_at is None and patience is not None and now - self.arrived > patience
 
 
 @dataclass
 class Memory:
-    """What lies in the memory of a core, the least recently used first, and how many running tasks use it."""
+    """The contents of a core's memory.
+
+    core: the core.
+    sizes: key of a content -> its size.
+    held: keys of the contents in the memory, the least recently used first.
+    on_way: keys of contents that are being loaded.
+    users: key of a content -> how many running tasks use it.
+    """
 
     core: Core
     sizes: dict[int, int]
@@ -50,11 +65,11 @@ class Memory:
         self.held = list(self.core.held)
 
     def holds(self, content: Content | None) -> bool:
-        """Whether a task finds here what it needs."""
+        """Whether the memory holds the content that a task needs."""
         return content is None or self.core.capacity is None or content.key in self.held
 
     def has_room(self, content: Content | None) -> bool:
-        """Whether it is here (and not only on its way) or fits beside what running tasks use."""
+        """Whether the content is here (and not only on its way), or fits beside the contents that running tasks use."""
         if content is None or self.core.capacity is None:
             return True
         if content.key in self.held:
@@ -63,8 +78,10 @@ class Memory:
         return used + content.size <= self.core.capacity
 
     def enter(self, content: Content | None, loads: int) -> None:
-        """A task that needs it begins: make room, hold it, remember that it is used; it is on its way if the task has
-        operations that load it."""
+        """Make room for the content of a task that begins, hold it, and count the task as a user.
+
+        loads: how many operations of the task load the content; if there are any, it is on its way.
+        """
         if content is None or self.core.capacity is None:
             return
         if content.key not in self.held:
@@ -77,7 +94,7 @@ class Memory:
         self._touch(content.key)
 
     def leave(self, content: Content | None) -> None:
-        """A task that needed it has finished."""
+        """Count one user less: a task that needed the content has finished."""
         if content is not None and self.core.capacity is not None:
             self.users[content.key] -= 1
             self._touch(content.key)
@@ -96,7 +113,12 @@ def occupied(contexts: Contexts, core: int) -> int:
 
 
 def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory], kept: Collection[int]) -> Place | None:
-    """Where a task is admitted now, if anywhere; `kept`: cores that earlier tasks keep it off."""
+    """The place where a task is admitted now; None if there is none.
+
+    contexts: for each core, what sits in its contexts.
+    memories: for each core, its memory.
+    kept: cores that are kept for tasks which wait before this one.
+    """
     content = waiting.task.content
     able = [
         place
@@ -118,9 +140,11 @@ def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory],
 
 
 def spread_over(one: Waiting, others: Sequence[Waiting], contexts: Contexts) -> Place | None:
-    """The cores that a task with `wide` takes at once instead of the place that it has found; None if it takes that.
+    """The cores that a task with `wide` takes at once; None if it takes the one place that is free for it.
 
-    `others`: all that wait beside it.
+    one: the task.
+    others: all other tasks that wait.
+    contexts: for each core, what sits in its contexts.
     """
     own = set(one.task.cores)
     if not one.task.wide or any(core in own for each in others for place in each.places for core in place):
@@ -131,17 +155,19 @@ def spread_over(one: Waiting, others: Sequence[Waiting], contexts: Contexts) -> 
 
 
 def asked_to_pause(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Thread | None:
-    """The running thread that is asked to pause for a task that has found no place; None if there is none to ask, or if
-    one is about to pause already."""
-    found: list[tuple[int, int, int, int, Thread]] = []
+    """The running thread that is asked to pause for a task without a place.
+
+    None if no thread may be asked, or if one is about to pause already.
+    """
+    candidates: list[tuple[int, int, int, int, Thread]] = []
     for core, context, thread in _running(waiting, contexts, kept):
         if thread.stop is not None and thread.stop != thread.end:
             return None
         whole = len(thread.seats) == 1 and thread.task.content is None and not thread.task.wide
         movable = whole and thread.stop is None
         if movable and thread.rank > waiting.rank:
-            found.append((thread.rank, thread.since, core, context, thread))
-    return max(found, key=lambda each: each[:-1])[-1] if found else None
+            candidates.append((thread.rank, thread.since, core, context, thread))
+    return max(candidates, key=lambda each: each[:-1])[-1] if candidates else None
 
 
 def _running(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Iterator[tuple[int, int, Thread]]:
@@ -153,7 +179,7 @@ def _running(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Ite
 
 
 def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Contexts) -> bool:
-    """Whether a task that comes finds its queue full."""
+    """Whether the queue of a task is full when the task comes."""
     limit = newcomer.task.queue_limit
     if limit is None:
         return False

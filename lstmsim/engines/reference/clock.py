@@ -1,4 +1,4 @@
-"""The clock of the reference engine: SimPy's events in the order of a cycle, contexts, units that sleep and wake."""
+"""The clock of the reference engine: SimPy's events in the order of a cycle, and units that sleep and wake."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Process = Generator[simpy.Event, None, None]
 
 
 class Clockwork:
-    """What all processes of a run share: time, the trace, who sits in which context, and bells that wake units."""
+    """The state that all processes of a run share: time, the trace, the seats of threads, and bells that wake units."""
 
     def __init__(self, program: Program) -> None:
         self.env = simpy.Environment()
@@ -31,7 +31,7 @@ class Clockwork:
         self.last_cycle = 0
 
     def phase_of_cycle(self, priority: EventPriority) -> simpy.Event:
-        """An event of this very cycle that comes after everything of a smaller priority number."""
+        """An event of this same cycle that comes after all events of a smaller priority number."""
         event = self.env.event()
         event._ok, event._value = True, None
         self.env.schedule(event, priority=priority)

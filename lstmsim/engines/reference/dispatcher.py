@@ -21,7 +21,7 @@ __all__ = ["Dispatcher"]
 
 
 class Dispatcher(Clockwork):
-    """Tasks from their arrival to their end, but for what happens while they run."""
+    """Tasks from their arrival to their end. What happens while they run is in `lstmsim.engines.reference.run`."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -42,7 +42,7 @@ class Dispatcher(Clockwork):
         self.env.process(self.arrivals())
 
     def arrivals(self) -> Process:
-        """Tasks that come after no other, in order of (release, position)."""
+        """Let the tasks come that come after no other task, in order of (release, position)."""
         tasks = self.program.tasks
         free = [index for index, task in enumerate(tasks) if task.after is None]
         for task in sorted(free, key=lambda index: (tasks[index].release, index)):
@@ -51,17 +51,17 @@ class Dispatcher(Clockwork):
             self.come(task)
 
     def follow(self, task: int) -> Process:
-        """A task comes after the one that it follows is done with."""
+        """Let a task come `release` cycles after the task that it follows has finished or was turned away."""
         yield self.env.timeout(self.program.tasks[task].release)
         self.come(task)
 
     def come(self, task: int) -> None:
-        """A task is there from now on."""
+        """Note that a task has come."""
         self.newcomers.append(task)
         self.knock()
 
     def done_with(self, task: int) -> None:
-        """A task has finished or was turned away: those that come after it may come."""
+        """Note that a task has finished or was turned away. Tasks that come after it may come now."""
         self.finished += 1
         for follower in self.followers[task]:
             if self.program.tasks[follower].release:
@@ -80,7 +80,7 @@ class Dispatcher(Clockwork):
         timer.callbacks.append(lambda _: self.knock())
 
     def dispatcher(self) -> Process:
-        """Hands waiting tasks to free contexts, once a cycle and after all effects."""
+        """Hand waiting tasks to free contexts, once a cycle and after all effects."""
         while True:
             yield self.knocked
             yield self.phase_of_cycle(ADMISSION)
@@ -88,27 +88,27 @@ class Dispatcher(Clockwork):
             self.give_up()
             self.let_in()
             self.admit()
-            while self.newcomers:  # they follow one that found its queue full in this cycle
+            while self.newcomers:  # they follow a task that was turned away in this cycle
                 self.let_in()
                 self.admit()
-            # whoever knocked meanwhile has been heard
+            # all knocks of this cycle have been answered
             self.knocked = self.env.event()
 
     def let_go(self) -> None:
-        """Those who have finished in this cycle use their contents no more, in the order of their cores and threads."""
+        """Let threads that have finished in this cycle leave their contents, in the order of cores and contexts."""
         for thread in sorted(self.left, key=lambda thread: thread.seats[0]):
             for core in dict.fromkeys(core for core, _ in thread.seats):
                 self.memories[core].leave(thread.task.content)
         self.left = []
 
     def give_up(self) -> None:
-        """Those who have waited longer than their patience lets them leave, before anyone who comes is counted."""
+        """Turn away tasks that have waited longer than their patience. Newcomers are counted after that."""
         for each in [each for each in self.waiting if each.tired(self.now)]:
             self.waiting.remove(each)
             self.turn_away(each)
 
     def let_in(self) -> None:
-        """Those who have come begin to wait, or are turned away; those who follow others come last."""
+        """Let newcomers begin to wait, or turn them away. Tasks that follow other tasks come last."""
         tasks = self.program.tasks
         came, self.newcomers = self.newcomers, []
         for number in sorted(came, key=lambda number: (tasks[number].after is not None, number)):
@@ -123,8 +123,11 @@ class Dispatcher(Clockwork):
                     self.knock_in(task.patience + 1)
 
     def admit(self) -> None:
-        """Place whoever finds a place, in order; who finds none keeps the others off its cores, and asks another to
-        pause if nobody comes any more in this cycle."""
+        """Give places to waiting tasks, in order.
+
+        A task without a place keeps its cores from the tasks behind it. If it preempts and no more task comes in this
+        cycle, it asks a running thread to pause.
+        """
         kept: set[int] = set()
         asking = not self.newcomers
         for each in sorted(self.waiting, key=lambda each: each.turn):
@@ -133,7 +136,7 @@ class Dispatcher(Clockwork):
                 victim = asked_to_pause(each, self.contexts, kept) if asking and each.task.preempts else None
                 if victim is not None:
                     self.stop(victim)
-                    self.knock_in(1)  # it may just finish, and another one may have to be asked
+                    self.knock_in(1)  # the victim may just finish, and another thread may have to be asked
                 cores = {core for place in each.places for core in place}
                 kept.update(core for core in cores if not self.program.cores[core].shared)
                 continue
@@ -141,12 +144,12 @@ class Dispatcher(Clockwork):
             self.place(each, spread_over(each, self.waiting, self.contexts) or place)
 
     def turn_away(self, each: Waiting) -> None:
-        """A task leaves without having run."""
+        """Let a task leave without having run."""
         self.trace.task(each.number, core=-1, context=-1, admitted=self.now, finish=-1, arrived=each.arrived)
         self.done_with(each.number)
 
     def place(self, each: Waiting, place: Place) -> None:
-        """A task takes the lowest free contexts of a place and begins, or goes on."""
+        """Let a task take the lowest free contexts of a place, and begin or go on."""
         kind, content = self.program.cores[place[0]].kind, each.task.content
         phases = each.task.phases(kind, len(place))
         first = each.paused_at or (0, 0)
@@ -199,7 +202,7 @@ class Dispatcher(Clockwork):
                 self.ring_all(thread)
 
     def loaded(self, thread: Thread) -> Process:
-        """From the cycle in which all of a thread's content is there, others that need it may be admitted."""
+        """Note when all of a thread's content is there. Other tasks that need the content may be admitted from then."""
         yield self.env.timeout(thread.loaded - self.now)
         assert thread.task.content is not None
         for core, _ in thread.seats:
@@ -218,7 +221,10 @@ class Dispatcher(Clockwork):
             self.env.process(self.leave(thread, self.now + 1))
 
     def leave(self, thread: Thread, earliest: int) -> Process:
-        """The thread ends when all is there; its contexts are free in that very cycle, and a task that pauses waits."""
+        """End a thread when all its results are there. Its contexts are free in that same cycle.
+
+        If it pauses, its task waits from then on.
+        """
         pauses = thread.stop is not None and thread.stop != thread.end
         yield self.env.timeout(max(thread.clear if pauses else thread.finish, earliest) - self.now)
         for core, context in thread.seats:

@@ -37,7 +37,7 @@ class _Machine(Dispatcher):
                 self.env.process(self.unit(index, core, unit))
 
     def unit(self, index: int, core: Core, number: int) -> Process:
-        """One unit: chooses, issues for `cycles`, chooses again; sleeps while it has no candidate."""
+        """Run one unit: choose, issue for `cycles`, choose again; sleep while there is no candidate."""
         unit = core.units[number]
         active, fresh = 0, False
         while True:
@@ -57,7 +57,7 @@ class _Machine(Dispatcher):
                 yield self.env.timeout(self.issue(index, number, chosen))
 
     def issue(self, core: int, unit: int, context: int) -> int:
-        """One issue of the chosen thread's next operation; returns how long the unit is taken."""
+        """Issue the next operation of the chosen thread once. Returns for how many cycles the unit is taken."""
         seat = self.contexts[core][context]
         assert seat is not None
         thread, which = seat.thread, (seat.member, unit)
@@ -81,7 +81,7 @@ class _Machine(Dispatcher):
         return operation.cycles
 
     def complete(self, thread: Thread, head: Head) -> None:
-        """The last issue of an operation: note its start, and wake the cores when others may go on."""
+        """Note the start of an operation's last issue, and wake the cores when other operations may go on."""
         operation = head.operation
         thread.starts[head.phase, head.iteration, head.index] = self.now
         thread.finish = max(thread.finish, self.now + operation.result_cycles)
@@ -100,7 +100,7 @@ class _Machine(Dispatcher):
             self.ring_at(thread, self.now + delay)
 
     def delays(self, phases: tuple[Phase, ...]) -> dict[tuple[int, int], set[int]]:
-        """Per (phase, operation): after how many cycles somebody who depends on it may go on."""
+        """(phase, operation) -> after how many cycles an operation that depends on it may go on."""
         if id(phases) not in self.echoes:
             echoes: dict[tuple[int, int], set[int]] = defaultdict(set)
             for number, phase in enumerate(phases):
@@ -111,7 +111,7 @@ class _Machine(Dispatcher):
         return self.echoes[id(phases)]
 
     def deadlock(self) -> DeadlockError:
-        """Who waits for what, in order of cores and threads."""
+        """The error that says which operation waits for what, in order of cores and threads."""
         waits = []
         for seat in (seat for core in self.contexts for seat in core if seat is not None):
             thread = seat.thread
@@ -124,9 +124,10 @@ class _Machine(Dispatcher):
 
 
 def run(program: Program, *, check: bool = True) -> Trace:
-    """Run a program to its end; `ProgramError` if it breaks a rule, `DeadlockError` if it gets stuck.
+    """Run a program to its end.
 
-    `check`: look for broken rules first.
+    check: whether to look for broken rules first.
+    `ProgramError` if the program breaks a rule. `DeadlockError` if it gets stuck.
     """
     if check:
         validate(program)

@@ -1,4 +1,4 @@
-"""One running task of the reference engine: the next operation for each of its streams, and until when that is held."""
+"""A running task of the reference engine: the next operation of each stream, and until when it is held back."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ NEVER = 1 << 60
 
 __all__ = ["Boundary", "Head", "Seat", "Stream", "Thread", "stream"]
 
-#: A number of a phase and one of an iteration in it: everything before is done.
+#: A boundary between iterations, as (phase, iteration): everything before this iteration is done.
 Boundary = tuple[int, int]
-#: Which of a task's cores, and which unit of that.
+#: A stream of operations, as (which of the task's cores, which unit of that core).
 Stream = tuple[int, int]
 
 
 @dataclass
 class Head:
-    """The next operation of one stream: issues left, and its place in the task."""
+    """The next operation of one stream.
+
+    phase, iteration, index: its place in the task.
+    operation: the operation.
+    left: issues that are left.
+    since: cycle from which nothing holds it back.
+    """
 
     phase: int
     iteration: int
@@ -33,7 +39,10 @@ class Head:
 
 
 def stream(phases: tuple[Phase, ...], which: Stream, first: Boundary) -> Iterator[Head]:
-    """The operations of one stream in the order in which they issue, iteration by iteration, phase by phase."""
+    """Yield the operations of one stream in the order in which they issue, iteration by iteration, phase by phase.
+
+    first: boundary at which the stream begins.
+    """
     for number, phase in enumerate(phases):
         mine = [(i, each) for i, each in enumerate(phase.body.operations) if (each.member, each.unit) == which]
         for iteration in range(phase.repeat):
@@ -44,10 +53,24 @@ def stream(phases: tuple[Phase, ...], which: Stream, first: Boundary) -> Iterato
 
 @dataclass
 class Thread:
-    """A task from its admission (or since it goes on) to its finish or pause: its streams and what happened so far.
+    """A task that runs, from its admission (or return) to its finish or pause. Times are in cycles.
 
-    `seats`: core and context of each member. It begins at boundary `first`; with `stop`, it stops there. `loads`: how
-    many operations have yet to issue that load its content; `loaded`: from when on the results of the others are there.
+    number, task: the task and its position in the program.
+    rank: its rank among waiting tasks.
+    arrived, since: when the task came; when it was admitted or went on.
+    phases, buffers: phases and buffers of the task on these cores.
+    seats: (core, context) of each member.
+    first: boundary at which the thread begins.
+    stop: boundary at which it pauses; None if it does not.
+    streams, heads: for each stream, the operations that follow and the next operation.
+    reached, ended: for each stream, (phase, iteration) of its last issue, and when that ended.
+    starts: (phase, iteration, operation) -> start of the operation's last issue.
+    taken: buffer -> how many slots were taken so far.
+    freed: buffer -> when slots were freed, in order.
+    finish: when all results are there.
+    clear: when all results are there and no delay of a dependence is left.
+    loads: how many operations that load its content have yet to issue.
+    loaded: when the results of all such operations that have issued are there.
     """
 
     number: int
@@ -74,7 +97,7 @@ class Thread:
 
     @property
     def frames(self) -> int:
-        """How many frames the task waits for, from the first on."""
+        """How many frames the task waits for."""
         last = [
             phase.step(iteration, operation.ahead)
             for phase in self.phases
@@ -91,7 +114,7 @@ class Thread:
 
     @property
     def over(self) -> bool:
-        """Whether nothing will issue any more, because nothing is left or because it stops."""
+        """Whether the thread will issue no more, because nothing is left or because it pauses."""
         return all(head is None or self.parked(head) for head in self.heads.values())
 
     def parked(self, head: Head) -> bool:
@@ -107,7 +130,7 @@ class Thread:
         return max(after)
 
     def source(self, head: Head, need: Dependence) -> tuple[int, int, int] | None:
-        """Key of the operation that `need` points to; None where it holds nothing back."""
+        """The key in `starts` of the operation that `need` points to; None if `need` holds nothing back."""
         if need.phase is None:
             phase, iteration = head.phase, head.iteration - need.lag
         else:
@@ -119,7 +142,7 @@ class Thread:
         return None if iteration < 0 or (phase, iteration) < self.first else (phase, iteration, need.operation)
 
     def lacking(self, head: Head) -> str | None:
-        """What has not even started yet that `head` needs; None if all its waits have a known end."""
+        """What `head` needs and has not even started yet, in words; None if all its waits have a known end."""
         for need in head.operation.needs:
             key = self.source(head, need)
             if key is not None and key not in self.starts:
@@ -131,7 +154,7 @@ class Thread:
         return None
 
     def until(self, head: Head) -> tuple[int, ...]:
-        """Per cause, the cycle from which it no longer holds `head` back, as far as that is known."""
+        """For each cause the cycle from which it no longer holds `head` back; `NEVER` where that is not known yet."""
         until = dict.fromkeys(CAUSES, 0)
         for need in head.operation.needs:
             key = self.source(head, need)
@@ -160,7 +183,11 @@ class Thread:
 
 @dataclass(frozen=True)
 class Seat:
-    """What sits in a context: a thread, and which of the task's cores this one is."""
+    """The occupant of a context.
+
+    thread: the thread.
+    member: which of the task's cores this one is.
+    """
 
     thread: Thread
     member: int
