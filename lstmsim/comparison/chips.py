@@ -1,4 +1,4 @@
-"""Which chips are compared: the scenario's own or another as the base, and those named beside it."""
+"""Which chips are compared: the scenario's own or another as the base, and the chips named beside it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ __all__ = ["chips_of"]
 
 
 def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) -> tuple[Chip, ...]:
-    """The scenario's own chip, or the one called `base` in its place, then the others; names are those of presets or
-    paths of files. `InputError` with every name that is unknown or stands for a chip that is there already.
+    """List the chips of a comparison: the base first, then the others.
+
+    scenario: its own chip is the base unless `base` is given.
+    names: of the other chips: presets or paths of files.
+    base: the name of the chip that is the base; None: the scenario's own.
+    `InputError` with every name that is unknown or stands for a chip that is listed already.
 
     >>> from lstmsim.formats.scenario.scenario_file import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
@@ -24,7 +28,7 @@ def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) 
     Traceback (most recent call last):
     lstmsim.errors.InputError: no chip called 'column-npu-64'; did you mean 'column-npu-64k'?
     """
-    found: list[tuple[str, Chip]] = [] if base is not None else [("the scenario's own chip", scenario.chip)]
+    chips: list[tuple[str, Chip]] = [] if base is not None else [("the scenario's own chip", scenario.chip)]
     mistakes: list[Mistake] = []
     for name in [*([base] if base is not None else []), *names]:
         try:
@@ -32,12 +36,12 @@ def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) 
         except InputError as error:
             mistakes += error.mistakes
             continue
-        same = next((other for other, known in found if known == chip), None)
+        same = next((other for other, known in chips if known == chip), None)
         if same is None:
-            found.append((show(name), chip))
+            chips.append((show(name), chip))
         else:
             again = "is named twice" if same == show(name) else f"is the same as {same}"
             mistakes.append(Mistake(f"chip {show(name)}", f"{again}; expected different chips"))
     if mistakes:
         raise InputError(mistakes)
-    return tuple(chip for _, chip in found)
+    return tuple(chip for _, chip in chips)

@@ -31,7 +31,7 @@ __all__ = ["compare"]
 Progress = Callable[[int, int], None]
 #: Most jobs of which a chip says why it cannot run them.
 _MOST_REASONS = 10
-#: Makes of a run, its program, its report and its trace (None: no job was preempted) what serving was.
+#: Makes the serving figures from a run: its scenario, program, report and trace (None: no job was preempted).
 Served = Callable[[Scenario, Program, Report, Trace | None], Serving]
 #: The scenario with its jobs as they come at a clock in MHz.
 AtClock = Callable[[float], Scenario]
@@ -50,24 +50,26 @@ def compare(
     at_clock: AtClock | None = None,
     served: Served | None = None,
 ) -> Comparison:
-    """Simulate the scenario's jobs on every chip. The first is the base of the speed-ups; the scenario's own chip takes
-    part only if it is among `chips`.
+    """Simulate the scenario's jobs on every chip; where jobs come over time, entries have latencies as well.
 
-    `each`: not the scenario as a whole, but one job of each distinct model alone, from cycle 0. Of `published` the rows
-    with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs that know none
-    of the workloads are left out. A chip that cannot run a workload has an entry with the reason; `InputError` if no
-    chip can. `progress` is called with runs done and in all. `at_clock`: the scenario at another clock in MHz.
-
-    Where jobs come over time, entries have latencies as well, which `served` finds (without it
-    no load is known); see `Comparison.by_latency`.
+    scenario: the jobs; its own chip takes part only if it is among `chips`.
+    chips: the first is the base of the speed-ups.
+    each: whether not the scenario as a whole is compared, but one job of each distinct model alone, from cycle 0.
+    published: rows with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs
+        that know none of the workloads are left out.
+    engine: the engine of the runs.
+    progress: is called with runs done and in all.
+    at_clock: gives the scenario at another clock in MHz.
+    served: gives a run's serving figures; None: no load is known.
+    A chip that cannot run a workload has an entry with the reason; `InputError` if no chip can.
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer, Model
     >>> chips = [ColumnNpu(f"npe {n}", 260, (ColumnCore(npe=n, ep=n // 64, vp=64),)) for n in (1024, 4096)]
     >>> job = Job("a", Model("m", (Layer(cell("lstm"), 256, 256),)), steps=10)
-    >>> found = compare(Scenario(chips[0], (job,)), chips)
-    >>> [entry.cycles for entry in found.entries[0]], round(found.speedup(0, 1), 2)
+    >>> comparison = compare(Scenario(chips[0], (job,)), chips)
+    >>> [entry.cycles for entry in comparison.entries[0]], round(comparison.speedup(0, 1), 2)
     ([5371, 2607], 2.06)
     """
     way = "at once" if each else arriving(scenario.jobs)
@@ -85,7 +87,7 @@ def compare(
         each=each,
         machines=(*map(_machine, names, chips), *designs),
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
-        entries=tuple((*found, *beside) for found, beside in zip(entries, columns, strict=True)),
+        entries=tuple((*own, *beside) for own, beside in zip(entries, columns, strict=True)),
         way=way,
         rooms=_rooms(rows, names, chips, designs, scenario),
     )
@@ -98,7 +100,7 @@ def _entries(
     run: Callable[[Chip, Scenario], tuple[Entry, Report | None]],
     progress: Progress | None,
 ) -> list[list[Entry]]:
-    """Each row on each chip; reports of the others are judged beside that of the first chip."""
+    """Each row on each chip; the report of every other chip is judged beside that of the first."""
     done, entries = 0, []
     for _, jobs in rows:
         row: list[Entry] = []
@@ -117,12 +119,13 @@ def _entries(
 def _rooms(
     rows: Sequence[Row], names: Sequence[str], chips: Sequence[Chip], designs: Sequence[Machine], scenario: Scenario
 ) -> tuple[Room, ...]:
+    """Whether the chips have room on the devices of the published machines."""
     models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
     return rooms(names, chips, [each.name for each in designs], models, scenario.precision)
 
 
 def _beside(entry: Entry, report: Report | None, base: Report | None) -> Entry:
-    """An entry with what only one job after the other shows: how many are sooner than on the base."""
+    """The entry with how many jobs are sooner than on the base."""
     if entry.latencies is None or report is None or base is None:
         return entry
     many = sooner(base.jobs, report.jobs, base.frequency_mhz, report.frequency_mhz)
@@ -130,6 +133,7 @@ def _beside(entry: Entry, report: Report | None, base: Report | None) -> Entry:
 
 
 def _refuse_queues_that_end(jobs: Sequence[Job]) -> None:
+    """Raise `InputError` for jobs that may leave the queue."""
     for job in jobs:
         if job.may_leave:
             text = "jobs that come at once are compared by the time for all of them: leave queue_limit and patience out"
@@ -151,19 +155,20 @@ def _models(jobs: Sequence[Job]) -> list[Row]:
 
 
 def _name_parts(job: Job) -> tuple[str, ...]:
+    """What tells a job from others, the most telling part first."""
     core = "any core" if job.cores is None else f"core {', '.join(map(str, job.cores))}"
     core += f", {job.split} split" if job.split else ""
     return job.model.name, f"{job.steps} steps", f"batch {job.batch}", core, f"frames every {job.frame_interval}"
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """Later ones of equal names get a number."""
+    """The names once each: later ones of equal names get a number."""
     seen: Counter[str] = Counter()
-    found = []
+    names_once = []
     for name in names:
         seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        names_once.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names_once
 
 
 def _machine(name: str, chip: Chip) -> Machine:
@@ -178,6 +183,7 @@ def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
 def _entry_on(
     chip: Chip, scenario: Scenario, at_clock: AtClock | None, engine: str, served: Served | None
 ) -> tuple[Entry, Report | None]:
+    """The entry of one chip, and its report; `at_clock` as in `compare`."""
     if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
         try:
             scenario = at_clock(chip.frequency_mhz)
@@ -187,10 +193,10 @@ def _entry_on(
 
 
 def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
-    """The jobs on the chip, or why it refuses them: it is asked about every distinct job before anything else."""
+    """Run the jobs on the chip, or say why it refuses them; every distinct job is checked before anything runs."""
     chip, remarks = scenario.chip, list[str]()
     if not target_of(chip.kind).batches and any(job.batch > 1 for job in scenario.jobs):
-        # the same work: this machine gives the inferences of a batch to its threads
+        # The work stays the same: this machine gives the inferences of a batch to its threads.
         scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
         remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
     refused = targets.refusals(chip, scenario.jobs)
@@ -207,8 +213,8 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
     else:
         totals = totals_of(program, engines.run(program, engine, check=False))
     report = measure(scenario, totals, engine)
-    found = _latencies(scenario, program, report, served)
-    return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=found), report
+    own_latencies = _latencies(scenario, program, report, served)
+    return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=own_latencies), report
 
 
 def _reasons(mistakes: Sequence[Mistake]) -> str:
@@ -219,7 +225,7 @@ def _reasons(mistakes: Sequence[Mistake]) -> str:
 
 
 def _latencies(scenario: Scenario, program: Program, report: Report, served: Served | None) -> Latencies | None:
-    """Of jobs that come over time."""
+    """The latencies of jobs that come over time; None for jobs that all come at once."""
     if arriving(scenario.jobs) == "at once":
         return None
     paused = any(job.preempted for job in report.jobs)
@@ -230,7 +236,7 @@ def _latencies(scenario: Scenario, program: Program, report: Report, served: Ser
 
 
 def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """A job for each inference; one that comes after a batch comes after the inference of its own number in it."""
+    """Make a job for each inference; a job after a batch comes after the inference of its own number in that batch."""
     first = [0, *accumulate(job.batch for job in jobs)]
     single = []
     for job in jobs:
@@ -254,19 +260,20 @@ def _entry(report: Report) -> Entry:
 
 
 def _refuse_what_no_chip_runs(rows: Sequence[Row], chips: Sequence[Chip], entries: Sequence[Sequence[Entry]]) -> None:
+    """Raise `InputError` for rows that none of the chips can run."""
     mistakes = []
-    for (name, _), found in zip(rows, entries, strict=True):
-        if not any(entry.known for entry in found):
-            reasons = (f"{chip.name}: {entry.reason}" for chip, entry in zip(chips, found, strict=True))
+    for (name, _), row in zip(rows, entries, strict=True):
+        if not any(entry.known for entry in row):
+            reasons = (f"{chip.name}: {entry.reason}" for chip, entry in zip(chips, row, strict=True))
             mistakes.append(Mistake(name, f"none of the chips can run it; {'; '.join(reasons)}"))
     if mistakes:
         raise InputError(mistakes)
 
 
 def _published(rows: Sequence[Row], published: Sequence[Measurement]) -> tuple[list[Machine], list[list[Entry]]]:
-    """The designs that know one of the workloads, and for each workload what they print of it."""
+    """The designs that know one of the workloads, and for each workload the figures that they print."""
     matching = [{each.design: each for each in published if _is_of(each, jobs)} for _, jobs in rows]
-    first = {design: each for found in reversed(matching) for design, each in found.items()}
+    first = {design: each for by_design in reversed(matching) for design, each in by_design.items()}
     order = [design for design in dict.fromkeys(each.design for each in published) if design in first]
     machines = [
         Machine(
@@ -275,7 +282,8 @@ def _published(rows: Sequence[Row], published: Sequence[Measurement]) -> tuple[l
         for each in (first[design] for design in order)
     ]
     return machines, [
-        [_printed(found.get(design), jobs) for design in order] for found, (_, jobs) in zip(matching, rows, strict=True)
+        [_printed(by_design.get(design), jobs) for design in order]
+        for by_design, (_, jobs) in zip(matching, rows, strict=True)
     ]
 
 
@@ -291,12 +299,12 @@ def _is_of(row: Measurement, jobs: Sequence[Job]) -> bool:
 
 
 def _printed(row: Measurement | None, jobs: Sequence[Job]) -> Entry:
-    """The figures as printed; TOPS that are not, from the latency."""
+    """The figures as printed; TOPS that are not printed follow from the latency."""
     if row is None or row.latency_ms is None:
         return Entry(reason="not published")
     share = None if row.utilization_pct is None else row.utilization_pct / 100
     tops = row.tops
     if tops is None:
-        # three digits: a latency is not known better
+        # Three digits, because a latency is printed with no more.
         tops = float(f"{2 * sum(job.macs for job in jobs) / row.latency_ms / 1e9:.3g}")
     return Entry(ms=row.latency_ms, tops=tops, utilization=share)

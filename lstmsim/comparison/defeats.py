@@ -14,11 +14,13 @@ _SHOWN_FROM = 0.01
 
 @dataclass(frozen=True)
 class Defeat:
-    """A workload that takes `times` as long on the base as on another machine.
+    """A workload that takes longer on the base than on another machine.
 
-    `peak_ratio`, `utilization_ratio`: the other's peak TOPS and utilization / those of the base, None where they are
-    not known; their product is `times`, of published figures as exactly as they were printed. `losses`: where the
-    base's PE-cycles went.
+    workload: its name.
+    times: how many times as long it takes on the base.
+    peak_ratio, utilization_ratio: the other's peak TOPS and utilization / those of the base, None: unknown; their
+        product is `times`, for published figures as exactly as they were printed.
+    losses: where the base's PE-cycles went, in words.
 
     >>> Defeat("m", 1.5, 2.0, 0.75, "hazard 20.0 %").sentence
     "1.50 times as long; the other's peak is 2.00 times, its utilization 0.75 times as high; own loss: hazard 20.0 %"
@@ -41,7 +43,7 @@ class Defeat:
 
 
 def lost_shares(entry: Entry) -> str:
-    """The names under which PE-cycles were lost and their shares: from 1 % on, at least the largest.
+    """Name where PE-cycles were lost, with shares: all shares from 1 % on, at least the largest.
 
     >>> lost_shares(Entry(losses={"useful": 0.5, "padding": 0.101, "hazard": 0.398, "drain": 0.001}))
     'hazard 39.8 %, padding 10.1 %'
@@ -54,8 +56,10 @@ def lost_shares(entry: Entry) -> str:
     return ", ".join(f"{name} {percent(share, 1)}" for share, name in shown)
 
 
-def defeats(found: Comparison, column: int) -> tuple[Defeat, ...]:
-    """The workloads that take longer on the base than on machine number `column`, in their order.
+def defeats(comparison: Comparison, column: int) -> tuple[Defeat, ...]:
+    """List the workloads that take longer on the base than on another machine, in their order.
+
+    column: the number of the other machine in the comparison.
 
     >>> from lstmsim.comparison.result import Machine, Workload
     >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", False, 400, 250.0, 0.2)
@@ -64,11 +68,11 @@ def defeats(found: Comparison, column: int) -> tuple[Defeat, ...]:
     >>> one.times, one.peak_ratio, one.utilization_ratio, one.losses
     (2.0, 4.0, 0.5, 'drain 60.0 %')
     """
-    base, other = found.machines[0], found.machines[column]
+    base, other = comparison.machines[0], comparison.machines[column]
     peaks = other.peak_tops / base.peak_tops if other.peak_tops and base.peak_tops else None
     lost = []
-    for row, (workload, entries) in enumerate(zip(found.workloads, found.entries, strict=True)):
-        speedup, own, theirs = found.speedup(row, column), entries[0].utilization, entries[column].utilization
+    for row, (workload, entries) in enumerate(zip(comparison.workloads, comparison.entries, strict=True)):
+        speedup, own, theirs = comparison.speedup(row, column), entries[0].utilization, entries[column].utilization
         if speedup is not None and speedup > 1:
             shares = theirs / own if own and theirs else None
             lost.append(Defeat(workload.name, speedup, peaks, shares, lost_shares(entries[0])))

@@ -13,9 +13,9 @@ from lstmsim.results import Forms
 __all__ = ["FORMS"]
 
 
-def _records(found: Comparison) -> Iterator[dict[str, Any]]:
+def _records(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """The rows of the CSV by the names of its columns."""
-    head, *rows = comparison_rows(found)
+    head, *rows = comparison_rows(comparison)
     return (dict(zip(head, row, strict=True)) for row in rows)
 
 

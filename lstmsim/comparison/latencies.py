@@ -1,4 +1,4 @@
-"""Latencies of requests that come over time, on one machine; and when those of two machines can be compared."""
+"""Latencies of requests that come over time, on one machine; and whether those of two machines can be compared."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ PERCENTILES = (50, 95, 99)
 class Latencies:
     """Latencies of the requests that a machine served, in milliseconds of its clock.
 
-    `requests`: how many were served; `turned_away`: the numbers, among the jobs, of those that were not; `misses`: of
-    the served ones, those later than their deadlines; None where no request has one.
-    `mean`, `percentiles` (of `PERCENTILES`): without the warm-up, with intervals (`half_width` None: too few to tell).
-    `offered_load`: work that comes / work that the machine can do; None where it is not known. `threads_taken`: the
-    share of the threads' time that requests had one. `verdict`: a key of `lstmsim.traffic.load.VERDICTS`.
-    `last_arrival_ms`: when the last request came. `sooner`: how many requests had a shorter latency than on the base,
-    one by one; None for the base itself, and where the two served other requests.
+    requests: how many were served.
+    turned_away: the numbers, among the jobs, of the requests that were not served.
+    misses: how many served requests finished after their deadlines; None where no request has a deadline.
+    mean: without the warm-up, with its interval (`half_width` None: too few requests to tell).
+    percentiles: the same for each of `PERCENTILES`.
+    offered_load: work that comes / work that the machine can do; None: unknown.
+    threads_taken: the share of the threads' time in which a request had them.
+    verdict: a key of `lstmsim.traffic.load.VERDICTS`.
+    last_arrival_ms: when the last request came.
+    sooner: how many requests, one by one, had a shorter latency than on the base; None for the base itself, and where
+        the two machines served different requests.
     """
 
     requests: int
@@ -42,18 +46,18 @@ class Latencies:
 
     @property
     def unstable(self) -> bool:
-        """Whether the queue grows, so that a latency says how long the run was and not how fast the machine is."""
+        """Whether the queue grows: then a latency says how long the run was, not how fast the machine is."""
         return self.verdict == "unstable"
 
 
 def latencies(serving: Serving, report: Report) -> Latencies:
-    """The latencies of a run.
+    """Pick the latencies of a run from its serving figures and its report.
 
     >>> from lstmsim.api.run import run, serving
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
     >>> result = run({"chip": "column-npu-16k", "jobs": jobs})
-    >>> found = latencies(serving(result), result.report)
-    >>> found.requests, len(found.turned_away), found.misses
+    >>> figures = latencies(serving(result), result.report)
+    >>> figures.requests, len(figures.turned_away), figures.misses
     (50, 0, None)
     """
     to_ms = 1 / serving.frequency_mhz / 1000
@@ -72,7 +76,7 @@ def latencies(serving: Serving, report: Report) -> Latencies:
 
 
 def not_comparable(base: Latencies, other: Latencies) -> str:
-    """Why a ratio of these latencies would say nothing; empty if it says something.
+    """Say why a ratio of these latencies would mean nothing; empty if it means something.
 
     >>> from dataclasses import replace
     >>> one = Latencies(9, frozenset(), None, Interval(1.0), {}, None, 0.5, "settled", 1.0)
@@ -87,7 +91,11 @@ def not_comparable(base: Latencies, other: Latencies) -> str:
 
 
 def sooner(base: Sequence[JobReport], other: Sequence[JobReport], base_mhz: float, other_mhz: float) -> int | None:
-    """How many jobs have a shorter latency on the other machine; None if the two did not serve the same jobs."""
+    """Count the jobs with a shorter latency on the other machine; None if the two did not serve the same jobs.
+
+    base, other: the jobs on both machines.
+    base_mhz, other_mhz: the machines' clocks.
+    """
     if [job.number for job in base] != [job.number for job in other]:
         return None
     pairs = zip(base, other, strict=True)

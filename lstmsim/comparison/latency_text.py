@@ -1,4 +1,4 @@
-"""Latencies in a comparison, in the forms that people and scripts read; and what may be said of who is faster."""
+"""Latencies in a comparison, as text and as plain data; and what may be said about which machine is faster."""
 
 from __future__ import annotations
 
@@ -32,15 +32,18 @@ _FEWEST_FOR_P99 = 100
 Cell = Callable[[int, int], str | None]
 
 
-def latency_figures(found: Comparison) -> dict[str, Cell]:
-    """What is shown of the latencies of an entry, in order; nothing where jobs all come at once."""
-    known = [each.latencies for row in found.entries for each in row if each.latencies is not None]
+def latency_figures(comparison: Comparison) -> dict[str, Cell]:
+    """Give the figures about latencies that are shown of an entry, in order; none where all jobs come at once.
+
+    The result gives for each title a function of row and column.
+    """
+    known = [each.latencies for row in comparison.entries for each in row if each.latencies is not None]
     if not known:
         return {}
 
     def of(text: Callable[[Latencies], str | None]) -> Cell:
         def cell(row: int, column: int) -> str | None:
-            own = found.entries[row][column].latencies
+            own = comparison.entries[row][column].latencies
             return None if own is None else text(own)
 
         return cell
@@ -57,8 +60,8 @@ def latency_figures(found: Comparison) -> dict[str, Cell]:
         cells["offered load"] = of(lambda own: None if own.offered_load is None else f"{own.offered_load:#.3g}")
     cells["threads taken"] = of(lambda own: f"{100 * own.threads_taken:.1f} %")
     cells["verdict"] = of(lambda own: own.verdict)
-    cells["times as fast (mean)"] = lambda row, column: _ratio(found.latency_ratio(row, column))
-    cells["times as fast (p99)"] = lambda row, column: _ratio(found.latency_ratio(row, column, 99))
+    cells["times as fast (mean)"] = lambda row, column: _ratio(comparison.latency_ratio(row, column))
+    cells["times as fast (p99)"] = lambda row, column: _ratio(comparison.latency_ratio(row, column, 99))
     cells["requests sooner"] = of(lambda own: None if own.sooner is None else _part(own.sooner, own.requests))
     return cells
 
@@ -80,21 +83,21 @@ def _ratio(value: float | None) -> str | None:
     return None if value is None else three_digits(value)
 
 
-def latency_notes(found: Comparison) -> list[str]:
-    """Paragraphs on how the latencies were found, and what they leave open."""
-    base = found.machines[0].name
-    (row,) = found.entries
-    known = [(machine.name, each.latencies) for machine, each in zip(found.machines, row, strict=True)]
+def latency_notes(comparison: Comparison) -> list[str]:
+    """Write paragraphs on how the latencies were measured, and what they leave open."""
+    base = comparison.machines[0].name
+    (row,) = comparison.entries
+    known = [(machine.name, each.latencies) for machine, each in zip(comparison.machines, row, strict=True)]
     own = [(name, each) for name, each in known if each is not None]
     if not own:
         return []
     notes = [
-        f"{_WAYS[found.way]} Latency: from arrival to finish, without the first "
+        f"{_WAYS[comparison.way]} Latency: from arrival to finish, without the first "
         "requests (warm-up); +- is half of a 95 % interval, and 'too few' says that there are too few requests to tell "
         f"how far another run would be from this one. Times as fast: latency of {base} / latency of the machine."
     ]
-    if found.way == "open":
-        notes.append(_makespans(found))
+    if comparison.way == "open":
+        notes.append(_makespans(comparison))
     if min(each.requests for _, each in own) < _FEWEST_FOR_P99:
         notes.append(f"A p99 of fewer than {_FEWEST_FOR_P99} requests is hardly less than the maximum of this run.")
     for verdict in ("unstable", "no steady state"):
@@ -106,33 +109,33 @@ def latency_notes(found: Comparison) -> list[str]:
     return notes
 
 
-def _makespans(found: Comparison) -> str:
-    """Which part of each makespan no chip can shorten."""
-    shares = found.before_last_arrival
+def _makespans(comparison: Comparison) -> str:
+    """Say which part of each makespan no chip can shorten."""
+    shares = comparison.before_last_arrival
     least, most = (f"{100 * share:.3g} %" for share in (min(shares), max(shares)))
     before = least if least == most else f"{least} to {most}"
-    what = "The ratio of makespans is fixed by the arrivals" if found.by_latency else "Makespans"
+    what = "The ratio of makespans is fixed by the arrivals" if comparison.by_latency else "Makespans"
     return f"{what}: {before} of the makespans are over when the last request comes, whatever the chip does."
 
 
-def latency_verdicts(found: Comparison) -> list[str]:
-    """For each other machine, whether the base's latency is longer, as far as this run can tell."""
-    (row,) = found.entries
+def latency_verdicts(comparison: Comparison) -> list[str]:
+    """Say for each other machine whether the base's latency is longer, as far as this run can tell."""
+    (row,) = comparison.entries
     base, lines = row[0].latencies, []
-    for column, machine in enumerate(found.machines[1:], start=1):
+    for column, machine in enumerate(comparison.machines[1:], start=1):
         other = row[column].latencies
         if base is None or other is None:
             lines.append(f"than {machine.name}: not known")
             continue
-        lines.append(f"than {machine.name}: {_verdict(found, base, other, column)}")
+        lines.append(f"than {machine.name}: {_verdict(comparison, base, other, column)}")
     return lines
 
 
-def _verdict(found: Comparison, base: Latencies, other: Latencies, column: int) -> str:
+def _verdict(comparison: Comparison, base: Latencies, other: Latencies, column: int) -> str:
     reason = not_comparable(base, other)
     if reason:
         return f"not comparable; {reason}"
-    ratio = found.latency_ratio(0, column)
+    ratio = comparison.latency_ratio(0, column)
     assert ratio is not None
     run = f"{ratio:.3g} times as long"
     if base.mean.half_width is None or other.mean.half_width is None:
@@ -147,9 +150,9 @@ def _sooner(other: Latencies) -> str:
     return "" if other.sooner is None else f"; {other.sooner:,} of {other.requests:,} requests are sooner there"
 
 
-def latency_json(found: Comparison, row: int, column: int) -> dict[str, Any] | None:
-    """The latencies of an entry as plain data; None where it has none."""
-    own = found.entries[row][column].latencies
+def latency_json(comparison: Comparison, row: int, column: int) -> dict[str, Any] | None:
+    """Give the latencies of an entry as plain data; None where it has none."""
+    own = comparison.entries[row][column].latencies
     if own is None:
         return None
     named = {"mean": own.mean, **{f"p{each}": own.percentiles[each] for each in PERCENTILES}}
@@ -162,15 +165,15 @@ def latency_json(found: Comparison, row: int, column: int) -> dict[str, Any] | N
         "threads_taken": own.threads_taken,
         "verdict": own.verdict,
         "last_arrival_ms": own.last_arrival_ms,
-        "mean_latency_ratio": found.latency_ratio(row, column),
-        "p99_latency_ratio": found.latency_ratio(row, column, 99),
+        "mean_latency_ratio": comparison.latency_ratio(row, column),
+        "p99_latency_ratio": comparison.latency_ratio(row, column, 99),
         "sooner": own.sooner,
     }
 
 
-def latency_row(found: Comparison, row: int, column: int) -> dict[str, Any]:
-    """The same by `LATENCY_COLUMNS`; None where it is not known."""
-    data = latency_json(found, row, column)
+def latency_row(comparison: Comparison, row: int, column: int) -> dict[str, Any]:
+    """Give the latencies of an entry by `LATENCY_COLUMNS`; None for unknown figures."""
+    data = latency_json(comparison, row, column)
     if data is None:
         return dict.fromkeys(LATENCY_COLUMNS)
     intervals = {name: data[f"{name}_ms"] for name in ("mean", *(f"p{each}" for each in PERCENTILES))}

@@ -10,8 +10,8 @@ from lstmsim.metrics.figures_text import three_digits
 __all__ = ["comparison_markdown", "machines_markdown"]
 
 
-def machines_markdown(found: Comparison) -> list[str]:
-    """The lines of a table of the machines: PEs, clock, peak.
+def machines_markdown(comparison: Comparison) -> list[str]:
+    """Write the lines of a table of the machines: PEs, clock, peak.
 
     >>> machines = Machine("a", False, 1000, 250.0, 0.5), Machine("b", True, None, None)
     >>> print("\\n".join(machines_markdown(Comparison("s", "fast", True, machines, (), ()))))
@@ -22,19 +22,22 @@ def machines_markdown(found: Comparison) -> list[str]:
     <BLANKLINE>
     """
     rows = []
-    for each in found.machines:
+    for each in comparison.machines:
         kind = "published" if each.published else "simulated"
         rows.append([f"{each.name} ({kind})", *map(_number, (each.pes, each.frequency_mhz, each.peak_tops))])
     return _table(["machine", "PEs", "MHz", "peak TOPS"], rows)
 
 
 def comparison_markdown(
-    found: Comparison, starred: Collection[tuple[str, str]] = (), beside: Mapping[str, Sequence[str]] | None = None
+    comparison: Comparison, starred: Collection[tuple[str, str]] = (), beside: Mapping[str, Sequence[str]] | None = None
 ) -> list[str]:
-    """The lines of three tables: milliseconds, TOPS with utilization, and how many times as fast the base is as each
-    other machine (1 / speed-up) with geometric means. Published figures have the digits that were printed. `starred`:
-    pairs of workload and machine whose milliseconds get a star. `beside`: further columns of the last table by their
-    titles, a text for each workload.
+    """Write the lines of three tables: milliseconds; TOPS with utilization; how many times as fast the base is.
+
+    The last table has, for each other machine, 1 / speed-up and the geometric mean. Published figures have the digits
+    that were printed.
+
+    starred: pairs of workload and machine whose milliseconds get a star.
+    beside: further columns of the last table by their titles, a text for each workload.
 
     >>> from lstmsim.comparison.result import Entry, Workload
     >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", True, None, None)
@@ -43,10 +46,10 @@ def comparison_markdown(
     >>> [line for line in lines if line.startswith("| m |")]
     ['| m | 3.00\\\\* | 6.25 |', '| m | 0.0200 (40.0) | 0.01 |', '| m | 2.08 |']
     """
-    machines, others = found.machines, range(1, len(found.machines))
+    machines, others = comparison.machines, range(1, len(comparison.machines))
     titles = ["task", *(f"{each.name}{' (published)' if each.published else ''}" for each in machines)]
     ms, tops, faster = [], [], []
-    for row, (workload, entries) in enumerate(zip(found.workloads, found.entries, strict=True)):
+    for row, (workload, entries) in enumerate(zip(comparison.workloads, comparison.entries, strict=True)):
         name = workload.name
         pairs = list(zip(entries, machines, strict=True))
         stars = ["\\*" if (name, each.name) in starred else "" for each in machines]
@@ -55,8 +58,8 @@ def comparison_markdown(
         shares = ["" if each.utilization is None else f" ({100 * each.utilization:.1f})" for each in entries]
         values = [_number(entry.tops, machine) for entry, machine in pairs]
         tops.append([name, *(value + share for value, share in zip(values, shares, strict=True))])
-        faster.append([name, *(_times(found.speedup(row, column)) for column in others)])
-    means = [_times(found.mean_speedup(column)) for column in others]
+        faster.append([name, *(_times(comparison.speedup(row, column)) for column in others)])
+    means = [_times(comparison.mean_speedup(column)) for column in others]
     lines = ["Milliseconds:", "", *_table(titles, ms)]
     lines += ["TOPS (in brackets: utilization in %):", "", *_table(titles, tops)]
     lines += [f"{machines[0].name} is so many times as fast:", ""]
@@ -76,7 +79,7 @@ def _times(speedup: float | None) -> str:
 
 
 def _number(value: float | None, machine: Machine | None = None) -> str:
-    """Three digits and all before the point, of a published machine the digits that were printed."""
+    """Three digits, and all before the point; figures of a published machine have the digits that were printed."""
     if value is None:
         return ""
     if machine is not None and machine.published:

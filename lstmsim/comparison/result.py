@@ -1,4 +1,4 @@
-"""What a comparison found: frozen numbers. Their text, JSON and CSV are in `lstmsim.comparison.result_text`."""
+"""The result of a comparison: frozen numbers. Its text, JSON and CSV are in `lstmsim.comparison.result_text`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LATE = 0.5
 
 
 def geometric_mean(values: list[float]) -> float | None:
-    """The geometric mean of positive numbers; None of no numbers.
+    """Give the geometric mean of positive numbers; None of no numbers.
 
     >>> geometric_mean([1.0, 4.0]), geometric_mean([])
     (2.0, None)
@@ -30,8 +30,15 @@ def geometric_mean(values: list[float]) -> float | None:
 
 @dataclass(frozen=True)
 class Machine:
-    """A column: a simulated chip, or a design of which only published figures are known. `pes`: its multipliers (None:
-    not published); `peak_tops`: two operations a PE and cycle; `source`: of published figures."""
+    """A column: a simulated chip, or a design of which only published figures are known.
+
+    name: unique among the machines.
+    published: whether the figures are published and not simulated.
+    pes: its multipliers; None: not published.
+    frequency_mhz: its clock; None: not published.
+    peak_tops: two operations a PE and cycle.
+    source: of published figures.
+    """
 
     name: str
     published: bool
@@ -43,7 +50,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class Workload:
-    """A row: jobs that run together, and their useful multiply-accumulates."""
+    """A row: jobs that run together.
+
+    name: the model's name, or that of the scenario.
+    jobs: how many there are.
+    macs: their useful multiply-accumulates.
+    """
 
     name: str
     jobs: int
@@ -52,13 +64,17 @@ class Workload:
 
 @dataclass(frozen=True)
 class Entry:
-    """A workload on a machine; None stands for what is not known.
+    """A workload on a machine; None stands for an unknown figure.
 
-    `cycles`: the makespan; `ms`: the same in milliseconds; `mean_latency_ms`, `p99_latency_ms`: of the jobs; `tops`:
-    two operations for each multiply-accumulate; `utilization`: useful multiply-accumulates per PE and cycle, 0 to 1.
-    `losses`: share of the PE-cycles by name, `useful` among them (they add up to 1). `reason`: why there is no number;
-    `remarks`: what to know about those that there are. `latencies`: of jobs that come over time, without warm-up and
-    with intervals (the two figures above are of all jobs).
+    cycles: the makespan.
+    ms: the makespan in milliseconds.
+    mean_latency_ms, p99_latency_ms: of all jobs.
+    tops: two operations for each multiply-accumulate.
+    utilization: useful multiply-accumulates per PE and cycle, 0 to 1.
+    losses: shares of the PE-cycles by name, `useful` included; they add up to 1.
+    reason: why there are no figures.
+    remarks: what to know about the figures.
+    latencies: of jobs that come over time, without warm-up and with intervals.
 
     >>> Entry(reason="no batching").known, Entry(ms=1.0).known
     (False, True)
@@ -82,7 +98,7 @@ class Entry:
 
     @property
     def main_loss(self) -> str | None:
-        """The name under which most PE-cycles were lost; None if none were, or it is not known.
+        """The name under which most PE-cycles were lost; None if none were lost, or it is unknown.
 
         >>> Entry(losses={"useful": 0.5, "padding": 0.1, "hazard": 0.4}).main_loss
         'hazard'
@@ -95,13 +111,17 @@ class Entry:
 class Comparison(Table, forms="lstmsim.comparison.forms"):
     """Workloads (rows) on machines (columns); the first machine is the base of every speed-up.
 
-    `each`: a row is one model alone, else the one row is the scenario as a whole. `entries[row][column]`. `way`: how
-    the jobs come, a key of `lstmsim.workload.arriving.ARRIVING`. `rooms`: whether the simulated chips have room on the
-    devices of the machines that they are compared with.
+    scenario, engine: what was simulated, and how.
+    each: whether a row is one model alone; otherwise the one row is the scenario as a whole.
+    machines: the columns.
+    workloads: the rows.
+    entries: `entries[row][column]`.
+    way: how the jobs come, a key of `lstmsim.workload.arriving.ARRIVING`.
+    rooms: whether the simulated chips have room on the devices of the machines that they are compared with.
 
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
-    >>> found = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
-    >>> found.speedup(0, 1), found.speedup_at_equal_pes(0, 1)
+    >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
+    >>> comparison.speedup(0, 1), comparison.speedup_at_equal_pes(0, 1)
     (2.0, 0.5)
     """
 
@@ -116,26 +136,32 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
 
     @property
     def by_latency(self) -> bool:
-        """Whether latencies are what is compared: where jobs come at times of their own, and the last one so late that
-        on some machine at least half of the makespan is over by then, so that no chip could be twice as fast."""
+        """Whether latencies are compared, and not makespans.
+
+        That is so where jobs come at times of their own, and the last one so late that on some machine at least half of
+        the makespan is over by then: no chip could be twice as fast.
+        """
         return self.way == "open" and max(self.before_last_arrival, default=0.0) >= _LATE
 
     @property
     def before_last_arrival(self) -> list[float]:
-        """Of each machine that ran jobs over time, the share of its makespan that is over when the last one comes."""
+        """Of each machine that ran jobs over time, the share of its makespan that is over when the last job comes."""
         known = [(each.latencies, each.ms) for row in self.entries for each in row]
         return [latencies.last_arrival_ms / ms for latencies, ms in known if latencies is not None and ms]
 
     def latency_ratio(self, row: int, column: int, percentile: int | None = None) -> float | None:
-        """Latency of the base / latency of the machine, the mean or a percentile, in milliseconds; above 1 the machine
-        is faster. None where latencies are not known or `not_comparable`.
+        """Give latency of the base / latency of the machine, in milliseconds; above 1 the machine is faster.
+
+        row, column: of the machine's entry.
+        percentile: which percentile, one of `PERCENTILES`; None: the mean.
+        None where latencies are unknown or `not_comparable`.
 
         >>> from lstmsim.traffic.statistics import Interval
         >>> pair = [Latencies(9, frozenset(), None, Interval(ms), {}, None, 0.5, "settled", 1.0) for ms in (3.0, 2.0)]
         >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
         >>> rows = (tuple(Entry(ms=1.2, latencies=each) for each in pair),)
-        >>> found = Comparison("s", "fast", False, machines, (Workload("s", 9, 9),), rows, "open")
-        >>> found.by_latency, found.latency_ratio(0, 1)
+        >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 9, 9),), rows, "open")
+        >>> comparison.by_latency, comparison.latency_ratio(0, 1)
         (True, 1.5)
         """
         base, own = self.entries[row][0].latencies, self.entries[row][column].latencies
@@ -145,31 +171,31 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
         return one.value / two.value if two.value else None
 
     def speedup(self, row: int, column: int) -> float | None:
-        """Time of the base / time of the machine, in milliseconds; above 1 the machine is faster."""
+        """Give time of the base / time of the machine; above 1 the machine is faster. None: unknown."""
         base, own = self.entries[row][0].ms, self.entries[row][column].ms
         return None if base is None or own is None else base / own
 
     def speedup_at_equal_pes(self, row: int, column: int) -> float | None:
-        """The speed-up times PEs of the base / PEs of the machine: what it would be if time fell as PEs rise.
+        """Give the speed-up times PEs of the base / PEs of the machine: the speed-up if time fell as PEs rise.
 
-        It does not, above all not for small models; so this says which design makes more of a PE, not what a chip of
-        another size would do.
+        Time falls less, above all for small models; so this figure says which design makes more of a PE, not what a
+        chip of another size would do. None: unknown.
         """
-        base, own, found = self.machines[0].pes, self.machines[column].pes, self.speedup(row, column)
-        return None if base is None or own is None or found is None else found * base / own
+        base, own, speedup = self.machines[0].pes, self.machines[column].pes, self.speedup(row, column)
+        return None if base is None or own is None or speedup is None else speedup * base / own
 
     def tops_per_1000_pes(self, row: int, column: int) -> float | None:
-        """TOPS that a thousand of the machine's PEs give: utilization times clock."""
+        """Give the TOPS of a thousand of the machine's PEs: utilization times clock. None: unknown."""
         tops, pes = self.entries[row][column].tops, self.machines[column].pes
         return None if tops is None or pes is None else 1000 * tops / pes
 
     def mean_speedup(self, column: int) -> float | None:
-        """The geometric mean of the speed-ups over all rows that both machines ran.
+        """Give the geometric mean of the speed-ups over all rows that both machines ran; None without such a row.
 
         >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
         >>> rows = (Entry(ms=3.0), Entry(ms=3.0)), (Entry(ms=4.0), Entry(ms=1.0))
         >>> Comparison("s", "fast", True, machines, (Workload("x", 1, 9), Workload("y", 1, 9)), rows).mean_speedup(1)
         2.0
         """
-        found = [self.speedup(row, column) for row in range(len(self.workloads))]
-        return geometric_mean([each for each in found if each is not None])
+        speedups = [self.speedup(row, column) for row in range(len(self.workloads))]
+        return geometric_mean([each for each in speedups if each is not None])

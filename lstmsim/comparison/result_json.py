@@ -22,8 +22,8 @@ COLUMNS = (
 )
 
 
-def comparison_json(found: Comparison) -> dict[str, Any]:
-    """The comparison as plain data of schema `lstmsim/comparison/1`, ready for `json.dumps`; shares are 0 to 1."""
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """Give the comparison as plain data of schema `lstmsim/comparison/1`, ready for `json.dumps`; shares are 0 to 1."""
     machines = [
         {
             "name": each.name,
@@ -32,58 +32,58 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
             "frequency_mhz": each.frequency_mhz,
             "peak_tops": each.peak_tops,
             "source": each.source,
-            "mean_speedup": found.mean_speedup(column),
+            "mean_speedup": comparison.mean_speedup(column),
         }
-        for column, each in enumerate(found.machines)
+        for column, each in enumerate(comparison.machines)
     ]
     workloads = [
         {
             "name": each.name,
             "jobs": each.jobs,
             "macs": each.macs,
-            "entries": [_entry_json(found, row, column) for column in range(len(found.machines))],
+            "entries": [_entry_json(comparison, row, column) for column in range(len(comparison.machines))],
         }
-        for row, each in enumerate(found.workloads)
+        for row, each in enumerate(comparison.workloads)
     ]
     return {
         "schema": SCHEMA,
-        "scenario": found.scenario,
-        "engine": found.engine,
-        "each": found.each,
-        "arriving": found.way,
-        "base": found.machines[0].name,
+        "scenario": comparison.scenario,
+        "engine": comparison.engine,
+        "each": comparison.each,
+        "arriving": comparison.way,
+        "base": comparison.machines[0].name,
         "machines": machines,
         "workloads": workloads,
-        "rooms": rooms_json(found.rooms),
+        "rooms": rooms_json(comparison.rooms),
     }
 
 
-def _entry_json(found: Comparison, row: int, column: int) -> dict[str, Any]:
-    entry = found.entries[row][column]
+def _entry_json(comparison: Comparison, row: int, column: int) -> dict[str, Any]:
+    entry = comparison.entries[row][column]
     return {
-        "machine": found.machines[column].name,
+        "machine": comparison.machines[column].name,
         "cycles": entry.cycles,
         "ms": entry.ms,
         "mean_latency_ms": entry.mean_latency_ms,
         "p99_latency_ms": entry.p99_latency_ms,
         "tops": entry.tops,
         "utilization": entry.utilization,
-        "speedup": found.speedup(row, column),
-        "speedup_at_equal_pes": found.speedup_at_equal_pes(row, column),
-        "tops_per_1000_pes": found.tops_per_1000_pes(row, column),
+        "speedup": comparison.speedup(row, column),
+        "speedup_at_equal_pes": comparison.speedup_at_equal_pes(row, column),
+        "tops_per_1000_pes": comparison.tops_per_1000_pes(row, column),
         "losses": dict(entry.losses),
         "main_loss": entry.main_loss,
         "reason": entry.reason,
-        "latency": latency_json(found, row, column),
+        "latency": latency_json(comparison, row, column),
     }
 
 
-def comparison_rows(found: Comparison) -> Iterator[list[Any]]:
-    """The table of the CSV: its `COLUMNS`, then a row for each workload and machine; unknown figures are None."""
+def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
+    """Give the table of the CSV: its `COLUMNS`, then a row for each workload and machine; unknown figures are None."""
     yield list(COLUMNS)
-    for row, workload in enumerate(found.workloads):
-        for column, machine in enumerate(found.machines):
-            numbers = _entry_json(found, row, column)
+    for row, workload in enumerate(comparison.workloads):
+        for column, machine in enumerate(comparison.machines):
+            numbers = _entry_json(comparison, row, column)
             loss = numbers["main_loss"]
             extra = {
                 "workload": workload.name,
@@ -92,6 +92,6 @@ def comparison_rows(found: Comparison) -> Iterator[list[Any]]:
                 "frequency_mhz": machine.frequency_mhz,
                 "main_loss_share": None if loss is None else numbers["losses"][loss],
                 "source": machine.source,
-                **latency_row(found, row, column),
+                **latency_row(comparison, row, column),
             }
             yield [(numbers | extra)[name] for name in COLUMNS]

@@ -16,14 +16,14 @@ __all__ = ["comparison_text"]
 
 _WIDTH = 100
 _LONGEST_NAME = 30
-#: Not shown where every workload is one job: its latency is the makespan; and what fits into the JSON only.
+#: Not shown where every workload is one job: latencies are then makespans, and the last figure is for the JSON only.
 _OF_SEVERAL_JOBS = ("mean latency ms", "p99 latency ms", "TOPS per 1000 PEs")
 #: Row and column of an entry -> its text, None where it is not known.
 Cell = Callable[[int, int], str | None]
 
 
-def comparison_text(found: Comparison) -> str:
-    """Tables of at most 100 columns, split into blocks where there are many machines; without a final newline.
+def comparison_text(comparison: Comparison) -> str:
+    """Write tables of at most 100 columns, split into blocks where there are many machines; without a final newline.
 
     >>> from lstmsim.comparison.result import Entry, Machine, Workload
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", True, None, None)
@@ -31,20 +31,22 @@ def comparison_text(found: Comparison) -> str:
     >>> print(comparison_text(Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), rows)).splitlines()[0])
     COMPARISON of s: 1 job, engine fast
     """
-    notes = _Notes(found)
-    parts = [_each(found, notes) if found.each else _whole(found, notes)]
-    if len(found.machines) > 1:
-        parts.append(_defeats(found))
-    if found.rooms:
-        parts.append(rooms_text(found.rooms))
-    return "\n\n".join([_title(found), *_about_latencies(found), *parts, *notes.lines(), *_remarks(found)])
+    notes = _Notes(comparison)
+    parts = [_each(comparison, notes) if comparison.each else _whole(comparison, notes)]
+    if len(comparison.machines) > 1:
+        parts.append(_defeats(comparison))
+    if comparison.rooms:
+        parts.append(rooms_text(comparison.rooms))
+    return "\n\n".join(
+        [_title(comparison), *_about_latencies(comparison), *parts, *notes.lines(), *_remarks(comparison)]
+    )
 
 
-def _about_latencies(found: Comparison) -> list[str]:
+def _about_latencies(comparison: Comparison) -> list[str]:
     """What to know about latencies of jobs that come over time."""
-    if found.each:
+    if comparison.each:
         return []
-    lines = [_filled(text, "") for text in latency_notes(found)]
+    lines = [_filled(text, "") for text in latency_notes(comparison)]
     return ["\n".join(lines)] if lines else []
 
 
@@ -54,24 +56,24 @@ def _filled(text: str, indent: str) -> str:
     return textwrap.fill(kept, _WIDTH, subsequent_indent=indent, break_on_hyphens=False).replace("\xa0", " ")
 
 
-def _remarks(found: Comparison) -> list[str]:
+def _remarks(comparison: Comparison) -> list[str]:
     """What to know about the numbers, each once."""
-    texts = dict.fromkeys(text for row in found.entries for entry in row for text in entry.remarks)
+    texts = dict.fromkeys(text for row in comparison.entries for entry in row for text in entry.remarks)
     return ["\n".join(textwrap.fill(text, _WIDTH, subsequent_indent="  ") for text in texts)] if texts else []
 
 
 class _Notes:
     """Footnotes: why an entry has no numbers; equal reasons share a mark."""
 
-    def __init__(self, found: Comparison) -> None:
-        self.found = found
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
         self.reasons: list[str] = []
 
     def mark(self, row: int, column: int) -> str:
-        entry = self.found.entries[row][column]
-        if self.found.machines[column].published or not entry.reason:
+        entry = self.comparison.entries[row][column]
+        if self.comparison.machines[column].published or not entry.reason:
             return "-"
-        text = f"{self.found.machines[column].name}: {entry.reason}"
+        text = f"{self.comparison.machines[column].name}: {entry.reason}"
         if text not in self.reasons:
             self.reasons.append(text)
         return f"[{self.reasons.index(text) + 1}]"
@@ -83,7 +85,7 @@ class _Notes:
             for number, text in enumerate(self.reasons, start=1)
         ]
         sources: dict[str, list[str]] = {}
-        for each in self.found.machines:
+        for each in self.comparison.machines:
             if each.published:
                 sources.setdefault(each.source, []).append(each.name)
         marked += [
@@ -93,12 +95,12 @@ class _Notes:
         return ["\n".join(marked)] if marked else []
 
 
-def _title(found: Comparison) -> str:
-    jobs = sum(each.jobs for each in found.workloads)
-    what = f"{len(found.workloads)} models, each alone" if found.each else f"{jobs} job{'s' * (jobs > 1)}"
-    lines = [f"COMPARISON of {found.scenario}: {what}, engine {found.engine}"]
-    if len(found.machines) > 1 and not found.by_latency:
-        base = found.machines[0].name
+def _title(comparison: Comparison) -> str:
+    jobs = sum(each.jobs for each in comparison.workloads)
+    what = f"{len(comparison.workloads)} models, each alone" if comparison.each else f"{jobs} job{'s' * (jobs > 1)}"
+    lines = [f"COMPARISON of {comparison.scenario}: {what}, engine {comparison.engine}"]
+    if len(comparison.machines) > 1 and not comparison.by_latency:
+        base = comparison.machines[0].name
         text = (
             f"Speed-up: milliseconds of {base} / milliseconds of the machine. At equal PEs: that times the PEs of "
             f"{base} / the PEs of the machine. Utilization: useful multiply-accumulates per PE and cycle."
@@ -107,53 +109,62 @@ def _title(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _whole(found: Comparison, notes: _Notes) -> str:
-    """One table: a row a figure, a column a machine."""
-    cells = _figures(found)
+def _whole(comparison: Comparison, notes: _Notes) -> str:
+    """One table: a row for each figure, a column for each machine."""
+    cells = _figures(comparison)
     columns = []
-    for column, machine in enumerate(found.machines):
+    for column, machine in enumerate(comparison.machines):
         head = [_whole_or_none(machine.pes) or "-", _whole_number(machine.frequency_mhz)]
         head.append(_short_number(machine.peak_tops) or "-")
         own = [cell(0, column) or "-" for cell in cells.values()]
-        if not found.entries[0][column].known:
+        if not comparison.entries[0][column].known:
             own = [notes.mark(0, column), *[""] * (len(own) - 1)]
         columns.append([*head, *own])
-    return _blocks(found, ["PEs", "MHz", "peak TOPS", *cells], dict(enumerate(columns)))
+    return _blocks(comparison, ["PEs", "MHz", "peak TOPS", *cells], dict(enumerate(columns)))
 
 
-def _each(found: Comparison, notes: _Notes) -> str:
-    """A table a figure: a row a model, a column a machine that has the figure of one of them; the base always."""
-    names = [each.name for each in found.workloads]
+def _each(comparison: Comparison, notes: _Notes) -> str:
+    """A table for each figure, with a row for each model.
+
+    A machine has a column where it has the figure of one of the models, or ran none of them; the base always has one.
+    """
+    names = [each.name for each in comparison.workloads]
     rows = range(len(names))
     parts = []
-    for title, cell in _figures(found).items():
+    for title, cell in _figures(comparison).items():
         if title in _OF_SEVERAL_JOBS:
             continue
         shown = {}
-        for column in range(len(found.machines)):
+        for column in range(len(comparison.machines)):
             own = [cell(row, column) for row in rows]
-            if column == 0 or any(own) or not any(found.entries[row][column].known for row in rows):
+            if column == 0 or any(own) or not any(comparison.entries[row][column].known for row in rows):
                 shown[column] = [text or notes.mark(row, column) for row, text in enumerate(own)]
         labels = names
         if title == "speed-up":
             labels = [*names, "geometric mean"]
             for column, column_texts in shown.items():
-                column_texts.append(_short_number(found.mean_speedup(column)) or "-")
-        parts.append(f"{title.upper()}\n{_blocks(found, labels, shown)}")
+                column_texts.append(_short_number(comparison.mean_speedup(column)) or "-")
+        parts.append(f"{title.upper()}\n{_blocks(comparison, labels, shown)}")
     return "\n\n".join(parts)
 
 
-def _defeats(found: Comparison) -> str:
+def _defeats(comparison: Comparison) -> str:
     """On which workloads the base is slower, and why."""
-    if found.by_latency:
-        lines = [f"WHERE {_name(found.machines[0].name)} TAKES LONGER (mean latency)"]
-        return "\n".join([*lines, *(_filled(text, "  ") for text in latency_verdicts(found))])
-    lines = [f"WHERE {_name(found.machines[0].name)} TAKES LONGER (makespan)"]
-    for column, machine in enumerate(found.machines[1:], start=1):
-        lost = defeats(found, column)
-        known = sum(found.speedup(row, column) is not None for row in range(len(found.workloads)))
+    if comparison.by_latency:
+        lines = [f"WHERE {_name(comparison.machines[0].name)} TAKES LONGER (mean latency)"]
+        return "\n".join([*lines, *(_filled(text, "  ") for text in latency_verdicts(comparison))])
+    lines = [f"WHERE {_name(comparison.machines[0].name)} TAKES LONGER (makespan)"]
+    for column, machine in enumerate(comparison.machines[1:], start=1):
+        lost = defeats(comparison, column)
+        known = sum(comparison.speedup(row, column) is not None for row in range(len(comparison.workloads)))
         many = (
-            f"{len(lost)} of {known}" if found.each and lost else "yes" if lost else "nowhere" if known else "not known"
+            f"{len(lost)} of {known}"
+            if comparison.each and lost
+            else "yes"
+            if lost
+            else "nowhere"
+            if known
+            else "not known"
         )
         lines.append(f"than {_name(machine.name)}: {many}")
         for each in lost:
@@ -162,42 +173,42 @@ def _defeats(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _figures(found: Comparison) -> dict[str, Cell]:
-    """What is shown of an entry, in order; published figures with the digits that were printed."""
+def _figures(comparison: Comparison) -> dict[str, Cell]:
+    """The figures that are shown of an entry, in order; published figures with the digits that were printed."""
 
     def of(name: str) -> Cell:
         def cell(row: int, column: int) -> str | None:
-            value = getattr(found.entries[row][column], name)
-            return f"{value:g}" if value is not None and found.machines[column].published else _short_number(value)
+            value = getattr(comparison.entries[row][column], name)
+            return f"{value:g}" if value is not None and comparison.machines[column].published else _short_number(value)
 
         return cell
 
     shown: dict[str, Cell] = {
-        "cycles": lambda row, column: _whole_or_none(found.entries[row][column].cycles),
+        "cycles": lambda row, column: _whole_or_none(comparison.entries[row][column].cycles),
         "ms": of("ms"),
         "mean latency ms": of("mean_latency_ms"),
         "p99 latency ms": of("p99_latency_ms"),
         "TOPS": of("tops"),
-        "utilization": lambda row, column: _percent(found.entries[row][column].utilization),
-        "speed-up": lambda row, column: _short_number(found.speedup(row, column)),
-        "speed-up at equal PEs": lambda row, column: _short_number(found.speedup_at_equal_pes(row, column)),
-        "TOPS per 1000 PEs": lambda row, column: _short_number(found.tops_per_1000_pes(row, column)),
-        "most lost to": lambda row, column: _loss(found, row, column),
+        "utilization": lambda row, column: _percent(comparison.entries[row][column].utilization),
+        "speed-up": lambda row, column: _short_number(comparison.speedup(row, column)),
+        "speed-up at equal PEs": lambda row, column: _short_number(comparison.speedup_at_equal_pes(row, column)),
+        "TOPS per 1000 PEs": lambda row, column: _short_number(comparison.tops_per_1000_pes(row, column)),
+        "most lost to": lambda row, column: _loss(comparison, row, column),
     }
-    latencies = {} if found.each else latency_figures(found)
+    latencies = {} if comparison.each else latency_figures(comparison)
     if latencies:
         for name in ("mean latency ms", "p99 latency ms"):
             del shown[name]
-        # what jobs over time are about comes first
+        # Latencies come first: they are what matters where jobs come over time.
         shown = {**latencies, **shown}
-    if found.by_latency:
+    if comparison.by_latency:
         shown["ratio of makespans"] = shown.pop("speed-up")
         del shown["speed-up at equal PEs"]
     return shown
 
 
-def _loss(found: Comparison, row: int, column: int) -> str | None:
-    entry = found.entries[row][column]
+def _loss(comparison: Comparison, row: int, column: int) -> str | None:
+    entry = comparison.entries[row][column]
     name = entry.main_loss
     return None if name is None else f"{name} {_percent(entry.losses[name])}"
 
@@ -218,12 +229,12 @@ def _short_number(value: float | None) -> str | None:
     return None if value is None else three_digits(value)
 
 
-def _blocks(found: Comparison, names: Sequence[str], columns: Mapping[int, Sequence[str]]) -> str:
+def _blocks(comparison: Comparison, names: Sequence[str], columns: Mapping[int, Sequence[str]]) -> str:
     """The columns (by number of their machines) beside the names, as many in a block as fit; the first in every one."""
     labels = ["", "", *map(_name, names)]
     full = []
     for number, texts in columns.items():
-        machine = found.machines[number]
+        machine = comparison.machines[number]
         full.append([_name(machine.name), "published" if machine.published else "simulated", *texts])
     widths = [2 + max(map(len, column)) for column in full]
     room = _WIDTH - max(map(len, labels)) - widths[0]

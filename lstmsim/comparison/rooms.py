@@ -1,4 +1,4 @@
-"""Has a chip room on the device of the machine that it is compared with? A chip that has not wins nothing there."""
+"""Has a chip room on the device of the machine that it is compared with? A chip without room wins nothing there."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ _WIDTH = 100
 class Room:
     """One chip with the weights of one workload on the device of other machines.
 
-    chip: the simulated machine. device: where the others were built, "" where none is known. rivals: their names.
-    workload: whose weights. fits: None where nobody can tell. reason: the verdict in words. weights: bits of the
-    weights and all else that is held / bits of the device's memories; None where that is not known.
+    chip: the simulated machine.
+    device: where the other machines were built, "" where none is known.
+    rivals: the names of the other machines.
+    workload: whose weights are meant.
+    fits: whether there is room; None: unknown.
+    reason: the verdict in words.
+    weights: bits of the weights and all else that is held / bits of the device's memories; None: unknown.
 
     >>> Room("a", "big", ("b",), "lstm", False, "does not fit: DSP 2.00 times over", 0.25).short
     'no: DSP 2.00 times over; weights fit (25 %)'
@@ -44,7 +48,7 @@ class Room:
 
     @property
     def short(self) -> str:
-        """The verdict and what the weights alone take, for a cell of a table."""
+        """The verdict and the share that the weights alone take, for a cell of a table."""
         if not self.device:
             return NO_DEVICE
         _, _, why = self.reason.partition(": ")
@@ -64,10 +68,12 @@ def room_on(
     rivals: Sequence[str] = (),
     workload: str = "",
 ) -> Room:
-    """Whether a chip with the weights of some models has room on a device.
+    """Say whether a chip with the weights of some models has room on a device.
 
-    chip, models, precision: as for `lstmsim.devices.fit.fit`, whose verdict it is. rivals, workload: kept as they are.
-    A chip that cannot run a model has no verdict, with the reason.
+    chip, models, precision: as for `lstmsim.devices.fit.fit`, which gives the verdict.
+    on: the device.
+    rivals, workload: names that the result repeats.
+    A chip that cannot run a model has no verdict; the reason says so.
 
     >>> from lstmsim.formats.scenario.scenario_file import load_chip, load_model
     >>> chip, model = load_chip("column-npu-64k"), load_model("lstm-512")
@@ -75,14 +81,14 @@ def room_on(
     'no: DSP 2.94 times over, M20K 1.14 times over; weights fit (7 %)'
     """
     try:
-        found = fit(chip, models, precision, on)
+        occupancy = fit(chip, models, precision, on)
     except InputError as error:
         reason = f"cannot tell: {'; '.join(each.sentence for each in error.mistakes)}"
         return Room(chip.name, on.name, tuple(rivals), workload, None, reason)
-    blocks = [each.available for each in found.memories]
-    shares = [(each.available or 0) / each.capacity for each in found.memories]
+    blocks = [each.available for each in occupancy.memories]
+    shares = [(each.available or 0) / each.capacity for each in occupancy.memories]
     weights = None if None in blocks or not sum(shares) else 1 / sum(shares)
-    return Room(chip.name, on.name, tuple(rivals), workload, found.fits, found.verdict, weights)
+    return Room(chip.name, on.name, tuple(rivals), workload, occupancy.fits, occupancy.verdict, weights)
 
 
 def rooms(
@@ -92,13 +98,18 @@ def rooms(
     rows: Sequence[tuple[str, Sequence[Model]]],
     precision: Precision,
 ) -> tuple[Room, ...]:
-    """For every simulated chip and every other machine: the chip on the other's device, once for each workload.
+    """Check every simulated chip on the device of every other machine, once for each workload.
 
-    names: of the chips, in their order. designs: published machines beside them. rows: workloads with their models. A
-    chip on its own device is left out: it was built there, with widths of its own. Machines without a device (GPUs,
-    chips that nobody has built) are one entry for each chip that is compared with a published one.
+    A chip on its own device is left out: it was built there, with widths of its own. Published machines without a
+    device (GPUs, chips that nobody has built) are one entry together, at the first chip.
+
+    names: of the chips, in their order.
+    chips: the simulated machines.
+    designs: published machines beside them.
+    rows: workloads with their models.
+    precision: the widths of all numbers.
     """
-    found = []
+    all_rooms = []
     for name, chip in zip(names, chips, strict=True):
         others = [*(each for each in names if each != name), *designs]
         homes = {each: device_of(each) for each in others}
@@ -107,22 +118,22 @@ def rooms(
                 continue
             rivals = tuple(each for each in others if homes[each] == home)
             on = device(home)
-            found += [
+            all_rooms += [
                 room_on(chip, models, precision, on, rivals=rivals, workload=workload) for workload, models in rows
             ]
         homeless = tuple(each for each in designs if homes[each] is None)
         if homeless and name == names[0]:
-            found.append(Room(name, "", homeless, "", None, NO_DEVICE))
-    return tuple(found)
+            all_rooms.append(Room(name, "", homeless, "", None, NO_DEVICE))
+    return tuple(all_rooms)
 
 
-def rooms_text(found: Sequence[Room]) -> str:
-    """A paragraph: for each chip and device the verdict, once for all workloads that share it; "" of none."""
-    if not found:
+def rooms_text(all_rooms: Sequence[Room]) -> str:
+    """Write a paragraph: for each chip and device the verdict, once for all workloads that share it; "" of none."""
+    if not all_rooms:
         return ""
     lines = ["HAS IT ROOM on the device of the machine that it is compared with, with the workload's weights?"]
-    for chip, home, rivals in dict.fromkeys((each.chip, each.device, each.rivals) for each in found):
-        own = [each for each in found if (each.chip, each.device, each.rivals) == (chip, home, rivals)]
+    for chip, home, rivals in dict.fromkeys((each.chip, each.device, each.rivals) for each in all_rooms):
+        own = [each for each in all_rooms if (each.chip, each.device, each.rivals) == (chip, home, rivals)]
         if not home:
             lines += textwrap.wrap(f"{', '.join(rivals)}: {NO_DEVICE}", _WIDTH, subsequent_indent="  ")
             continue
@@ -134,8 +145,8 @@ def rooms_text(found: Sequence[Room]) -> str:
     return "\n".join(lines)
 
 
-def rooms_json(found: Sequence[Room]) -> list[dict[str, Any]]:
-    """Plain data, ready for `json.dumps`; `fits` is null where nobody can tell."""
+def rooms_json(all_rooms: Sequence[Room]) -> list[dict[str, Any]]:
+    """Give the entries as plain data, ready for `json.dumps`; `fits` is null where it is unknown."""
     return [
         {
             "chip": each.chip,
@@ -146,5 +157,5 @@ def rooms_json(found: Sequence[Room]) -> list[dict[str, Any]]:
             "verdict": each.reason,
             "weights": each.weights,
         }
-        for each in found
+        for each in all_rooms
     ]

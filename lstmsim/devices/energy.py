@@ -111,8 +111,8 @@ def energy(
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
-    >>> found = energy(chip, Model("m", (Layer(cell("lstm"), 512, 512),)), 1, Precision())
-    >>> round(found.parts["multiply"]), round(found.parts["weight reads"]), round(found.total_nj)
+    >>> spent = energy(chip, Model("m", (Layer(cell("lstm"), 512, 512),)), 1, Precision())
+    >>> round(spent.parts["multiply"]), round(spent.parts["weight reads"]), round(spent.total_nj)
     (419430, 2621440, 3275)
     """
     if not 0 <= core < len(chip.cores):

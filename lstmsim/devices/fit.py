@@ -108,10 +108,10 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     >>> pair, ram = Packing("2 of 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
     >>> device = Device("small", "DSP", 1200, (pair,), (ram,), Logic("ALM", 50_000, 2, 4))
     >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
-    >>> found = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
-    >>> found.array_blocks, found.memories[0].bound, found.binds.name, round(found.binds.share, 2), found.fits
+    >>> answer = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
+    >>> answer.array_blocks, answer.memories[0].bound, answer.binds.name, round(answer.binds.share, 2), answer.fits
     (512, 'bandwidth', 'M20K', 4.4, False)
-    >>> found.verdict
+    >>> answer.verdict
     'does not fit: M20K 4.40 times over'
     """
     hardware = hardware_of(chip)
@@ -245,6 +245,6 @@ def _logic(
             return unknown
         need += logic_elements(hardware, core, packing, precision, logic)
     how = f"estimate, +-{100 * BAND:.0f} %: adder trees, accumulators and their banks, no control, no tail"
-    found = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
+    resource = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
     missing = f"no source for the number of {logic.name}"
-    return found if logic.elements else replace(found, how=f"{how}; {missing}", missing=missing)
+    return resource if logic.elements else replace(resource, how=f"{how}; {missing}", missing=missing)

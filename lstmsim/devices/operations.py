@@ -42,8 +42,8 @@ def operations(hardware: Hardware, core: Any, model: Model, steps: int) -> Opera
     >>> from lstmsim.targets.column.npu import ColumnCore
     >>> from lstmsim.workload.cells import cell
     >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
-    >>> found = operations(HARDWARE, ColumnCore(npe=65536, ep=32, vp=2048), model, steps=1)
-    >>> found.macs, found.vector_reads, found.vector_writes, found.sums, dict(found.tail)["activation"]
+    >>> counts = operations(HARDWARE, ColumnCore(npe=65536, ep=32, vp=2048), model, steps=1)
+    >>> counts.macs, counts.vector_reads, counts.vector_writes, counts.sums, dict(counts.tail)["activation"]
     (2097152, 1024, 1024, 2048, 2560)
     """
     if steps < 1:
@@ -71,16 +71,16 @@ def operations(hardware: Hardware, core: Any, model: Model, steps: int) -> Opera
 
 def _tail(layer: Layer) -> Counter[str]:
     """Element-wise operations of one step, both directions; a mean adds its elements, a mean square multiplies, too."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for node in layer.cell.nodes:
         if node.operation in REDUCTIONS:
             elements = sum(layer.width(each) for each in node.sources)
-            found["elementwise_add"] += elements
+            counts["elementwise_add"] += elements
             if node.operation == "mean_square":
-                found["elementwise_multiply"] += elements
+                counts["elementwise_multiply"] += elements
         else:
-            found[OPERATIONS[node.operation][1]] += layer.width(node.name)
-    return Counter({name: layer.directions * count for name, count in found.items()})
+            counts[OPERATIONS[node.operation][1]] += layer.width(node.name)
+    return Counter({name: layer.directions * count for name, count in counts.items()})
 
 
 def _state_elements(layer: Layer) -> int:

@@ -45,7 +45,7 @@ class Published(Protocol):
     def source(self) -> str: ...
 
 
-def fit_text(found: Fit, published: Sequence[Published] = ()) -> str:
+def fit_text(fit: Fit, published: Sequence[Published] = ()) -> str:
     """Lines of at most 100 columns: what is needed, what there is, what binds; then published designs on the device.
 
     >>> from lstmsim.formats.tables.devices_file import device
@@ -59,28 +59,28 @@ def fit_text(found: Fit, published: Sequence[Published] = ()) -> str:
     >>> print(fit_text(made).splitlines()[0])
     FIT of c on stratix-10-gx-2800: fits: DSP 14 % used
     """
-    device = found.device
-    lines = textwrap.wrap(f"FIT of {found.chip} on {device.name}: {found.verdict}", _WIDTH, subsequent_indent="  ")
-    lines += textwrap.wrap(f"models: {', '.join(found.models)}", _WIDTH, subsequent_indent="  ")
+    device = fit.device
+    lines = textwrap.wrap(f"FIT of {fit.chip} on {device.name}: {fit.verdict}", _WIDTH, subsequent_indent="  ")
+    lines += textwrap.wrap(f"models: {', '.join(fit.models)}", _WIDTH, subsequent_indent="  ")
     rows = [["", "needed", "there are", "share"]]
-    rows += [[each.name, _need(each), _number(each.available), each.percent] for each in found.resources]
+    rows += [[each.name, _need(each), _number(each.available), each.percent] for each in fit.resources]
     lines += table(rows, left=[0])
-    lines.append(_binding(found))
-    for each in found.resources:
+    lines.append(_binding(fit))
+    for each in fit.resources:
         lines += textwrap.wrap(f"{each.name}: {each.how}", _WIDTH, subsequent_indent="  ")
     rows = [["blocks if all memories were of", "by capacity", "by bandwidth", "by ports", "together", "there are"]]
-    for need in found.memories:
+    for need in fit.memories:
         counts = (need.capacity, need.bandwidth, need.ports, need.total, need.available)
         rows.append([need.kind, *(_number(each) for each in counts)])
     lines += ["", *table(rows, left=[0])]
     return "\n".join([*lines, *_published_lines(published)])
 
 
-def _binding(found: Fit) -> str:
-    binds = found.binds
+def _binding(fit: Fit) -> str:
+    binds = fit.binds
     if binds is None or binds.share is None:
         return "what binds is not known"
-    missing = [each.name for each in found.resources if each.share is None]
+    missing = [each.name for each in fit.resources if each.share is None]
     rest = f" ({', '.join(missing)} not known)" if missing else ""
     # A resource of which nobody can tell whether it suffices is shown with its share, not with what is missing.
     return f"binding: {replace(binds, missing='').words}{rest}"
@@ -115,26 +115,26 @@ def _published_lines(published: Sequence[Published]) -> Iterator[str]:
         yield from textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
-def fit_json(found: Fit, published: Sequence[Published] = ()) -> dict[str, Any]:
+def fit_json(fit: Fit, published: Sequence[Published] = ()) -> dict[str, Any]:
     """The fit as plain data of schema `lstmsim/fit/1`, ready for `json.dumps`; None stands for what is not known."""
     keys = ("design", "precision", "macs", "frequency_mhz", "alm", "dsp", "m20k", "power", "source")
     return {
         "schema": FIT_SCHEMA,
-        "chip": found.chip,
-        "device": found.device.name,
-        "models": list(found.models),
-        "precision": asdict(found.precision),
-        "fits": found.fits,
-        "verdict": found.verdict,
-        "binds": None if found.binds is None else found.binds.name,
-        "packings": [None if each is None else each.name for each in found.packings],
-        "array_blocks": found.array_blocks,
-        "tail_blocks": found.tail_blocks,
-        "tail": [_tail_json(each) for each in found.tail],
-        "resources": [asdict(each) | {"fits": each.fits} for each in found.resources],
-        "memories": [asdict(each) | {"bound": each.bound} for each in found.memories],
+        "chip": fit.chip,
+        "device": fit.device.name,
+        "models": list(fit.models),
+        "precision": asdict(fit.precision),
+        "fits": fit.fits,
+        "verdict": fit.verdict,
+        "binds": None if fit.binds is None else fit.binds.name,
+        "packings": [None if each is None else each.name for each in fit.packings],
+        "array_blocks": fit.array_blocks,
+        "tail_blocks": fit.tail_blocks,
+        "tail": [_tail_json(each) for each in fit.tail],
+        "resources": [asdict(each) | {"fits": each.fits} for each in fit.resources],
+        "memories": [asdict(each) | {"bound": each.bound} for each in fit.memories],
         "published": [{key: getattr(each, key) for key in keys} for each in published],
-        "sources": dict(found.device.sources),
+        "sources": dict(fit.device.sources),
     }
 
 
@@ -149,34 +149,34 @@ def _tail_json(need: TailNeed) -> dict[str, Any]:
     }
 
 
-def energy_text(found: Energy) -> str:
+def energy_text(energy: Energy) -> str:
     """The parts of an inference's energy with the label that they are relative; at most 100 columns."""
-    steps = "1 step" if found.steps == 1 else f"{found.steps:,} steps"
-    lines = [f"ENERGY of {found.model}, {steps}: {found.total_nj:,.1f} nJ, {found.table.name}"]
-    total = sum(found.parts.values()) or 1.0
+    steps = "1 step" if energy.steps == 1 else f"{energy.steps:,} steps"
+    lines = [f"ENERGY of {energy.model}, {steps}: {energy.total_nj:,.1f} nJ, {energy.table.name}"]
+    total = sum(energy.parts.values()) or 1.0
     rows = [["", "nJ", "share"]]
-    rows += [[name, f"{part / 1000:,.1f}", f"{100 * part / total:.1f} %"] for name, part in found.parts.items()]
+    rows += [[name, f"{part / 1000:,.1f}", f"{100 * part / total:.1f} %"] for name, part in energy.parts.items()]
     lines += table(rows, left=[0])
-    for name, number in found.left_out.items():
+    for name, number in energy.left_out.items():
         lines.append(f"left out, no energy in the table: {number:,} of {name}")
-    lines += textwrap.wrap(f"{found.label}. {found.table.source}", _WIDTH)
+    lines += textwrap.wrap(f"{energy.label}. {energy.table.source}", _WIDTH)
     return "\n".join(lines)
 
 
-def energy_json(found: Energy) -> dict[str, Any]:
+def energy_json(energy: Energy) -> dict[str, Any]:
     """The energy as plain data of schema `lstmsim/energy/1`, ready for `json.dumps`; parts in pJ."""
     return {
         "schema": ENERGY_SCHEMA,
-        "model": found.model,
-        "steps": found.steps,
-        "total_nj": found.total_nj,
-        "parts_pj": dict(found.parts),
-        "operations": asdict(found.operations),
-        "left_out": dict(found.left_out),
-        "table": found.table.name,
-        "label": found.label,
-        "source": found.table.source,
+        "model": energy.model,
+        "steps": energy.steps,
+        "total_nj": energy.total_nj,
+        "parts_pj": dict(energy.parts),
+        "operations": asdict(energy.operations),
+        "left_out": dict(energy.left_out),
+        "table": energy.table.name,
+        "label": energy.label,
+        "source": energy.table.source,
     }
 
 
-FORMS = Forms(fit_json, fit_text, lambda found: fit_json(found)["resources"])
+FORMS = Forms(fit_json, fit_text, lambda fit: fit_json(fit)["resources"])

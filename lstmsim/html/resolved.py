@@ -106,19 +106,19 @@ def _precision(scenario: Scenario) -> dict[str, Any]:
 
 def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
     """Jobs that one entry can describe, with the entry's name; every job on its own where names would not come back."""
-    found: list[tuple[str, list[Job]]] = []
+    groups: list[tuple[str, list[Job]]] = []
     followed = {jobs[job.states_of].name for job in jobs if job.states_of is not None}
     for job in jobs:
         match = _SUFFIX.fullmatch(job.name)
         alone = job.states_of is not None or job.name in followed
         name = match[1] if match and not alone else job.name
-        if found and found[-1][0] == name and match and _alike(found[-1][1][-1], job):
-            found[-1][1].append(job)
+        if groups and groups[-1][0] == name and match and _alike(groups[-1][1][-1], job):
+            groups[-1][1].append(job)
         else:
-            found.append((name, [job]))
-    found = [(name if len(group) > 1 else group[0].name, group) for name, group in found]
-    names = unique_names([name for name, group in found for _ in group])
-    return found if names == [job.name for job in jobs] else [(job.name, [job]) for job in jobs]
+            groups.append((name, [job]))
+    groups = [(name if len(group) > 1 else group[0].name, group) for name, group in groups]
+    names = unique_names([name for name, group in groups for _ in group])
+    return groups if names == [job.name for job in jobs] else [(job.name, [job]) for job in jobs]
 
 
 def _plain_keys(thing: Job, others: Sequence[str]) -> list[str]:
@@ -174,9 +174,9 @@ def _layer(layer: Layer) -> OnOneLine:
 
 def _shared_cells(scenario: Scenario) -> dict[str, Cell] | None:
     """The cells of the user's own by name; None where two of a name differ, so that each model needs its own."""
-    found: dict[str, Cell] = {}
+    cells: dict[str, Cell] = {}
     for job in scenario.jobs:
         for layer in job.model.layers:
-            if layer.cell.name not in CELLS and found.setdefault(layer.cell.name, layer.cell) != layer.cell:
+            if layer.cell.name not in CELLS and cells.setdefault(layer.cell.name, layer.cell) != layer.cell:
                 return None
-    return found
+    return cells

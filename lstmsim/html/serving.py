@@ -13,23 +13,25 @@ _WIDTH, _LEFT, _RIGHT = 1000, 52, 960
 _HEIGHT, _GAP = 100, 34
 
 
-def serving_section(found: Serving) -> Section:
+def serving_section(serving: Serving) -> Section:
     """Queue length and threads taken, averaged over the run's windows; below them what `simulate --serving` prints
     but for its tenants."""
-    edges = [found.ms(each.start_cycle) for each in found.windows]
-    edges.append(found.ms(found.windows[-1].start_cycle + found.windows[-1].width_cycles) if found.windows else 1.0)
+    edges = [serving.ms(each.start_cycle) for each in serving.windows]
+    edges.append(
+        serving.ms(serving.windows[-1].start_cycle + serving.windows[-1].width_cycles) if serving.windows else 1.0
+    )
     scale = Scale(edges[0], max(edges[-1], edges[0] + 1e-12), _LEFT, _RIGHT)
-    waiting, taken = [each.queue_length for each in found.windows], [each.taken for each in found.windows]
+    waiting, taken = [each.queue_length for each in serving.windows], [each.taken for each in serving.windows]
     upper = _levels("requests that wait", edges, waiting, scale, 20)
-    lower = _levels(f"threads taken, of {found.servers}", edges, taken, scale, 20 + _HEIGHT + _GAP)
+    lower = _levels(f"threads taken, of {serving.servers}", edges, taken, scale, 20 + _HEIGHT + _GAP)
     base = 20 + 2 * _HEIGHT + _GAP
     axis = bottom_axis(scale, base, "ms", round_ticks(scale.low, scale.high))
     label = f"At most {max(waiting, default=0):.3g} requests wait and {max(taken, default=0):.3g} threads are taken"
     drawn = region("Serving over time", "wide", picture(_WIDTH, base + 34, label, upper, lower, axis))
-    window = found.windows[0].width_cycles if found.windows else 0
+    window = serving.windows[0].width_cycles if serving.windows else 0
     note = element("p", f"Means over windows of {window:,} cycle{'s' * (window != 1)}.", class_="note")
     return Section(
-        "serving", "Serving", joined([note, drawn, element("pre", serving_text(found, tenants=False), tabindex="0")])
+        "serving", "Serving", joined([note, drawn, element("pre", serving_text(serving, tenants=False), tabindex="0")])
     )
 
 

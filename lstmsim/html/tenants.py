@@ -16,43 +16,43 @@ _WIDTH, _LEFT, _RIGHT = 1000, 210, 960
 _ROW = 22
 
 
-def tenants_section(found: Serving) -> Section:
+def tenants_section(serving: Serving) -> Section:
     """Latencies from the median to p99, deadlines kept, rates and slowdowns of each tenant."""
-    tenants = list(found.tenants.values())
+    tenants = list(serving.tenants.values())
     what = (
         "A tenant is an entry of the scenario's jobs. Bars go from the median to p95, thin lines on to p99.9; upright "
         "lines are means. Slowdown: latency / latency of the same job alone on the chip, the mean over requests."
     )
-    parts = [element("p", what, class_="note"), *(element("p", each, class_="answer") for each in found.remarks)]
+    parts = [element("p", what, class_="note"), *(element("p", each, class_="answer") for each in serving.remarks)]
     drawn = [each for each in tenants if each.latency is not None][:_BARS]
     if drawn:
-        parts.append(_bars(found, drawn))
+        parts.append(_bars(serving, drawn))
     if len(drawn) < len(tenants):
         parts.append(element("p", f"Drawn: {len(drawn):,} of {len(tenants):,} tenants.", class_="note"))
     listed = tenants[:_ROWS]
     parts.append(region("Requests of each tenant", "scroll", _counts(listed)))
-    parts.append(region("Latencies of each tenant", "scroll", _latencies(found, listed)))
+    parts.append(region("Latencies of each tenant", "scroll", _latencies(serving, listed)))
     if len(listed) < len(tenants):
         more = f"and {len(tenants) - len(listed):,} more tenants, in the JSON of the run"
         parts.append(element("p", more, class_="note"))
-    if found.antt is not None and found.stp is not None:
-        text = f"ANTT (the mean of the slowdowns) {found.antt:.4g}, STP (the sum of progress) {found.stp:.4g}; "
-        text += f"Jain's index of slowdowns {found.fairness_slowdown:.3f}, of goodput {found.fairness_goodput:.3f}."
+    if serving.antt is not None and serving.stp is not None:
+        text = f"ANTT (the mean of the slowdowns) {serving.antt:.4g}, STP (the sum of progress) {serving.stp:.4g}; "
+        text += f"Jain's index of slowdowns {serving.fairness_slowdown:.3f}, of goodput {serving.fairness_goodput:.3f}."
         parts.append(element("p", text))
     return Section("tenants", "Tenants", joined(parts))
 
 
-def _bars(found: Serving, tenants: list[Tenant]) -> Markup:
-    most = max(found.ms(value) for each in tenants for value in _places(each))
+def _bars(serving: Serving, tenants: list[Tenant]) -> Markup:
+    most = max(serving.ms(value) for each in tenants for value in _places(each))
     scale = Scale(0, max(most, 1e-12) * 1.04, _LEFT, _RIGHT)
     parts = []
     for number, tenant in enumerate(tenants):
         assert tenant.latency is not None
         middle = 8 + number * _ROW + _ROW / 2
-        mean, p50, p95, last = (scale(found.ms(value)) for value in _places(tenant))
+        mean, p50, p95, last = (scale(serving.ms(value)) for value in _places(tenant))
         parts.append(words(_LEFT - 8, middle + 4, short(tenant.name, 28), "tick", "end"))
         parts.append(line(p95, middle, max(p95, last), middle, "axis"))
-        title = f"{short(tenant.name)}: {_sentence(tenant, found)}"
+        title = f"{short(tenant.name)}: {_sentence(tenant, serving)}"
         parts.append(rectangle(p50, middle - 6, max(1.0, p95 - p50), 12, "area", title))
         parts.append(line(mean, middle - 8, mean, middle + 8, "mark mean"))
     base = 8 + len(tenants) * _ROW + 4
@@ -68,10 +68,10 @@ def _places(tenant: Tenant) -> tuple[float, float, float, float]:
     return latency.mean.value, latency.p50.value, latency.p95.value, latency.percentiles[max(latency.percentiles)].value
 
 
-def _sentence(tenant: Tenant, found: Serving) -> str:
+def _sentence(tenant: Tenant, serving: Serving) -> str:
     assert tenant.latency is not None
     named = {"mean": tenant.latency.mean, "p50": tenant.latency.p50, "p99": tenant.latency.p99}
-    return ", ".join(f"{name} {found.ms(each.value):.4g} ms" for name, each in named.items())
+    return ", ".join(f"{name} {serving.ms(each.value):.4g} ms" for name, each in named.items())
 
 
 def _counts(tenants: list[Tenant]) -> Markup:
@@ -93,20 +93,20 @@ def _counts(tenants: list[Tenant]) -> Markup:
     return table(head, rows, left=(0, 1))
 
 
-def _latencies(found: Serving, tenants: list[Tenant]) -> Markup:
-    names = [f"p{percent:g}" for percent in found.latency.percentiles]
+def _latencies(serving: Serving, tenants: list[Tenant]) -> Markup:
+    names = [f"p{percent:g}" for percent in serving.latency.percentiles]
     head = ["latency in ms", "mean", *names, "max", "wait, mean"]
     rows: list[list[str]] = []
     for each in tenants:
         if each.latency is None or each.wait is None:
             rows.append([each.name, "none served", *["–"] * (len(head) - 2)])
             continue
-        cells = [_cell(one, found) for one in (each.latency.mean, *each.latency.percentiles.values(), each.wait.mean)]
-        rows.append([each.name, *cells[:-1], f"{found.ms(each.latency.max):.4g}", cells[-1]])
+        cells = [_cell(one, serving) for one in (each.latency.mean, *each.latency.percentiles.values(), each.wait.mean)]
+        rows.append([each.name, *cells[:-1], f"{serving.ms(each.latency.max):.4g}", cells[-1]])
     return table(head, rows)
 
 
-def _cell(each: Interval, found: Serving) -> Markup:
+def _cell(each: Interval, serving: Serving) -> Markup:
     """A figure, its interval below."""
-    value, width = interval_texts(each, found)
+    value, width = interval_texts(each, serving)
     return joined([value, element("div", width.replace("+-", "± "), class_="muted")] if width else [value])

@@ -25,12 +25,12 @@ def what_ran_section(scenario: Scenario) -> Section:
 
 def _cores(scenario: Scenario) -> Markup:
     chip = scenario.chip
-    found: dict[tuple[tuple[tuple[str, int | str], ...], ...], list[int]] = {}
+    by_look: dict[tuple[tuple[tuple[str, int | str], ...], ...], list[int]] = {}
     for index, core in enumerate(chip.core_figures):
-        found.setdefault((tuple(core.columns.items()), tuple(core.settings.items())), []).append(index)
+        by_look.setdefault((tuple(core.columns.items()), tuple(core.settings.items())), []).append(index)
     rows = []
-    sizes = tuple(dict.fromkeys(name for columns, _ in found for name, _ in columns))
-    for (columns, settings), indexes in found.items():
+    sizes = tuple(dict.fromkeys(name for columns, _ in by_look for name, _ in columns))
+    for (columns, settings), indexes in by_look.items():
         own = dict(columns)
         values = (f"{own[each]:,}" if each in own else "–" for each in sizes)
         rows.append([_listed(indexes), *values, _settings(dict(settings))])
@@ -72,18 +72,18 @@ def _listed(indexes: list[int]) -> str:
 
 
 def _models(scenario: Scenario) -> Markup:
-    found: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    by_model: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     kinds: dict[tuple[str, tuple[str, ...]], Model] = {}
     for job in scenario.jobs:
         key = (job.model.name, _layers(job.model))
         kinds[key] = job.model
-        entry = found.setdefault(key, [0, job.steps, job.steps, 0])
+        entry = by_model.setdefault(key, [0, job.steps, job.steps, 0])
         entry[:] = [entry[0] + 1, min(entry[1], job.steps), max(entry[2], job.steps), entry[3] + job.macs]
     rows = []
-    for key, (jobs, least, most, macs) in list(found.items())[:_MODELS]:
+    for key, (jobs, least, most, macs) in list(by_model.items())[:_MODELS]:
         steps = f"{least:,}" if least == most else f"{least:,}–{most:,}"
         rows.append([short(key[0]), "; ".join(key[1]), f"{jobs:,}", steps, f"{macs:,}"])
-    hidden = len(found) - len(rows)
+    hidden = len(by_model) - len(rows)
     note = element("p", f"and {hidden:,} more models, in the resolved input", class_="note") if hidden else ""
     head = ["model", "layers", "jobs", "steps", "multiply-accumulates"]
     return table(head, rows, left=(0, 1), caption="Models") + note

@@ -40,7 +40,7 @@ _DARK = "#333333"
 Value = Callable[[int, int], float | None]
 
 
-def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Picture:
+def plot(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> Picture:
     """Draw a group of bars a workload (or, of a single workload, a bar a machine): TOPS above, on a logarithmic axis
     where they differ much, and utilization in % below. Where latencies are what is compared (`Comparison.by_latency`):
     mean and percentiles of the latency above, with 95 % intervals as far as they are known.
@@ -51,48 +51,50 @@ def plot(found: Comparison, path: str | os.PathLike[str] | None = None) -> Pictu
     name = None if path is None else os.fspath(path)
     if name is not None:
         check_name(name, os.path.splitext(name)[0] + ".csv")
-    bars = len(found.workloads) * len(found.machines)
+    bars = len(comparison.workloads) * len(comparison.machines)
     if bars > MAX_BARS:
-        text = f"{len(found.workloads)} workloads on {len(found.machines)} machines are {bars} bars"
+        text = f"{len(comparison.workloads)} workloads on {len(comparison.machines)} machines are {bars} bars"
         raise InputError(Mistake(name or "plot", f"{text}, at most {MAX_BARS} can be drawn"))
     with settings():
         figure = Picture(layout="constrained")
         FigureCanvasAgg(figure)
-        if found.by_latency:
-            _draw_latencies(figure, found)
+        if comparison.by_latency:
+            _draw_latencies(figure, comparison)
         else:
-            _draw(figure, found)
+            _draw(figure, comparison)
         if name is not None:
             save(figure, name)
     if name is not None:
         with whole_file(os.path.splitext(name)[0] + ".csv") as file:
-            CsvWriter(file).writerows(comparison_rows(found))
+            CsvWriter(file).writerows(comparison_rows(comparison))
     return figure
 
 
-def _tops(found: Comparison) -> Value:
-    return lambda row, column: found.entries[row][column].tops
+def _tops(comparison: Comparison) -> Value:
+    return lambda row, column: comparison.entries[row][column].tops
 
 
-def _utilization(found: Comparison) -> Value:
+def _utilization(comparison: Comparison) -> Value:
     def value(row: int, column: int) -> float | None:
-        share = found.entries[row][column].utilization
+        share = comparison.entries[row][column].utilization
         return None if share is None else 100 * share
 
     return value
 
 
-def _draw(figure: Figure, found: Comparison) -> None:
-    rows, machines = len(found.workloads), len(found.machines)
+def _draw(figure: Figure, comparison: Comparison) -> None:
+    rows, machines = len(comparison.workloads), len(comparison.machines)
     figure.set_size_inches(min(24.0, max(5.0, 1.2 + rows * (machines + 1.2) * _BAR_INCHES)), 5.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    drawn = _draw_bars(upper, found, _tops(found), ".3g", rows)
-    _draw_bars(lower, found, _utilization(found), ".1f", rows)
-    _scale(upper, [value for row in range(rows) for column in range(machines) if (value := _tops(found)(row, column))])
+    drawn = _draw_bars(upper, comparison, _tops(comparison), ".3g", rows)
+    _draw_bars(lower, comparison, _utilization(comparison), ".1f", rows)
+    _scale(
+        upper, [value for row in range(rows) for column in range(machines) if (value := _tops(comparison)(row, column))]
+    )
     upper.set_ylabel("TOPS")
     _percent_axis(lower)
-    prefix = _common_prefix([each.name for each in found.workloads])
-    names = [short(each.name[len(prefix) :], 24) for each in found.workloads]
+    prefix = _common_prefix([each.name for each in comparison.workloads])
+    names = [short(each.name[len(prefix) :], 24) for each in comparison.workloads]
     for panel in (upper, lower):
         _groups(panel, rows)
     lower.set_xticks(range(rows), names)
@@ -104,19 +106,19 @@ def _draw(figure: Figure, found: Comparison) -> None:
     if prefix:
         lower.set_xlabel(f"{prefix}...", parse_math=False)
     figure.align_ylabels()
-    _legend(figure, found, drawn)
+    _legend(figure, comparison, drawn)
 
 
-def _draw_latencies(figure: Figure, found: Comparison) -> None:
+def _draw_latencies(figure: Figure, comparison: Comparison) -> None:
     """A group of bars for the mean and each percentile; and how busy each machine was, a group of its own."""
     names = ["mean", *(f"p{each}" for each in PERCENTILES)]
-    machines = len(found.machines)
+    machines = len(comparison.machines)
     inches = min(24.0, max(6.5, 2.4 + (len(names) + 1) * (machines + 1.2) * 2 * _BAR_INCHES))
     figure.set_size_inches(inches, 3.6)
     left, right = figure.subplots(1, 2, width_ratios=(len(names), 1.4))
 
     def interval(row: int, column: int) -> Interval | None:
-        own = found.entries[0][column].latencies
+        own = comparison.entries[0][column].latencies
         return None if own is None else own.mean if row == 0 else own.percentiles[PERCENTILES[row - 1]]
 
     def value(row: int, column: int) -> float | None:
@@ -127,8 +129,8 @@ def _draw_latencies(figure: Figure, found: Comparison) -> None:
         each = interval(row, column)
         return None if each is None else each.value + (each.half_width or 0.0)
 
-    drawn = _draw_bars(left, found, value, ".3g", len(names), top)
-    _draw_bars(right, found, _utilization(found), ".1f", 1)
+    drawn = _draw_bars(left, comparison, value, ".3g", len(names), top)
+    _draw_bars(right, comparison, _utilization(comparison), ".1f", 1)
     places = [(row, column) for row in range(len(names)) for column in range(machines)]
     few: list[int] = []
     for row, column in places:
@@ -147,7 +149,7 @@ def _draw_latencies(figure: Figure, found: Comparison) -> None:
     labels = [name + told.get(few.count(row), "\n(some: too few)") for row, name in enumerate(names)]
     left.set_xticks(range(len(names)), labels)
     right.set_xticks([])
-    _legend(figure, found, drawn)
+    _legend(figure, comparison, drawn)
 
 
 def _percent_axis(panel: Axes) -> None:
@@ -170,13 +172,13 @@ def _place(row: int, column: int, machines: int) -> float:
 
 
 def _draw_bars(
-    panel: Axes, found: Comparison, value: Value, form: str, rows: int, top: Value | None = None
+    panel: Axes, comparison: Comparison, value: Value, form: str, rows: int, top: Value | None = None
 ) -> list[BarContainer]:
     """The bars of all machines in so many groups, one container a machine; numbers stand above `top`, or the bars."""
-    machines = len(found.machines)
+    machines = len(comparison.machines)
     width = 0.84 / machines
     containers = []
-    for column, machine in enumerate(found.machines):
+    for column, machine in enumerate(comparison.machines):
         style = job_style(column)
         places = [_place(row, column, machines) for row in range(rows)]
         values = [value(row, column) for row in range(rows)]
@@ -241,15 +243,15 @@ def _lighter(fill: str) -> str:
     return "#" + "".join(f"{each:02X}" for each in mixed)
 
 
-def _remark(found: Comparison, column: int) -> str:
-    if found.machines[column].published:
+def _remark(comparison: Comparison, column: int) -> str:
+    if comparison.machines[column].published:
         return " (published)"
-    latencies = found.entries[0][column].latencies if found.by_latency else None
+    latencies = comparison.entries[0][column].latencies if comparison.by_latency else None
     return " (unstable)" if latencies is not None and latencies.unstable else ""
 
 
-def _legend(figure: Figure, found: Comparison, drawn: Sequence[BarContainer]) -> None:
-    names = [f"{short(each.name, 30)}{_remark(found, number)}" for number, each in enumerate(found.machines)]
+def _legend(figure: Figure, comparison: Comparison, drawn: Sequence[BarContainer]) -> None:
+    names = [f"{short(each.name, 30)}{_remark(comparison, number)}" for number, each in enumerate(comparison.machines)]
     lines = -(-len(names) // max(1, int(figure.get_size_inches()[0] / 2.4)))
     across = -(-len(names) // lines)
     # a container of bars is no artist, yet legends take it

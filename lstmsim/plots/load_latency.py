@@ -36,7 +36,7 @@ _NEVER = "unstable at every load"
 
 
 def plot(
-    found: LoadLatency,
+    curves: LoadLatency,
     path: str | os.PathLike[str] | None = None,
     *,
     percentile: float = 99.0,
@@ -52,8 +52,8 @@ def plot(
     name = None if path is None else os.fspath(path)
     if name is not None:
         check_name(name)
-    at = _cdf_load(found) if cdf_at is None else cdf_at
-    if cdf_at is not None and all(point.load != cdf_at for point in found.points):
+    at = _cdf_load(curves) if cdf_at is None else cdf_at
+    if cdf_at is not None and all(point.load != cdf_at for point in curves.points):
         raise InputError(Mistake(f"load {cdf_at:g}", "is none of the loads of these curves"))
     if percentile not in CDF:
         raise InputError(Mistake(f"percentile {percentile:g}", f"must be one of {', '.join(f'{p:g}' for p in CDF)}"))
@@ -62,39 +62,39 @@ def plot(
         FigureCanvasAgg(figure)
         grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
         main, upper, lower = (figure.add_subplot(part) for part in (grid[:, 0], grid[0, 1], grid[1, 1]))
-        _draw_curves(main, found, percentile)
-        _draw_cdf(upper, found, at)
-        _draw_in_time(lower, found)
+        _draw_curves(main, curves, percentile)
+        _draw_cdf(upper, curves, at)
+        _draw_in_time(lower, curves)
         for panel in (main, lower):
-            panel.set_xlim(_range(found))
-        _draw_labels(main, found, percentile)
+            panel.set_xlim(_range(curves))
+        _draw_labels(main, curves, percentile)
         if name is not None:
             save(figure, name)
     return figure
 
 
-def _looks(found: LoadLatency, machine: Machine) -> dict[str, Any]:
-    place = found.machines.index(machine)
+def _looks(curves: LoadLatency, machine: Machine) -> dict[str, Any]:
+    place = curves.machines.index(machine)
     return {"color": job_style(_ORDER[place % len(_ORDER)]).fill, "marker": _MARKERS[place % len(_MARKERS)]}
 
 
-def _cdf_load(found: LoadLatency) -> float | None:
+def _cdf_load(curves: LoadLatency) -> float | None:
     """The highest load at which every machine has a distribution; None if there is none."""
-    loads = {point.load for point in found.points}
-    loads -= {point.load for point in found.points if not point.measured.percentiles}
+    loads = {point.load for point in curves.points}
+    loads -= {point.load for point in curves.points if not point.measured.percentiles}
     return max(loads, default=None)
 
 
-def _range(found: LoadLatency) -> tuple[float, float]:
+def _range(curves: LoadLatency) -> tuple[float, float]:
     """The axis of loads: all of them, also those at which nothing is drawn."""
-    low, high = min(point.load for point in found.points), max(point.load for point in found.points)
+    low, high = min(point.load for point in curves.points), max(point.load for point in curves.points)
     margin = 0.05 * (high - low) or 0.1 * high
     return low - margin, high + margin
 
 
-def _say(panel: Axes, found: LoadLatency, along: str, load: float | None = None) -> None:
+def _say(panel: Axes, curves: LoadLatency, along: str, load: float | None = None) -> None:
     """Words instead of curves, and no numbers along axes that measure nothing."""
-    some = any(point.measured.percentiles for point in found.points)
+    some = any(point.measured.percentiles for point in curves.points)
     text = ("no load at which all are stable" if load is None else "unstable at this load") if some else _NEVER
     words = panel.text(0.5, 0.5, text, ha="center", va="center", transform=panel.transAxes, color=_GREY)
     words.set_in_layout(False)
@@ -105,10 +105,10 @@ def _say(panel: Axes, found: LoadLatency, along: str, load: float | None = None)
         panel.minorticks_off()
 
 
-def _draw_curves(panel: Axes, found: LoadLatency, percentile: float) -> None:
-    span = max(point.load for point in found.points) - min(point.load for point in found.points)
-    for machine in found.machines:
-        looks, points = _looks(found, machine), found.of(machine)
+def _draw_curves(panel: Axes, curves: LoadLatency, percentile: float) -> None:
+    span = max(point.load for point in curves.points) - min(point.load for point in curves.points)
+    for machine in curves.machines:
+        looks, points = _looks(curves, machine), curves.of(machine)
         known = [point for point in points if percentile in point.measured.percentiles]
         values = [point.measured.percentiles[percentile] for point in known]
         loads, heights = [point.load for point in known], [each.value_ms for each in values]
@@ -116,11 +116,11 @@ def _draw_curves(panel: Axes, found: LoadLatency, percentile: float) -> None:
         colour = looks["color"]
         panel.plot(loads, means, color=colour, linestyle=(0, (1, 1.6)), linewidth=1.0)
         panel.plot(loads, heights, color=colour, linewidth=1.4)
-        aside = found.machines.index(machine) - (len(found.machines) - 1) / 2
+        aside = curves.machines.index(machine) - (len(curves.machines) - 1) / 2
         _draw_points(panel, loads, values, looks, aside * span * _ASIDE)
     panel.set_xlabel("offered load (1: all that the machine can do)")
     panel.set_ylabel("latency (ms)")
-    estimates = [each.measured.percentiles[percentile] for each in found.points if each.measured.percentiles]
+    estimates = [each.measured.percentiles[percentile] for each in curves.points if each.measured.percentiles]
     few = any(each.half_width_ms is None for each in estimates)
     hollow = "; hollow: too few requests for an interval" if few else ""
     told = f" with 95 % intervals, mean dotted{hollow}" if estimates else ""
@@ -129,28 +129,28 @@ def _draw_curves(panel: Axes, found: LoadLatency, percentile: float) -> None:
     panel.set_axisbelow(True)
     if estimates:
         panel.set_yscale("log")
-    _draw_unstable(panel, found)
+    _draw_unstable(panel, curves)
     if estimates:
         _plain_log(panel)
     else:
-        _say(panel, found, "y")
+        _say(panel, curves, "y")
 
 
-def _ends(found: LoadLatency, percentile: float) -> list[tuple[float, float, str, str]]:
+def _ends(curves: LoadLatency, percentile: float) -> list[tuple[float, float, str, str]]:
     """The last point of each curve: load, latency, name and colour."""
     ends = []
-    for machine in found.machines:
-        known = [point for point in found.of(machine) if percentile in point.measured.percentiles]
+    for machine in curves.machines:
+        known = [point for point in curves.of(machine) if percentile in point.measured.percentiles]
         if known:
             last = known[-1]
             height = last.measured.percentiles[percentile].value_ms
-            ends.append((last.load, height, machine.label, _looks(found, machine)["color"]))
+            ends.append((last.load, height, machine.label, _looks(curves, machine)["color"]))
     return ends
 
 
-def _draw_labels(panel: Axes, found: LoadLatency, percentile: float) -> None:
+def _draw_labels(panel: Axes, curves: LoadLatency, percentile: float) -> None:
     """The names of several curves beside their last points, pushed apart where these lie together."""
-    ends = _ends(found, percentile) if len(found.machines) > 1 else []
+    ends = _ends(curves, percentile) if len(curves.machines) > 1 else []
     low, high = panel.get_ylim()
     left, right = panel.get_xlim()
     places = sorted((log10(height / low) / log10(high / low), *rest) for rest in ends for height in rest[1:2])
@@ -190,44 +190,44 @@ def _draw_points(
         panel.plot([load], [each.value_ms], marker, markersize=4.5, color=colour, markerfacecolor=face, zorder=3)
 
 
-def _draw_unstable(panel: Axes, found: LoadLatency) -> None:
+def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
     """Crosses at the upper edge, machines one below the other."""
     seen: dict[float, int] = {}
-    for point in found.points:
+    for point in curves.points:
         if point.measured.verdict != "unstable":
             continue
         row = seen.get(point.load, 0)
         seen[point.load] = row + 1
-        colour = _looks(found, point.machine)["color"]
+        colour = _looks(curves, point.machine)["color"]
         height = 0.985 - 0.028 * row
         looks = {"color": colour, "clip_on": False}
         panel.plot([point.load], [height], "x", markersize=5, transform=panel.get_xaxis_transform(), **looks)
-        curve = found.of(point.machine)
-        if len(found.machines) > 1 and point == curve[-1] and not any(each.measured.percentiles for each in curve):
+        curve = curves.of(point.machine)
+        if len(curves.machines) > 1 and point == curve[-1] and not any(each.measured.percentiles for each in curve):
             # Without a curve the name stands beside the last cross.
             name = short(point.machine.label, 30)
             panel.text(1.015, height, name, va="center", fontsize=7, transform=panel.transAxes, **looks)
-    if seen and any(point.measured.percentiles for point in found.points):
+    if seen and any(point.measured.percentiles for point in curves.points):
         low, high = panel.get_ylim()
         # Room for the crosses above the curves, and for the word below them.
         rows = max(seen.values())
         panel.set_ylim(low, high * (high / low) ** (0.1 + 0.03 * rows))
-        (left, right), upper = _range(found), panel.get_xaxis_transform()
+        (left, right), upper = _range(curves), panel.get_xaxis_transform()
         share = (min(seen) - left) / (right - left)
         # Left of the crosses if there is room, otherwise below them.
         at, height, side = (min(seen), 1.0, "right") if share > 0.15 else (left, 0.97 - 0.028 * rows, "left")
         panel.text(at, height, " unstable ", ha=side, va="top", fontsize=7.5, color=_GREY, transform=upper)
 
 
-def _draw_cdf(panel: Axes, found: LoadLatency, load: float | None) -> None:
+def _draw_cdf(panel: Axes, curves: LoadLatency, load: float | None) -> None:
     """How many requests take at most so long, at one load."""
     drawn = False
-    for machine in found.machines:
-        for point in found.of(machine):
+    for machine in curves.machines:
+        for point in curves.of(machine):
             if point.load == load and point.measured.percentiles:
                 percents = sorted(point.measured.percentiles)
                 values = [point.measured.percentiles[each].value_ms for each in percents]
-                panel.plot(values, percents, color=_looks(found, machine)["color"], linewidth=1.4)
+                panel.plot(values, percents, color=_looks(curves, machine)["color"], linewidth=1.4)
                 drawn = True
     panel.set_ylabel("requests (%)")
     panel.set_ylim(0, 100)
@@ -237,20 +237,20 @@ def _draw_cdf(panel: Axes, found: LoadLatency, load: float | None) -> None:
     panel.set_axisbelow(True)
     if not drawn:
         panel.set_title("distribution" if load is None else f"distribution at load {load:g}", fontsize=9, loc="left")
-        _say(panel, found, "xy", load)
+        _say(panel, curves, "xy", load)
         return
     panel.set_xscale("log")
     _plain_log(panel, along="x")
     panel.set_title(f"distribution at load {load:g}", fontsize=9, loc="left")
 
 
-def _draw_in_time(panel: Axes, found: LoadLatency) -> None:
+def _draw_in_time(panel: Axes, curves: LoadLatency) -> None:
     """The share of requests in time where there are deadlines; requests done per second otherwise."""
     lowest: list[float] = []
-    for machine in found.machines:
-        points = found.of(machine)
-        looks = _looks(found, machine)
-        values = [_goodput(found, point) for point in points]
+    for machine in curves.machines:
+        points = curves.of(machine)
+        looks = _looks(curves, machine)
+        values = [_goodput(curves, point) for point in points]
         known = [(point.load, value) for point, value in zip(points, values, strict=True) if value is not None]
         if not known:
             # A line without points that is not clipped has no size, and the layout would collapse.
@@ -259,7 +259,7 @@ def _draw_in_time(panel: Axes, found: LoadLatency) -> None:
         panel.plot([load for load, _ in known], shares, **looks, markersize=3.5, linewidth=1.2, clip_on=False)
         lowest += shares
     panel.set_xlabel("offered load")
-    if found.deadlines:
+    if curves.deadlines:
         panel.set_title("requests served within their deadline", fontsize=9, loc="left")
         panel.set_ylabel("in time (%)")
         panel.set_ylim(max(each for each in _FLOORS if each <= min(lowest, default=0)), 100)
@@ -270,11 +270,11 @@ def _draw_in_time(panel: Axes, found: LoadLatency) -> None:
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)
     if not lowest:
-        _say(panel, found, "y")
+        _say(panel, curves, "y")
 
 
-def _goodput(found: LoadLatency, point: Point) -> float | None:
-    if not found.deadlines:
+def _goodput(curves: LoadLatency, point: Point) -> float | None:
+    if not curves.deadlines:
         return point.measured.throughput_per_second / 1000
     share = point.measured.in_time if point.measured.stable else None
     return None if share is None else 100 * share

@@ -90,14 +90,14 @@ def stacked_fractions(view: View, row: int, edges: NDArray[np.int64]) -> dict[St
 
     The sum of fraction * window length is exactly the spans' cycles, so nothing short is lost and nothing grows.
     """
-    found: dict[Style, NDArray[np.float64]] = {}
+    fractions: dict[Style, NDArray[np.float64]] = {}
     lengths = np.diff(edges)
     for number, state, job, indices in view.kinds():
         if number == row:
             style = _style(state, job)
             part = covered_cycles(view.start[indices], view.end[indices], edges) / lengths
-            found[style] = found[style] + part if style in found else part
-    return found
+            fractions[style] = fractions[style] + part if style in fractions else part
+    return fractions
 
 
 def draw_fractions(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:

@@ -97,14 +97,14 @@ def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
     (256, 240, 200)
     """
     widest, _ = widest_vp(limits, npe, ep)
-    found = {widest}
+    vps = {widest}
     for gates, units in limits.stages:
         most = min(widest // gates, units)
         if most:
             least = -(-units // -(-units // most))
             turns = range(-(-least // limits.tail_width), most // limits.tail_width + 1)
-            found |= {gates * least, *(gates * limits.tail_width * each for each in (*turns[:1], *turns[-1:]))}
-    return tuple(sorted((vp for vp in found if limits.gates <= vp <= widest), reverse=True))
+            vps |= {gates * least, *(gates * limits.tail_width * each for each in (*turns[:1], *turns[-1:]))}
+    return tuple(sorted((vp for vp in vps if limits.gates <= vp <= widest), reverse=True))
 
 
 def vp_starts(limits: Limits) -> tuple[int, ...]:
@@ -158,5 +158,5 @@ def between(limits: Limits, npe: int, low: int, high: int) -> tuple[int, ...]:
     (17, 20, 25, 34, 50)
     """
     most = min(high - 1, npe // limits.gates)
-    found = {-(-width // -(-width // ep)) for width in limits.widths for ep in range(low + 1, most + 1)}
-    return tuple(sorted(ep for ep in found if low < ep <= most and ep & (ep - 1)))
+    eps = {-(-width // -(-width // ep)) for width in limits.widths for ep in range(low + 1, most + 1)}
+    return tuple(sorted(ep for ep in eps if low < ep <= most and ep & (ep - 1)))

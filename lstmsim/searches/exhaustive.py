@@ -2,7 +2,7 @@
 
 Which pairs there are: EP a power of two (or any whole number), VP a unit of every stage or more, EP x VP at most NPE.
 Cycles depend on VP only through the row blocks that it makes of each stage, so that one VP for each set of row blocks
-stands for all (`candidates.different_vps`). Of these, a pair whose tiles alone take longer than the best pair found
+stands for all (`candidates.different_vps`). Of these, a pair whose tiles alone take longer than the best pair so far
 cannot be better (`lstmsim.searches.bound`). All others are simulated. If they are too many, or one of them is too large
 to be simulated, the result is the best of the pairs tried, and says that it is not proven.
 """
@@ -47,7 +47,7 @@ def best_of_all(limits: Limits, npe: int, score: Score, any_ep: bool = False) ->
     for ep, vp in all_pairs(limits, npe, any_ep):
         tried.add(ep, vp)
     tried.need_one(npe)
-    return Exhaustive(*tried.counts, tried.best, pairs=len(tried.found), excluded=0, proven=False)
+    return Exhaustive(*tried.counts, tried.best, pairs=len(tried.answers), excluded=0, proven=False)
 
 
 def best_of_every(
@@ -64,8 +64,8 @@ def best_of_every(
     simulated. `skip` is called with numbers of pairs that need no simulation.
 
     >>> score = lambda ep, vp: Point(ep, vp, "", cycles=100 - (vp == 48), utilization=0, hazard=0)
-    >>> found = best_of_every(Limits(((4, 100),), (100,)), 64, score, lambda ep, vp: 2000 // vp)
-    >>> found.optimum.vp, found.pairs, found.simulated, found.excluded, found.proven
+    >>> search = best_of_every(Limits(((4, 100),), (100,)), 64, score, lambda ep, vp: 2000 // vp)
+    >>> search.optimum.vp, search.pairs, search.simulated, search.excluded, search.proven
     (48, 31, 17, 14, True)
     """
     eps, starts = _eps(limits, npe, any_ep), vp_starts(limits)
@@ -77,14 +77,14 @@ def best_of_every(
     # the likely ones first, for whatever is good excludes the more of the others
     for ep in eps:
         _try(tried, ep, [vp for vp in useful_vps(limits, npe, ep) if vp in vps[ep]], least, inf)
-    room, excluded = len(tried.found) + most, 0
+    room, excluded = len(tried.answers) + most, 0
     for ep in sorted(eps, key=tried.promise):
-        left = [vp for vp in vps[ep] if (ep, vp) not in tried.found]
-        before = len(tried.found)
+        left = [vp for vp in vps[ep] if (ep, vp) not in tried.answers]
+        before = len(tried.answers)
         excluded += _try(tried, ep, left, least, room)
-        skip(len(left) - (len(tried.found) - before))
+        skip(len(left) - (len(tried.answers) - before))
     pairs = sum(map(len, vps.values()))
-    proven = len(tried.found) + excluded == pairs and not tried.gap(least)
+    proven = len(tried.answers) + excluded == pairs and not tried.gap(least)
     return Exhaustive(*tried.counts, tried.best, pairs, excluded, proven)
 
 
@@ -92,14 +92,14 @@ def _try(tried: _Tried, ep: int, vps: Sequence[int], least: Least, room: float) 
     """Try the VPs of an EP, the widest first, that may be better than the best; the number of those that cannot be."""
     excluded = 0
     for number, vp in enumerate(vps):
-        if (ep, vp) in tried.found:
+        if (ep, vp) in tried.answers:
             continue
         bound = least(ep, vp)
         if bound > tried.best.cycles:
             return excluded + len(vps) - number
         if (bound, ep, vp) > tried.best.key:
             excluded += 1
-        elif len(tried.found) < room:
+        elif len(tried.answers) < room:
             tried.add(ep, vp)
         else:
             break
@@ -113,17 +113,17 @@ class _Tried:
 
     def __init__(self, score: Score) -> None:
         self.score = score
-        self.found: dict[Pair, Point | Refused] = {}
+        self.answers: dict[Pair, Point | Refused] = {}
         self.by_ep: dict[int, Point] = {}
         self.points = 0
 
     def add(self, ep: int, vp: int) -> None:
         """Try a pair."""
-        found = self.found[ep, vp] = self.score(ep, vp)
-        if isinstance(found, Point):
+        answer = self.answers[ep, vp] = self.score(ep, vp)
+        if isinstance(answer, Point):
             self.points += 1
-            self.by_ep[ep] = min(self.by_ep.get(ep, found), found, key=lambda each: each.key)
-            self.best = min(self.best, found, key=lambda each: each.key) if self.points > 1 else found
+            self.by_ep[ep] = min(self.by_ep.get(ep, answer), answer, key=lambda each: each.key)
+            self.best = min(self.best, answer, key=lambda each: each.key) if self.points > 1 else answer
 
     def need_one(self, npe: int) -> None:
         """`InputError` if no pair could be simulated."""
@@ -133,7 +133,7 @@ class _Tried:
     @property
     def counts(self) -> tuple[int, int]:
         """Pairs simulated, and pairs refused."""
-        return self.points, len(self.found) - self.points
+        return self.points, len(self.answers) - self.points
 
     def promise(self, ep: int) -> tuple[bool, float, int]:
         """Sorts EPs by the best of each so far, those without one last."""
@@ -141,7 +141,7 @@ class _Tried:
 
     def gap(self, least: Least) -> bool:
         """Whether a pair that was too large to be simulated may be better than the best."""
-        refused = [each for each in self.found.values() if isinstance(each, Refused) and each.too_large]
+        refused = [each for each in self.answers.values() if isinstance(each, Refused) and each.too_large]
         return any((least(each.ep, each.vp), each.ep, each.vp) < self.best.key for each in refused)
 
 

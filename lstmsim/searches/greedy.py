@@ -35,8 +35,8 @@ def walk(limits: Limits, npe: int, score: Score, any_ep: bool = False, tolerance
 
     >>> def score(ep, vp):
     ...     return Point(ep, vp, "", cycles=[40, 20, 22, 19, 30, 5][ep.bit_length() - 1], utilization=0, hazard=0)
-    >>> found = walk(Limits(((4, 64),), (64,)), 4096, score)
-    >>> [point.ep for point in found.path], found.chosen.ep
+    >>> answer = walk(Limits(((4, 64),), (64,)), 4096, score)
+    >>> [point.ep for point in answer.path], answer.chosen.ep
     ([1, 2, 4, 8, 16], 8)
     """
     path: list[Point] = []
@@ -46,17 +46,17 @@ def walk(limits: Limits, npe: int, score: Score, any_ep: bool = False, tolerance
         if path and ep >= 2 * limits.width:
             stopped = f"EP {ep // 2} holds the longest vector ({limits.width}); a wider one saves no column group"
             break
-        found = score(ep, widest_vp(limits, npe, ep)[0])
-        if isinstance(found, Point):
-            path.append(found)
+        answer = score(ep, widest_vp(limits, npe, ep)[0])
+        if isinstance(answer, Point):
+            path.append(answer)
             best = _best(path)
-            if found.cycles > best.cycles * (1 + tolerance):
-                stopped = _too_slow(found, best, tolerance)
+            if answer.cycles > best.cycles * (1 + tolerance):
+                stopped = _too_slow(answer, best, tolerance)
                 break
         else:
-            refused.append(found)
+            refused.append(answer)
             if path:
-                stopped = f"EP {ep} cannot be simulated: {found.reason}"
+                stopped = f"EP {ep} cannot be simulated: {answer.reason}"
                 break
     if not path:
         reason = refused[0].reason if refused else "there is no EP"
@@ -71,9 +71,9 @@ def _best(points: list[Point]) -> Point:
     return min(points, key=lambda each: each.key)
 
 
-def _too_slow(found: Point, best: Point, tolerance: float) -> str:
-    more = f"{100 * (found.cycles / best.cycles - 1):.1f} % more cycles than EP {best.ep}"
-    return f"EP {found.ep} takes {more}; up to {100 * tolerance:.0f} % more are walked over"
+def _too_slow(point: Point, best: Point, tolerance: float) -> str:
+    more = f"{100 * (point.cycles / best.cycles - 1):.1f} % more cycles than EP {best.ep}"
+    return f"EP {point.ep} takes {more}; up to {100 * tolerance:.0f} % more are walked over"
 
 
 def _refine(limits: Limits, npe: int, score: Score, best: Point) -> list[Point | Refused]:

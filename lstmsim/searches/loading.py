@@ -41,7 +41,7 @@ def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], override
                 raise error from None
             core = array.widest_core(len(chip.cores), MAX_PES)
             stand_in = {"kind": chip.kind, "frequency_mhz": chip.frequency_mhz, "cores": [core]}
-            found = load_scenario(source, [*overrides, f"chip={json.dumps(stand_in)}"])
+            scenario = load_scenario(source, [*overrides, f"chip={json.dumps(stand_in)}"])
         except InputError:
             raise error from None
-    return replace(found, chip=chip)
+    return replace(scenario, chip=chip)

@@ -39,14 +39,14 @@ def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoi
     >>> best_tree(1, (16, 32), models).tree_inputs, best_tree(2, (32,), models).eps
     (32, (16, 32))
     """
-    found = []
+    choices = []
     for tree in trees:
         points = [_best(at, reachable(tree, cat)) for at in models]
         own = [each for each in points if each is not None]
         if len(own) == len(models):
             eps = tuple(each.ep for each in own)
-            found.append(CatChoice(cat, tree, eps, sum(each.cycles for each in own)))
-    return min(found, key=lambda each: (each.cycles, each.tree_inputs), default=None)
+            choices.append(CatChoice(cat, tree, eps, sum(each.cycles for each in own)))
+    return min(choices, key=lambda each: (each.cycles, each.tree_inputs), default=None)
 
 
 def trees_for(eps: Iterable[int], powers: Sequence[int]) -> tuple[int, ...]:

@@ -39,8 +39,8 @@ def _title(result: SearchResult) -> str:
     )
 
 
-def _found_text(found: Found) -> str:
-    walk = found.walk
+def _found_text(answer: Found) -> str:
+    walk = answer.walk
     rows = [["", "EP", "VP", "VP bound by", "cycles", "utilization", "hazard"]]
     for point in sorted([*walk.path, *walk.refined], key=lambda each: (each.ep, each.vp)):
         rows.append(["*" if point == walk.chosen else "", *_point_cells(point)])
@@ -57,8 +57,8 @@ def _found_text(found: Found) -> str:
     if walk.refined:
         low, high = walk.refined[0].ep, walk.refined[-1].ep
         lines.append(f"then {len(walk.refined)} EPs from {low} to {high} that are no powers of two")
-    if found.exhaustive is not None:
-        lines += textwrap.wrap(_optimum_text(found, found.exhaustive), _WIDTH)
+    if answer.exhaustive is not None:
+        lines += textwrap.wrap(_optimum_text(answer, answer.exhaustive), _WIDTH)
     return "\n".join(lines)
 
 
@@ -67,8 +67,8 @@ def _point_cells(point: Point) -> list[str]:
     return [str(point.ep), str(point.vp), point.bound, *numbers]
 
 
-def _optimum_text(found: Found, brute: Exhaustive) -> str:
-    best, regret = brute.optimum, f"{found.regret_percent:.2f} %"
+def _optimum_text(answer: Found, brute: Exhaustive) -> str:
+    best, regret = brute.optimum, f"{answer.regret_percent:.2f} %"
     pair = f"EP {best.ep}, VP {best.vp}: {best.cycles:,} cycles"
     cannot = f"; {brute.refused:,} cannot be simulated" if brute.refused else ""
     tiles = f"the tiles alone of {brute.excluded:,} take no fewer cycles"
@@ -158,16 +158,16 @@ def search_json(result: SearchResult) -> dict[str, Any]:
     }
 
 
-def _found_json(found: Found) -> dict[str, Any]:
-    walk = found.walk
-    brute = found.exhaustive
+def _found_json(answer: Found) -> dict[str, Any]:
+    walk = answer.walk
+    brute = answer.exhaustive
     return {
         "chosen": asdict(walk.chosen),
         "path": [asdict(each) for each in walk.path],
         "refined": [asdict(each) for each in walk.refined],
         "refused": [asdict(each) for each in walk.refused],
         "stopped": walk.stopped,
-        "exhaustive": None if brute is None else asdict(brute) | {"regret_percent": found.regret_percent},
+        "exhaustive": None if brute is None else asdict(brute) | {"regret_percent": answer.regret_percent},
     }
 
 

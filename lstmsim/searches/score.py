@@ -36,10 +36,10 @@ class Searched:
     @cached_property
     def distinct(self) -> tuple[Job, ...]:
         """The first job of each kind that a chip runs or does not run."""
-        found: dict[tuple[int, tuple[int, ...] | None, int], Job] = {}
+        jobs: dict[tuple[int, tuple[int, ...] | None, int], Job] = {}
         for job in self.jobs:
-            found.setdefault((id(job.model), job.cores, job.batch), job)
-        return tuple(found.values())
+            jobs.setdefault((id(job.model), job.cores, job.batch), job)
+        return tuple(jobs.values())
 
     @cached_property
     def array(self) -> ArraySearch:
@@ -103,8 +103,8 @@ def score_of(searched: Searched, tick: Callable[[], None]) -> Score:
 
     @cache
     def score(ep: int, vp: int) -> Point | Refused:
-        found = simulate_pair(searched, ep, vp)
+        answer = simulate_pair(searched, ep, vp)
         tick()
-        return found
+        return answer
 
     return score

@@ -74,8 +74,8 @@ def search(
     >>> from lstmsim.workload.scenario import Job
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
     >>> job = Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=3)
-    >>> found = search(Scenario(chip, (job,)), 4096, exhaustive=True)
-    >>> found.common.walk.chosen.ep, found.common.regret_percent
+    >>> result = search(Scenario(chip, (job,)), 4096, exhaustive=True)
+    >>> result.common.walk.chosen.ep, result.common.regret_percent
     (16, 0.0)
     """
     searched = _searched(scenario, npe, core)
@@ -163,10 +163,10 @@ def _bound(searched: Searched, how: _How) -> int:
 
 def _find(searched: Searched, how: _How, steps: _Steps, score: Score) -> Found:
     limits, npe = searched.limits, searched.npe
-    found = walk(limits, npe, score, how.any_ep)
+    walked = walk(limits, npe, score, how.any_ep)
     if not how.exhaustive:
-        return Found(found, None)
-    return Found(found, best_of_every(limits, npe, score, least_of(searched), how.any_ep, skip=steps.skip))
+        return Found(walked, None)
+    return Found(walked, best_of_every(limits, npe, score, least_of(searched), how.any_ep, skip=steps.skip))
 
 
 def _mix(models: list[Model], alone: list[Searched], common: Found, how: _How, steps: _Steps) -> Mix:

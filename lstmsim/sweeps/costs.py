@@ -101,11 +101,11 @@ def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:
         return nothing
 
 
-def _counted(found: Fit) -> tuple[Value, ...]:
-    memory = found.memory
+def _counted(usage: Fit) -> tuple[Value, ...]:
+    memory = usage.memory
     need, share = _need(memory)
-    blocks: tuple[Value, ...] = (need,) if len(found.device.memories) == 1 else ()
-    return (*_need(found.multipliers), *blocks, share, *_need(found.logic), found.fits)
+    blocks: tuple[Value, ...] = (need,) if len(usage.device.memories) == 1 else ()
+    return (*_need(usage.multipliers), *blocks, share, *_need(usage.logic), usage.fits)
 
 
 def _need(resource: Resource) -> tuple[Value, Value]:

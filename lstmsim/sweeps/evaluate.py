@@ -130,7 +130,7 @@ def _from_folder(text: str, folder: Path) -> str:
     for name in (os.path.abspath(folder), str(folder)):
         if name not in (".", "/"):
             text = re.sub(rf"(?<![\w./-]){re.escape(name)}/(?=\S)", "", text)
-    return _NO_FILE.sub(lambda found: found[1] + _nearest_file(found[2], folder), text)
+    return _NO_FILE.sub(lambda match: match[1] + _nearest_file(match[2], folder), text)
 
 
 def _nearest_file(name: str, folder: Path) -> str:

@@ -211,7 +211,7 @@ def _arrow_type(store: Store, name: str) -> Any:
 
     if name in _JUDGED:
         return pyarrow.string() if name == _JUDGED[0] else pyarrow.int64()
-    found = {kind for (kind,) in store.read(f"SELECT DISTINCT typeof({quoted(name)}) FROM sweep")} - {"null"}
-    if found == {"integer"}:
+    kinds = {kind for (kind,) in store.read(f"SELECT DISTINCT typeof({quoted(name)}) FROM sweep")} - {"null"}
+    if kinds == {"integer"}:
         return pyarrow.int64()
-    return pyarrow.float64() if found and found <= {"integer", "real"} else pyarrow.string()
+    return pyarrow.float64() if kinds and kinds <= {"integer", "real"} else pyarrow.string()

@@ -158,10 +158,10 @@ def _operations(node: ast.BinOp, inner: Callable[[ast.expr], _Rule]) -> _Rule:
     steps = [(_BINARY[type(each.op)], inner(each.right)) for each in chain]
 
     def rule(values: Values) -> Any:
-        found = start(values)
+        value = start(values)
         for (symbol, function), right in steps:
-            found = _applied(symbol, function, found, right(values))
-        return found
+            value = _applied(symbol, function, value, right(values))
+        return value
 
     return rule
 

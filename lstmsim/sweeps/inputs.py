@@ -20,13 +20,13 @@ def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
     ['no-such-file.yaml']
     """
     try:
-        found = load_sweep(spec)
+        loaded = load_sweep(spec)
     except InputError:
         return [spec]
-    folder = found.scenario.folder
-    values = {each for axis in found.sweep.axes for each in axis.values if isinstance(each, str) and "\0" not in each}
-    named = [found.scenario.name, *sorted(str(folder / each) for each in values)]
+    folder = loaded.scenario.folder
+    values = {each for axis in loaded.sweep.axes for each in axis.values if isinstance(each, str) and "\0" not in each}
+    named = [loaded.scenario.name, *sorted(str(folder / each) for each in values)]
     files = [each for each in named if os.path.isfile(each)]
-    if found.device_file is not None:
-        files.append(found.device_file)
-    return [spec, *files, *files_read_by_document(found.scenario, overrides), *files_that_come_along()]
+    if loaded.device_file is not None:
+        files.append(loaded.device_file)
+    return [spec, *files, *files_read_by_document(loaded.scenario, overrides), *files_that_come_along()]

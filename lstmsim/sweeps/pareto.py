@@ -85,12 +85,12 @@ def _reached_by_halves(upper: Costs, lower: Costs) -> Flags:
         return _reached(upper[:, :-1], lower[:, :-1])
     middle = values[(len(values) - 1) // 2]
     high_upper, high_lower = upper[:, -1] > middle, lower[:, -1] > middle
-    found = np.zeros(len(lower), dtype=bool)
-    found[~high_lower] = _reached(upper[~high_upper], lower[~high_lower])
-    found[high_lower] = _reached(upper[high_upper], lower[high_lower])
-    left = np.flatnonzero(high_lower & ~found)
-    found[left] = _reached(upper[~high_upper, :-1], lower[left, :-1])
-    return found
+    reached = np.zeros(len(lower), dtype=bool)
+    reached[~high_lower] = _reached(upper[~high_upper], lower[~high_lower])
+    reached[high_lower] = _reached(upper[high_upper], lower[high_lower])
+    left = np.flatnonzero(high_lower & ~reached)
+    reached[left] = _reached(upper[~high_upper, :-1], lower[left, :-1])
+    return reached
 
 
 def knee(x: ArrayLike, y: ArrayLike) -> int | None:

@@ -102,9 +102,9 @@ def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:
     try:
         Resolver(setup).checked(sweep.values(first))
     except InputError as error:
-        found = [each for mistake in error.mistakes for each in _hopeless(mistake, setup, file)]
-        if found:
-            raise InputError(found) from None
+        mistakes = [each for mistake in error.mistakes for each in _hopeless(mistake, setup, file)]
+        if mistakes:
+            raise InputError(mistakes) from None
 
 
 def _hopeless(mistake: Mistake, setup: Setup, file: SweepFile) -> Iterator[Mistake]:

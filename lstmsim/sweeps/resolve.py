@@ -62,9 +62,9 @@ class Resolver:
         rest = [override(path, value) for path, value in pairs if not quick_path(path)]
         prepared = self._prepare(tuple(rest))
         if prepared is not None:
-            found = prepared.scenario([(path, value) for path, value in pairs if quick_path(path)])
-            if found is not None:
-                return found
+            scenario = prepared.scenario([(path, value) for path, value in pairs if quick_path(path)])
+            if scenario is not None:
+                return scenario
         return self.checked(values)
 
     def checked(self, values: Mapping[str, Value]) -> Scenario:

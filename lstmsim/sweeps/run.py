@@ -121,11 +121,11 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
     for point in shard_numbers(len(sweep), shard):
         left[point] = 1
     total = sum(left)
-    found = {"done": 0, "infeasible": 0, "failed": 0}
+    counts = {"done": 0, "infeasible": 0, "failed": 0}
     for point, status in store.statuses():
         if left[point] and not (status == "failed" and retry_failed):
             left[point] = 0
-            found[status] += 1
+            counts[status] += 1
     if any(left) and store.has_any():
         # Results of another sweep file, or of one that has changed.
         resolver = Resolver(setup)
@@ -137,9 +137,9 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
                 links.append((point, key, *_row(setup, values, chip)))
                 left[point] = 0
         store.link(links)
-        found["done"] += len(links)
-    done = sum(found.values())
-    return left, Progress(done, total, done, found["infeasible"], found["failed"])
+        counts["done"] += len(links)
+    done = sum(counts.values())
+    return left, Progress(done, total, done, counts["infeasible"], counts["failed"])
 
 
 def _row(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> list[Value]:

@@ -207,5 +207,5 @@ class _Reader(AxisReader):
 
 
 def _line(mistake: Mistake) -> tuple[int, int]:
-    found = re.match(r".*?:(\d+):(\d+)", mistake.place)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.match(r".*?:(\d+):(\d+)", mistake.place)
+    return (int(match[1]), int(match[2])) if match else (0, 0)

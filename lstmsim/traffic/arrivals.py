@@ -1,10 +1,10 @@
-"""When requests arrive: descriptions, and the whole cycles that they stand for.
+"""When requests arrive: descriptions of arrivals, and the whole cycles that they stand for.
 
 Everything is exact but for one rounding per arrival: an arrival at the real time t belongs to cycle floor(t * clock),
 the cycle within which it falls. Rates, times and clock count as the decimals that they are written as (0.1 is 1/10,
-not the double next to it), random times are sums of whole multiples of 2^-52 of a mean, and both meet in whole
-numbers of any length: nothing drifts, not even over billions of arrivals. (Floored arrivals leave the mean wait of
-M/D/1 as it is, exactly, where the service takes whole cycles.)
+not the double next to it). Random times are sums of whole multiples of 2^-52 of a mean. Both meet in whole numbers of
+any length: nothing drifts, not even over billions of arrivals. (Floored arrivals leave the mean wait of M/D/1
+unchanged, exactly, where the service takes whole cycles.)
 
 A Poisson process of another rate with the same key is the same process on another scale: no arrival comes later at a
 higher rate. Runs at several rates therefore differ by the rate alone.
@@ -44,7 +44,7 @@ LEAST_PER_BURST = 0.001
 
 
 def exact(number: float) -> Fraction:
-    """A number as the decimal that it is written as.
+    """Give a number as the decimal that it is written as.
 
     >>> exact(0.1), exact(250)
     (Fraction(1, 10), Fraction(250, 1))
@@ -53,7 +53,11 @@ def exact(number: float) -> Fraction:
 
 
 def positive(place: str, **numbers: float) -> None:
-    """`InputError` with a sentence for each number that is not above 0 and finite."""
+    """Raise `InputError` with a sentence for each number that is not above 0 and finite.
+
+    place: what the numbers belong to, the first part of the place in each sentence.
+    numbers: the numbers by their names.
+    """
     wrong = [(key, number) for key, number in numbers.items() if not 0 < number < float("inf")]
     if wrong:
         text = "must be a finite number above 0, got"
@@ -61,6 +65,7 @@ def positive(place: str, **numbers: float) -> None:
 
 
 def _whole(place: str, least: int, **numbers: int) -> None:
+    """Raise `InputError` with a sentence for each number that does not lie between `least` and `MAX_CYCLE`."""
     wrong = [(key, number) for key, number in numbers.items() if not least <= number <= MAX_CYCLE]
     if wrong:
         text = f"must be a whole number from {least} to {MAX_CYCLE}, got"
@@ -69,7 +74,10 @@ def _whole(place: str, least: int, **numbers: int) -> None:
 
 @record
 class Fixed:
-    """A request every `interval_cycles`, the first at `start_cycle`; with interval 0 all at once.
+    """A request comes every `interval_cycles`.
+
+    interval_cycles: from one arrival to the next; with 0 all requests come at once.
+    start_cycle: when the first request comes.
 
     >>> list(arrivals(Fixed(100, start_cycle=5), 3, 250))
     [5, 105, 205]
@@ -84,9 +92,13 @@ class Fixed:
 
 @record
 class Periodic:
-    """A request every `interval_cycles`, each late by 0 ... `jitter_cycles`, equally likely and independent.
+    """A request comes every `interval_cycles`, with a random lateness of its own.
 
-    Jitter is at most one interval: requests keep their order. Lateness does not add up.
+    The lateness is 0 ... `jitter_cycles`, equally likely, independent of that of other requests; it does not add up.
+
+    interval_cycles: from one arrival to the next, without the lateness; at least 1.
+    jitter_cycles: the largest lateness; at most one interval, so that requests keep their order.
+    start_cycle: when the first request comes, without its lateness.
 
     >>> list(arrivals(Periodic(100, 10), 3, 250, (1, "mic")))
     [7, 110, 202]
@@ -106,7 +118,7 @@ class Periodic:
 
 @record
 class Poisson:
-    """Independent exponential gaps of mean 1 / `rate_per_second`; the first gap begins at cycle 0.
+    """Requests come with independent exponential gaps of mean 1 / `rate_per_second`; the first gap begins at cycle 0.
 
     >>> slow, fast = (list(arrivals(Poisson(rate), 3, 250, (1, "a"))) for rate in (1000, 2000))
     >>> slow == fast, all(abs(2 * b - a) <= 1 for a, b in zip(slow, fast))
@@ -121,10 +133,13 @@ class Poisson:
 
 @record
 class Bursty:
-    """Poisson arrivals of `on_rate_per_second` while on, none while off; both periods are exponential. Begins on.
+    """Poisson arrivals come while the process is on, none while it is off; it begins on.
 
     This is the interrupted Poisson process (Kuczura: The interrupted Poisson process as an overflow process; Bell
     System Technical Journal 52, 1973). Its rate in the long run is on_rate * mean_on / (mean_on + mean_off).
+
+    on_rate_per_second: the rate while on.
+    mean_on_ms, mean_off_ms: mean lengths of the periods, which are exponential.
 
     >>> len(list(arrivals(Bursty(2000, 5, 20), 100, 250, (1, "a"))))
     100
@@ -145,7 +160,9 @@ class Bursty:
 
 @record
 class Stream:
-    """A real-time stream: a frame every `frame_ms` from `start_cycle`, each due before the next one (`deadlines`).
+    """A real-time stream brings a frame every `frame_ms`; each frame is due before the next one comes (`deadlines`).
+
+    start_cycle: when the first frame comes.
 
     >>> list(arrivals(Stream(0.3), 4, 1))
     [0, 300, 600, 900]
@@ -161,7 +178,9 @@ class Stream:
 
 @record
 class Timestamps:
-    """Arrivals at known cycles, in order (`lstmsim.formats.scenario.arrival_file` reads them from a file).
+    """Requests come at known cycles.
+
+    cycles: the arrivals in order (`lstmsim.formats.scenario.arrival_file` reads them from a file).
 
     >>> Timestamps((3, 2))
     Traceback (most recent call last):
@@ -186,10 +205,13 @@ OpenArrivals = Fixed | Periodic | Poisson | Bursty | Stream | Timestamps
 
 
 def arrivals(description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,)) -> Iterator[int]:
-    """The cycles of the first `count` arrivals, never going back; one at a time, in memory that does not grow.
+    """Give the cycles of the first `count` arrivals, one at a time, in memory that does not grow; no cycle is below the
+    last.
 
-    The random numbers are those of the stream `seed_key`: equal keys, equal arrivals, on every machine.
-    `InputError` for more arrivals than a list of time stamps holds; on the way, for one after `MAX_CYCLE`.
+    description: how requests come.
+    frequency_mhz: the clock.
+    seed_key: the key of the stream of random numbers; equal keys give equal arrivals on every machine.
+    `InputError` for more arrivals than a list of time stamps holds; on the way, for an arrival after `MAX_CYCLE`.
 
     >>> list(arrivals(Timestamps((0, 7, 7)), 2, 250))
     [0, 7]
@@ -203,7 +225,7 @@ def arrivals(description: OpenArrivals, count: int, frequency_mhz: float, seed_k
 
 
 def deadlines(stream: Stream, count: int, frequency_mhz: float) -> Iterator[int]:
-    """The cycle at which each of the first `count` frames is due: the next frame's arrival.
+    """Give the cycle at which each of the first `count` frames is due: the next frame's arrival.
 
     A frame that finishes at that very cycle is in time: its results are there when the next frame arrives.
 
@@ -214,6 +236,7 @@ def deadlines(stream: Stream, count: int, frequency_mhz: float) -> Iterator[int]
 
 
 def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: StreamKey) -> Iterator[int]:
+    """All arrivals of a description, one after another; only those of `Timestamps` end."""
     match description:
         case Fixed(interval, start):
             return accumulate(repeat(interval), initial=start)
@@ -237,7 +260,7 @@ def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: StreamKey)
 
 
 def _bursts(bursty: Bursty, cycles_per_ms: Fraction, key: StreamKey) -> Iterator[int]:
-    """A Poisson process on a clock that runs only while on; what is off is added between."""
+    """Arrivals of a Poisson process on a clock that runs only while on; the periods off are added between."""
     gap = 1000 * cycles_per_ms / exact(bursty.on_rate_per_second)
     on, off = exact(bursty.mean_on_ms) * cycles_per_ms, exact(bursty.mean_off_ms) * cycles_per_ms
     common = gap.denominator * on.denominator * off.denominator
@@ -253,6 +276,7 @@ def _bursts(bursty: Bursty, cycles_per_ms: Fraction, key: StreamKey) -> Iterator
 
 
 def _bounded(cycles: Iterator[int]) -> Iterator[int]:
+    """The same cycles; `InputError` at the first one after `MAX_CYCLE`."""
     for cycle in cycles:
         if cycle > MAX_CYCLE:
             raise InputError(Mistake("arrivals", f"would go on to cycle {cycle}, expected at most {MAX_CYCLE} (2^62)"))

@@ -1,4 +1,4 @@
-"""What cannot be true of the times of requests."""
+"""Checks that the times of requests can be true."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ Ints = NDArray[np.int64]
 
 
 def check_times(number: Ints, arrival: Ints, start: Ints, finish: Ints, before: tuple[int, int]) -> None:
-    """`InputError` for the first request that cannot be true; shape [requests] each.
+    """Raise `InputError` for the first request whose times cannot be true.
 
-    `before`: the least number that has not been, and the last finish so far.
+    number: places of the requests in the order of arrivals, shape [requests].
+    arrival, start, finish: cycles, shape [requests] each, in the order of finishes.
+    before: the least number that has not come yet, and the last finish so far.
     """
     following, last_finish = before
     earlier = np.concatenate([[last_finish], finish[:-1]])

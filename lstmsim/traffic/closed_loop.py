@@ -14,16 +14,18 @@ from lstmsim.traffic.streams import UNIT, StreamKey, exponentials
 
 __all__ = ["MAX_CLIENTS", "Clients", "ClosedLoop"]
 
-#: As many as a scenario may have jobs: more than that never wait at once.
+#: Most clients of a closed loop: as many as a scenario may have jobs, for more never wait at once.
 MAX_CLIENTS = 1_000_000
 
 
 @record
 class ClosedLoop:
-    """`clients` that each have one request on its way at most, and think for `think_ms` (or that on average) between.
+    """A number of clients ask, wait for the answer, think, and ask again: each has at most one request on its way.
 
-    `think`: `exponential` (independent of each other) or `fixed`; fixed clients that begin together stay together
-    until the queue has drawn them apart.
+    clients: how many there are, 1 to `MAX_CLIENTS`.
+    think_ms: for how long a client thinks between an answer and its next request; the mean, if times are exponential.
+    think: `exponential` (all times independent) or `fixed`. Fixed clients that begin together stay together until the
+        queue has drawn them apart.
 
     >>> ClosedLoop(clients=4, think_ms=0.5).think
     'exponential'
@@ -43,11 +45,15 @@ class ClosedLoop:
 
 
 class Clients:
-    """The clients of a closed loop while they run: gives the next arrival of a client whose request has finished.
+    """The clients of a closed loop while they run: they tell the next arrival of a client whose request has finished.
 
-    A client's think times depend on the key and its number only, not on the order in which clients finish. The sum of
-    a client's think times is rounded down to whole cycles, so roundings do not add up. Whoever runs the requests calls
-    `next_arrival` at each finish.
+    A client's think times depend on the key and the client's number only, not on the order in which clients finish. The
+    sum of a client's think times is rounded down to whole cycles, so roundings do not add up. The code that runs the
+    requests calls `next_arrival` at each finish.
+
+    description: the closed loop.
+    frequency_mhz: the clock.
+    seed_key: the key of the streams of random numbers.
 
     >>> clients = Clients(ClosedLoop(2, think_ms=1, think="fixed"), frequency_mhz=0.1)
     >>> clients.first_arrivals(), clients.next_arrival(client=1, finish_cycle=250)
@@ -62,16 +68,19 @@ class Clients:
         self._arrived = [-1] * description.clients
 
     def first_arrivals(self) -> list[tuple[int, int]]:
-        """(cycle, client) of every client's first request, in order; at cycle 0 all of them begin to think.
+        """Give the pair (cycle, client) of every client's first request, in order; all clients begin to think at cycle
+        0.
 
-        To be called once, before anything else.
+        This method must be called once, before `next_arrival`.
         """
         return sorted((self.next_arrival(client, 0), client) for client in range(self.description.clients))
 
     def next_arrival(self, client: int, finish_cycle: int) -> int:
-        """The cycle at which the client's next request arrives, when its last one finished at `finish_cycle`.
+        """Give the cycle at which a client's next request arrives.
 
-        `InputError` for a client that is not there, and for a finish before the arrival that was given out last.
+        client: the client's number, from 0.
+        finish_cycle: when the client's last request finished.
+        `InputError` for a client that does not exist, and for a finish before the client's last arrival.
         """
         if not 0 <= client < self.description.clients:
             text = f"must be one of the clients 0 to {self.description.clients - 1}, got {client}"
@@ -85,6 +94,7 @@ class Clients:
 
 def _think_cycles(description: ClosedLoop, mean: Fraction, key: StreamKey) -> Iterator[int]:
     # A few words at a time: there may be many clients with few requests each.
+    """The think times of one client in whole cycles; `mean` is in cycles."""
     times = exponentials(key, chunk=16) if description.think == "exponential" else repeat(UNIT)
     total = before = 0
     for time in times:

@@ -65,14 +65,21 @@ _SHARED = 2.0
 
 
 class Spread(NamedTuple):
-    """Batches of a series: the `means` of equal batches of `size` numbers each."""
+    """The means of equal batches of a series.
+
+    means: one for each batch.
+    size: how many numbers each batch holds.
+    """
 
     means: Sequence[float]
     size: int
 
 
 def batch_number(requests: int, relaxation: float) -> int:
-    """In how many batches so many requests are best put: 10 to 30, of twenty units of relaxation where there is room.
+    """Say in how many batches a series is best put: 10 to 30, of twenty units of relaxation where there is room.
+
+    requests: the length of the series.
+    relaxation: about how many requests pass until the queue has forgotten its past.
 
     >>> batch_number(1_000, 4.0), batch_number(1_000, 1.0), batch_number(100_000, 4.0)
     (12, 30, 30)
@@ -81,11 +88,15 @@ def batch_number(requests: int, relaxation: float) -> int:
 
 
 def forgetting(spreads: Sequence[Spread], variance: float, relaxation: float | None) -> float:
-    """The relaxation that intervals are made with: `relaxation`, unless the batches vary far more than it explains.
+    """Give the relaxation that intervals are made with: `relaxation`, unless the batches vary far more than it
+    explains.
 
-    `spreads`: the series in batches of several sizes; `variance`: that of its single numbers. In a stationary series
-    size * variance of batch means / variance goes to twice the relaxation of a queue as batches grow; the largest
-    of several sizes is taken, for the small ones hide what is forgotten slowly.
+    In a stationary series size * variance of batch means / variance goes to twice the relaxation of a queue as batches
+    grow. The largest of several sizes is taken, for small batches hide what is forgotten slowly.
+
+    spreads: the series in batches of several sizes.
+    variance: that of the series' single numbers.
+    relaxation: from the offered load, in requests; None: unknown.
 
     >>> forgetting([Spread([1.0, 2.0, 1.0, 2.0], 9)], variance=1.5, relaxation=None)
     4.0
@@ -101,9 +112,14 @@ def forgetting(spreads: Sequence[Spread], variance: float, relaxation: float | N
 def mean_interval(
     value: float, least: float, spread: Spread, requests: int, units: float, confidence: float
 ) -> Interval:
-    """The interval of the mean `value` of so many requests, `units` being their relaxation; none if they are too few.
+    """Give the interval of a mean; an `Interval` without half width if the requests are too few.
 
-    `least`: the smallest number of the series.
+    value: the mean.
+    least: the smallest number of the series.
+    spread: the series in batches.
+    requests: the length of the series.
+    units: the relaxation of the queue, in requests.
+    confidence: between 0 and 1.
 
     >>> mean_interval(2.0, 0.0, Spread([1.9, 2.1] * 5, 100), requests=1000, units=2.0, confidence=0.95)
     Interval(value=2.0, half_width=0.078..., batches=10, correlation=-0.9...)
@@ -127,9 +143,13 @@ def tail_interval(
     confidence: float,
     percentile: Callable[[float], float],
 ) -> Interval:
-    """The interval of a percentile, `value`; without, if too few requests lie beyond it.
+    """Give the interval of a percentile; an `Interval` without half width if too few requests lie beyond it.
 
-    `spread`: the shares of each batch that are no larger than `value`. `percentile`: any other one of the whole series.
+    percent: which percentile, between 0 and 100.
+    value: the percentile.
+    spread: of each batch, the share of its numbers that are no larger than `value`.
+    requests, units, confidence: as in `mean_interval`.
+    percentile: gives any other percentile of the whole series.
 
     >>> tail_interval(50, 9.0, Spread([0.49, 0.51] * 5, 100), 1000, 2.0, 0.95, percentile=lambda percent: percent / 5)
     Interval(value=9.0, half_width=1.15..., batches=10, correlation=-0.9...)
@@ -139,7 +159,7 @@ def tail_interval(
     if requests < MEAN_UNITS * units or beyond < TAIL_UNITS * (1 - 1e-9) or len(spread.means) < BATCHES:
         return Interval(value)
     plain = batch_interval(share, spread.means, confidence)
-    # Batches that are all alike say nothing finer than what one request that counts for itself would change.
+    # Where all batches are alike, the share is still no finer than one independent request (a unit) would change it.
     off = max(_widened(plain, spread.size, units), units / requests)
     if share + off >= 1 or share - off <= 0:
         return Interval(value, None, plain.batches, plain.correlation)
@@ -148,18 +168,21 @@ def tail_interval(
 
 
 def _widened(plain: Interval, size: int, units: float) -> float:
-    """The half width, made as much wider as batches of this size vary too little."""
+    """The half width, widened as much as batches of this size vary too little."""
     return (plain.half_width or 0.0) / sqrt(1 - min(0.75, _SHARED * units / size))
 
 
 def _unless_alike(plain: Interval, half: float, value: float | None = None) -> Interval:
+    """The interval around `value` (None: around `plain.value`); without a half width where neighbouring batches are
+    alike.
+    """
     alike = plain.correlation > ALIKE / sqrt(plain.batches) or half == inf
     middle = plain.value if value is None else value
     return Interval(middle, None if alike else half, plain.batches, plain.correlation)
 
 
 def growing(means: Sequence[float]) -> bool:
-    """Do the means of ten or more batches lie on a rising line, and the last ones well above the first?
+    """Say whether the means of ten or more batches lie on a rising line, the last ones well above the first.
 
     At this level one stable queue in 100,000 would be said to grow, if its batches forget each other.
 
@@ -176,15 +199,17 @@ def growing(means: Sequence[float]) -> bool:
 
 
 def spreads_of(values: NDArray[np.int64], sizes: Sequence[int] = (10, 20, 40, 80, 160)) -> list[Spread]:
-    """A series cut into so many batches, for each of the numbers of batches that leaves five or more in each.
+    """Cut a series into batches, once for each number of batches in `sizes` that leaves five or more values in each.
+
+    values: shape [requests].
 
     >>> [(len(means), size) for means, size in spreads_of(np.arange(100))]
     [(10, 10), (20, 5)]
     """
-    found = []
+    spreads = []
     for number in sizes:
         size = len(values) // number
         if size >= 5:
             means = values[: size * number].reshape(number, size).mean(axis=1, dtype=np.float64)
-            found.append(Spread(means.tolist(), size))
-    return found
+            spreads.append(Spread(means.tolist(), size))
+    return spreads

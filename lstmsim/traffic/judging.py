@@ -1,4 +1,4 @@
-"""Does a run keep a bound on a percentile? Answers that are certain, or none."""
+"""Does a run keep a bound on a percentile? The answers are certain, or say that they are not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ __all__ = ["joined", "judged", "of_interval", "of_share", "wilson"]
 
 
 def wilson(share: float, number: float, confidence: float = 0.95, widths: float = 1.0) -> tuple[float, float]:
-    """The interval of a probability of which `share` was seen in `number` independent trials; `widths` times as wide.
+    """Give the lower and the upper end of the interval of a probability.
+
+    share: the share of trials in which the event was seen.
+    number: how many independent trials there were.
+    widths: how many times as wide the interval is made.
 
     Source: Wilson, Probable inference, the law of succession, and statistical inference; Journal of the American
     Statistical Association 22, 1927.
@@ -30,25 +34,30 @@ def wilson(share: float, number: float, confidence: float = 0.95, widths: float 
     return max(0.0, least), min(1.0, most)
 
 
-def of_interval(found: Interval, bound: float, widths: float = 1.0) -> str:
-    """`below`, `above`, `cannot tell` (the interval holds the bound) or `too few` (there is no interval).
+def of_interval(interval: Interval, bound: float, widths: float = 1.0) -> str:
+    """Say where an interval lies: `below` the bound, `above` it, `cannot tell` (the bound is inside) or `too few` (no
+    interval).
+
+    widths: how many half widths away from the bound is certain.
 
     >>> of_interval(Interval(10.0, 1.0, 20), 12.0), of_interval(Interval(10.0, 1.0, 20), 12.0, widths=3)
     ('below', 'cannot tell')
     >>> of_interval(Interval(10.0), 12.0)
     'too few'
     """
-    if found.half_width is None:
+    if interval.half_width is None:
         return "too few"
-    if found.value + widths * found.half_width <= bound:
+    if interval.value + widths * interval.half_width <= bound:
         return "below"
-    return "above" if found.value - widths * found.half_width > bound else "cannot tell"
+    return "above" if interval.value - widths * interval.half_width > bound else "cannot tell"
 
 
 def of_share(turned_away: int, came: int, most: float, *, alike: float = 1.0, widths: float = 1.0) -> str:
-    """Is the share of requests that are turned away at most `most`? By the interval of `wilson`.
+    """Say whether the share of requests that are turned away is at most `most`, by the interval of `wilson`.
 
-    `alike`: of about so many neighbouring requests one tells as much as all, for they meet the same queue (at least 1).
+    turned_away, came: numbers of requests.
+    alike: of about so many neighbouring requests one tells as much as all, for they meet the same queue (at least 1).
+    widths: as in `wilson`.
 
     >>> of_share(0, 10_000, 0.01), of_share(0, 100, 0.01), of_share(500, 10_000, 0.01)
     ('below', 'cannot tell', 'above')
@@ -60,7 +69,7 @@ def of_share(turned_away: int, came: int, most: float, *, alike: float = 1.0, wi
 
 
 def joined(verdicts: Iterable[str]) -> str:
-    """The verdict on all bounds together: one that is broken breaks all, all must be kept for all to be.
+    """Give the verdict on all bounds together: one broken bound is enough to break them, and all must be kept.
 
     >>> joined(["below", "cannot tell"]), joined(["too few", "above"]), joined(["below", "below"])
     ('cannot tell', 'above', 'below')
@@ -70,7 +79,7 @@ def joined(verdicts: Iterable[str]) -> str:
 
 
 def judged(
-    found: Interval,
+    interval: Interval,
     bound_ms: float,
     percentile: float,
     *,
@@ -80,15 +89,21 @@ def judged(
     alike: float = 1.0,
     widths: float = 1.0,
 ) -> Judged:
-    """The percentile of `served` requests, `found` in ms, against its bound; more than 1 - percentile turned away
-    breaks it too. `widths`: how many half widths away from the bound is certain.
+    """Judge a percentile of latencies against its bound; a share above 1 - percentile turned away breaks the bound too.
+
+    interval: the percentile, in ms.
+    percentile: which one, between 0 and 100.
+    served, turned_away: numbers of requests.
+    may_leave: whether requests can be turned away at all.
+    alike: as in `of_share`.
+    widths: how many half widths away from the bound is certain.
 
     >>> judged(Interval(0.4, 0.01, 20), 0.5, 99.0, served=900, turned_away=100, may_leave=True).verdict
     'above'
     """
     came = served + turned_away
-    verdicts = [of_interval(found, bound_ms, widths) if served else "too few"]
+    verdicts = [of_interval(interval, bound_ms, widths) if served else "too few"]
     if may_leave:
         verdicts.append(of_share(turned_away, came, 1 - percentile / 100, alike=alike, widths=widths))
     share = turned_away / came if came else 0.0
-    return Judged(bound_ms, found.value if served else None, found.half_width, joined(verdicts), served, share)
+    return Judged(bound_ms, interval.value if served else None, interval.half_width, joined(verdicts), served, share)

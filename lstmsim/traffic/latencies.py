@@ -1,11 +1,11 @@
 """Latencies of ever so many requests in bounded memory: all of them while they fit, then a histogram.
 
-Up to `KEPT` latencies are kept as they are and every figure is exact. With one more, a tenth of those is left out as
-warm-up, the rest goes into histograms, and so does whatever follows: mean and maximum stay exact, a percentile is off
-by at most 1 / 2048 of itself. `Series.exact` says which of the two it is.
+Up to `KEPT` latencies are kept one by one and every figure is exact. With one more, a tenth of the latencies is left
+out as warm-up; the rest and all that follow go into histograms. Mean and maximum stay exact, a percentile is off by at
+most 1 / 2048 of itself. `Series.exact` says which of the two cases it is.
 
-The histogram's buckets are whole numbers below 2048 each for itself and then 1024 equal parts of each power of two (as
-in HdrHistogram by G. Tene); a percentile is the middle of its bucket.
+The histogram has a bucket for each whole number below 2048, and 1024 equal buckets for each power of two above (as in
+HdrHistogram by G. Tene); a percentile is the middle of its bucket.
 """
 
 from __future__ import annotations
@@ -44,9 +44,12 @@ _POWERS = np.array([2 * _PARTS << shift for shift in range(52)], dtype=np.int64)
 
 @dataclass(frozen=True)
 class Distribution:
-    """Mean and percentiles in cycles, with confidence intervals, of the `requests` that count (without warm-up).
+    """Mean and percentiles of times in cycles, with confidence intervals.
 
-    `exact`: from every single number; otherwise percentiles are off by at most 1 / 2048 of themselves.
+    requests: how many count (without warm-up).
+    percentiles: by percent.
+    max: the largest time.
+    exact: whether every single number was kept; otherwise percentiles are off by at most 1 / 2048 of themselves.
     """
 
     requests: int
@@ -86,12 +89,12 @@ class Histogram:
         self.total = 0
 
     def add(self, values: Ints) -> None:
-        """Count these. Shape [values]."""
+        """Count these values, shape [values]."""
         shift = np.searchsorted(_POWERS, values, side="right")
         self._join(np.bincount(shift * _PARTS + (values >> shift)), len(values), sum_of(values))
 
     def join(self, other: Histogram) -> None:
-        """Count what the other one has counted."""
+        """Count what the other histogram has counted."""
         self._join(other.counts, other.requests, other.total)
 
     def _join(self, counts: Ints, requests: int, total: int) -> None:
@@ -102,7 +105,7 @@ class Histogram:
         self.total += total
 
     def percentile(self, percent: float) -> float:
-        """Linear between ranks, as that of numbers one by one; of at least one number."""
+        """Give a percentile, linear between ranks as for single numbers; at least one number must have been counted."""
         below, rest, whole = rank_below(self.requests, percent)
         until = np.cumsum(self.counts)
         ranks = [below, min(below + 1, self.requests - 1)]
@@ -110,7 +113,7 @@ class Histogram:
         return one + (two - one) * (rest / whole)
 
     def share_to(self, value: float) -> float:
-        """The share of the numbers that lie in the bucket of `value` or below it."""
+        """Give the share of the numbers that lie in the bucket of `value` or below it."""
         least = int(value)
         shift = int(np.searchsorted(_POWERS, least, side="right"))
         return int(self.counts[: shift * _PARTS + (least >> shift) + 1].sum()) / self.requests
@@ -122,19 +125,21 @@ class Histogram:
 
     @property
     def variance(self) -> float:
-        """Of the middles of the buckets."""
+        """The variance of the numbers, each taken as the middle of its bucket."""
         middles = np.array([_middle(each) for each in np.flatnonzero(self.counts).tolist()])
         weights = self.counts[self.counts > 0]
         return float(np.average((middles - np.average(middles, weights=weights)) ** 2, weights=weights))
 
 
 class Series:
-    """Numbers in the order in which they come, and what they amount to without the first few.
+    """Numbers in the order in which they come, and their distribution without the first few.
+
+    kept: how many are kept one by one.
 
     >>> series = Series()
     >>> series.add(np.arange(1000))
-    >>> found = series.distribution(warmup=500)
-    >>> found.mean.value, found.p50.value, found.max, found.exact
+    >>> distribution = series.distribution(warmup=500)
+    >>> distribution.mean.value, distribution.p50.value, distribution.max, distribution.exact
     (749.5, 749.5, 999, True)
     """
 
@@ -148,7 +153,7 @@ class Series:
 
     @property
     def exact(self) -> bool:
-        """Are all numbers still there one by one?"""
+        """Whether all numbers are still there one by one."""
         return self._batches is None
 
     @property
@@ -157,7 +162,7 @@ class Series:
         return self._values[: self.count]
 
     def add(self, values: Ints) -> None:
-        """Further numbers from 0 below 2^62. While `exact`, no more than there is room for: `kept` in all."""
+        """Take further numbers from 0 below 2^62; while `exact`, only as many as there is room for (`kept` in all)."""
         if self._batches is not None:
             self._add_to_batches(values)
             return
@@ -170,7 +175,7 @@ class Series:
         self.count = until
 
     def summarize(self, warmup: int) -> None:
-        """Put all but the first `warmup` numbers into histograms; from now on nothing is kept one by one."""
+        """Put all but the first `warmup` numbers into histograms; from now on no number is kept one by one."""
         values, self._values = self.values[warmup:], np.zeros(0, dtype=np.int64)
         self._batches, self._batch_size, self.count = [], max(1, -(-len(values) // BATCHES)), 0
         self._add_to_batches(values)
@@ -192,9 +197,10 @@ class Series:
             values = values[room:]
 
     def grows(self, warmup: int, relaxation: float) -> bool:
-        """Do these numbers grow all the time, where a stable queue would have forgotten long ago that it began empty?
+        """Say whether the numbers grow all the time, where a stable queue would have forgotten its empty beginning long
+        ago.
 
-        False where there are too few to tell; `warmup`, `relaxation` as in `distribution`.
+        The answer is False where there are too few numbers; `warmup` and `relaxation` are as in `distribution`.
 
         >>> series = Series()
         >>> series.add(np.arange(1000))
@@ -216,11 +222,11 @@ class Series:
         relaxation: float | None = None,
         percentiles: Sequence[float] = PERCENTILES,
     ) -> Distribution:
-        """Mean and percentiles of all but the first `warmup` numbers (those that are gone already, once summarized).
+        """Give mean and percentiles of all but the first `warmup` numbers (after `summarize` these are gone already).
 
-        `relaxation`: about how many of these numbers pass until what they measure has forgotten its past, at least 1;
-        None: nobody knows, and it is estimated with caution (`lstmsim.traffic.intervals`).
-        `percentiles`: which ones, between 0 and 100.
+        relaxation: about how many of these numbers pass until what they measure has forgotten its past, at least 1;
+            None: unknown, and it is estimated with caution (`lstmsim.traffic.intervals`).
+        percentiles: which percentiles, between 0 and 100.
         """
         if self._batches is None:
             return _of_values(self.values[warmup:], confidence, relaxation, percentiles)
@@ -228,7 +234,7 @@ class Series:
 
 
 def sum_of(values: Ints) -> int:
-    """The exact sum of whole numbers from 0 below 2^62, however many.
+    """Give the exact sum of whole numbers from 0 below 2^62, however many.
 
     >>> sum_of(np.full(4, 2**61)) == 2**63
     True

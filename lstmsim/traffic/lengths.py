@@ -1,8 +1,8 @@
 """How many steps each request takes: descriptions of distributions, and the numbers that are drawn from them.
 
 The numbers of an entry belong to its own stream (`lstmsim.traffic.streams`): its k-th request has the same number
-whatever the chip, the rate, the other entries, and whoever draws. All is done in whole numbers, so it is the same on
-every machine.
+whatever the chip, the rate and the other entries are, and whichever code draws. All is done in whole numbers, so it is
+the same on every machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIGITS = 40
 
 @record
 class InOrder:
-    """Known numbers, one after another; from the beginning again where more are asked for.
+    """Known numbers come one after another, and again from the beginning where more are asked for.
 
     >>> from itertools import islice
     >>> list(islice(drawn_lengths(InOrder((10, 20))), 3))
@@ -46,9 +46,13 @@ class InOrder:
 
 @record
 class Weighted:
-    """One of `values` each time, independent of those before, in proportion to its weight (empty: equally likely).
+    """One of `values` is drawn each time, independent of earlier ones, in proportion to its weight.
 
-    A value that comes twice has the sum of its weights. Shares are kept in 63 bits.
+    A value that is listed twice has the sum of its weights. Shares are kept in 63 bits.
+
+    values: the numbers.
+    weights: one for each value, not all 0; empty: all values are equally likely.
+    bounds: sums of the weights as shares of 2^63; computed.
 
     >>> from itertools import islice
     >>> sorted(set(islice(drawn_lengths(Weighted((10, 20, 40), (3, 2, 0))), 100)))
@@ -77,7 +81,7 @@ class Weighted:
 
 @record
 class Uniform:
-    """A whole number from `low` to `high`, both among them, equally likely, independent of those before.
+    """A whole number from `low` to `high`, both included, is drawn: all equally likely, independent of earlier ones.
 
     >>> Uniform(5, 4)
     Traceback (most recent call last):
@@ -94,11 +98,12 @@ class Uniform:
 
 @record
 class Geometric:
-    """1, 2, ... `most`, each 1 - 1 / `mean` times as likely as the one before, independent of those before.
+    """A number 1, 2, ... `most` is drawn, each 1 - 1 / `mean` times as likely as the one below, independent of earlier
+    draws.
 
     This is the geometric distribution on 1, 2, ... whose mean is `mean`, given that the number is at most `most`; the
-    mean of what is drawn is therefore below `mean`. (A geometric number has no memory: the remainder of N - 1 by `most`
-    is distributed as N - 1 given N <= `most`, so nothing is drawn twice.)
+    mean of the drawn numbers is therefore below `mean`. (A geometric number has no memory: the remainder of N - 1 by
+    `most` is distributed as N - 1 given N <= `most`, so nothing is drawn twice.)
 
     >>> from itertools import islice
     >>> numbers = list(islice(drawn_lengths(Geometric(20, 10_000), (1, "a")), 10_000))
@@ -120,7 +125,7 @@ Lengths = InOrder | Weighted | Uniform | Geometric
 
 
 def drawn_lengths(description: Lengths, key: StreamKey = (0,)) -> Iterator[int]:
-    """The numbers of one entry, endlessly; the random ones are those of the stream `key`.
+    """Give the numbers of one entry, endlessly; random numbers are those of the stream `key`.
 
     >>> next(drawn_lengths(Uniform(7, 7))), next(drawn_lengths(Geometric(1, 5)))
     (7, 1)
@@ -140,7 +145,7 @@ def drawn_lengths(description: Lengths, key: StreamKey = (0,)) -> Iterator[int]:
 
 
 def possible(description: Lengths) -> Sequence[int]:
-    """The numbers that may come, each once, ascending.
+    """List the numbers that may come, each once, ascending.
 
     >>> list(possible(Weighted((40, 10, 40), (1, 2, 3)))), possible(Geometric(3, 5))
     ([10, 40], range(1, 6))
@@ -155,7 +160,7 @@ def possible(description: Lengths) -> Sequence[int]:
 
 
 def shares(description: Lengths) -> dict[int, float]:
-    """How large a part of all requests has each number, by number, ascending.
+    """Give the share of all requests that has each number, by number, ascending.
 
     >>> shares(Weighted((40, 10, 40))), shares(Geometric(2, 2))
     ({10: 0.3333333333333333, 40: 0.6666666666666666}, {1: 0.6666666666666666, 2: 0.3333333333333333})
@@ -178,7 +183,7 @@ def shares(description: Lengths) -> dict[int, float]:
 
 
 def extent(description: Lengths) -> tuple[int, int]:
-    """The least and the largest number that may come.
+    """Give the least and the largest number that may come.
 
     >>> extent(Uniform(3, 9))
     (3, 9)
@@ -188,7 +193,7 @@ def extent(description: Lengths) -> tuple[int, int]:
 
 
 def _geometric(mean: float, most: int, key: StreamKey) -> Iterator[int]:
-    """floor(E / -ln q) of an exponential E of mean 1 is k with probability q^k (1 - q); here q = 1 - 1 / mean."""
+    """Draw floor(E / -ln q) of an exponential E of mean 1: it is k with probability q^k (1 - q), q = 1 - 1 / mean."""
     share = exact(mean)
     if share == 1:
         yield from cycle((1,))

@@ -23,18 +23,19 @@ VERDICTS = {
 class Load:
     """What a mix of requests asks of a machine.
 
-    `offered`: the load, the largest of the parts.
-    `lasting`: the load of those requests alone that go on coming and cannot be turned away; at 1 or above no queue is
-    stable. None: that of all of them.
-    `parts`: for each resource of the machine, by its name, the work asked for per second / the most that it can do.
-    `rate_per_second`: requests of all kinds that come per second in the long run.
-    `bound_per_second`: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
-    `estimated`: the rate is that of the arrivals of this run, because they do not come as a process with a known rate.
-    `relaxation`: about how many requests pass until the queue has forgotten its past (at least 1); None: unknown.
-    `cores`: for parts that only concern some cores, which. `measured`: how many requests the part `saturated` was
-    measured on. `not_counted`: what comes beside, and is in no part.
-    `saturated_fcfs`: the part `saturated` of a machine whose order of dispatch may do more than that of arrival, in
-    which it is measured; it is none of the parts then.
+    offered: the load, the largest of the parts.
+    parts: for each resource of the machine, by its name, the work asked for per second / the most that it can do.
+    rate_per_second: requests of all kinds that come per second in the long run.
+    bound_per_second: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
+    estimated: whether the rate is that of this run's arrivals, because they do not come as a process with a known rate.
+    relaxation: about how many requests pass until the queue has forgotten its past (at least 1); None: unknown.
+    lasting: the load of those requests alone that go on coming and cannot be turned away; at 1 or above no queue is
+        stable. None: that of all requests.
+    saturated_fcfs: the part `saturated` of a machine whose order of dispatch may do more than that of arrival, in
+        which it is measured; it is then left out of the parts. None: there is no such case.
+    cores: for parts that only concern some cores, the numbers of these cores.
+    measured: how many requests the part `saturated` was measured on.
+    not_counted: requests that come beside and are in no part, in words.
 
     >>> Load(0.5, {"PE arrays": 0.5, "threads": 0.2}, rate_per_second=100.0, bound_per_second=200.0).stable
     True
@@ -54,12 +55,14 @@ class Load:
 
     @property
     def stable(self) -> bool:
-        """Is less asked for than the machine can do, or is the rest turned away, or does it end?"""
+        """Whether less is asked for than the machine can do, or the rest is turned away or ends."""
         return (self.offered if self.lasting is None else self.lasting) < 1
 
     @property
     def bounded(self) -> bool:
-        """Is more asked for than the machine can do, but not by what goes on coming and cannot be turned away?"""
+        """Whether more is asked for than the machine can do, but not by requests that go on coming and cannot be turned
+        away.
+        """
         return self.offered >= 1 and self.stable
 
 
@@ -67,8 +70,9 @@ class Load:
 class Traffic:
     """What comes to a machine.
 
-    `load`: None where no rate can be said. `clients`: how many ask in a closed loop. `steady`: whether anything comes
-    as a process that goes on.
+    load: None where no rate can be said.
+    clients: how many ask in a closed loop.
+    steady: whether anything comes as a process that goes on.
     """
 
     load: Load | None = None
@@ -77,11 +81,15 @@ class Traffic:
 
 
 def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float | None:
-    """About how many requests pass until the queue has forgotten its past; None: only the data can say (with caution).
+    """Give about how many requests pass until the queue has forgotten its past; None: only the data can say (with
+    caution).
 
-    In a closed loop every client's past is forgotten once it has been served. `utilization`: the share of time in which
-    threads are taken, which stands for the load where that is not known (with gaps and work that vary like those of
-    M/M/1).
+    In a closed loop every client's past is forgotten once it has been served.
+
+    traffic: what comes to the machine.
+    requests: how many came in this run.
+    utilization: the share of time in which threads are taken. It stands for the load where that is not known (with gaps
+        and work that vary like those of M/M/1).
 
     >>> relaxation_of(Traffic(), 1000, utilization=0.5)
     8.0
@@ -97,7 +105,11 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float 
 
 
 def verdict_of(traffic: Traffic, *, grows: bool, told: bool) -> str:
-    """The key of `VERDICTS` for a run; `grows`: its queue does, `told`: its mean latency has an interval.
+    """Give the verdict on a run, a key of `VERDICTS`.
+
+    traffic: what comes to the machine.
+    grows: whether the run's queue grows.
+    told: whether the run's mean latency has an interval.
 
     >>> verdict_of(Traffic(Load(1.5, {}, 150.0, 100.0)), grows=False, told=False)
     'unstable'

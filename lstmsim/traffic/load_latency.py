@@ -18,7 +18,11 @@ CDF = (1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """A latency in ms and the half width of its 95 % interval; None where there are too few requests for one."""
+    """A latency and its uncertainty.
+
+    value_ms: the latency.
+    half_width_ms: half the width of its 95 % interval; None where there are too few requests for one.
+    """
 
     value_ms: float
     half_width_ms: float | None
@@ -35,13 +39,17 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run came to.
+    """The figures of one run.
 
-    `verdict`: a key of `lstmsim.traffic.load.VERDICTS`. `offered`: the load of this machine, as far as it is known.
-    `requests`: those that were served; `turned_away`: those that were not; `misses`: those served after they were due.
-    `throughput_per_second`, `goodput_per_second`: requests that ended, and those that ended in time.
-    `mean`, `percentiles` (by percent): latencies; None and empty where the machine is unstable, for then they depend on
-    how long the run is.
+    verdict: a key of `lstmsim.traffic.load.VERDICTS`.
+    offered: the load of this machine; None: unknown.
+    requests: how many requests were served.
+    turned_away: how many requests were not served.
+    misses: how many requests were served after they were due.
+    throughput_per_second: requests that ended.
+    goodput_per_second: requests that ended in time.
+    mean: the mean latency; None where the machine is unstable, for then it depends on how long the run is.
+    percentiles: latencies by percent; empty where the machine is unstable.
     """
 
     verdict: str
@@ -56,17 +64,17 @@ class Measured:
 
     @property
     def stable(self) -> bool:
-        """Does the machine keep up? Otherwise latencies, and who is late, depend on how long the run is."""
+        """Whether the machine keeps up; otherwise latencies, and who is late, depend on how long the run is."""
         return self.verdict != "unstable"
 
     @property
     def in_time(self) -> float | None:
-        """The share of requests that came and were served in time; None if none came."""
+        """The share of the requests that came and were served in time; None if none came."""
         came = self.requests + self.turned_away
         return (self.requests - self.misses) / came if came else None
 
     def plain(self) -> dict[str, Any]:
-        """The same as plain data.
+        """Give the figures as plain data.
 
         >>> Measured("unstable", 1.2, 10, 0, 0, 5.0, 5.0).plain()["latency_ms"]
         {}
@@ -86,7 +94,7 @@ class Measured:
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> Measured:
-        """Back from plain data.
+        """Make the figures from plain data.
 
         >>> one = Measured("settled", 0.5, 10, 0, 0, 5.0, 5.0, Estimate(1.0, None), {99.0: Estimate(2.0, 0.1)})
         >>> Measured.from_plain(one.plain()) == one
@@ -107,30 +115,37 @@ class Measured:
         )
 
 
-def measured(found: Serving) -> Measured:
-    """What a curve shows of a run."""
+def measured(serving: Serving) -> Measured:
+    """Pick from a run the figures that a curve shows."""
 
     def ms(each: Interval) -> Estimate:
-        scaled = each.scaled(found.ms(1))
+        scaled = each.scaled(serving.ms(1))
         return Estimate(scaled.value, scaled.half_width)
 
-    stable = found.verdict != "unstable"
+    stable = serving.verdict != "unstable"
     return Measured(
-        found.verdict,
-        None if found.load is None else found.load.offered,
-        found.requests,
-        found.turned_away,
-        found.misses,
-        found.throughput_per_second,
-        found.goodput_per_second,
-        ms(found.latency.mean) if stable else None,
-        {percent: ms(each) for percent, each in found.latency.percentiles.items()} if stable else {},
+        serving.verdict,
+        None if serving.load is None else serving.load.offered,
+        serving.requests,
+        serving.turned_away,
+        serving.misses,
+        serving.throughput_per_second,
+        serving.goodput_per_second,
+        ms(serving.latency.mean) if stable else None,
+        {percent: ms(each) for percent, each in serving.latency.percentiles.items()} if stable else {},
     )
 
 
 @dataclass(frozen=True)
 class Machine:
-    """One curve: `label` tells it from the others; `chip`, `dispatch`, `preemption` and `placement` are what it is."""
+    """The machine of one curve.
+
+    label: tells this curve from the others.
+    chip: the chip's name.
+    dispatch: the order of dispatch.
+    preemption: whether jobs may be preempted.
+    placement: how jobs are placed on cores.
+    """
 
     label: str
     chip: str
@@ -141,7 +156,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class Point:
-    """One machine at one load: `load` is a share of what the base machine can do, at `rate_per_second` requests."""
+    """One machine at one load.
+
+    load: a share of what the base machine can do.
+    rate_per_second: requests that come at this load.
+    measured: the figures of the run.
+    """
 
     machine: Machine
     load: float
@@ -151,12 +171,16 @@ class Point:
 
 @dataclass(frozen=True)
 class LoadLatency(Table, forms="lstmsim.traffic.load_latency_text"):
-    """Points of all machines, in their order and then that of the loads.
+    """Points of all machines, in the order of the machines and then of the loads.
 
-    `scenario`: its name. `machines`: the first is the base. `capacity_per_second`: the rate that is load 1, at which
-    the base machine has no time left; `bound_per_second`: the rate that it certainly cannot exceed.
-    `limits_per_second`: rates at which each of its resources is used up, by name; `saturated` is measured.
-    `deadlines`: whether any job has one, without which every request is in time.
+    scenario: its name.
+    machines: the curves; the first machine is the base.
+    capacity_per_second: the rate that is load 1, at which the base machine has no time left.
+    bound_per_second: the rate that the base machine certainly cannot exceed.
+    limits_per_second: rates at which each resource of the base machine is used up, by its name; `saturated` is
+        measured.
+    deadlines: whether any job has a deadline; if none has, every request is in time.
+    points: what was measured.
     """
 
     scenario: str
@@ -168,5 +192,5 @@ class LoadLatency(Table, forms="lstmsim.traffic.load_latency_text"):
     points: tuple[Point, ...]
 
     def of(self, machine: Machine) -> tuple[Point, ...]:
-        """The points of one machine."""
+        """Give the points of one machine."""
         return tuple(point for point in self.points if point.machine == machine)

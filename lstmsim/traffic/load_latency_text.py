@@ -21,33 +21,33 @@ _SHOWN = (99.0,)
 _WIDTH = 100
 
 
-def load_latency_text(found: LoadLatency) -> str:
-    """What load 1 is, a row for each machine and load, and what a reader has to know of it."""
-    several = len(found.machines) > 1
-    away = any(point.measured.turned_away for point in found.points)
+def load_latency_text(curves: LoadLatency) -> str:
+    """Say what load 1 is, give a row for each machine and load, and then what a reader has to know."""
+    several = len(curves.machines) > 1
+    away = any(point.measured.turned_away for point in curves.points)
     head = ["machine"] * several + ["load", "requests/s", "mean ms", *(f"p{each:g} ms" for each in _SHOWN)]
-    head += ["in time/s", "late"] * found.deadlines + ["away"] * away + ["verdict"]
+    head += ["in time/s", "late"] * curves.deadlines + ["away"] * away + ["verdict"]
     rows = [head]
-    for point in found.points:
+    for point in curves.points:
         each = point.measured
         latencies = [each.mean, *(each.percentiles.get(percent) for percent in _SHOWN)]
         row = [point.machine.label] * several + [f"{point.load:.3g}", f"{point.rate_per_second:,.0f}"]
         row += ["-" if latency is None else _latency(latency) for latency in latencies]
         came = each.requests + each.turned_away
         in_time = [f"{each.goodput_per_second:,.0f}", _share(each.misses, each.requests)]
-        row += (in_time if each.stable else ["-", "-"]) * found.deadlines
+        row += (in_time if each.stable else ["-", "-"]) * curves.deadlines
         row += [_share(each.turned_away, came)] * away + [each.verdict]
         rows.append(row)
-    base, limits = found.machines[0], limits_text(found.limits_per_second)
+    base, limits = curves.machines[0], limits_text(curves.limits_per_second)
     first = (
-        f"LOAD AND LATENCY: {found.scenario}; load 1 is {found.capacity_per_second:,.0f} requests/s, all that "
+        f"LOAD AND LATENCY: {curves.scenario}; load 1 is {curves.capacity_per_second:,.0f} requests/s, all that "
         f"{base.chip} can do of this mix; used up at {limits}"
     )
-    return "\n".join([textwrap.fill(first, _WIDTH), *table(rows, left=[0] if several else []), *_remarks(found)])
+    return "\n".join([textwrap.fill(first, _WIDTH), *table(rows, left=[0] if several else []), *_remarks(curves)])
 
 
 def _latency(each: Estimate) -> str:
-    """Significant to the fourth figure, with the half width of its 95 % interval as a share, which is short.
+    """The latency to the fourth figure, with the half width of its 95 % interval as a share, which is short.
 
     >>> _latency(Estimate(0.0052031, 0.000038)), _latency(Estimate(12.5, 2.0)), _latency(Estimate(12.5, None))
     ('0.005203 +- 0.7%', '12.5 +- 16%', '12.5 too few')
@@ -63,33 +63,35 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f} %" if whole else "-"
 
 
-def _remarks(found: LoadLatency) -> list[str]:
+def _remarks(curves: LoadLatency) -> list[str]:
+    """Sentences that the reader needs to understand the table."""
     lines = []
-    if any(point.measured.turned_away for point in found.points):
+    if any(point.measured.turned_away for point in curves.points):
         lines.append("away: turned away or left before they were served")
-    if any(point.measured.mean is not None for point in found.points):
+    if any(point.measured.mean is not None for point in curves.points):
         lines.append("+-: half width of the 95 % interval; --csv and --json have more percentiles")
-    chips = {machine.chip for machine in found.machines}
+    chips = {machine.chip for machine in curves.machines}
     if len(chips) > 1:
-        base = found.machines[0].chip
+        base = curves.machines[0].chip
         lines.append(f"all chips have the same requests per second at a load: shares of what {base} can do")
-    points = [point for point in found.points if point.measured.verdict == "unstable"]
+    points = [point for point in curves.points if point.measured.verdict == "unstable"]
     if points:
         lines.append(
             "unstable: more work comes than is done, so that latencies and what is late depend on how long the run is"
         )
-    if any(_few(point) for point in found.points):
+    if any(_few(point) for point in curves.points):
         lines.append("too few: not enough requests for a 95 % interval; more with --requests, or --until-half-width")
     return [line for each in lines for line in textwrap.wrap(each, _WIDTH, subsequent_indent="  ")]
 
 
 def _few(point: Point) -> bool:
+    """Whether a latency that is shown has no interval."""
     shown = [point.measured.mean, *(point.measured.percentiles.get(percent) for percent in _SHOWN)]
     return any(each is not None and each.half_width_ms is None for each in shown)
 
 
-def load_latency_rows(found: LoadLatency) -> list[list[Any]]:
-    """A head and a row for each point, for a CSV file; what is not known is left empty.
+def load_latency_rows(curves: LoadLatency) -> list[list[Any]]:
+    """Give a head and a row for each point, for a CSV file; unknown figures are left empty.
 
     The columns `p1_ms` ... `p99.9_ms` are the distribution of latencies, with the half widths of their intervals.
     """
@@ -98,7 +100,7 @@ def load_latency_rows(found: LoadLatency) -> list[list[Any]]:
     head += ["mean_ms", "mean_half_width_ms"]
     head += [f"p{percent:g}{unit}" for percent in CDF for unit in ("_ms", "_half_width_ms")]
     rows: list[list[Any]] = [head]
-    for point in found.points:
+    for point in curves.points:
         each, machine = point.measured, point.machine
         row: list[Any] = [machine.label, machine.chip, machine.dispatch, int(machine.preemption), machine.placement]
         row += [point.load, point.rate_per_second, each.verdict, each.offered, each.requests, each.turned_away]
@@ -109,16 +111,18 @@ def load_latency_rows(found: LoadLatency) -> list[list[Any]]:
     return rows
 
 
-def load_latency_json(found: LoadLatency) -> dict[str, Any]:
-    """The same as plain data of schema `lstmsim/load-latency/1`; `latency_ms` holds mean and percentiles by name."""
+def load_latency_json(curves: LoadLatency) -> dict[str, Any]:
+    """Give the curves as plain data of schema `lstmsim/load-latency/1`; `latency_ms` holds mean and percentiles by
+    name.
+    """
     return {
         "schema": LOAD_LATENCY_SCHEMA,
-        "scenario": found.scenario,
-        "capacity_per_second": found.capacity_per_second,
-        "bound_per_second": found.bound_per_second,
-        "limits_per_second": dict(found.limits_per_second),
-        "deadlines": found.deadlines,
-        "machines": [asdict(machine) for machine in found.machines],
+        "scenario": curves.scenario,
+        "capacity_per_second": curves.capacity_per_second,
+        "bound_per_second": curves.bound_per_second,
+        "limits_per_second": dict(curves.limits_per_second),
+        "deadlines": curves.deadlines,
+        "machines": [asdict(machine) for machine in curves.machines],
         "points": [
             {
                 "machine": point.machine.label,
@@ -126,14 +130,14 @@ def load_latency_json(found: LoadLatency) -> dict[str, Any]:
                 "requests_per_second": point.rate_per_second,
                 **point.measured.plain(),
             }
-            for point in found.points
+            for point in curves.points
         ],
     }
 
 
-def _records(found: LoadLatency) -> Iterator[dict[str, Any]]:
+def _records(curves: LoadLatency) -> Iterator[dict[str, Any]]:
     """The rows of the CSV by the names of its columns."""
-    head, *rows = load_latency_rows(found)
+    head, *rows = load_latency_rows(curves)
     return (dict(zip(head, row, strict=True)) for row in rows)
 
 

@@ -11,8 +11,8 @@ from lstmsim.traffic.result import Serving
 __all__ = ["load_json", "load_lines"]
 
 
-def load_lines(found: Serving) -> list[str]:
-    """What is asked of the machine, by its parts, and what that means for the figures of this run.
+def load_lines(serving: Serving) -> list[str]:
+    """Say what is asked of the machine, by its parts, and what that means for the figures of this run.
 
     >>> from lstmsim.traffic.load import Load
     >>> from lstmsim.traffic.metrics import Collector
@@ -23,14 +23,14 @@ def load_lines(found: Serving) -> list[str]:
     offered load 1.25: threads 1.25; 500 requests/s come, at most 400 /s can be served
     verdict: unstable: more comes than the machine can do: latencies grow as long as requests come
     """
-    return [_load_line(found), f"verdict: {found.verdict}: {VERDICTS[found.verdict]}{_missing(found)}"]
+    return [_load_line(serving), f"verdict: {serving.verdict}: {VERDICTS[serving.verdict]}{_missing(serving)}"]
 
 
-def _load_line(found: Serving) -> str:
-    load = found.load
+def _load_line(serving: Serving) -> str:
+    load = serving.load
     if load is None:
-        steady = found.verdict != "no steady state"
-        clients = sum(each.clients for each in found.tenants.values())
+        steady = serving.verdict != "no steady state"
+        clients = sum(each.clients for each in serving.tenants.values())
         why = f"{clients:,} clients ask when they are answered" if clients else "nobody has said how requests come"
         return f"offered load: none, {why if steady else 'requests come once'}"
     parts = [f"{name}{_where(load.cores.get(name, ()))} {each:.3g}" for name, each in load.parts.items()]
@@ -50,31 +50,33 @@ def _where(cores: tuple[int, ...]) -> str:
     return f" of core{'s' * (len(cores) > 1)} {', '.join(map(str, cores))}" if cores else ""
 
 
-def _missing(found: Serving) -> str:
-    """How many requests would be enough, where there are too few and that is known; what is done with too many."""
-    load = found.load
-    if load is not None and load.offered < 1 and found.verdict == "unstable":
+def _missing(serving: Serving) -> str:
+    """How many requests would be enough, where there are too few and that is known; or what happens to too many
+    requests.
+    """
+    load = serving.load
+    if load is not None and load.offered < 1 and serving.verdict == "unstable":
         return "; the offered load does not explain it, but the latencies of this run rise all the time"
     if load is not None and load.offered >= 1 and load.bounded:
         return "; more come than can be served, but what goes on coming and is never turned away is no more than that"
-    if found.verdict != "too few" or load is None or load.offered >= 1 or load.relaxation is None:
+    if serving.verdict != "too few" or load is None or load.offered >= 1 or load.relaxation is None:
         return ""
     needed = MEAN_UNITS * load.relaxation / 0.9
-    if found.requests >= needed:
+    if serving.requests >= needed:
         return "; its latencies vary more than the load explains"
     return f"; at this load that takes about {_round_up(needed):,}"
 
 
 def _round_up(number: float) -> int:
-    """To two digits."""
+    """The number rounded up to two digits."""
     unit = 10 ** max(0, len(str(int(number))) - 2)
     return int(-(-number // unit) * unit)
 
 
-def load_json(found: Serving) -> dict[str, Any]:
-    """The keys `load` (rates per second), `verdict` and `warmup`."""
-    load, warmup = found.load, found.warmup
-    left_out = {"requests": warmup.requests, "rule": warmup.rule, "settled": found.verdict == "settled"}
+def load_json(serving: Serving) -> dict[str, Any]:
+    """Give the keys `load` (rates per second), `verdict` and `warmup` as plain data."""
+    load, warmup = serving.load, serving.warmup
+    left_out = {"requests": warmup.requests, "rule": warmup.rule, "settled": serving.verdict == "settled"}
     return {
         "load": None
         if load is None
@@ -92,6 +94,6 @@ def load_json(found: Serving) -> dict[str, Any]:
             "relaxation_requests": load.relaxation if load.offered < 1 else None,
             "not_counted": list(load.not_counted),
         },
-        "verdict": found.verdict,
+        "verdict": serving.verdict,
         "warmup": left_out,
     }

@@ -1,9 +1,9 @@
 """The metrics of a run, gathered while its requests finish; memory does not grow with their number.
 
-A request is its number in the order of arrival and its cycles of arrival, start and finish; requests come in the order
-in which they finish. The numbers say when the past is complete: once all requests up to number n are here, nothing
-that is still to come can have happened before the arrival of n. Up to there the population is swept, what lies behind
-is forgotten. So memory grows only with the requests that are in the system together with the oldest one.
+A request has a number (its place in the order of arrival) and its cycles of arrival, start and finish; requests come
+in the order in which they finish. The numbers say when the past is complete: once all requests up to number n are
+here, no later news can be about a time before the arrival of n. The population is swept up to that time, and what lies
+before it is forgotten. So memory grows only with the requests that are in the system together with the oldest one.
 """
 
 from __future__ import annotations
@@ -33,13 +33,17 @@ _CHUNK = 4096
 
 
 class Collector:
-    """Gathers finished requests; `result` says what they amount to.
+    """Gathers finished requests; `result` gives their figures.
 
-    `servers`: how many requests can run at once, for the utilization. `warmup`: how many of the first to finish are
-    left out of the latencies; None is a tenth of them (of the first `kept`, if there are more than can be kept).
-    `entries`: the tenants in the order in which they are listed; those that are not known beforehand come behind them.
-    `window`: of a closed loop, what counts (`ClosedWindow`). `coarse`: the threads of each coarse-grained core that has
-    several, by the core's number.
+    frequency_mhz: the clock.
+    servers: how many requests can run at once, for the utilization.
+    warmup: how many of the first to finish are left out of the latencies; None: a tenth of all (of the first `kept`, if
+        there are more than can be kept).
+    kept: how many latencies are kept one by one.
+    entries: the tenants in the order in which they are listed; tenants that are not known beforehand come behind these.
+    window: of a closed loop, the part of the run that counts.
+    coarse: the threads of each coarse-grained core that has several, by the core's number.
+    `InputError` for a clock or servers not above 0, and for a warm-up that does not fit into `kept`.
 
     >>> collector = Collector(frequency_mhz=250)
     >>> for number in range(3):
@@ -93,11 +97,18 @@ class Collector:
         core: int = -1,
         stalls: bool = True,
     ) -> None:
-        """One more request, which finished no earlier than those before; `number`: its place by arrival, from 0.
+        """Take one more request, which finished no earlier than those before; its errors may be raised at a later call.
 
-        `servers`: on how many it ran at once; `pauses`: from when to when on none. `alone`: cycles of the same job
-        alone on the chip, 0 if unknown; `core`: where it ran, -1 if unknown; `stalls`: whether it ever lets another
-        thread have the array. What is wrong with it (`InputError`) may be said at a later call.
+        number: its place by arrival, from 0.
+        arrival, start, finish: cycles.
+        tenant: the name of its tenant.
+        due: the last cycle at which it is in time; None: any time.
+        servers: on how many it ran at once.
+        pauses: pairs (from, to) of cycles in which it had no server.
+        alone: cycles of the same job alone on the chip, 0 if unknown.
+        core: where it ran, -1 if unknown.
+        stalls: whether it ever lets another thread have the array.
+        `InputError` if its times cannot be true.
         """
         times = (number, arrival, start, finish, NEVER if due is None else due)
         paused = sum(resumed - since for since, resumed in pauses)
@@ -110,7 +121,9 @@ class Collector:
     def turn_away(
         self, number: int, arrival: int, at: int, *, tenant: str = "", due: int | None = None, alone: int = 0
     ) -> None:
-        """A request that came and at cycle `at` went without service; it has its place in the order of finishes.
+        """Take a request that came and at cycle `at` left without service; it has its place in the order of finishes.
+
+        number, arrival, tenant, due, alone: as in `add`.
 
         >>> collector = Collector(250)
         >>> collector.turn_away(1, arrival=5, at=7)
@@ -135,9 +148,12 @@ class Collector:
         cores: ArrayLike | None = None,
         stalls: ArrayLike | None = None,
     ) -> None:
-        """Many requests at once: sequences of one length; `tenants` may be one name for all of them. `servers`: on how
-        many each ran, 0 if it was turned away at its start and finish; 1 unless given. `alone`, `cores`, `stalls`: as
-        `alone`, `core`, `stalls` of `add`.
+        """Take many requests at once, as sequences of one length.
+
+        numbers, arrivals, starts, finishes, due, alone, cores, stalls: as the arguments of `add`.
+        tenants: the names of their tenants; one name may stand for all.
+        servers: on how many servers each ran, 0 if it was turned away at its start and finish; 1 unless given.
+        `InputError` if the lengths differ or times cannot be true.
 
         >>> collector = Collector(250)
         >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
@@ -164,7 +180,7 @@ class Collector:
             self._take(list(np.array(rows, dtype=np.int64).T), names)
 
     def _pause(self, pauses: Ints) -> None:
-        """Requests wait again while they are paused."""
+        """Move requests from running to waiting while they are paused."""
         paused, resumed, servers = pauses
         one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
         self._waited += length
@@ -174,6 +190,7 @@ class Collector:
         self._past.change(np.concatenate([gives_up, goes_on], axis=1))
 
     def _take(self, columns: list[Ints], names: list[str]) -> None:
+        """Count requests; `columns` are their numbers and the columns of `Rows`."""
         number, rows = columns[0], Rows(*columns[1:])
         arrival, start, finish, due, servers = rows[:5]
         if self._done:
@@ -205,6 +222,7 @@ class Collector:
         self._past.settle(np.stack([number, arrival]))
 
     def _keep(self, latency: Ints, wait: Ints) -> None:
+        """Keep latencies and waits one by one, or put them into histograms once they are too many."""
         room = max(0, self.kept - self._latency.count) if self._latency.exact else len(latency)
         self._latency.add(latency[:room])
         self._wait.add(wait[:room])
@@ -226,7 +244,7 @@ class Collector:
 
     @property
     def latencies(self) -> Series:
-        """Those of all requests so far."""
+        """The latencies of all requests so far."""
         self._flush()
         return self._latency
 
@@ -238,10 +256,12 @@ class Collector:
         traffic: Traffic | None = None,
         percentiles: Sequence[float] = PERCENTILES,
     ) -> Serving:
-        """What all requests amount to; nothing can be added after that.
+        """Give the figures of all requests; nothing can be added after that.
 
-        `traffic`: what is known of how they come, for intervals and verdict; `load` stands for one that only has that.
-        `percentiles`: of latencies and waits. `InputError` if there are none, or a number below the highest is missing.
+        confidence: of the intervals, between 0 and 1.
+        traffic: what is known of how requests come, for intervals and verdict; `load` stands for one with a load only.
+        percentiles: which percentiles of latencies and waits.
+        `InputError` if there are no requests, or a number below the highest is missing.
         """
         self._flush()
         if not self._requests:

@@ -10,7 +10,7 @@ __all__ = ["offer_of"]
 
 
 def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer:
-    """What such arrivals offer in the long run; nothing where all come at once.
+    """Say what arrivals offer in the long run; the offer is empty where all come at once.
 
     `bursty` is the interrupted Poisson process, whose gaps are independent; with lambda its rate while on, g = 1 / mean
     time on, w = 1 / mean time off, their squared coefficient of variation is 1 + 2 lambda g / (g + w)^2 (Kuczura: The

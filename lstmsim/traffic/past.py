@@ -1,4 +1,4 @@
-"""Up to where the past is complete, although requests come to light when they finish: there the population is swept."""
+"""Finds the time up to which the past is complete, although requests are known only when they finish."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ Ints = NDArray[np.int64]
 
 
 class Past:
-    """Sweeps the population up to the last arrival before which nothing more can come to light, forgets what lies
-    behind, and remembers the rest.
+    """Sweeps the population up to the last arrival before which nothing new can be learned, and forgets all before it.
 
-    `next`: the first number that has not come; `most_ahead`: the most requests that were remembered at once because an
-    earlier one had not come.
+    next: the first number that has not come.
+    most_ahead: the most requests that were remembered at once because an earlier one had not come.
 
     >>> past = Past()
     >>> past.change(np.array([[5, 8], [0, 0], [1, -1], [1, -1]]))
@@ -34,12 +33,14 @@ class Past:
         self._changes: Ints = np.zeros((4, 0), dtype=np.int64)
 
     def change(self, changes: Ints) -> None:
-        """Changes of the population: rows of times and of the changes as in `Population.apply`, in any order."""
+        """Take changes of the population in any order: a row of times, and rows of changes as in `Population.apply`."""
         self._changes = np.concatenate([self._changes, changes], axis=1)
 
     def settle(self, arrived: Ints) -> None:
-        """Numbers and arrivals of requests whose changes are here. `InputError` for a number that comes twice, or does
-        not follow the arrivals."""
+        """Take requests whose changes are here, as rows of their numbers and arrivals, and sweep what is complete.
+
+        `InputError` for a number that comes twice, and for numbers that do not follow the arrivals.
+        """
         ahead = np.concatenate([self._ahead, arrived], axis=1)
         ahead = ahead[:, np.argsort(ahead[0], kind="stable")]
         numbers, cycles = ahead
@@ -61,11 +62,12 @@ class Past:
             self._sweep(self._changes[0] < self._last_arrival)
 
     def _sweep(self, past: NDArray[np.bool_]) -> None:
+        """Apply the chosen changes to the population and forget them."""
         self.population.apply(*self._changes[:, past])
         self._changes = self._changes[:, ~past]
 
     def finish(self) -> Population:
-        """All of it; `InputError` if one of the numbers below the highest is missing."""
+        """Sweep all that is left and give the population; `InputError` if a number below the highest is missing."""
         if self._ahead.shape[1]:
             text = f"has not finished, but request {self._ahead[0, 0]} has; a result needs all of those before"
             raise InputError(Mistake(f"request {self.next}", text))

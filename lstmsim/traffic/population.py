@@ -1,5 +1,7 @@
 """How many requests wait and run at each cycle, and on how many servers: areas, largest numbers, windows over time.
-Whole numbers, exact."""
+
+All are whole numbers, exact.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,13 @@ WINDOWS = 256
 
 @dataclass(frozen=True)
 class Window:
-    """Part of a run: `width_cycles` from `start_cycle`, and the sums over them of requests waiting and running, and of
-    servers taken."""
+    """Part of a run.
+
+    start_cycle, width_cycles: where it begins and how long it is.
+    waiting_cycles, running_cycles: requests waiting and running, summed over its cycles.
+    taken_cycles: servers taken, summed over its cycles.
+    finished: how many requests finished in it.
+    """
 
     start_cycle: int
     width_cycles: int
@@ -47,6 +54,11 @@ class Window:
 class Population:
     """Sweeps over changes in the order of time. At each cycle all changes of that cycle take effect together.
 
+    waiting, running, taken: requests waiting and running, and servers taken, at cycle `now`.
+    waiting_area, running_area: the first two summed over all cycles.
+    most_waiting, most_inside: the most requests that waited, and that waited or ran, at one time.
+    first_cycle: the cycle of the first change, -1 before it.
+
     >>> population = Population()
     >>> starts = np.array([0, 0, 1, -1])
     >>> population.apply(np.array([0, 2, 2, 5]), np.array([1, 1, -1, 0]), starts, 2 * starts)
@@ -63,11 +75,13 @@ class Population:
         self._sums = [[0] * WINDOWS for _ in range(4)]
 
     def apply(self, times: Ints, waiting: Ints, running: Ints, taken: Ints) -> None:
-        """Changes at `times` (in any order, none before those of earlier calls) of the numbers waiting and running, and
-        of servers taken.
+        """Take changes in any order, none of them before changes of earlier calls.
 
-        Shape [changes] each. A request changes `running` by +1 when it starts and by -1 when it finishes; what changes
-        it by -1 and `waiting` by +1 at once is a pause.
+        times: cycles of the changes, shape [changes].
+        waiting, running: changes of the numbers of requests that wait and run, shape [changes] each. A request changes
+            `running` by +1 when it starts and by -1 when it finishes; a pause changes `running` by -1 and `waiting` by
+            +1.
+        taken: changes of the number of servers taken, shape [changes].
         """
         if not len(times):
             return
@@ -88,7 +102,7 @@ class Population:
         self.now = int(times[-1])
 
     def _sweep(self, times: Ints, distinct: Ints, levels: list[Ints], finishes: NDArray[np.bool_]) -> None:
-        """Adds areas and finishes up to the last of the times, window by window; `levels`: waiting, running, taken."""
+        """Add areas and finishes up to the last of the times, window by window; `levels`: waiting, running, taken."""
         end = int(distinct[-1])
         while end > self.first_cycle + self._width * WINDOWS:
             self._sums = [_in_pairs(each) for each in self._sums]
@@ -110,16 +124,16 @@ class Population:
     @property
     def windows(self) -> tuple[Window, ...]:
         """The run so far, cut into equal parts (the last may be shorter)."""
-        found = []
+        windows = []
         for place, sums in enumerate(zip(*self._sums, strict=True)):
             start = self.first_cycle + place * self._width
             if start < self.now:
-                found.append(Window(start, min(self._width, self.now - start), *sums))
-        return tuple(found)
+                windows.append(Window(start, min(self._width, self.now - start), *sums))
+        return tuple(windows)
 
 
 def _integral(knots: Ints, levels: Ints, edges: Ints) -> list[int]:
-    """From the first knot to each edge, of the function that is `levels[i]` from knot i on; exact."""
+    """Areas from the first knot to each edge under the function that is `levels[i]` from knot i on; exact."""
     if int(levels.max()) * int(knots[-1] - knots[0]) >= 2**62:
         knots, levels, edges = (each.astype(object) for each in (knots, levels, edges))
     areas = np.concatenate([[0], np.cumsum(levels[:-1] * np.diff(knots))])
@@ -129,5 +143,6 @@ def _integral(knots: Ints, levels: Ints, edges: Ints) -> list[int]:
 
 
 def _in_pairs(sums: list[int]) -> list[int]:
+    """Sums of neighbouring pairs, filled up with zeros to the old length."""
     joined = [one + two for one, two in zip(sums[::2], sums[1::2], strict=True)]
     return joined + [0] * (len(sums) - len(joined))

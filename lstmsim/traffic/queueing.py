@@ -1,6 +1,8 @@
-"""Queues that have a formula: what simulated runs are held against. Times are in any unit, loads are below 1.
+"""Queues that have a formula: simulated runs are compared with these. Times are in any unit, loads are below 1.
 
-`load` is the arrival rate times the service time divided by the servers.
+load: the arrival rate times the service time divided by the number of servers.
+service: the (mean) time of one service.
+servers: how many requests are served at once.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ _MAX_SERVERS = 1000
 
 
 def _check(load: float, service: float, servers: int = 1) -> None:
+    """Raise `InputError` with a sentence for each argument that the formulas do not allow."""
     wrong = []
     if not 0 <= load < 1:
         wrong.append(Mistake("load", f"must be at least 0 and below 1, where the queue has a mean, got {load}"))
@@ -29,7 +32,7 @@ def _check(load: float, service: float, servers: int = 1) -> None:
 
 
 def mm1_wait(load: float, service: float) -> float:
-    """Mean wait before service: Poisson arrivals, exponential service of mean `service`, one server.
+    """Give the mean wait before service: Poisson arrivals, exponential service of mean `service`, one server.
 
     Source: Kleinrock, Queueing Systems I (1975), 3.2.
 
@@ -41,7 +44,7 @@ def mm1_wait(load: float, service: float) -> float:
 
 
 def md1_wait(load: float, service: float) -> float:
-    """Mean wait before service: Poisson arrivals, every service takes `service`, one server.
+    """Give the mean wait before service: Poisson arrivals, every service takes `service`, one server.
 
     Source: the Pollaczek-Khinchine formula (Kleinrock, Queueing Systems I (1975), 5.6): half of M/M/1's.
 
@@ -53,7 +56,8 @@ def md1_wait(load: float, service: float) -> float:
 
 
 def mmc_wait(load: float, service: float, servers: int) -> float:
-    """Mean wait before service: Poisson arrivals, exponential service of mean `service`, any number of servers.
+    """Give the mean wait before service: Poisson arrivals, exponential service of mean `service`, any number of
+    servers.
 
     Source: Erlang's delay formula (Kleinrock, Queueing Systems I (1975), 3.5).
 
@@ -69,13 +73,13 @@ def mmc_wait(load: float, service: float, servers: int) -> float:
 
 
 def mdc_wait(load: float, service: float, servers: int) -> float:
-    """Mean wait before service: Poisson arrivals, every service takes `service`, any number of servers. Exact.
+    """Give the mean wait before service: Poisson arrivals, every service takes `service`, any number of servers. Exact.
 
     Crommelin (Delay probability formulae when the holding times are constant; Post Office Electrical Engineers'
-    Journal 25, 1932): the numbers in the system one service time apart are a chain, for whoever was in service has
-    left; those that wait become max(0, waiting + Poisson(a) - c), a = load * c. By the generating function of that
-    chain, with z the zeros of z^c = exp(a (z - 1)) inside the unit circle (Bailey: On queueing processes with bulk
-    service; Journal of the Royal Statistical Society B 16, 1954), as many wait on average as
+    Journal 25, 1932): the numbers in the system one service time apart are a chain, for all requests that were in
+    service have left; the number that waits becomes max(0, waiting + Poisson(a) - c), a = load * c. By the generating
+    function of that chain, with z the zeros of z^c = exp(a (z - 1)) inside the unit circle (Bailey: On queueing
+    processes with bulk service; Journal of the Royal Statistical Society B 16, 1954), the mean number that waits is
 
         sum over the c - 1 zeros of 1 / (1 - z)  +  (a^2 - c (c - 1)) / (2 (c - a))
 
@@ -97,17 +101,22 @@ def mdc_wait(load: float, service: float, servers: int) -> float:
 
 
 def md1n_throughput(clients: int, think: float, service: float) -> float:
-    """Requests per unit of time that one server does for `clients` who think for exponential times of mean `think`
-    between an answer and the next request; every service takes `service`. Exact.
+    """Give the requests per unit of time that one server does for a closed loop of clients; every service is equally
+    long. Exact.
 
     The machine repair problem with constant repair times (Ashcroft: The productivity of several machines under the care
-    of one operator; Journal of the Royal Statistical Society B 12, 1950). Whom a service leaves behind is a chain:
-    of the clients who think when it begins, each asks before its end with probability 1 - exp(-service / think). With
-    the zeroth of its probabilities the server is idle for the share
+    of one operator; Journal of the Royal Statistical Society B 12, 1950). The clients that a service leaves behind are
+    a
+    chain: of the clients who think when it begins, each asks before its end with probability 1 - exp(-service / think).
+    With the zeroth of its probabilities the server is idle for the share
 
         1 / (1 + N a sum over i < N of C(N - 1, i) product over 0 < j <= i of (exp(j a) - 1)),  a = service / think
 
     of the time (Takacs: Introduction to the theory of queues, 1962, chapter 5); the throughput is the rest / service.
+
+    clients: how many there are.
+    think: the mean of the exponential times between an answer and the client's next request.
+    service: the time of one service.
 
     >>> md1n_throughput(1, 3, 1), round(md1n_throughput(2, 1, 1), 6)
     (0.25, 0.844638)
@@ -131,7 +140,7 @@ def _log_expm1(number: float) -> float:
 
 
 def _zero(load: float, servers: int, place: int) -> complex:
-    """The z with z = w exp(load (z - 1)), w the `place`-th root of 1: plain steps, then Newton's."""
+    """The z with z = w exp(load (z - 1)), w being the `place`-th root of 1: plain steps, then Newton's."""
     root = complex_exp(2j * pi * place / servers)
     z = 0j
     for _ in range(50):

@@ -1,4 +1,4 @@
-"""What a run of many requests amounts to: frozen numbers, in cycles and whole requests."""
+"""The result of a run of many requests: frozen numbers, in cycles and whole requests."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ __all__ = ["ClosedWindow", "Entry", "Little", "Serving", "Tenant"]
 class Little:
     """Both sides of Little's law L = lambda W, times the cycles of the run, counted independently.
 
-    `area`: requests in the system summed over all cycles, by going through arrivals and finishes in the order of time.
-    `sojourn`: finish - arrival summed over all requests. Whole numbers: the law holds exactly or something is wrong.
-    (Little: A proof for the queuing formula L = lambda W; Operations Research 9, 1961.)
+    The law holds exactly, in whole numbers, or something is wrong. (Little: A proof for the queuing formula L = lambda
+    W; Operations Research 9, 1961.)
+
+    area: requests in the system summed over all cycles, by going through arrivals and finishes in the order of time.
+    sojourn: finish - arrival summed over all requests, in cycles.
+    requests: how many there are.
+    span_cycles: the length of the run.
 
     >>> law = Little(area=30, sojourn=30, requests=3, span_cycles=20)
     >>> law.inside, law.arrival_rate * law.time_inside == law.inside, law.difference
@@ -50,14 +54,18 @@ class Little:
 
     @property
     def difference(self) -> int:
-        """The one side less the other; 0."""
+        """The area less the sojourn; 0."""
         return self.area - self.sojourn
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a scenario as a tenant: its own name, its model's name, and how many clients it has (0: its requests
-    come by themselves)."""
+    """An entry of a scenario as a tenant.
+
+    name: the entry's own name.
+    model: its model's name.
+    clients: how many clients it has; 0: its requests come by themselves.
+    """
 
     name: str
     model: str
@@ -66,11 +74,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class ClosedWindow:
-    """The part of a run in which all `clients` of its closed loops are active: the cycles after `start_cycle` up to
-    `end_cycle`.
+    """The part of a run in which all clients of its closed loops are active.
 
-    It ends when the first of them has its last answer, and begins when a tenth of the requests that were served until
+    It ends when the first client has its last answer. It begins when a tenth of the requests that were served until
     then, the warm-up, have their answers.
+
+    clients: how many there are.
+    start_cycle, end_cycle: the cycles after the first up to the second.
     """
 
     clients: int
@@ -79,23 +89,28 @@ class ClosedWindow:
 
     @property
     def span_cycles(self) -> int:
-        """Its length."""
+        """The window's length."""
         return self.end_cycle - self.start_cycle
 
 
 @dataclass(frozen=True)
 class Tenant:
-    """One tenant's requests: how many were served, how many of these in time, their cycles in the system and with
-    threads; and how many more were turned away.
+    """What one tenant got. Rates and what is counted for them are of `Serving.window`, or of the whole run without one.
 
-    `model`: its model's name; `clients`: how many ask in its closed loop, 0 if its requests come by themselves.
-    `with_deadline`: requests that have one, those turned away among them; `attained`: of these, those served in time.
-    `counted`, `counted_in_time`: requests served in the part of the run that rates are of (`Serving.window`), and those
-    of them in time; `throughput_per_second`, `goodput_per_second`: these as rates.
-    `latency`, `wait`: without the tenant's own warm-up, its first tenth; None if none was served.
-    `slowdown`: the mean over its served requests of latency / latency of the same job alone on the chip, the
-    normalized turnaround time; None if no time alone is known. `progress`: the mean over its requests of the inverse,
-    0 for those turned away.
+    requests: how many were served.
+    in_time: how many of these were served in time.
+    sojourn, service: their cycles in the system, and with threads.
+    turned_away: how many more were turned away.
+    model: the name of the tenant's model.
+    clients: how many ask in its closed loop; 0: its requests come by themselves.
+    with_deadline: requests that have a deadline, those turned away included.
+    attained: how many of the requests with a deadline were served in time.
+    counted, counted_in_time: requests served, and served in time, in the part of the run that rates are of.
+    throughput_per_second, goodput_per_second: these two as rates.
+    latency, wait: in cycles, without the tenant's own warm-up, its first tenth; None if none was served.
+    slowdown: the mean over its served requests of latency / latency of the same job alone on the chip, the normalized
+        turnaround time; None if no time alone is known.
+    progress: the mean over its requests of the inverse, 0 for those turned away; None if no time alone is known.
 
     >>> Tenant("a", requests=2, in_time=1, sojourn=30, service=20, with_deadline=4, attained=1).attainment
     0.25
@@ -127,8 +142,7 @@ class Tenant:
 
     @property
     def attainment(self) -> float | None:
-        """The share of its requests with a deadline that were served in time, those turned away counted as not; None
-        if none has a deadline."""
+        """The share of the requests with a deadline that were served in time; None if none has a deadline."""
         return self.attained / self.with_deadline if self.with_deadline else None
 
 
@@ -136,18 +150,31 @@ class Tenant:
 class Serving(Table, forms="lstmsim.traffic.text"):
     """A run from its first arrival to its last finish.
 
-    `latency` (arrival to finish) and `wait` (arrival to start) are without the `warmup`; all else is of the whole run.
-    `requests`: those that finish; `misses`: of these, those that finish after they were due. `turned_away`: those that
-    never start, who are in the system until then. `waiting`, `inside`: see `Little`, for the queue and the system; a
-    request that is paused waits again. `service_cycles`: of all servers.
-    `memory_requests`: the most requests that had to be remembered at once because an earlier one was not finished.
-    `load`: what was asked of the machine; None where requests do not come by themselves (clients ask, or all come at
-    once), or where nobody has said. `verdict`: a key of `lstmsim.traffic.load.VERDICTS`.
-    `tenants`: by name, in the order of the scenario's entries; `models`: their counts by the model's name.
-    `window`: where clients wait for their answers, the part of the run that throughput, goodput and latencies are of;
-    slowdowns are of all requests up to its end. None where all requests come by themselves: then all of that is of the
-    whole run, latencies without the warm-up.
-    `remarks`: sentences about what stands in somebody's way.
+    Latencies and waits are without the `warmup`; all else is of the whole run, unless there is a `window`.
+
+    frequency_mhz: the clock.
+    servers: how many requests can run at once.
+    requests: how many finish.
+    misses: how many of these finish after they were due.
+    first_arrival, last_finish: cycles.
+    service_cycles: of all servers together.
+    warmup: how many of the first requests are left out.
+    latency: arrival to finish, in cycles.
+    wait: arrival to start, in cycles.
+    little, little_waiting: Little's law for the system and for the queue; a request that is paused waits again.
+    most_waiting, most_inside: the most requests in the queue, and in the system, at one time.
+    windows: the run over time.
+    tenants: by name, in the order of the scenario's entries.
+    memory_requests: the most requests that had to be remembered at once because an earlier one was not finished.
+    turned_away: how many never start; they are in the system until they leave.
+    load: what was asked of the machine; None where requests do not come by themselves (clients ask, or all come at
+        once), or where it is unknown how they come.
+    verdict: a key of `lstmsim.traffic.load.VERDICTS`.
+    models: the tenants' counts by the model's name.
+    window: where clients wait for their answers, the part of the run that throughput, goodput and latencies are of;
+        slowdowns are of all requests up to its end. None where all requests come by themselves: then all of these
+        are of the whole run, latencies without the warm-up.
+    remarks: sentences about jobs that keep others out.
     """
 
     frequency_mhz: float
@@ -180,7 +207,7 @@ class Serving(Table, forms="lstmsim.traffic.text"):
         return self.last_finish - self.first_arrival
 
     def per_second(self, requests: int) -> float:
-        """So many requests in this run, as a rate."""
+        """Give a number of requests in this run as a rate."""
         return requests * self.frequency_mhz * 1e6 / self.span_cycles if self.span_cycles else 0.0
 
     @property
@@ -192,7 +219,9 @@ class Serving(Table, forms="lstmsim.traffic.text"):
 
     @property
     def goodput_per_second(self) -> float:
-        """Requests that finish in time per second, in the same part; those without a due time always do."""
+        """Requests that finish in time per second, in the same part as throughput; those without a due time are in
+        time.
+        """
         if self.window is None:
             return self.per_second(self.requests - self.misses)
         return self._inside_per_second(sum(each.counted_in_time for each in self.tenants.values()))
@@ -203,22 +232,26 @@ class Serving(Table, forms="lstmsim.traffic.text"):
         return sum(each.counted for each in self.tenants.values())
 
     def _inside_per_second(self, requests: int) -> float:
+        """A number of requests in the window as a rate."""
         span = 0 if self.window is None else self.window.span_cycles
         return requests * self.frequency_mhz * 1e6 / span if span else 0.0
 
     @property
     def antt(self) -> float | None:
-        """Average normalized turnaround time: the mean of the tenants' slowdowns, of those that have one.
+        """Average normalized turnaround time: the mean slowdown of the tenants that have one; the lower the better.
+
+        It is 1 if nobody is ever held up.
 
         Source: Eyerman, Eeckhout: System-level performance metrics for multiprogram workloads; IEEE Micro 28(3), 2008,
-        doi 10.1109/MM.2008.44; a program is a tenant. The lower the better, 1 if nobody is ever held up.
+        doi 10.1109/MM.2008.44; a program is a tenant.
         """
         known = [each.slowdown for each in self.tenants.values() if each.slowdown is not None]
         return fsum(known) / len(known) if known else None
 
     @property
     def stp(self) -> float | None:
-        """System throughput: the sum of the tenants' progress; the higher the better, at most about their number.
+        """System throughput: the sum of the tenants' progress; the higher the better, at most about the number of
+        tenants.
 
         Source: as that of `antt`.
         """
@@ -238,7 +271,7 @@ class Serving(Table, forms="lstmsim.traffic.text"):
 
     @property
     def fairness_slowdown(self) -> float:
-        """Jain's index over the tenants' slowdowns, of those that have one."""
+        """Jain's index over the slowdowns of the tenants that have one."""
         return jain([each.slowdown for each in self.tenants.values() if each.slowdown is not None])
 
     @property
@@ -247,5 +280,5 @@ class Serving(Table, forms="lstmsim.traffic.text"):
         return jain([each.in_time for each in self.tenants.values() if each.requests + each.turned_away])
 
     def ms(self, cycles: float) -> float:
-        """Milliseconds on this run's clock."""
+        """Give a number of cycles in milliseconds of this run's clock."""
         return cycles / self.frequency_mhz / 1000

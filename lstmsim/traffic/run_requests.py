@@ -1,4 +1,4 @@
-"""What serving the jobs of a run came to, gathered from its report."""
+"""The serving figures of a run's jobs, gathered from its report."""
 
 from __future__ import annotations
 
@@ -29,10 +29,15 @@ def collect(
     traffic: Traffic | None = None,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Serving:
-    """Rates, latencies, queues, misses and slowdowns, by tenant; `pauses` as in `Trace.pauses` (None: no job was
-    preempted). `alone`: of each job, its latency alone on the chip, and whether it ever stalls; None: unknown, then
-    there are no slowdowns. `traffic`: what comes to the machine; None: unknown, and there is no load. `percentiles`: of
-    latencies and waits."""
+    """Give rates, latencies, queues, misses and slowdowns, by tenant.
+
+    scenario, program, report: the run.
+    pauses: as in `Trace.pauses`; None: no job was preempted.
+    alone: of each job, its latency alone on the chip in cycles, and whether it ever stalls; None: unknown, and there
+        are no slowdowns.
+    traffic: what comes to the machine; None: unknown, and there is no load.
+    percentiles: which percentiles of latencies and waits.
+    """
     gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for task, _, _, paused, resumed in [] if pauses is None else pauses.tolist():
         gaps[task].append((paused, resumed))
@@ -72,12 +77,14 @@ def collect(
 
 
 def _tenant(job: Job) -> str:
-    """Jobs that were made without a scenario file belong to no entry: their model's name stands for it."""
+    """The job's tenant; a job that was made without a scenario file belongs to no entry: its model's name stands for
+    one.
+    """
     return job.tenant or job.model.name
 
 
 def entries_of(jobs: Sequence[Job]) -> list[Entry]:
-    """The tenants that the jobs belong to, in their order, with the number of clients of closed loops.
+    """List the tenants of the jobs, in their order, with the number of clients of closed loops.
 
     >>> from lstmsim.api.loading import load_scenario
     >>> arrival = {"kind": "closed", "clients": 4, "think_ms": 0.1}
@@ -101,8 +108,10 @@ def _last_ones(jobs: Sequence[Job]) -> list[int]:
 
 
 def _window(jobs: Sequence[Job], came: Sequence[JobReport | TurnedAway]) -> ClosedWindow | None:
-    """The part of the run in which all clients are active; None where nobody is a client, or where one leaves before
-    anything has been served."""
+    """The part of the run in which all clients are active.
+
+    It is None where there are no clients, or where a client leaves before anything has been served.
+    """
     last = set(_last_ones(jobs))
     if not last:
         return None
@@ -116,24 +125,25 @@ def _window(jobs: Sequence[Job], came: Sequence[JobReport | TurnedAway]) -> Clos
 
 
 def coarse_cores(chip: Chip) -> dict[int, int]:
-    """The threads of each coarse-grained core that has several, by the core's number.
+    """Give the threads of each coarse-grained core that has several, by the core's number.
 
     >>> from lstmsim.api.loading import load_scenario
     >>> coarse_cores(load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]}).chip)
     {0: 2}
     """
-    found = {}
+    threads_of = {}
     for number, core in enumerate(chip.core_figures):
         threads = core.settings.get("threads", 1)
         if core.settings.get("thread_policy") == "coarse" and isinstance(threads, int) and threads > 1:
-            found[number] = threads
-    return found
+            threads_of[number] = threads
+    return threads_of
 
 
 def _end(job: JobReport | TurnedAway) -> int:
+    """When the job left the system."""
     return job.at if isinstance(job, TurnedAway) else job.finish
 
 
 def _threads(program: Program) -> int:
-    """Threads that jobs run on; those of a memory only belong to them."""
+    """How many threads jobs run on; threads that only belong to a memory do not count."""
     return sum(core.contexts for core in program.cores if not core.shared)

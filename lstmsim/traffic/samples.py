@@ -1,8 +1,9 @@
 """Latencies and waits of a tenant in little memory: all of them while there is room, then one of every 2, 4, 8 ...
 
 Which of two neighbours stays is drawn, so that a pattern in the traffic (every other request is a large one, say) does
-not decide it; it depends on the requests' places alone, and not on when room was short. What stays is exact and in its
-order: a percentile of it is that of a random sample, and its interval is as wide as that of so many requests.
+not decide it; it depends on the requests' places alone, and not on when room was short. The requests that stay are
+exact and in their order: a percentile of them is that of a random sample, and its interval is as wide as that of so
+many requests.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ LEAST_KEPT = 4096
 
 
 class Sample:
-    """Pairs of numbers (latency and wait) in the order in which they come; a sample once they are more than `room`.
+    """Pairs of numbers (latency and wait) in the order in which they come; a sample of them once there are more than
+    `room`.
+
+    room: how many pairs are kept at most.
+    count: how many pairs have come.
+    one_of: one of so many is kept.
+    max: the largest latency that has come.
 
     >>> sample = Sample(room=1000)
     >>> sample.add(np.arange(3000), np.zeros(3000, dtype=np.int64))
@@ -51,7 +58,7 @@ class Sample:
         return self._pairs[1, : self._kept]
 
     def add(self, latency: Ints, wait: Ints) -> None:
-        """Further requests. Shape [requests] each."""
+        """Take further requests, shape [requests] each."""
         if not len(latency):
             return
         places = np.arange(self.count, self.count + len(latency))
@@ -71,11 +78,12 @@ class Sample:
         self._kept += more
 
     def shrink(self, room: int) -> None:
-        """From now on there is room for no more than that."""
+        """Keep no more than `room` pairs from now on."""
         self.room = room
         self._thin()
 
     def _thin(self) -> None:
+        """Drop every second pair until there is room."""
         while -(-self.count // self.one_of) > self.room:
             level = self.one_of.bit_length()
             # What is kept at place p is of group p: only the last group may have nobody yet.
@@ -92,10 +100,14 @@ class Sample:
         relaxation: float | None,
         percentiles: Sequence[float] = PERCENTILES,
     ) -> tuple[Distribution, Distribution] | None:
-        """Latencies and waits without the first `warmup` requests (None: a tenth of all); None if there are none.
+        """Give the distributions of latencies and waits; None if there are no requests.
 
-        `relaxation`: about how many requests of this tenant pass until the queue has forgotten its past (None:
-        nobody knows). The largest is that of all requests where only a sample is kept.
+        The largest latency is that of all requests, also where only a sample is kept.
+
+        warmup: how many of the first requests are left out; None: a tenth.
+        confidence: of the intervals, between 0 and 1.
+        relaxation: about how many requests of this tenant pass until the queue has forgotten its past; None: unknown.
+        percentiles: which percentiles.
         """
         cut = self._kept // 10 if warmup is None else min(-(-warmup // self.one_of), self._kept - 1)
         if not self._kept:
@@ -114,7 +126,8 @@ class Sample:
 def _drawn(groups: Ints, level: int) -> Ints:
     """Which half of each group stays, 0 or 1, as good as drawn: the mixing of SplitMix64.
 
-    Steele, Lea, Flood: Fast splittable pseudorandom number generators; OOPSLA 2014, doi 10.1145/2660193.2660195.
+    Source: Steele, Lea, Flood: Fast splittable pseudorandom number generators; OOPSLA 2014, doi
+    10.1145/2660193.2660195.
     """
     mixed = groups.astype(np.uint64) * np.uint64(64) + np.uint64(level)
     mixed = (mixed + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)

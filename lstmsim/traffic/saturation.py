@@ -39,9 +39,12 @@ Known = tuple[float | None, float | None, tuple[float, float] | None, tuple["Tri
 class Judged:
     """A percentile of latency held against its bound, both in ms; of one tenant, or of all requests.
 
-    `percentile_ms` is None where there is no such number (unstable, or no request was served); `half_width_ms` is None
-    where there are too few requests for an interval. `requests` counts those served, `turned_away` is the share of
-    those that came. `verdict`: a key of `VERDICTS`.
+    bound_ms: the bound.
+    percentile_ms: the percentile; None where there is no such number (unstable, or no request was served).
+    half_width_ms: of its interval; None where there are too few requests for one.
+    verdict: a key of `VERDICTS`.
+    requests: how many were served.
+    turned_away: the share of the requests that came and were turned away.
 
     >>> Judged(bound_ms=0.5, percentile_ms=0.4, half_width_ms=0.01, verdict="below").kept
     True
@@ -56,20 +59,24 @@ class Judged:
 
     @property
     def kept(self) -> bool | None:
-        """Is the bound kept? None: unknown."""
+        """Whether the bound is kept; None: unknown."""
         return VERDICTS[self.verdict]
 
 
 @dataclass(frozen=True)
 class Tried:
-    """One run at a rate in requests per second.
+    """One run at a rate.
 
-    `p99_ms`: its 99th percentile in ms, None where the run is unstable and there is no such number. `kept`: whether
-    every bound is kept, None where that cannot be told. `turned_away`: the share of requests that were. `verdict`: a
-    key of `VERDICTS`. `requests`: how many were simulated. `load`: offered load, the work that comes over what the
-    machine can do. `percentile_ms`, `half_width_ms`: the judged percentile of all requests and its 95 % interval.
-    `tenants`: those with a bound of their own, by name. `needs`: how many requests it takes until the percentile has an
-    interval, as far as that is known beforehand.
+    rate: requests per second.
+    p99_ms: the 99th percentile; None where the run is unstable and there is no such number.
+    kept: whether every bound is kept; None where that cannot be told.
+    turned_away: the share of requests that were turned away.
+    verdict: a key of `VERDICTS`.
+    requests: how many were simulated.
+    load: the offered load, work that comes / work that the machine can do.
+    percentile_ms, half_width_ms: the judged percentile of all requests, and the half width of its 95 % interval.
+    tenants: the verdicts on tenants with a bound of their own, by name.
+    needs: how many requests it takes until the percentile has an interval; None: not known beforehand.
     """
 
     rate: float
@@ -87,17 +94,19 @@ class Tried:
 
 @dataclass(frozen=True)
 class Saturation(Table, forms="lstmsim.traffic.saturation_text"):
-    """Which rates keep the bounds: `rate` certainly does, `fails_from` certainly does not, between them it is open.
+    """Which rates (per second) keep the bounds: `rate` certainly does, `fails_from` certainly does not.
 
-    `rate`: the highest that was seen to keep the bound; None if none was, not even the lowest.
-    `fails_from`: the lowest rate that was seen to break it; None if none was, not even the highest.
-    `undecided`: the lowest and the highest rate between them whose run could not tell; None where all could.
-    `bound_ms`: of all requests (None: only tenants have bounds); `bounds_ms`: of tenants by name. `percentile`: which.
-    `runs`: all of them, in the order in which they were made.
-    `bound_per_second`: the highest rate that the machine can possibly do of this mix; None where it is unknown.
-    `limits_per_second`: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
-    `not_counted`: what comes beside, and is in no load. `complete`: False where the search was interrupted, so that the
-    rates of the answer may lie further apart than they should.
+    rate: the highest rate that was seen to keep the bounds; None if none was, not even the lowest.
+    fails_from: the lowest rate that was seen to break a bound; None if none was, not even the highest.
+    bound_ms: the bound of all requests; None: only tenants have bounds.
+    runs: all runs, in the order in which they were made.
+    undecided: the lowest and the highest rate between the two whose run could not tell; None where all could.
+    percentile: which percentile is bounded.
+    bounds_ms: the bounds of tenants, by name.
+    bound_per_second: the highest rate that the machine can possibly do of this mix; None where it is unknown.
+    limits_per_second: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
+    not_counted: requests that come beside and are in no load, in words.
+    complete: False where the search was interrupted, so that `rate` and `fails_from` may lie further apart than asked.
     """
 
     rate: float | None
@@ -120,17 +129,17 @@ class Saturation(Table, forms="lstmsim.traffic.saturation_text"):
 
     @property
     def monotone(self) -> bool:
-        """Does no run up to `rate` break the bound, and none from `fails_from` on keep it?"""
+        """Whether no run up to `rate` breaks a bound, and no run from `fails_from` on keeps all."""
         least, most = self.fails_from or inf, self.rate or 0.0
         low = all(run.kept is not False for run in self.runs if run.rate <= most)
         return low and all(run.kept is not True for run in self.runs if run.rate >= least) and most < least
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """Somebody interrupted a search after its first run.
+    """A search was interrupted after its first run.
 
-    `known`: what `bisect_verdicts` would have returned, as far as it got. `found`: the same as the answer of
-    `lstmsim.api.serving.saturate.saturate`, which fills it in.
+    known: what `bisect_verdicts` would have returned, from the runs so far.
+    found: the same as the answer of `lstmsim.api.serving.saturate.saturate`, which fills it in.
     """
 
     def __init__(self, known: Known) -> None:
@@ -140,11 +149,13 @@ class SearchInterrupted(KeyboardInterrupt):
 
 
 def _least(run: Tried) -> float:
+    """The lower end of the percentile's interval."""
     value = run.p99_ms if run.percentile_ms is None else run.percentile_ms
     return (value or 0.0) - (run.half_width_ms or 0.0)
 
 
 def _most(run: Tried) -> float:
+    """The upper end of the percentile's interval."""
     value = run.p99_ms if run.percentile_ms is None else run.percentile_ms
     return (value or 0.0) + (run.half_width_ms or 0.0)
 
@@ -157,13 +168,18 @@ def bisect_verdicts(
     close: Callable[[float, float], bool],
     probes: int = 2,
 ) -> Known:
-    """The highest rate that certainly keeps the bound, the lowest that certainly breaks it, the undecided ones between
-    (lowest, highest), and all runs.
+    """Search for the highest rate that certainly keeps the bounds and the lowest that certainly breaks them.
 
-    The bracket is halved until `close(lower, upper)`. Where a middle cannot be told, both sides of what is undecided
-    are halved instead, so that the certain rates come as near to it as they can. Then `probes` rates, evenly spread
-    between `low` and the answer, show whether they keep the bound too. `SearchInterrupted` (Ctrl-C) has what is known
-    once there is a run.
+    The bracket is halved until `close(lower, upper)`. Where a middle cannot be told, both sides of the undecided part
+    are halved instead, so that the certain rates come as near to it as they can.
+
+    judge: makes a run at a rate and judges it.
+    low, high: the ends of the search.
+    close: whether a lower and an upper rate are close enough.
+    probes: how many rates, evenly spread between `low` and the answer, are tried in the end, to show whether they keep
+        the bounds too.
+    Returns both rates, the undecided ones between them (lowest, highest), and all runs.
+    `SearchInterrupted` (Ctrl-C) has what is known once there is a run.
 
     >>> def judge(rate):
     ...     verdict = "below" if rate < 40 else "above" if rate > 60 else "cannot tell"
@@ -183,7 +199,7 @@ def bisect_verdicts(
 
 
 class _Search:
-    """The ends of the bracket, and what is undecided between them."""
+    """The ends of the bracket, and the undecided rates between them."""
 
     def __init__(self, judge: Callable[[float], Tried]) -> None:
         self.judge, self.runs = judge, list[Tried]()
@@ -211,11 +227,14 @@ class _Search:
                 self.kept(rate)
 
     def kept(self, rate: float) -> bool | None:
+        """Make a run at the rate, and say whether it keeps the bounds."""
         self.runs.append(self.judge(rate))
         return self.runs[-1].kept
 
     def note(self, rate: float, kept: bool | None) -> None:
-        """Draw the bracket closer; a certain rate on the wrong side of an undecided one makes that one worthless."""
+        """Draw the bracket closer; a certain rate on the wrong side of an undecided rate makes the undecided one
+        worthless.
+        """
         least, most = self.undecided or (inf, -inf)
         if kept is None:
             self.undecided = (min(least, rate), max(most, rate))
@@ -240,7 +259,12 @@ class _Search:
 
 
 def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[str, float]) -> None:
-    """`InputError` for ends, a tolerance and bounds in ms (by their names) that no search can work with."""
+    """Raise `InputError` for ends, a tolerance and bounds that no search can work with.
+
+    low, high: rates per second.
+    tolerance: how close the answer has to be, as a share.
+    bounds_ms: the bounds by their names.
+    """
     positive("saturation", **{"low": low, "high": high, **bounds_ms, "tolerance": tolerance})
     wrong = []
     if not low < high:

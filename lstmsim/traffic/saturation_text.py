@@ -16,13 +16,13 @@ __all__ = ["FORMS", "limits_text", "saturation_json", "saturation_text"]
 _WIDTH = 100
 
 
-def saturation_json(found: Saturation) -> dict[str, Any]:
-    """The search as plain data of schema `lstmsim/saturation/1`; rates per second, latencies in ms."""
-    return {"schema": "lstmsim/saturation/1", **asdict(found)}
+def saturation_json(saturation: Saturation) -> dict[str, Any]:
+    """Give the search as plain data of schema `lstmsim/saturation/1`; rates per second, latencies in ms."""
+    return {"schema": "lstmsim/saturation/1", **asdict(saturation)}
 
 
-def saturation_text(found: Saturation) -> str:
-    """What the machine can possibly do, a row for each rate, and the answer as a sentence.
+def saturation_text(saturation: Saturation) -> str:
+    """Say what the machine can possibly do, give a row for each rate, and the answer as a sentence.
 
     >>> from lstmsim.traffic.saturation import Tried
     >>> print(saturation_text(Saturation(None, 5.0, 0.5, (Tried(5.0, 0.7, False, 0.0, "above", 10000),))))
@@ -32,12 +32,12 @@ def saturation_text(found: Saturation) -> str:
     <BLANKLINE>
     not even 5.0 requests/s keep a p99 of 0.5 ms
     """
-    away = any(run.turned_away for run in found.runs)
-    name = f"p{found.percentile:g}"
-    names = sorted(found.bounds_ms)
+    away = any(run.turned_away for run in saturation.runs)
+    name = f"p{saturation.percentile:g}"
+    names = sorted(saturation.bounds_ms)
     head = ["requests/s", "load", "requests", f"{name} ms", *(f"{name} ms of {each}" for each in names)]
     rows = [[*head, *["turned away"] * away, "verdict"]]
-    for run in sorted(found.runs, key=lambda each: each.rate):
+    for run in sorted(saturation.runs, key=lambda each: each.rate):
         load = "-" if run.load is None else f"{run.load:.3f}"
         row = [f"{run.rate:,.1f}", load, f"{run.requests:,}" if run.requests else "-"]
         row += [_value(run.percentile_ms, run.half_width_ms)]
@@ -45,13 +45,13 @@ def saturation_text(found: Saturation) -> str:
         row += [f"{100 * run.turned_away:.2f} %"] * away
         rows.append([*row, run.verdict])
     left = range(3, 4 + len(names)), [len(rows[0]) - 1]
-    lines = [*_bound(found), "RATES", *table(rows, left=[column for columns in left for column in columns]), ""]
-    answer = [_answer(found), *_remarks(found)]
+    lines = [*_bound(saturation), "RATES", *table(rows, left=[column for columns in left for column in columns]), ""]
+    answer = [_answer(saturation), *_remarks(saturation)]
     return "\n".join([*lines, *(textwrap.fill(each, _WIDTH, subsequent_indent="  ") for each in answer)])
 
 
 def _value(value: float | None, half: float | None) -> str:
-    """With its interval; a dash where there is no such number."""
+    """The value with its interval; a dash where there is no such number."""
     if value is None:
         return "-"
     return f"{value:.4g} (too few)" if half is None else f"{value:.4g} +- {half:.2g}"
@@ -61,13 +61,13 @@ def _judged(each: Judged | None) -> str:
     return "-" if each is None else f"{_value(each.percentile_ms, each.half_width_ms)} {each.verdict}"
 
 
-def _bound(found: Saturation) -> list[str]:
+def _bound(saturation: Saturation) -> list[str]:
     """What the machine could do at the very most."""
-    if found.bound_per_second is None:
+    if saturation.bound_per_second is None:
         return []
-    line = f"MACHINE: at most {found.bound_per_second:,.0f} requests/s of this mix, whatever their latency"
-    line += f"; used up at {limits_text(found.limits_per_second)}"
-    line += f"; not counted: {', '.join(found.not_counted)}" if found.not_counted else ""
+    line = f"MACHINE: at most {saturation.bound_per_second:,.0f} requests/s of this mix, whatever their latency"
+    line += f"; used up at {limits_text(saturation.limits_per_second)}"
+    line += f"; not counted: {', '.join(saturation.not_counted)}" if saturation.not_counted else ""
     return [textwrap.fill(line, _WIDTH), ""]
 
 
@@ -81,38 +81,40 @@ def limits_text(limits_per_second: Mapping[str, float]) -> str:
     return ", ".join(f"{rate:,.0f}/s ({name})" for name, rate in ordered)
 
 
-def _bounds(found: Saturation) -> str:
-    parts = [] if found.bound_ms is None else [f"a p{found.percentile:g} of {found.bound_ms:g} ms"]
-    parts += [f"a p{found.percentile:g} of {each:g} ms for {name}" for name, each in sorted(found.bounds_ms.items())]
+def _bounds(saturation: Saturation) -> str:
+    parts = [] if saturation.bound_ms is None else [f"a p{saturation.percentile:g} of {saturation.bound_ms:g} ms"]
+    parts += [
+        f"a p{saturation.percentile:g} of {each:g} ms for {name}" for name, each in sorted(saturation.bounds_ms.items())
+    ]
     return " and ".join(parts)
 
 
-def _why(found: Saturation, rate: float) -> str:
+def _why(saturation: Saturation, rate: float) -> str:
     """How the run at that rate breaks the bound."""
-    run = next(each for each in found.runs if each.rate == rate)
+    run = next(each for each in saturation.runs if each.rate == rate)
     return " (unstable)" if run.verdict == "unstable" else ""
 
 
-def _answer(found: Saturation) -> str:
-    bounds, between = _bounds(found), _between(found)
-    if found.rate is None and found.fails_from is None:
+def _answer(saturation: Saturation) -> str:
+    bounds, between = _bounds(saturation), _between(saturation)
+    if saturation.rate is None and saturation.fails_from is None:
         return f"no rate could be told to keep {bounds}, nor to break it{between}"
-    if found.rate is None:
-        if found.undecided is None:
-            return f"not even {found.fails_from:,.1f} requests/s keep {bounds}"
-        return f"no rate could be told to keep {bounds}, {found.fails_from:,.1f} requests/s do not{between}"
-    if found.fails_from is None:
-        if found.undecided is None:
-            return f"{found.rate:,.1f} requests/s, the highest rate tried, still keep {bounds}"
-        return f"{found.rate:,.1f} requests/s keep {bounds}; no rate was seen to break it{between}"
-    why = _why(found, found.fails_from)
-    return f"{found.rate:,.1f} requests/s keep {bounds}, {found.fails_from:,.1f} do not{why}{between}"
+    if saturation.rate is None:
+        if saturation.undecided is None:
+            return f"not even {saturation.fails_from:,.1f} requests/s keep {bounds}"
+        return f"no rate could be told to keep {bounds}, {saturation.fails_from:,.1f} requests/s do not{between}"
+    if saturation.fails_from is None:
+        if saturation.undecided is None:
+            return f"{saturation.rate:,.1f} requests/s, the highest rate tried, still keep {bounds}"
+        return f"{saturation.rate:,.1f} requests/s keep {bounds}; no rate was seen to break it{between}"
+    why = _why(saturation, saturation.fails_from)
+    return f"{saturation.rate:,.1f} requests/s keep {bounds}, {saturation.fails_from:,.1f} do not{why}{between}"
 
 
-def _between(found: Saturation) -> str:
-    if found.undecided is None:
+def _between(saturation: Saturation) -> str:
+    if saturation.undecided is None:
         return ""
-    low, high = found.undecided
+    low, high = saturation.undecided
     several = f"from {low:,.1f} to {high:,.1f}" if low < high else f"at {low:,.1f}"
     return f"; {several} it cannot be told"
 
@@ -121,14 +123,14 @@ def _rates(number: int) -> str:
     return "1 rate has" if number == 1 else f"{number} rates have"
 
 
-def _remarks(found: Saturation) -> list[str]:
-    """What the reader has to know of the answer."""
+def _remarks(saturation: Saturation) -> list[str]:
+    """Sentences that the reader needs to understand the answer."""
     lines = []
-    if not found.complete:
+    if not saturation.complete:
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
-    if any(run.verdict == "unstable" and not run.requests for run in found.runs):
+    if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
         lines.append("a load of 1 or more is unstable without a run: more work comes than the machine can do")
-    unclear = [run for run in found.runs if run.kept is None]
+    unclear = [run for run in saturation.runs if run.kept is None]
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]
         needs = min((run.needs for run in few if run.needs is not None), default=0)
@@ -136,9 +138,9 @@ def _remarks(found: Saturation) -> list[str]:
         kinds = [f"{_rates(len(few))} too few requests for an interval{most}"] * bool(few)
         kinds += [f"{_rates(len(unclear) - len(few))} the bound within the interval"] * (len(few) < len(unclear))
         lines.append(f"undecided: {', '.join(kinds)}; --most-requests allows more")
-    if not found.monotone:
+    if not saturation.monotone:
         lines.append("not every lower rate keeps it: the order of service may be unfair")
     return lines
 
 
-FORMS = Forms(saturation_json, saturation_text, lambda found: saturation_json(found)["runs"])
+FORMS = Forms(saturation_json, saturation_text, lambda saturation: saturation_json(saturation)["runs"])

@@ -1,4 +1,4 @@
-"""Whether jobs that never stall keep the other threads of coarse-grained cores out."""
+"""Measures whether jobs that never stall keep the other threads of coarse-grained cores out."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _SAID = 4
 
 
 class Sharing:
-    """Measures how much longer requests take on cores where threads share the array, and how much of that is while a
-    job that never stalls has it.
+    """Measures how much longer requests take on cores where threads share the array, and which jobs that is due to.
 
-    Such a job keeps a coarse-grained array from its first tile to its end: for about as long as it takes alone, right
-    before it finishes. So a request was kept out, at least, in those cycles of all others that ended in its time.
-    `coarse`: the threads of each coarse-grained core that has several, by the core's number.
+    A job that never stalls keeps a coarse-grained array from its first tile to its end: for about as long as it takes
+    alone, right before it finishes. So a request was kept out, at least, in those cycles of all other such jobs that
+    ended in its time.
+
+    coarse: the threads of each coarse-grained core that has several, by the core's number.
 
     >>> sharing = Sharing({0: 2})
     >>> columns = [np.array(each) for each in ([0, 0], [0, 0], [900, 1000], [9000, 9000], [1, 1], [900, 100])]
@@ -44,18 +45,23 @@ class Sharing:
         self._past = {core: np.zeros((3, 0), dtype=np.int64) for core in self.coarse}
         #: By core: for how long each tenant's jobs that never stall have had the array.
         self._held = {core: Counter[int]() for core in self.coarse}
-        #: By tenant and core: requests, the sum of their service times / cycles alone, of the cycles that they took
-        #: longer than alone, and of those of these in which they were kept out.
+        #: By tenant and core: the number of requests, and sums over them: service time / cycles alone; cycles beyond
+        #: those alone; of the cycles beyond, those in which the request was kept out.
         self._sums: dict[tuple[int, int], Ints] = {}
 
     def take(self, places: Ints, rows: Rows) -> None:
-        """Count these requests; `places` of their tenants, shape [requests]."""
+        """Count these requests.
+
+        places: places of their tenants, shape [requests].
+        rows: the requests.
+        """
         for core in self.coarse:
             own = np.flatnonzero((rows.core == core) & (rows.servers > 0) & (rows.alone > 0))
             if len(own):
                 self._take(core, places[own], rows.of(own))
 
     def _take(self, core: int, places: Ints, rows: Rows) -> None:
+        """Count requests of one core."""
         keeps = rows.stalls == 0
         more = np.stack([rows.finish[keeps], rows.alone[keeps], places[keeps]])
         past = np.concatenate([self._past[core], more], axis=1)
@@ -65,15 +71,20 @@ class Sharing:
         for place in np.unique(places).tolist():
             own = places == place
             held = np.minimum(_kept_out(past, place, rows.start[own], rows.finish[own]), longer[own])
-            found = [int(own.sum()), sum_of(ratio[own]), sum_of(longer[own]), sum_of(held)]
-            self._sums[place, core] = self._sums.get((place, core), np.zeros(4, dtype=object)) + np.array(found, object)
+            sums = [int(own.sum()), sum_of(ratio[own]), sum_of(longer[own]), sum_of(held)]
+            self._sums[place, core] = self._sums.get((place, core), np.zeros(4, dtype=object)) + np.array(sums, object)
             self._held[core][place] += sum_of(rows.alone[own & keeps])
         self._past[core] = past[:, -_REMEMBERED:]
 
     def remarks(self, names: Sequence[str]) -> tuple[str, ...]:
-        """A sentence or two for each core where a tenant takes longer from its start to its finish than equal shares of
-        the array could explain (more than 2 and more than the core's threads times as long as alone), at least half of
-        it while jobs of others that never stall had the array; the worst ones. `names` of the tenants."""
+        """Give a sentence or two for each core where jobs that never stall hold up another tenant.
+
+        That is said where a tenant takes longer from its start to its finish than equal shares of the array could
+        explain (more than 2 and more than the core's threads times as long as alone), and at least half of that while
+        jobs of others that never stall had the array. Only the worst cases are named.
+
+        names: of the tenants, by place.
+        """
         worst: dict[int, tuple[float, int, int]] = {}
         for (place, core), (number, ratios, longer, held) in self._sums.items():
             ratio = ratios / _UNIT / number
@@ -95,14 +106,14 @@ class Sharing:
 
 
 def _kept_out(past: Ints, place: int, start: Ints, finish: Ints) -> Ints:
-    """In how many cycles from its start to its finish each request waited for others that never stall."""
+    """In how many cycles from its start to its finish each request waited for jobs of others that never stall."""
     ends, alone, whose = past
     cycles = np.where(whose == place, 0, alone)
     until = np.searchsorted(ends, finish, side="left")
     since = np.maximum(np.searchsorted(ends, start, side="right"), until - _REMEMBERED)
     sums = np.concatenate([[0], np.cumsum(cycles)])
     total: Ints = np.where(until > since, sums[until] - sums[np.minimum(since, until)], 0)
-    # the first of them may have been at it before the request was there
+    # The first of these jobs may have begun before the request started.
     first = np.minimum(since, max(0, len(ends) - 1))
     before = np.maximum(cycles[first] - (ends[first] - start), 0) if len(ends) else 0
     return total - np.where(until > since, before, 0)

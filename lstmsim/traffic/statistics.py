@@ -1,7 +1,7 @@
 """Statistics of one long run: Student's t, batch means, warm-up, Jain's index.
 
-The warm-up that is left out is the first tenth, whatever it holds. A cut that is chosen by the numbers that are kept,
-as by MSER-5, likes to cut peaks, which come in queues at any time: on M/D/1 from empty (400 runs of 5,000 requests
+The warm-up that is left out is the first tenth, whatever it holds. A cut that depends on the numbers that are kept, as
+that of MSER-5, likes to cut peaks, which come in queues at any time: on M/D/1 from empty (400 runs of 5,000 requests
 each) it makes the mean wait 0.5 %, 1.3 % and 5.7 % too small at loads 0.3, 0.7 and 0.9; the fixed tenth leaves less
 than one standard error (0.2 %, 0.4 %, 1.1 %). Whether a run is long enough: `lstmsim.traffic.intervals`.
 """
@@ -21,10 +21,13 @@ __all__ = ["Interval", "Warmup", "batch_interval", "jain", "student_t", "warmup_
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its confidence interval, value ± half_width, from `batches` batches.
+    """An estimate and its confidence interval, value ± half_width.
 
-    `half_width` is None where there are too few requests to tell. `correlation` is that of neighbouring batches: it is
-    clearly above 0 (twice 1 / sqrt(batches), say) if batches are too short to be independent of each other.
+    value: the estimate.
+    half_width: None where there are too few requests to tell.
+    batches: from how many batches the interval was made.
+    correlation: that of neighbouring batches. It is clearly above 0 (twice 1 / sqrt(batches), say) if batches are too
+        short to be independent of each other.
     """
 
     value: float
@@ -33,7 +36,7 @@ class Interval:
     correlation: float = 0.0
 
     def holds(self, value: float) -> bool:
-        """Does the interval hold this value? False where there is no interval.
+        """Say whether the interval holds this value; False where there is no interval.
 
         >>> Interval(10.0, 0.5, 20).holds(9.6), Interval(10.0).holds(10.0)
         (True, False)
@@ -41,7 +44,7 @@ class Interval:
         return self.half_width is not None and abs(value - self.value) <= self.half_width
 
     def scaled(self, factor: float) -> Interval:
-        """The same in another unit.
+        """Give the interval in another unit.
 
         >>> Interval(10.0, 0.5, 20).scaled(2).half_width
         1.0
@@ -52,7 +55,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class Warmup:
-    """How many requests at the beginning are left out, and by which rule."""
+    """The warm-up of a run.
+
+    rule: how it was chosen, in words.
+    requests: how many at the beginning are left out.
+    """
 
     rule: str
     requests: int
@@ -60,7 +67,9 @@ class Warmup:
 
 @cache
 def student_t(confidence: float, degrees: int) -> float:
-    """The t with P(|T| <= t) = `confidence` for Student's distribution with `degrees` degrees of freedom.
+    """Give the t with P(|T| <= t) = `confidence` for Student's distribution.
+
+    degrees: the degrees of freedom, at least 1.
 
     >>> round(student_t(0.95, 19), 4), round(student_t(0.95, 1), 3)
     (2.093, 12.706)
@@ -107,10 +116,14 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 
 def batch_interval(value: float, batches: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The estimate `value` with the t interval that equal batches of the same run give for it.
+    """Give an estimate with the t interval that equal batches of the same run give for it.
 
     The method of batch means; 10 to 30 batches are enough (Schmeiser: Batch size effects in the analysis of
     simulation output; Operations Research 30, 1982).
+
+    value: the estimate.
+    batches: the estimates from each batch; of fewer than 2 there is no interval.
+    confidence: between 0 and 1.
 
     >>> batch_interval(2.0, [1.0, 2.0, 3.0]).half_width
     2.484...
@@ -127,7 +140,10 @@ def batch_interval(value: float, batches: Sequence[float], confidence: float = 0
 
 
 def warmup_of(requests: int, given: int | None = None) -> Warmup:
-    """The warm-up of a run of so many requests: `given`, or the first tenth.
+    """Give the warm-up of a run.
+
+    requests: how many the run has.
+    given: how many are to be left out; None: the first tenth.
 
     >>> warmup_of(210)
     Warmup(rule='the first tenth of 210', requests=21)
@@ -138,7 +154,7 @@ def warmup_of(requests: int, given: int | None = None) -> Warmup:
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's index: 1 if all shares are equal, 1 / n if one has everything. 1 where nobody has anything.
+    """Give Jain's index: 1 if all shares are equal, 1 / n if one has everything, 1 where nobody has anything.
 
     Source: Jain, Chiu, Hawe: A quantitative measure of fairness; DEC-TR-301, 1984.
 

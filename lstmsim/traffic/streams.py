@@ -2,12 +2,13 @@
 
 A stream belongs to a key: whole numbers and words, such as (seed, job, number of the stream). SHA-256 of the key is
 the key of the counter-based generator Philox4x64-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as
-1, 2, 3; SC 2011). So no stream depends on another one, on the order in which they are drawn, or on who draws them.
+1, 2, 3; SC 2011). So no stream depends on another one, on the order in which numbers are drawn, or on the code that
+draws them.
 
 Of numpy only `Philox.random_raw` is used, whose 64-bit words are fixed by that publication (numpy's own
 distributions may change with its version). Everything behind the words is done here with whole numbers and with
 additions, multiplications and divisions of IEEE 754 doubles, one at a time, which have one correct result each; the
-logarithm is a series of those, because the last bit of a library's logarithm differs between libraries.
+logarithm is a series of such operations, because the last bit of a library's logarithm differs between libraries.
 """
 
 from __future__ import annotations
@@ -39,16 +40,18 @@ _TERMS = 11
 
 
 def stream_words(key: StreamKey) -> tuple[int, int]:
-    """The two 64-bit words that key the generator of a stream: the first 16 bytes of SHA-256, little-endian.
+    """Give the two 64-bit words that key the generator of a stream: the first 16 bytes of SHA-256, little-endian.
 
-    Each part goes in with its type and length, so that no two keys read alike.
+    Each part of the key goes in with its type and length, so that no two keys read alike.
+
+    `InputError` for a key that holds anything else than whole numbers and words.
 
     >>> stream_words((7, "job", 0)) == stream_words((7, "job", 1))
     False
     >>> stream_words((1, "2")) == stream_words(("1", 2))
     False
     """
-    # only who draws pays for what draws
+    # Imported here, so that code that draws no numbers need not load it.
     from hashlib import sha256
 
     digest = sha256()
@@ -63,7 +66,7 @@ def stream_words(key: StreamKey) -> tuple[int, int]:
 
 
 def words(key: StreamKey, chunk: int = CHUNK) -> Iterator[NDArray[np.uint64]]:
-    """The words of a stream, endlessly, `chunk` of them at a time. Shape [chunk].
+    """Give the words of a stream, endlessly, in arrays of shape [chunk].
 
     >>> whole, halves = next(words((1, "a"), 8)), words((1, "a"), 4)
     >>> (next(halves) == whole[:4]).all() and (next(halves) == whole[4:]).all()
@@ -77,7 +80,7 @@ def words(key: StreamKey, chunk: int = CHUNK) -> Iterator[NDArray[np.uint64]]:
 
 
 def exponentials(key: StreamKey, chunk: int = CHUNK) -> Iterator[int]:
-    """Independent exponential numbers of mean 1, in units of 1 / `UNIT`: -ln U, rounded down.
+    """Draw independent exponential numbers of mean 1, in units of 1 / `UNIT`: -ln U, rounded down.
 
     U is an odd multiple of 2^-53 made of a word's upper 52 bits, so never 0 or 1. The largest number is 36.7.
 
@@ -90,7 +93,7 @@ def exponentials(key: StreamKey, chunk: int = CHUNK) -> Iterator[int]:
 
 
 def exponential_arrays(key: StreamKey, chunk: int = CHUNK) -> Iterator[NDArray[np.int64]]:
-    """The same numbers as those of `exponentials`, so many at a time. Shape [chunk].
+    """Draw the same numbers as `exponentials`, in arrays of shape [chunk].
 
     >>> from itertools import islice
     >>> next(exponential_arrays((1, "a"), 3)).tolist() == list(islice(exponentials((1, "a")), 3))
@@ -101,7 +104,7 @@ def exponential_arrays(key: StreamKey, chunk: int = CHUNK) -> Iterator[NDArray[n
 
 
 def below(key: StreamKey, bound: int, chunk: int = CHUNK) -> Iterator[int]:
-    """Independent whole numbers 0 ... `bound` - 1, equally likely but for a bias of at most `bound` / 2^64.
+    """Draw independent whole numbers 0 ... `bound` - 1, equally likely but for a bias of at most `bound` / 2^64.
 
     >>> from itertools import islice
     >>> sorted(set(islice(below((1, "dice"), 6), 100)))
@@ -113,6 +116,7 @@ def below(key: StreamKey, bound: int, chunk: int = CHUNK) -> Iterator[int]:
 
 
 def _negative_logs(block: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """-ln U of each word in units of 1 / `UNIT`, as `exponentials` describes."""
     odd = (block >> np.uint64(12)) * np.uint64(2) + np.uint64(1)
     mantissa, exponent = np.frexp(odd.astype(np.float64))  # 53 bits: exact
     low = mantissa < _SQRT_HALF

@@ -1,4 +1,4 @@
-"""What each tenant, an entry of the scenario, gets: gathered while its requests finish, in memory that is bounded."""
+"""What each tenant, an entry of the scenario, gets: gathered while its requests finish, in bounded memory."""
 
 from __future__ import annotations
 
@@ -31,10 +31,13 @@ _LEAST, _EACH = 4096, 32
 class Rows(NamedTuple):
     """Requests as columns, shape [requests] each, in the order of their finishes.
 
-    `arrival`, `start`, `finish`: cycles. `due`: the last cycle at which it is in time. `servers`: on how many it ran,
-    0 if it was turned away. `alone`: cycles of that job alone on the chip, 0: unknown. `core`: where it ran, -1:
-    unknown. `stalls`: 0 if it never lets another thread have the array. `paused`: cycles from start to finish without
-    a thread.
+    arrival, start, finish: cycles.
+    due: the last cycle at which the request is in time.
+    servers: on how many it ran, 0 if it was turned away.
+    alone: cycles of that job alone on the chip, 0: unknown.
+    core: where it ran, -1: unknown.
+    stalls: 0 if it never lets another thread have the array.
+    paused: cycles from start to finish without a thread.
     """
 
     arrival: Ints
@@ -48,7 +51,7 @@ class Rows(NamedTuple):
     paused: Ints
 
     def of(self, chosen: Ints | slice) -> Rows:
-        """Some of them."""
+        """Give the chosen requests."""
         return Rows(*(column[chosen] for column in self))
 
 
@@ -59,7 +62,7 @@ class _Account:
         self.entry = entry
         self.counts: Counter[str] = Counter()
         self.sample = Sample(room)
-        #: Requests with a known time alone, those turned away among them; their progress in units of 2^-50.
+        #: Requests with a known time alone, those turned away included; their progress in units of 2^-50.
         self.compared = self.progress = 0
         #: By the cycles that a request takes alone: how many were served, and the sum of their latencies.
         self.alone: dict[int, tuple[int, int]] = {}
@@ -85,6 +88,7 @@ class _Account:
             self.sample.add(latency[served & until], wait[served & until])
 
     def _compare(self, latency: Ints, alone: Ints, served: NDArray[np.bool_], known: NDArray[np.bool_]) -> None:
+        """Add latencies to those of requests with the same time alone."""
         self.compared += int(known.sum())
         latency, alone = latency[known & served], alone[known & served]
         if not len(alone):
@@ -98,18 +102,18 @@ class _Account:
 
 
 def _turnaround(accounts: Iterable[_Account]) -> float | None:
-    """The mean over requests of latency / cycles alone."""
+    """The mean over requests of latency / cycles alone; None without such requests."""
     sums = [(cycles, *each) for account in accounts for cycles, each in account.alone.items()]
     served = sum(number for _, number, _ in sums)
     return fsum(total / cycles for cycles, _, total in sorted(sums)) / served if served else None
 
 
 class Accounts:
-    """Gathers the requests of each tenant; `tenants` and `models` say what they amount to.
+    """Gathers the requests of each tenant; `tenants` and `models` give their figures.
 
-    `entries`: the tenants that are known beforehand, in their order; others come behind them as they appear. `kept`:
-    latencies that are kept of all tenants together, shared equally; each has room for `LEAST_KEPT` at least.
-    `window`: of a closed loop, the part of the run that counts.
+    entries: the tenants that are known beforehand, in their order; other tenants come behind them as they appear.
+    kept: how many latencies are kept of all tenants together, shared equally; each has room for `LEAST_KEPT` at least.
+    window: of a closed loop, the part of the run that counts.
     """
 
     def __init__(self, entries: Sequence[Entry], kept: int, window: ClosedWindow | None = None) -> None:
@@ -129,7 +133,10 @@ class Accounts:
         return [each.entry.name for each in self._accounts]
 
     def places(self, names: Sequence[str]) -> Ints:
-        """The tenants' places in their order; those that nobody knows yet get one."""
+        """Give the tenants' places in their order; an unknown tenant gets a new place.
+
+        `InputError` for an unknown tenant beside a single known one.
+        """
         for name in dict.fromkeys(names):
             if name not in self._places and self._single:
                 raise InputError(Mistake("tenant", f"must be {self.names[0]}, the only one, got {name}"))
@@ -138,6 +145,7 @@ class Accounts:
         return np.array([self._places[name] for name in names], dtype=np.int64)
 
     def _open(self, entry: Entry) -> None:
+        """Make room for a new tenant."""
         self._places[entry.name] = len(self._accounts)
         room = max(LEAST_KEPT, self.kept // (len(self._accounts) + 1))
         if room < self._room:
@@ -147,13 +155,18 @@ class Accounts:
         self._accounts.append(_Account(entry, self._room))
 
     def take(self, places: Ints, rows: Rows) -> None:
-        """Count these requests; `places` of their tenants, shape [requests]."""
+        """Count these requests.
+
+        places: places of their tenants, shape [requests].
+        rows: the requests.
+        """
         self._pending.append((places, rows))
         self._waiting += len(places)
         if self._waiting >= max(_LEAST, _EACH * len(self._accounts)):
             self._count()
 
     def _count(self) -> None:
+        """Add the requests that are not counted yet to the accounts of their tenants."""
         if not self._pending:
             return
         places = np.concatenate([each for each, _ in self._pending])
@@ -174,12 +187,14 @@ class Accounts:
         relaxation: float | None = None,
         percentiles: Sequence[float] = PERCENTILES,
     ) -> dict[str, Tenant]:
-        """What each has got, by name, in order.
+        """Give what each tenant got, by name, in order.
 
-        `seconds`: of the part of the run that counts. `whole`: latencies and waits of all, which are those of a single
-        tenant. `warmup`: how many requests of all are left out (None: a tenth).
-        `relaxation`: about how many requests of all tenants pass until the queue has forgotten its past; None:
-        nobody knows.
+        seconds: the length of the part of the run that counts.
+        whole: latencies and waits of all requests, which are those of a single tenant.
+        warmup: how many requests of all are left out; None: a tenth.
+        confidence: of the intervals, between 0 and 1.
+        relaxation: about how many requests of all tenants pass until the queue has forgotten its past; None: unknown.
+        percentiles: which percentiles of latencies and waits.
         """
         self._count()
         all_served = sum(each.counts["requests"] for each in self._accounts)
@@ -194,16 +209,16 @@ class Accounts:
         return made
 
     def models(self) -> dict[str, Tenant]:
-        """The counts of all tenants with the same model together, by its name, in the order of names."""
+        """Give the counts of all tenants with the same model together, by the model's name, in the order of names."""
         self._count()
         by_model: dict[str, list[_Account]] = {}
         for each in self._accounts:
             if each.counts["requests"] or each.counts["turned_away"]:
                 by_model.setdefault(each.entry.model, []).append(each)
-        found = {}
+        models = {}
         for name, group in sorted(by_model.items()):
             sums: Counter[str] = sum((each.counts for each in group), Counter())
-            found[name] = Tenant(
+            models[name] = Tenant(
                 name,
                 sums["requests"],
                 sums["in_time"],
@@ -213,7 +228,7 @@ class Accounts:
                 model=name,
                 slowdown=_turnaround(group),
             )
-        return found
+        return models
 
 
 def _tenant(account: _Account, known: tuple[Distribution, Distribution] | None, seconds: float) -> Tenant:

@@ -17,12 +17,12 @@ _NAME = 22
 _NONE = "-"
 
 
-def shown_tenants(found: Serving) -> tuple[list[Tenant], str]:
-    """The tenants that are shown, and a sentence that says which these are if there are more.
+def shown_tenants(serving: Serving) -> tuple[list[Tenant], str]:
+    """Give the tenants that are shown, and a sentence that says which these are if there are more.
 
-    Of more than `SHOWN`, those with the largest slowdown; of equal ones, those with more turned away.
+    Of more than `SHOWN`, those with the largest slowdown are shown; of equal slowdowns, those with more turned away.
     """
-    tenants = list(found.tenants.values())
+    tenants = list(serving.tenants.values())
     if len(tenants) <= SHOWN:
         return tenants, ""
     worst = sorted(tenants, key=lambda each: (-(each.slowdown or 0.0), -each.turned_away))[:SHOWN]
@@ -30,12 +30,12 @@ def shown_tenants(found: Serving) -> tuple[list[Tenant], str]:
     return worst, text
 
 
-def tenant_lines(found: Serving) -> list[str]:
-    """Tables, at most 100 columns wide: what was served, late and turned away; latencies with their intervals.
+def tenant_lines(serving: Serving) -> list[str]:
+    """Give tables of at most 100 columns: what was served, late and turned away; latencies with their intervals.
 
     An interval is written as +- and its half width in percent of the value.
     """
-    tenants, which = shown_tenants(found)
+    tenants, which = shown_tenants(serving)
     title = f"TENANTS ({which})" if which else "TENANTS"
     counts = [
         [
@@ -51,35 +51,37 @@ def tenant_lines(found: Serving) -> list[str]:
         for each in tenants
     ]
     heads = ["", "requests", "turned away", "late", "in time", "/s", "good /s", "slowdown"]
-    percents = [f"p{percent:g}" for percent in found.latency.percentiles]
+    percents = [f"p{percent:g}" for percent in serving.latency.percentiles]
     times = [["latency in ms", "mean", *percents, "wait, mean"]]
-    times += [_times(each, found) for each in tenants]
+    times += [_times(each, serving) for each in tenants]
     # as many columns as fit beside each other, with the names again
     halves = [[[row[0], *row[1:4]] for row in times], [[row[0], *row[4:]] for row in times]]
     return [title, *_table([heads, *counts]), *(line for half in halves for line in _table(half))]
 
 
-def _times(tenant: Tenant, found: Serving) -> list[str]:
+def _times(tenant: Tenant, serving: Serving) -> list[str]:
     if tenant.latency is None or tenant.wait is None:
         return [_short(tenant.name), "none served"]
     each = [tenant.latency.mean, *tenant.latency.percentiles.values(), tenant.wait.mean]
-    return [_short(tenant.name), *(" ".join(interval_texts(one, found)) for one in each)]
+    return [_short(tenant.name), *(" ".join(interval_texts(one, serving)) for one in each)]
 
 
-def interval_texts(each: Interval, found: Serving) -> tuple[str, str]:
-    """Milliseconds, and the half width of the interval in percent: or the words that say that there is none, empty
-    where more requests would not help, for there is nothing to settle to.
+def interval_texts(each: Interval, serving: Serving) -> tuple[str, str]:
+    """Give a time in milliseconds, and the half width of its interval in percent.
+
+    Without an interval the second text says so; it is empty where more requests would not help, because there is no
+    steady state.
 
     >>> from lstmsim.traffic.metrics import Collector
     >>> collector = Collector(250)
     >>> collector.add(0, arrival=0, start=0, finish=250)
-    >>> found = collector.result()
-    >>> interval_texts(Interval(250.0, 5.0, 10), found), interval_texts(Interval(250.0), found)[0]
+    >>> serving = collector.result()
+    >>> interval_texts(Interval(250.0, 5.0, 10), serving), interval_texts(Interval(250.0), serving)[0]
     (('0.001', '+-2%'), '0.001')
     """
-    value = f"{found.ms(each.value):.4g}"
+    value = f"{serving.ms(each.value):.4g}"
     if each.half_width is None:
-        return value, "too few" if found.verdict in ("settled", "too few") else ""
+        return value, "too few" if serving.verdict in ("settled", "too few") else ""
     share = 100 * each.half_width / each.value if each.value else 0.0
     return value, f"+-{share:.2g}%" if share < 100 else f"+-{share:.0f}%"
 
@@ -101,20 +103,20 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def window_json(found: Serving) -> dict[str, int] | None:
-    """The part of a run in which all clients are active, as plain data."""
-    if found.window is None:
+def window_json(serving: Serving) -> dict[str, int] | None:
+    """Give the part of a run in which all clients are active as plain data; None without clients."""
+    if serving.window is None:
         return None
     return {
-        "clients": found.window.clients,
-        "start_cycle": found.window.start_cycle,
-        "end_cycle": found.window.end_cycle,
-        "requests": found.requests_inside,
+        "clients": serving.window.clients,
+        "start_cycle": serving.window.start_cycle,
+        "end_cycle": serving.window.end_cycle,
+        "requests": serving.requests_inside,
     }
 
 
-def shares_json(found: Serving) -> dict[str, Any]:
-    """What models and tenants got, and how fair that is, as plain data."""
+def shares_json(serving: Serving) -> dict[str, Any]:
+    """Give what models and tenants got, and how fair that is, as plain data."""
     return {
         "models": {
             name: {
@@ -123,21 +125,21 @@ def shares_json(found: Serving) -> dict[str, Any]:
                 "turned_away": each.turned_away,
                 "slowdown": each.slowdown,
             }
-            for name, each in found.models.items()
+            for name, each in serving.models.items()
         },
-        "tenants": _tenants_json(found),
-        "antt": found.antt,
-        "stp": found.stp,
+        "tenants": _tenants_json(serving),
+        "antt": serving.antt,
+        "stp": serving.stp,
         "fairness": {
-            "slowdown": found.fairness_slowdown,
-            "goodput": found.fairness_goodput,
-            "throughput": found.fairness_throughput,
+            "slowdown": serving.fairness_slowdown,
+            "goodput": serving.fairness_goodput,
+            "throughput": serving.fairness_throughput,
         },
     }
 
 
-def _tenants_json(found: Serving) -> list[dict[str, Any]]:
-    """All of them in their order; times in cycles."""
+def _tenants_json(serving: Serving) -> list[dict[str, Any]]:
+    """All tenants in their order; times in cycles."""
     return [
         {
             "tenant": each.name,
@@ -156,12 +158,12 @@ def _tenants_json(found: Serving) -> list[dict[str, Any]]:
             "slowdown": each.slowdown,
             "progress": each.progress,
         }
-        for each in found.tenants.values()
+        for each in serving.tenants.values()
     ]
 
 
-def plain(found: Distribution) -> dict[str, Any]:
-    """A distribution as plain data; `half_width` is None where there are too few requests to tell."""
-    named = {"mean": found.mean, **{f"p{percent:g}": each for percent, each in found.percentiles.items()}}
+def plain(distribution: Distribution) -> dict[str, Any]:
+    """Give a distribution as plain data; `half_width` is None where there are too few requests to tell."""
+    named = {"mean": distribution.mean, **{f"p{percent:g}": each for percent, each in distribution.percentiles.items()}}
     values = {name: {"value": each.value, "half_width": each.half_width} for name, each in named.items()}
-    return {**values, "max": found.max, "exact": found.exact}
+    return {**values, "max": distribution.max, "exact": distribution.exact}

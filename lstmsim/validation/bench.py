@@ -1,4 +1,4 @@
-"""Where everything is simulated that is compared: a chip preset, one model, a number of jobs, the engine of the run."""
+"""Where everything that is compared is simulated: a chip preset, one model, a number of jobs, the engine of the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Bench", "layer"]
 
 
 def layer(cell: str, hidden: int, inputs: int) -> dict[str, Any]:
-    """A layer as scenario files write it.
+    """Describe a layer as scenario files do.
 
     >>> layer("lstm", 512, 256)
     {'cell': 'lstm', 'hidden': 512, 'input': 256}
@@ -26,7 +26,7 @@ def layer(cell: str, hidden: int, inputs: int) -> dict[str, Any]:
 
 
 class Bench:
-    """Simulates on one engine; equal scenarios once."""
+    """Simulates on one engine; equal scenarios are simulated once."""
 
     def __init__(self, engine: str = "fast") -> None:
         self.engine = engine
@@ -50,7 +50,14 @@ class Bench:
         count: int = 1,
         overrides: Sequence[str] = (),
     ) -> Report:
-        """`count` equal jobs of some layers on a preset, all there at cycle 0; `overrides` like `"chip.cores.0.ep=16"`.
+        """Simulate equal jobs of some layers on a preset, all there at cycle 0.
+
+        chip: the preset's name.
+        layers: as scenario files write them.
+        steps: of each job.
+        batch: inferences that a job has.
+        count: how many jobs there are.
+        overrides: changes like `"chip.cores.0.ep=16"`.
 
         >>> Bench().on_preset("column-npu-64k", [layer("lstm", 512, 512)], 25).makespan_cycles
         1773

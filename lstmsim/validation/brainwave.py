@@ -32,7 +32,9 @@ _TITLES = {
 
 
 def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
-    """The rows of Brainwave that have a latency and belong to that half.
+    """Pick the rows of Brainwave that have a latency and belong to one half.
+
+    key: `FITTED_GROUP` or `HELD_OUT_GROUP`.
 
     >>> from lstmsim.formats.tables.published import deepbench
     >>> [row.task for row in in_group(HELD_OUT_GROUP, deepbench())][:2]
@@ -45,11 +47,16 @@ def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
 def brainwave_group(
     key: str, rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None
 ) -> Group:
-    """The latencies of one half beside the null model that was fitted to the first; `tick` is called after each task.
+    """Compare the latencies of one half, beside the null model that was fitted to the first half.
 
     Without enough rows of the first half to fit a null model there is none.
+
+    key: `FITTED_GROUP` or `HELD_OUT_GROUP`.
+    rows: the published DeepBench latencies.
+    bench: simulates the tasks.
+    tick: is called after each task.
     """
-    found = []
+    own_rows = []
     null = _null(rows)
     for row in in_group(key, rows):
         report = bench.on_preset(CHIP, [layer(row.cell, row.hidden, row.input)], row.steps, batch=row.batch)
@@ -57,22 +64,24 @@ def brainwave_group(
         # The notes of these rows are on their utilizations, which are not compared.
         blind = null.latency_ms(row.cell, row.steps) if null and row.cell in null.start_ms else None
         own = Row(key, row.task, "latency", "ms", row.latency_ms, report.latency_ms.max, BAND, row.source, null=blind)
-        found.append(own)
+        own_rows.append(own)
         tick()
     promised = len(FITTED) if key == FITTED_GROUP else _TASKS - len(FITTED)
-    return Group(key, _TITLES[key], CHIP, tuple(found), promised, _judgement(key, found, rows))
+    return Group(key, _TITLES[key], CHIP, tuple(own_rows), promised, _judgement(key, own_rows, rows))
 
 
 def _null(rows: Sequence[Measurement]) -> NullModel | None:
+    """The null model that was fitted to the first half; None if it has too few rows."""
     try:
         return fit_null(in_group(FITTED_GROUP, rows))
     except ValueError:
         return None
 
 
-def _judgement(key: str, found: Sequence[Row], rows: Sequence[Measurement]) -> Judgement | None:
-    blind = [row.null_error for row in found if row.null_error is not None]
-    if not found or len(blind) < len(found):
+def _judgement(key: str, own_rows: Sequence[Row], rows: Sequence[Measurement]) -> Judgement | None:
+    """This half beside the null model; None where a row has no figure of the null model."""
+    blind = [row.null_error for row in own_rows if row.null_error is not None]
+    if not own_rows or len(blind) < len(own_rows):
         return None
     every = [row for row in rows if row.design == DESIGN and row.latency_ms is not None]
-    return Judgement(tuple(row.error for row in found), tuple(blind), key == FITTED_GROUP, *noise(every))
+    return Judgement(tuple(row.error for row in own_rows), tuple(blind), key == FITTED_GROUP, *noise(every))

@@ -63,6 +63,7 @@ NOT_SIMULATED: Mapping[str, str] = {
 
 
 def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, Judge]]:
+    """For each claim, by its key, the topic and the function that judges it."""
     arrays = Arrays(bench)
     return {
         "patent-ep-16384": (_PATENT, partial(optima.best_ep, arrays=arrays, npe=16384)),
@@ -89,20 +90,25 @@ KEYS = frozenset(_judges(Bench(), ())) | frozenset(NOT_SIMULATED)
 def claim_rows(
     claims: Sequence[Claim], rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None
 ) -> tuple[ClaimRow, ...]:
-    """A row for every claim, by topic and then in the order of `claims`; `rows`: the published DeepBench latencies.
+    """Give a row for every claim, by topic and then in the order of `claims`.
 
-    A claim that is not known here fails, and so does one that is known and not there. `tick` is called after each.
+    A claim that is unknown here fails, and so does a known claim that is missing.
+
+    claims: the published claims.
+    rows: the published DeepBench latencies.
+    bench: simulates what claims are about.
+    tick: is called after each claim.
     """
     judges = _judges(bench, rows)
-    found = []
+    answer_rows = []
     for claim in claims:
         topic, judge = judges.get(claim.key, (_REST, _unsimulated))
-        found.append(_row(claim, topic, judge(claim)))
+        answer_rows.append(_row(claim, topic, judge(claim)))
         tick()
-    found += [
+    answer_rows += [
         _missing(key, judges[key][0] if key in judges else _REST) for key in sorted(KEYS - {c.key for c in claims})
     ]
-    return tuple(sorted(found, key=lambda row: TOPICS.index(row.topic)))
+    return tuple(sorted(answer_rows, key=lambda row: TOPICS.index(row.topic)))
 
 
 def _unsimulated(claim: Claim) -> Finding:
@@ -111,9 +117,9 @@ def _unsimulated(claim: Claim) -> Finding:
     return Finding("nothing here says how this claim is to be simulated", "", "fails")
 
 
-def _row(claim: Claim, topic: str, found: Finding) -> ClaimRow:
+def _row(claim: Claim, topic: str, finding: Finding) -> ClaimRow:
     text = f"{claim.quantity}: {claim.value} {claim.unit}".rstrip()
-    return ClaimRow(claim.key, topic, text, found.condition, found.simulated, found.verdict, claim.source)
+    return ClaimRow(claim.key, topic, text, finding.condition, finding.simulated, finding.verdict, claim.source)
 
 
 def _missing(key: str, topic: str) -> ClaimRow:

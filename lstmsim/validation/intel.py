@@ -1,4 +1,4 @@
-"""The 19 workloads of Intel's NPU, for which its RTL simulation and its C++ simulator state cycles and TOPS."""
+"""The 19 workloads of Intel's NPU: its RTL simulation and its C++ simulator state cycles and TOPS of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CELLS = {"gemv": "dense", "mlp": "dense", "rnn": "rnn", "gru": "gru-lbr0", "lst
 
 
 def layers_of(workload: IntelWorkload) -> list[dict[str, Any]]:
-    """The layers of a workload as scenario files write them; `InputError` for a kind that is not known."""
+    """Describe the layers of a workload as scenario files do; `InputError` for an unknown kind of cell."""
     if workload.cell not in _CELLS:
         known = ", ".join(_CELLS)
         raise InputError(f"workload {workload.workload}: no cell called {workload.cell!r}; there are: {known}")
@@ -36,9 +36,14 @@ def layers_of(workload: IntelWorkload) -> list[dict[str, Any]]:
 def intel_group(
     chip: str, workloads: Sequence[IntelWorkload], bench: Bench, tick: Callable[[], None] = lambda: None
 ) -> Group:
-    """Cycles and TOPS of every workload on the preset `RTL` or `CPP`; nothing else than the same figure is promised.
+    """Compare cycles and TOPS of every workload on a preset; exactly the published figure is promised.
 
-    TOPS are the cycles in another unit and not counted. `tick` is called after each workload.
+    TOPS are the cycles in another unit and not counted.
+
+    chip: the preset, `RTL` or `CPP`.
+    workloads: the published figures.
+    bench: simulates the workloads.
+    tick: is called after each workload.
     """
     rows: list[Row] = []
     for each in workloads:

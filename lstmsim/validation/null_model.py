@@ -28,14 +28,15 @@ class NullModel:
     per_step_ms: Mapping[str, float]
 
     def latency_ms(self, cell: str, steps: int) -> float:
-        """The latency of a task of that cell, whatever its size."""
+        """Give the latency of a task of that cell, whatever its size."""
         return self.start_ms[cell] + self.per_step_ms[cell] * steps
 
 
 def fit_null(rows: Sequence[Measurement]) -> NullModel:
-    """The null model with the least squares of relative errors on rows with a latency.
+    """Fit the null model with the least squares of relative errors.
 
-    rows: what it may see, at least one; of every cell at least two different numbers of steps. `ValueError` otherwise.
+    rows: published rows with a latency, at least one; of every cell at least two different numbers of steps.
+    `ValueError` for other rows.
 
     >>> from lstmsim.formats.tables.published import deepbench
     >>> from lstmsim.validation.brainwave import DESIGN, FITTED
@@ -50,7 +51,7 @@ def fit_null(rows: Sequence[Measurement]) -> NullModel:
         pairs = [
             (1 / row.latency_ms, row.steps / row.latency_ms) for row in rows if row.cell == cell and row.latency_ms
         ]
-        # minimise the sum of (a * start + b * k - 1)^2: the normal equations of two unknowns
+        # The sum of (a * start + b * k - 1)^2 is minimised by the normal equations of two unknowns.
         aa, ab, bb = (sum(x[i] * x[j] for x in pairs) for i, j in ((0, 0), (0, 1), (1, 1)))
         a, b = sum(x[0] for x in pairs), sum(x[1] for x in pairs)
         determinant = aa * bb - ab * ab
@@ -61,14 +62,16 @@ def fit_null(rows: Sequence[Measurement]) -> NullModel:
 
 
 def noise(rows: Sequence[Measurement]) -> tuple[float, str]:
-    """How much the published latencies contradict that a larger model is not faster, and between which tasks.
+    """Say how much the published latencies contradict that a larger model is not faster, and between which tasks.
 
-    rows: with a latency. The largest share by which the smaller of two tasks of one cell and equally many steps takes
-    longer, at least what the last printed digit leaves open; what two models differ by less says nothing.
+    The result is the largest share by which the smaller of two tasks of one cell and equally many steps takes longer.
+    Two models whose errors differ by less cannot be told apart.
+
+    rows: published rows with a latency.
 
     >>> from lstmsim.formats.tables.published import deepbench
-    >>> found, why = noise([row for row in deepbench() if row.design == "Brainwave BW_S10"])
-    >>> round(found, 3), why
+    >>> error, why = noise([row for row in deepbench() if row.design == "Brainwave BW_S10"])
+    >>> round(error, 3), why
     (0.041, 'lstm-512-25 is published as 4.1 % slower than lstm-1024-25')
     """
     worst, why = 0.0, "the published latencies contradict each other nowhere"
@@ -85,8 +88,10 @@ def noise(rows: Sequence[Measurement]) -> tuple[float, str]:
 class Judgement:
     """A simulated half of the rows beside the null model.
 
-    errors, null_errors: relative, in the order of the rows. fitted: whether both saw these rows. noise: a share of the
-    latency, below which a difference says nothing; why: where it comes from.
+    errors, null_errors: relative, in the order of the rows.
+    fitted: whether both models saw these rows.
+    noise: a share of the latency, below which a difference means nothing.
+    why: where the noise comes from.
 
     >>> Judgement((0.01, -0.03), (0.02, 0.04), False, 0.04, "one row").evidence
     False
@@ -100,13 +105,15 @@ class Judgement:
 
     @property
     def evidence(self) -> bool | None:
-        """Whether the mean error is smaller than the null model's by more than the noise; None for rows that both
-        were fitted to, which cannot show it."""
+        """Whether the mean error is smaller than the null model's by more than the noise.
+
+        None for rows that both models were fitted to, which cannot show it.
+        """
         return None if self.fitted else self.mean(self.null_errors) - self.mean(self.errors) > self.noise
 
     @staticmethod
     def mean(errors: Sequence[float]) -> float:
-        """The mean of the errors without their signs; 0 without any."""
+        """Give the mean of the errors without their signs; 0 without any."""
         return sum(map(abs, errors)) / len(errors) if errors else 0.0
 
     @property

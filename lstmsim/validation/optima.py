@@ -32,14 +32,21 @@ _PAIRS = ((32, 2048), (16, 4096))
 
 
 class Arrays:
-    """LSTMs alone on arrays of the presets; adder trees are built for each EP, as in the search."""
+    """LSTMs alone on arrays of the presets; adder trees are built for each EP, as in the search.
+
+    bench: simulates them.
+    """
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.sweep = cache(self._sweep)
 
     def cycles(self, npe: int, hidden: int, ep: int, vp: int) -> int:
-        """Cycles of one LSTM with that array."""
+        """Give the cycles of one LSTM.
+
+        npe, ep, vp: the array.
+        hidden: the LSTM's hidden and input size.
+        """
         searched = self._searched(npe, hidden)
         return self.bench.report(Scenario(searched.chip_with(ep, vp), searched.jobs)).makespan_cycles
 
@@ -50,7 +57,7 @@ class Arrays:
         return {ep: self.cycles(npe, hidden, ep, widest_vp(limits, npe, ep)[0]) for ep in eps}
 
     def best(self, npe: int, hidden: int) -> int:
-        """The EP with the fewest cycles, among equals the smallest."""
+        """Give the EP with the fewest cycles, among equals the smallest."""
         cycles = self.sweep(npe, hidden)
         return min(cycles, key=lambda ep: (cycles[ep], ep))
 
@@ -61,7 +68,7 @@ class Arrays:
 
 
 def best_ep(claim: Claim, arrays: Arrays, npe: int) -> Finding:
-    """Whether the EP with the fewest cycles lies in the claim's range, for each hidden size."""
+    """Judge whether the EP with the fewest cycles lies in the claim's range, for each hidden size."""
     low, high = whole_numbers(claim)
     texts, agrees = [], True
     for hidden in HIDDEN:
@@ -81,7 +88,7 @@ def best_ep(claim: Claim, arrays: Arrays, npe: int) -> Finding:
 
 
 def ordering(claim: Claim, arrays: Arrays, hidden: int) -> Finding:
-    """Whether the (EP, VP) that the claim names takes fewer cycles than the other pair of the same paragraph."""
+    """Judge whether the (EP, VP) that the claim names takes fewer cycles than the other pair of the same paragraph."""
     stated = whole_numbers(claim)
     first, second = sorted(_PAIRS, key=lambda pair: pair != tuple(stated))
     fewer, more = (arrays.cycles(_LARGE, hidden, *pair) for pair in (first, second))
@@ -91,7 +98,7 @@ def ordering(claim: Claim, arrays: Arrays, hidden: int) -> Finding:
 
 
 def cat_suffices(claim: Claim, arrays: Arrays) -> Finding:
-    """Whether one tree with CAT-4 has just the EPs that the claim names, and every model's best EP is one of them."""
+    """Judge whether one tree with CAT-4 has exactly the claim's EPs, and every model's best EP is one of them."""
     best = [arrays.best(_LARGE, hidden) for hidden in HIDDEN]
     stated = set(whole_numbers(claim))
     tree = max(stated)
@@ -106,5 +113,5 @@ def cat_suffices(claim: Claim, arrays: Arrays) -> Finding:
 
 
 def whole_numbers(claim: Claim) -> list[int]:
-    """The whole numbers of a claim's value, in its order."""
+    """List the whole numbers of a claim's value, in their order."""
     return [int(each) for each in re.findall(r"[0-9]+", claim.value)]

@@ -1,7 +1,7 @@
 """The column-wise papers' throughput and ratios, simulated on the DeepBench LSTM tasks with the presets.
 
-The abstracts name neither the tasks nor the sizes of the machines compared, so that most of these are shown and not
-judged.
+The abstracts name neither the tasks nor the sizes of the machines compared, so that most of these claims are shown and
+not judged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SMALLEST = "deepbench-lstm-256-150"
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """The n-th root of the product of n values.
+    """Give the n-th root of the product of n values.
 
     >>> geometric_mean([1.0, 4.0])
     2.0
@@ -61,7 +61,7 @@ def _alone(bench: Bench, chip: str, row: Measurement) -> Report:
 
 
 def throughput(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Finding:
-    """Whether the best DeepBench LSTM task reaches more TOPS than the claim says."""
+    """Judge whether the best DeepBench LSTM task reaches more TOPS than the claim says."""
     tops = {task: _alone(bench, _COLUMN, row).tops for task, row in _of(rows, DESIGN, "lstm").items()}
     best = max(tops, key=lambda task: tops[task])
     condition = (
@@ -73,7 +73,10 @@ def throughput(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Findi
 
 
 def thread_gain(claim: Claim, bench: Bench, rows: Sequence[Measurement], cores: int) -> Finding:
-    """How much faster two threads on one core, or on each of four, are than one thread on one core."""
+    """Show how much faster two threads on each core are than one thread on one core.
+
+    cores: 1, or 4 with as many multipliers together.
+    """
     gains = []
     for row in _of(rows, DESIGN, "lstm").values():
         layers = [layer(row.cell, row.hidden, row.input)]
@@ -90,7 +93,7 @@ def thread_gain(claim: Claim, bench: Bench, rows: Sequence[Measurement], cores: 
 
 
 def over_row_wise(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Finding:
-    """Brainwave's published latencies over the simulated ones of the column-wise NPU."""
+    """Show Brainwave's published latencies over the simulated ones of the column-wise NPU."""
     ratios = []
     for row in _of(rows, DESIGN, "lstm").values():
         assert row.latency_ms is not None
@@ -99,7 +102,7 @@ def over_row_wise(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Fi
 
 
 def utilization_over_row_wise(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Finding:
-    """The simulated utilization of the column-wise NPU over Brainwave's published one."""
+    """Show the simulated utilization of the column-wise NPU over Brainwave's published one."""
     ratios = []
     for row in _of(rows, DESIGN, "lstm").values():
         if row.utilization_pct is not None:
@@ -108,7 +111,7 @@ def utilization_over_row_wise(claim: Claim, bench: Bench, rows: Sequence[Measure
 
 
 def over_gpu(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Finding:
-    """The V100's published latencies over the simulated ones of the column-wise NPU."""
+    """Show the V100's published latencies over the simulated ones of the column-wise NPU."""
     ratios = []
     for row in _of(rows, _V100, "lstm").values():
         assert row.latency_ms is not None
@@ -121,7 +124,7 @@ def over_gpu(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Finding
 
 
 def plasticine_over_brainwave(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Finding:
-    """Whether the mean that the source made of two published columns comes out with Brainwave's column simulated."""
+    """Judge whether the source's mean ratio of two published columns comes out with Brainwave's column simulated."""
     plasticine = _of(rows, _PLASTICINE)
     ratios = []
     for task, row in _of(rows, DESIGN).items():
@@ -149,8 +152,8 @@ def _room() -> str:
     home = device_of(DESIGN)
     if home is None:
         return f"no device known of {DESIGN}"
-    found = fit(load_chip(_COLUMN), [load_model(_SMALLEST)], Precision(), device(home))
-    return f"{_COLUMN} on its FPGA ({home}) {found.verdict}"
+    occupancy = fit(load_chip(_COLUMN), [load_model(_SMALLEST)], Precision(), device(home))
+    return f"{_COLUMN} on its FPGA ({home}) {occupancy.verdict}"
 
 
 def _range(claim: Claim) -> tuple[float, float]:
@@ -159,7 +162,7 @@ def _range(claim: Claim) -> tuple[float, float]:
 
 
 def _span(ratios: Sequence[float], low: float, high: float) -> str:
-    """Least, largest and mean, and where the published figures lie beside them."""
+    """Least, largest and mean ratio, and where the published figures lie beside them."""
     least, most = min(ratios), max(ratios)
     if least <= low and high <= most:
         place = "inside"

@@ -1,4 +1,4 @@
-"""What a validation is made of: published rows beside simulated ones, and claims beside what was simulated for them."""
+"""The parts of a validation: published rows beside simulated ones, and claims beside what was simulated for them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,19 @@ Verdict = Literal["holds", "fails", "not judged", "not simulated"]
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure (above 0) and the simulated one, both in `unit`; `band`: the relative error promised at most.
+    """A published figure beside the simulated one.
 
-    A band of 0 means equal. Where the source prints few digits, `simulated` is rounded to as many. `derived`: the same
-    fact as another row in another unit (TOPS of cycles): shown and held to its band, but not counted. `null`: what the
-    null model gives, where there is one.
+    group: the key of its group.
+    name: the task or workload.
+    quantity, unit: of both figures.
+    published: above 0.
+    simulated: rounded to as many digits as the source prints, where these are few.
+    band: the relative error promised at most; 0 means equal.
+    source: of the published figure.
+    note: what to know about the published figure.
+    derived: whether another row has the same fact in another unit (TOPS of cycles): shown and held to its band, but not
+        counted.
+    null: the figure of the null model, where there is one.
 
     >>> row = Row("demo", "lstm-512", "latency", "ms", published=0.5, simulated=0.51, band=0.05, source="a paper")
     >>> round(row.error, 6), row.ok
@@ -52,7 +60,7 @@ class Row:
 
     @property
     def null_error(self) -> float | None:
-        """(null model - published) / published; None without one."""
+        """(null model - published) / published; None without a null model."""
         return None if self.null is None else (self.null - self.published) / self.published
 
     @property
@@ -63,10 +71,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of one source for one chip preset; `promised` of them are known, so that a lost one is noticed.
+    """Rows of one source for one chip preset. A fact counts once: `exact` and `within` leave out rows that are
+    `derived`.
 
-    A row is counted once for each fact: those that are `derived` are not in `promised`, `exact` and `within`.
-    `judgement`: these rows beside a null model, where there is one.
+    key, title: its name for programs and for readers.
+    chip: the preset.
+    rows: published and simulated figures.
+    promised: how many counted rows are known, so that a lost row is noticed.
+    judgement: these rows beside a null model, where there is one.
 
     >>> rows = [Row("g", f"task {n}", "latency", "ms", 1.0, n, 0.05, "a paper") for n in (1.0, 1.04, 1.1)]
     >>> group = Group("g", "Some chip", "some-chip", tuple(rows), promised=3)
@@ -103,7 +115,7 @@ class Group:
 
     @property
     def band(self) -> float:
-        """The widest band of its rows, 0 without any."""
+        """The widest band of its rows, 0 without rows."""
         return max((row.band for row in self.rows), default=0.0)
 
     @property
@@ -128,7 +140,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of a claim; for `not simulated` the condition says why, and `simulated` is empty."""
+    """What was simulated for a claim, and the verdict.
+
+    condition: what was assumed; for `not simulated` the reason.
+    simulated: the simulated figures in words; empty for `not simulated`.
+    verdict: how the claim fares.
+    """
 
     condition: str
     simulated: str
@@ -137,9 +154,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One claim of a source that prints no table: the condition assumed, what was simulated, and the verdict.
+    """One claim of a source that prints no table.
 
-    For `not simulated` the condition says why, and `simulated` is empty.
+    key: the claim's name.
+    topic: what the claim is about.
+    claim: the claim in words.
+    condition: what was assumed; for `not simulated` the reason.
+    simulated: the simulated figures in words; empty for `not simulated`.
+    verdict: how the claim fares.
+    source: of the claim.
     """
 
     key: str
@@ -153,7 +176,12 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class Validation(Table, forms="lstmsim.validation.text"):
-    """All that was compared, by one engine."""
+    """All comparisons, simulated by one engine.
+
+    engine: its name.
+    groups: rows beside published tables.
+    claims: one row for each claim.
+    """
 
     engine: str
     groups: tuple[Group, ...]
@@ -161,7 +189,7 @@ class Validation(Table, forms="lstmsim.validation.text"):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """A sentence for everything that is not as promised; none if all is well."""
+        """A sentence for everything that is not as promised; empty if all is well."""
         rows = [sentence for group in self.groups for sentence in group.failures]
         return (*rows, *(_claim_failure(each) for each in self.claims if each.verdict == "fails"))
 

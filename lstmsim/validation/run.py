@@ -1,4 +1,4 @@
-"""The validation as a whole: published figures in, everything simulated and compared out."""
+"""The validation as a whole: it reads published figures, simulates everything, and compares."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ GROUPS = (RTL, CPP, FITTED_GROUP, HELD_OUT_GROUP, CLAIMS)
 
 @dataclass(frozen=True)
 class Published:
-    """The published figures that simulated ones are compared with."""
+    """The published figures that simulated ones are compared with.
+
+    intel: Intel's workloads.
+    deepbench: DeepBench latencies of all designs.
+    claims: claims of sources that print no table.
+    """
 
     intel: tuple[IntelWorkload, ...]
     deepbench: tuple[Measurement, ...]
@@ -36,7 +41,9 @@ class Published:
 
 
 def read_published(folder: str | os.PathLike[str] | None = None) -> Published:
-    """The tables that come with lstmsim, or others of their form in `folder`; `InputError` for a damaged one.
+    """Read the published tables; `InputError` for a damaged one.
+
+    folder: holds tables of the same form; None: the tables that come with lstmsim.
 
     >>> len(read_published().intel)
     19
@@ -51,13 +58,18 @@ def validate(
     figures: Published | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Validation:
-    """Simulate what the groups (of `GROUPS`) claim to reproduce and compare it with the published figures.
+    """Simulate what the groups claim to reproduce and compare it with the published figures.
 
-    `figures`: those that come with lstmsim unless others are given. `progress` is called with comparisons done and in
-    all. `InputError` for an unknown group or engine. What leaves its band is in the result's `failures`, not raised.
+    A figure that leaves its band is named in the result's `failures`; no error is raised.
 
-    >>> found = validate(["claims"])
-    >>> found.failures, found.claims[0].verdict
+    groups: of `GROUPS`.
+    engine: the engine of the runs.
+    figures: the published figures; None: those that come with lstmsim.
+    progress: is called with comparisons done and in all.
+    `InputError` for an unknown group or engine.
+
+    >>> compared = validate(["claims"])
+    >>> compared.failures, compared.claims[0].verdict
     ((), 'holds')
     """
     wanted = [each for each in GROUPS if each in groups]
@@ -68,13 +80,13 @@ def validate(
         raise InputError(mistakes)
     figures = figures or read_published()
     if engine == "fast" and {FITTED_GROUP, HELD_OUT_GROUP, CLAIMS} & set(wanted):
-        # Brainwave's GRUs are long enough for the compiled loop, each alone too short to ask for it.
+        # Brainwave's GRUs together are worth loading the compiled loop; none is long enough to load it by itself.
         engines.warm_up()
     bench = Bench(engine)
     tick = _ticker(sum(_size(each, figures) for each in wanted), progress)
-    found = [_group(each, figures, bench, tick) for each in wanted if each != CLAIMS]
+    compared = [_group(each, figures, bench, tick) for each in wanted if each != CLAIMS]
     claims = claim_rows(figures.claims, figures.deepbench, bench, tick) if CLAIMS in wanted else ()
-    return Validation(engine, tuple(found), claims)
+    return Validation(engine, tuple(compared), claims)
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> Mistake:
@@ -88,12 +100,14 @@ def _group(key: str, figures: Published, bench: Bench, tick: Callable[[], None])
 
 
 def _size(key: str, figures: Published) -> int:
+    """How many comparisons a group has."""
     if key == CLAIMS:
         return len(figures.claims)
     return len(figures.intel) if key in (RTL, CPP) else len(in_group(key, figures.deepbench))
 
 
 def _ticker(total: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    """A function that counts its calls and tells `progress`."""
     done = 0
 
     def tick() -> None:

@@ -20,16 +20,16 @@ _WIDTH = 100
 _VERDICTS = get_args(Verdict)
 
 
-def validation_text(found: Validation) -> str:
-    """A table for every group, the claims, and a last line that counts; without a final newline."""
-    parts = [f"VALIDATION on the engine {found.engine}"]
-    parts += [_group_text(group) for group in found.groups]
-    parts += [_topic_text(topic, rows) for topic, rows in _by_topic(found.claims)]
-    return "\n\n".join([*parts, _last_line(found)])
+def validation_text(validation: Validation) -> str:
+    """Write a table for every group, the claims, and a last line that counts; without a final newline."""
+    parts = [f"VALIDATION on the engine {validation.engine}"]
+    parts += [_group_text(group) for group in validation.groups]
+    parts += [_topic_text(topic, rows) for topic, rows in _by_topic(validation.claims)]
+    return "\n\n".join([*parts, _last_line(validation)])
 
 
 def _group_text(group: Group) -> str:
-    """One line a name: all its quantities beside each other."""
+    """A table with a line for each name: all its quantities beside each other."""
     heading = f"{group.key}: {group.title}"
     if not group.rows:
         return f"{heading}\n{_result(group)}"
@@ -86,8 +86,8 @@ def _result(group: Group) -> str:
 
 
 def _by_topic(claims: Sequence[ClaimRow]) -> list[tuple[str, list[ClaimRow]]]:
-    found = [(topic, [row for row in claims if row.topic == topic]) for topic in TOPICS]
-    return [(topic, rows) for topic, rows in found if rows]
+    by_topic = [(topic, [row for row in claims if row.topic == topic]) for topic in TOPICS]
+    return [(topic, rows) for topic, rows in by_topic if rows]
 
 
 def _topic_text(topic: str, rows: Sequence[ClaimRow]) -> str:
@@ -107,17 +107,17 @@ def _wrapped(text: str, indent: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False)
 
 
-def _last_line(found: Validation) -> str:
-    """What was promised and what of it holds, in one line."""
-    exact = [group for group in found.groups if group.band == 0]
-    others = [group for group in found.groups if group.band > 0]
+def _last_line(validation: Validation) -> str:
+    """What was promised and how much of it holds, in one line."""
+    exact = [group for group in validation.groups if group.band == 0]
+    others = [group for group in validation.groups if group.band > 0]
     parts: list[str] = []
     parts += [f"{group.key} {group.exact} of {group.promised} exact" for group in exact]
     for band in dict.fromkeys(map(_band, others)):
         own = [group for group in others if _band(group) == band]
         parts.append(f"{sum(each.within for each in own)} of {sum(each.promised for each in own)} within {band}")
-    if found.claims:
-        parts.append(f"claims: {_counts(found.claims)}")
+    if validation.claims:
+        parts.append(f"claims: {_counts(validation.claims)}")
     return "; ".join(parts)
 
 
@@ -131,10 +131,10 @@ def _verdict_word(verdict: str, count: int) -> str:
     return plural.get(verdict, verdict) if count != 1 else verdict
 
 
-def validation_markdown(found: Validation) -> str:
-    """Every row and every claim as Markdown tables; ends with a newline."""
-    lines = ["# Validation", "", f"Engine: {found.engine}. {_last_line(found)}."]
-    for group in found.groups:
+def validation_markdown(validation: Validation) -> str:
+    """Write every row and every claim as Markdown tables; ends with a newline."""
+    lines = ["# Validation", "", f"Engine: {validation.engine}. {_last_line(validation)}."]
+    for group in validation.groups:
         lines += ["", f"## {group.title}", "", f"Chip `{group.chip}`. {_result(group)}.", ""]
         lines += [f"E{_cell(group.judgement.sentence[1:])}.", ""] if group.judgement else []
         blind = any(row.null is not None for row in group.rows)
@@ -145,7 +145,7 @@ def validation_markdown(found: Validation) -> str:
             figures = " | ".join((*_figures(row), *(_null_figures(row) if blind else ())))
             cells = f"{_cell(row.name)} | {row.quantity} | {row.unit} | {figures}"
             lines.append(f"| {cells} | {100 * row.band:g} % | {_cell(row.source)}{_note(row)} |")
-    for topic, rows in _by_topic(found.claims):
+    for topic, rows in _by_topic(validation.claims):
         lines += ["", f"## Claims: {topic}", "", "| claim | condition assumed | simulated | verdict | source |"]
         lines += ["| --- | --- | --- | --- | --- |"]
         for each in rows:
@@ -162,14 +162,14 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def readme_table(found: Validation) -> str:
-    """The README's table: a line for every group and every topic of the claims; without a final newline."""
+def readme_table(validation: Validation) -> str:
+    """Write the README's table: a line for every group and every topic of the claims; without a final newline."""
     lines = ["| published figures | rows | result | band | source |", "| --- | ---: | --- | ---: | --- |"]
-    for group in found.groups:
+    for group in validation.groups:
         sources = "; ".join(map(_cell, group.sources))
         result = f"{_result(group)}; {group.judgement.sentence}" if group.judgement else _result(group)
         lines.append(f"| {group.title} | {group.promised} | {_cell(result)} | {_band(group)} | {sources} |")
-    for topic, rows in _by_topic(found.claims):
+    for topic, rows in _by_topic(validation.claims):
         lines.append(f"| claims: {topic} | {len(rows)} | {_counts(rows)} | - | {_places(rows)} |")
     return "\n".join(lines)
 
@@ -179,8 +179,10 @@ def _places(rows: Sequence[ClaimRow]) -> str:
     return f"{len({row.source for row in rows})} sources, named by `lstmsim validate claims`"
 
 
-def validation_json(found: Validation) -> dict[str, Any]:
-    """The validation as plain data of schema `lstmsim/validation/1`, ready for `json.dumps`; an error of 1 is 100 %."""
+def validation_json(validation: Validation) -> dict[str, Any]:
+    """Give the validation as plain data of schema `lstmsim/validation/1`, ready for `json.dumps`; an error of 1 is 100
+    %.
+    """
     groups = [
         {
             "key": group.key,
@@ -194,15 +196,15 @@ def validation_json(found: Validation) -> dict[str, Any]:
                 asdict(row) | {"error": row.error, "ok": row.ok, "null_error": row.null_error} for row in group.rows
             ],
         }
-        for group in found.groups
+        for group in validation.groups
     ]
     return {
         "schema": SCHEMA,
-        "engine": found.engine,
-        "ok": not found.failures,
-        "failures": list(found.failures),
+        "engine": validation.engine,
+        "ok": not validation.failures,
+        "failures": list(validation.failures),
         "groups": groups,
-        "claims": [asdict(row) for row in found.claims],
+        "claims": [asdict(row) for row in validation.claims],
     }
 
 
@@ -222,9 +224,9 @@ def _judgement_json(group: Group) -> dict[str, Any] | None:
     }
 
 
-def _records(found: Validation) -> Iterator[dict[str, Any]]:
+def _records(validation: Validation) -> Iterator[dict[str, Any]]:
     """Every row with the key of its group; a claim is a row of `claims`."""
-    plain = validation_json(found)
+    plain = validation_json(validation)
     for group in plain["groups"]:
         yield from ({"group": group["key"], **row} for row in group["rows"])
     yield from ({"group": "claims", **row} for row in plain["claims"])

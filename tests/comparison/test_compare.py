@@ -37,13 +37,13 @@ def scenario(*jobs: Job, chip: Chip = LARGE) -> Scenario:
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_the_whole_scenario_has_the_numbers_of_its_simulations(engine: str) -> None:
-    found = compare(scenario(), [LARGE, SMALL], engine=engine)
-    assert [each.name for each in found.machines] == ["large", "small"]
-    assert [each.pes for each in found.machines] == [1024, 128]
-    assert [(each.name, each.jobs, each.macs) for each in found.workloads] == [
+    compared = compare(scenario(), [LARGE, SMALL], engine=engine)
+    assert [each.name for each in compared.machines] == ["large", "small"]
+    assert [each.pes for each in compared.machines] == [1024, 128]
+    assert [(each.name, each.jobs, each.macs) for each in compared.workloads] == [
         ("scenario", 3, sum(job.macs for job in JOBS))
     ]
-    for entry, chip in zip(found.entries[0], (LARGE, SMALL), strict=True):
+    for entry, chip in zip(compared.entries[0], (LARGE, SMALL), strict=True):
         report = simulate(scenario(chip=chip))
         assert entry.cycles == report.makespan_cycles
         assert entry.ms == cycles_to_ms(report.makespan_cycles, chip.frequency_mhz)
@@ -51,53 +51,53 @@ def test_the_whole_scenario_has_the_numbers_of_its_simulations(engine: str) -> N
         assert (entry.mean_latency_ms, entry.p99_latency_ms) == (report.latency_ms.mean, report.latency_ms.p99)
         assert sum(entry.losses.values()) == pytest.approx(1)
         assert entry.losses["useful"] == pytest.approx(report.utilization)
-    large, small = found.entries[0]
+    large, small = compared.entries[0]
     assert large.ms is not None
     assert small.ms is not None
-    assert found.speedup(0, 0) == 1
-    assert found.speedup(0, 1) == large.ms / small.ms
-    assert found.speedup_at_equal_pes(0, 1) == pytest.approx(large.ms / small.ms * 1024 / 128)
-    assert found.tops_per_1000_pes(0, 1) == pytest.approx(small.tops / 128 * 1000)  # type: ignore[operator]
+    assert compared.speedup(0, 0) == 1
+    assert compared.speedup(0, 1) == large.ms / small.ms
+    assert compared.speedup_at_equal_pes(0, 1) == pytest.approx(large.ms / small.ms * 1024 / 128)
+    assert compared.tops_per_1000_pes(0, 1) == pytest.approx(small.tops / 128 * 1000)  # type: ignore[operator]
 
 
 def test_each_takes_one_job_of_each_model_alone_from_cycle_0() -> None:
     jobs = (*JOBS, Job("d", LSTM, 7, cores=(0,)), Job("e", GRU, 4))
-    found = compare(scenario(*jobs), [LARGE, SMALL], each=True)
-    assert [each.name for each in found.workloads] == ["lstm, 6 steps", "gru", "lstm, 7 steps"]
-    assert {each.jobs for each in found.workloads} == {1}
+    compared = compare(scenario(*jobs), [LARGE, SMALL], each=True)
+    assert [each.name for each in compared.workloads] == ["lstm, 6 steps", "gru", "lstm, 7 steps"]
+    assert {each.jobs for each in compared.workloads} == {1}
     for row, job in enumerate((JOBS[0], replace(JOBS[1], arrival=0), jobs[3])):
         for column, chip in enumerate((LARGE, SMALL)):
             report = simulate(scenario(job, chip=chip))
-            assert found.entries[row][column].cycles == report.makespan_cycles
+            assert compared.entries[row][column].cycles == report.makespan_cycles
     product = 1.0
     for row in range(3):
-        product *= found.speedup(row, 1) or 0
-    assert found.mean_speedup(1) == pytest.approx(product ** (1 / 3))
+        product *= compared.speedup(row, 1) or 0
+    assert compared.mean_speedup(1) == pytest.approx(product ** (1 / 3))
 
 
 def test_speedup_is_the_product_of_peak_and_utilization_and_defeats_say_so() -> None:
     jobs = (Job("a", LSTM, 6), Job("b", GRU, 4))
-    found = compare(scenario(*jobs), [SMALL, LARGE, NARROW], each=True)
-    (first, second) = defeats(found, 1)
+    compared = compare(scenario(*jobs), [SMALL, LARGE, NARROW], each=True)
+    (first, second) = defeats(compared, 1)
     assert (first.workload, second.workload) == ("lstm", "gru")
     for each, row in ((first, 0), (second, 1)):
-        assert each.times == found.speedup(row, 1)
+        assert each.times == compared.speedup(row, 1)
         assert each.peak_ratio == 1024 * 200 / (128 * 100)
         assert each.utilization_ratio is not None
         assert each.peak_ratio * each.utilization_ratio == pytest.approx(each.times)
-        assert each.losses.split()[0] == found.entries[row][0].main_loss
-    assert defeats(found, 2) == ()
+        assert each.losses.split()[0] == compared.entries[row][0].main_loss
+    assert defeats(compared, 2) == ()
 
 
 def test_a_refusal_is_an_entry_unless_no_chip_can_run_it() -> None:
     jobs = (Job("a", LSTM, 6), Job("b", GRU, 4))
-    found = compare(scenario(*jobs), [LARGE, NARROW], each=True)
-    refused, runs = found.entries[0][1], found.entries[1][1]
+    compared = compare(scenario(*jobs), [LARGE, NARROW], each=True)
+    refused, runs = compared.entries[0][1], compared.entries[1][1]
     assert not refused.known
     assert "cell 'lstm' has 4 gates and needs vp >= 4, got vp 3" in refused.reason
-    assert found.speedup(0, 1) is None
+    assert compared.speedup(0, 1) is None
     assert runs.known
-    assert found.mean_speedup(1) == pytest.approx(found.speedup(1, 1))
+    assert compared.mean_speedup(1) == pytest.approx(compared.speedup(1, 1))
     together = compare(scenario(*jobs), [LARGE, NARROW]).entries[0][1]
     assert not together.known
     with pytest.raises(InputError) as error:
@@ -112,11 +112,11 @@ def test_a_core_that_a_chip_lacks_is_refused_and_a_batch_becomes_jobs() -> None:
     assert "there is no core 1" in compare(bound, [SMALL, LARGE]).entries[0][1].reason
     intel = load_chip("intel-npu-rtl")
     batched = scenario(Job("a", LSTM, 3, batch=6), chip=intel)
-    found = compare(batched, [intel, LARGE])
-    assert found.entries[0][0].known
+    compared = compare(batched, [intel, LARGE])
+    assert compared.entries[0][0].known
     alone = scenario(*[Job(name, LSTM, 3) for name in "abcdef"], chip=LARGE)
-    assert found.entries[0][1].cycles == compare(alone, [LARGE]).entries[0][0].cycles
-    assert "batched inferences run as jobs" in found.entries[0][1].remarks[0]
+    assert compared.entries[0][1].cycles == compare(alone, [LARGE]).entries[0][0].cycles
+    assert "batched inferences run as jobs" in compared.entries[0][1].remarks[0]
 
 
 def test_clients_of_a_batch_wait_for_its_inferences() -> None:
@@ -124,8 +124,8 @@ def test_clients_of_a_batch_wait_for_its_inferences() -> None:
     single = [Job("a", LSTM, 3), Job("a", LSTM, 3)]
     single += [Job("b", GRU, 2, after=after) for after in (0, 1, 1)] + [Job("c", LSTM, 1, arrival=9, after=2)]
     intel = load_chip("intel-npu-rtl")
-    found = compare(scenario(*batches, chip=intel), [LARGE]).entries[0][0]
-    assert replace(found, remarks=()) == compare(scenario(*single), [LARGE]).entries[0][0]
+    compared = compare(scenario(*batches, chip=intel), [LARGE]).entries[0][0]
+    assert replace(compared, remarks=()) == compare(scenario(*single), [LARGE]).entries[0][0]
 
 
 ARRIVALS: list[dict[str, Any]] = [
@@ -194,21 +194,21 @@ def test_published_rows_stand_beside_and_match_all_sizes() -> None:
     data = {"chip": "column-npu-64k", "jobs": [*models, {"model": "lstm-512", "steps": 7}]}
     loaded = load_scenario(data)
     rows = [row for row in deepbench() if row.design in ("Brainwave BW_S10", "Tesla V100", "Titan Xp")]
-    found = compare(loaded, [loaded.chip], each=True, published=rows)
-    assert [each.name for each in found.machines if each.published] == ["Brainwave BW_S10", "Tesla V100", "Titan Xp"]
-    brainwave = found.machines[1]
+    compared = compare(loaded, [loaded.chip], each=True, published=rows)
+    assert [each.name for each in compared.machines if each.published] == ["Brainwave BW_S10", "Tesla V100", "Titan Xp"]
+    brainwave = compared.machines[1]
     assert (brainwave.pes, brainwave.peak_tops) == (96000, 48.0)
     assert "arXiv:1909.13654" in brainwave.source
-    entry = found.entries[0][1]
+    entry = compared.entries[0][1]
     assert (entry.ms, entry.tops, entry.utilization, entry.cycles) == (0.425, 0.37, 0.008, None)
     # the same sizes under another name, and sizes that nobody published
-    assert found.entries[1][1] == entry
-    assert [each.reason for each in found.entries[3][1:]] == ["not published"] * 3
+    assert compared.entries[1][1] == entry
+    assert [each.reason for each in compared.entries[3][1:]] == ["not published"] * 3
     # Titan Xp prints no TOPS: they follow from its latency
     own = next(row for row in rows if row.design == "Titan Xp" and (row.task, row.batch) == ("lstm-256-150", 1))
     assert own.tops is None
     assert own.latency_ms is not None
-    assert found.entries[0][3].tops == pytest.approx(own.operations / own.latency_ms / 1e9, rel=0.005)
+    assert compared.entries[0][3].tops == pytest.approx(own.operations / own.latency_ms / 1e9, rel=0.005)
 
 
 @pytest.mark.parametrize("change", [{"hidden": 33}, {"input": 32}, {"steps": 7}, {"batch": 2}, {"cell": "gru"}])
@@ -243,10 +243,10 @@ def test_chips_are_named_once() -> None:
 def test_a_changed_chip_may_stand_beside_its_preset() -> None:
     data = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
     changed = load_scenario(data, ["chip.cores.0.ep=16"])
-    found = compare(changed, chips_of(changed, ["column-npu-64k"]))
-    assert [each.name for each in found.machines] == ["column-npu-64k", "column-npu-64k (2)"]
-    assert found.entries[0][1].cycles == simulate(load_scenario(data)).makespan_cycles
-    assert found.entries[0][0].cycles == simulate(changed).makespan_cycles != found.entries[0][1].cycles
+    compared = compare(changed, chips_of(changed, ["column-npu-64k"]))
+    assert [each.name for each in compared.machines] == ["column-npu-64k", "column-npu-64k (2)"]
+    assert compared.entries[0][1].cycles == simulate(load_scenario(data)).makespan_cycles
+    assert compared.entries[0][0].cycles == simulate(changed).makespan_cycles != compared.entries[0][1].cycles
 
 
 def test_progress_ends_at_the_number_of_runs() -> None:

@@ -48,15 +48,15 @@ def rows(text: str) -> list[list[str]]:
 
 def advantages(text: str) -> list[tuple[list[str], dict[str, list[float]]]]:
     """The tables of how many times as fast the column-wise NPU is: rivals, and the row of each task."""
-    found = []
+    factors = []
     parts = text.split("is so many times as fast:\n\n")
     for part in parts[1:]:
         table = [line.removeprefix("| ").split(" | ") for line in part.split("\n\n")[0].splitlines()]
         titles = [each for each in (title.strip("| ") for title in table[0][1:]) if not each.startswith(WORDS)]
         end = 1 + len(titles)
         numbers = {row[0]: [float(each.strip("| ").replace(",", "")) for each in row[1:end]] for row in table[2:]}
-        found.append((titles, numbers))
-    return found
+        factors.append((titles, numbers))
+    return factors
 
 
 def test_three_tasks_give_the_rows_of_all_eleven() -> None:
@@ -68,11 +68,11 @@ def test_three_tasks_give_the_rows_of_all_eleven() -> None:
 
 
 def test_published_columns_are_the_published_rows() -> None:
-    found = small().single
-    for column, machine in enumerate(found.machines):
+    compared = small().single
+    for column, machine in enumerate(compared.machines):
         printed = {row.task: row for row in deepbench() if row.design == machine.name and row.batch == 1}
         assert machine.published == bool(printed)
-        for workload, entries in zip(found.workloads, found.entries, strict=True):
+        for workload, entries in zip(compared.workloads, compared.entries, strict=True):
             if machine.published:
                 row = printed[workload.name]
                 assert (entries[column].ms, entries[column].tops) == (row.latency_ms, row.tops)
@@ -82,32 +82,32 @@ def test_published_columns_are_the_published_rows() -> None:
 
 def test_equal_peak_is_equal_and_each_task_has_its_best_ep() -> None:
     for scaled in small().scaled:
-        own, rival = scaled.found.machines[:2]
+        own, rival = scaled.comparison.machines[:2]
         assert (own.pes, own.frequency_mhz, own.peak_tops) == (rival.pes, rival.frequency_mhz, rival.peak_tops)
         assert all(ep * vp <= own.pes for ep, vp in scaled.shapes)
         assert min(scaled.at_common_ep) >= 1
-        assert scaled.with_double_latency < 1 / scaled.found.mean_speedup(1)
+        assert scaled.with_double_latency < 1 / scaled.comparison.mean_speedup(1)
 
 
 def test_a_batch_is_as_many_jobs() -> None:
-    found = small().batched
+    compared = small().batched
     batch = script().intel_npu().cores[0].batch
     single = small().single
-    for row, workload in enumerate(found.workloads):
+    for row, workload in enumerate(compared.workloads):
         assert workload.jobs == batch
         assert workload.macs == batch * single.workloads[row].macs
         # the whole batch takes the Intel NPU as long as one inference
-        assert found.entries[row][1].cycles == single.entries[row][2].cycles
+        assert compared.entries[row][1].cycles == single.entries[row][2].cycles
 
 
 def test_memory_words_are_those_of_the_compiler() -> None:
     tasks = script().tasks()
-    found = script().too_large(tasks)
+    refused = script().too_large(tasks)
     for task in tasks:
         cell, hidden = task.split("-")[0], int(task.split("-")[1])
         groups = ceil(hidden / 40) if hidden >= 480 else 12
         words = {"lstm": 8, "gru": 6}[cell] * groups * ceil(hidden / 280)
-        assert found.get(task) == (words if words > 1024 else None)
+        assert refused.get(task) == (words if words > 1024 else None)
 
 
 def test_every_defeat_in_the_tables_is_told_and_no_other() -> None:

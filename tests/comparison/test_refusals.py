@@ -23,9 +23,9 @@ def _reasons(data: dict[str, Any], *chips: str) -> list[str]:
     """The reason of each machine, empty where it ran the jobs."""
     Path("s.json").write_text(json.dumps(data))
     named = [part for chip in chips for part in ("--chip", chip)]
-    found = call("compare", "s.json", *named, "--json", "-")
-    assert found.exit_code == 0, (found.exception, found.stderr)
-    return [each["reason"] for each in json.loads(found.stdout)["workloads"][0]["entries"]]
+    outcome = call("compare", "s.json", *named, "--json", "-")
+    assert outcome.exit_code == 0, (outcome.exception, outcome.stderr)
+    return [each["reason"] for each in json.loads(outcome.stdout)["workloads"][0]["entries"]]
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_a_sentence_for_each_job() -> None:
 def test_own_cells_on_a_row_wise_chip() -> None:
     layers = "{layers: [{cell: my-gru, hidden: 8, input: 4}]}"
     Path("s.yaml").write_text(f"{HEAD}jobs: [{{model: {layers}, steps: 2, name: mine}}]\n")
-    found = call("compare", "s.yaml", "--chip", "brainwave-s10", "--json", "-")
-    assert found.exit_code == 0, (found.exception, found.stderr)
-    own, other = json.loads(found.stdout)["workloads"][0]["entries"]
+    outcome = call("compare", "s.yaml", "--chip", "brainwave-s10", "--json", "-")
+    assert outcome.exit_code == 0, (outcome.exception, outcome.stderr)
+    own, other = json.loads(outcome.stdout)["workloads"][0]["entries"]
     assert own["reason"] == ""
     assert other["reason"].startswith("job mine: no core can run it: ")
     assert "my-gru" in other["reason"]
@@ -67,6 +67,6 @@ def test_own_cells_on_a_row_wise_chip() -> None:
 
 def test_no_chip_at_all() -> None:
     Path("s.json").write_text(json.dumps({"chip": "column-npu-4x16k", "jobs": [JOB | {"core": 3}]}))
-    found = call("compare", "s.json", "--base", "brainwave-s10", "--chip", "column-npu-16k")
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert "none of the chips can run it; brainwave-s10: job lstm-256: core: there is no core 3" in found.stderr
+    outcome = call("compare", "s.json", "--base", "brainwave-s10", "--chip", "column-npu-16k")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "none of the chips can run it; brainwave-s10: job lstm-256: core: there is no core 3" in outcome.stderr

@@ -36,11 +36,11 @@ def comparison(each: bool, machines: int = 3) -> Comparison:
 @pytest.mark.parametrize("machines", [1, 2, 3, 9])
 @pytest.mark.parametrize("each", [False, True])
 def test_no_line_is_longer_than_100_and_every_machine_is_there(each: bool, machines: int) -> None:
-    found = comparison(each, machines)
-    lines = comparison_text(found).splitlines()
+    compared = comparison(each, machines)
+    lines = comparison_text(compared).splitlines()
     assert max(map(len, lines)) <= 100
     heads = [line for line in lines if line.startswith(" ") and "a-chip-with-a-name-0" in line]
-    for machine in found.machines:
+    for machine in compared.machines:
         assert any(machine.name in line for line in heads)
     kinds = [lines[lines.index(line) + 1].split() for line in heads]
     for line, kind in zip(heads, kinds, strict=True):
@@ -49,19 +49,19 @@ def test_no_line_is_longer_than_100_and_every_machine_is_there(each: bool, machi
 
 def tables_of(text: str) -> dict[str, list[list[str]]]:
     """Rows of the tables of an `each` text by title."""
-    found: dict[str, list[list[str]]] = {}
+    tables: dict[str, list[list[str]]] = {}
     title = ""
     for line in text.splitlines():
         if line.isupper() or line.startswith("WHERE"):
             title = line
         elif line.startswith(("model-", "geometric")):
-            found.setdefault(title, []).append(line.split()[1:])
-    return found
+            tables.setdefault(title, []).append(line.split()[1:])
+    return tables
 
 
 def test_each_has_a_table_a_figure() -> None:
-    found = comparison(each=True, machines=2)
-    tables = tables_of(comparison_text(found))
+    compared = comparison(each=True, machines=2)
+    tables = tables_of(comparison_text(compared))
     assert tables["CYCLES"] == [["1,000", "2,000"], ["2,000", "[1]"]]
     assert tables["MS"] == [["0.00400", "0.00800", "0.001234"], ["0.00800", "[1]", "-"]]
     assert tables["TOPS"] == [["1.25", "1.25", "0.5"], ["1.25", "[1]", "-"]]
@@ -90,29 +90,29 @@ def test_the_whole_scenario_is_one_table() -> None:
 
 
 def test_json_has_every_number() -> None:
-    found = comparison(each=True)
-    data: dict[str, Any] = json.loads(json.dumps(comparison_json(found), allow_nan=False))
+    compared = comparison(each=True)
+    data: dict[str, Any] = json.loads(json.dumps(comparison_json(compared), allow_nan=False))
     assert (data["schema"], data["base"], data["each"]) == ("lstmsim/comparison/1", "a-chip-with-a-name-0", True)
     assert [each["published"] for each in data["machines"]] == [False, False, False, True]
     assert data["machines"][1]["mean_speedup"] == 0.5
     assert data["workloads"][0]["macs"] == 10
     first, second = (each["entries"] for each in data["workloads"])
     assert [each["cycles"] for each in first] == [1000, 2000, 3000, None]
-    assert first[1]["losses"] == dict(found.entries[0][1].losses)
+    assert first[1]["losses"] == dict(compared.entries[0][1].losses)
     assert first[2]["speedup"] == pytest.approx(1 / 3)
     assert second[2]["ms"] is None
     assert second[2]["reason"].startswith("job b: no core")
 
 
 def test_csv_has_a_row_for_each_workload_and_machine() -> None:
-    found = comparison(each=True)
+    compared = comparison(each=True)
     file = io.StringIO()
-    csv.writer(file).writerows(comparison_rows(found))
+    csv.writer(file).writerows(comparison_rows(compared))
     rows = list(csv.DictReader(io.StringIO(file.getvalue())))
     assert list(rows[0]) == list(COLUMNS)
-    names = [each.name for each in found.machines]
+    names = [each.name for each in compared.machines]
     assert [(row["workload"], row["machine"]) for row in rows] == [
-        (workload.name, name) for workload in found.workloads for name in names
+        (workload.name, name) for workload in compared.workloads for name in names
     ]
     assert [row["published"] for row in rows] == ["0", "0", "0", "1"] * 2
     assert (rows[1]["cycles"], rows[1]["speedup"], rows[1]["main_loss"]) == ("2000", "0.5", "hazard")

@@ -18,13 +18,13 @@ JOBS = [{"model": f"deepbench-{each}"} for each in ("lstm-512-25", "lstm-2048-25
 
 
 def test_a_comparison_with_published_machines_says_whether_the_chip_fits() -> None:
-    found = lstmsim.compare({"chip": "column-npu-64k", "jobs": JOBS}, [], each=True, published=True)
-    text = comparison_text(found)
+    compared = lstmsim.compare({"chip": "column-npu-64k", "jobs": JOBS}, [], each=True, published=True)
+    text = comparison_text(compared)
     assert "column-npu-64k on stratix-10-gx-2800 (Brainwave BW_S10):" in text
     assert "DSP 2.94 times over" in text
     assert "Plasticine, Tesla V100, Xeon Skylake, Titan Xp: no device known" in text
     assert max(map(len, text.splitlines())) <= 100
-    own = [each for each in json.loads(json.dumps(comparison_json(found)))["rooms"] if each["device"]]
+    own = [each for each in json.loads(json.dumps(comparison_json(compared)))["rooms"] if each["device"]]
     assert [(each["workload"], each["fits"]) for each in own] == [
         ("deepbench-lstm-512-25", False),
         ("deepbench-lstm-2048-25", False),
@@ -35,15 +35,15 @@ def test_a_comparison_with_published_machines_says_whether_the_chip_fits() -> No
 def test_a_chip_that_fits_is_said_to_and_one_at_home_is_not_asked() -> None:
     models = [("lstm-256", [load_model("lstm-256")])]
     chips = [load_chip("column-npu-16k"), load_chip("brainwave-s10")]
-    found = rooms([each.name for each in chips], chips, [], models, Precision())
-    assert [(each.chip, each.device, each.fits) for each in found] == [("column-npu-16k", "stratix-10-gx-2800", True)]
-    assert found[0].reason == fit(chips[0], models[0][1], Precision(), device("stratix-10-gx-2800")).verdict
+    answers = rooms([each.name for each in chips], chips, [], models, Precision())
+    assert [(each.chip, each.device, each.fits) for each in answers] == [("column-npu-16k", "stratix-10-gx-2800", True)]
+    assert answers[0].reason == fit(chips[0], models[0][1], Precision(), device("stratix-10-gx-2800")).verdict
 
 
 def test_nothing_is_said_where_nobody_is_compared_with_a_machine_of_others() -> None:
-    found = lstmsim.compare({"chip": "column-npu-64k", "jobs": JOBS[:1]}, ["column-npu-16k"])
-    assert found.rooms == ()
-    assert rooms_text(found.rooms) == ""
+    compared = lstmsim.compare({"chip": "column-npu-64k", "jobs": JOBS[:1]}, ["column-npu-16k"])
+    assert compared.rooms == ()
+    assert rooms_text(compared.rooms) == ""
 
 
 def test_every_device_names_designs_and_presets_that_there_are() -> None:

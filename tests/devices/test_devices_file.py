@@ -22,32 +22,32 @@ def changed(tmp_path: Path, old: str, new: str) -> Path:
 
 @pytest.mark.parametrize("name", device_files())
 def test_every_table_reads_and_names_itself_its_sources_and_known_designs(name: str) -> None:
-    found = device(name)
-    assert found.name == name
-    assert set(found.published) <= {row.design for row in hardware()}
+    table = device(name)
+    assert table.name == name
+    assert set(table.published) <= {row.design for row in hardware()}
     for key in ("multipliers", "packings", "memories", "logic"):
-        assert len(found.sources[key]) > 20, key
+        assert len(table.sources[key]) > 20, key
 
 
 def test_numbers_of_the_largest_device() -> None:
-    found = device("stratix-10-gx-2800")
-    memory = found.memories[0]
-    assert (found.multipliers, memory.blocks, found.logic.elements) == (5760, 11721, 933120)
+    table = device("stratix-10-gx-2800")
+    memory = table.memories[0]
+    assert (table.multipliers, memory.blocks, table.logic.elements) == (5760, 11721, 933120)
     # The fitter prints 240,046,080 bits of block memory.
     assert (memory.blocks or 0) * memory.bits == 240_046_080
 
 
 def test_a_missing_number_is_none_and_its_source_says_so() -> None:
-    found = device("stratix-10-nx-2100")
-    assert (found.memories[0].blocks, found.logic.elements) == (None, None)
-    assert "no source" in found.sources["memories"]
-    assert "no source" in found.sources["logic"]
+    table = device("stratix-10-nx-2100")
+    assert (table.memories[0].blocks, table.logic.elements) == (None, None)
+    assert "no source" in table.sources["memories"]
+    assert "no source" in table.sources["logic"]
 
 
 def test_numbers_of_the_stratix_10_mx() -> None:
-    found = device("stratix-10-mx-2100")
-    assert (found.multipliers, found.memories[0].blocks, found.logic.elements) == (3960, 6847, 702720)
-    assert "no source" not in " ".join(found.sources.values())
+    table = device("stratix-10-mx-2100")
+    assert (table.multipliers, table.memories[0].blocks, table.logic.elements) == (3960, 6847, 702720)
+    assert "no source" not in " ".join(table.sources.values())
 
 
 def test_the_users_own_file(tmp_path: Path) -> None:

@@ -26,15 +26,15 @@ ONES = EnergyTable("ones", {8: 1.0, 32: 1.0}, {8: 1.0, 32: 1.0}, {8192: 1.0}, ac
 
 
 def test_operations_of_lstm_512_by_hand() -> None:
-    found = operations(COLUMN, CORE, LSTM, steps=3)
+    counts = operations(COLUMN, CORE, LSTM, steps=3)
     # Four gates of 512 rows, 512 columns of x and 512 of h.
-    assert found.macs == 3 * 4 * 512 * 1024
-    assert found.sums == 3 * 4 * 512
+    assert counts.macs == 3 * 4 * 512 * 1024
+    assert counts.sums == 3 * 4 * 512
     # One row block reads each of 1,024 elements once; x and h are written once.
-    assert (found.vector_reads, found.vector_writes) == (3 * 1024, 3 * 1024)
-    assert (found.state_reads, found.state_writes) == (3 * 512, 3 * 512)
+    assert (counts.vector_reads, counts.vector_writes) == (3 * 1024, 3 * 1024)
+    assert (counts.state_reads, counts.state_writes) == (3 * 512, 3 * 512)
     # Sigmoid of i, f, o, tanh of g and c; i * g, f * c, o * tanh c; one sum; h rounded.
-    assert dict(found.tail) == {
+    assert dict(counts.tail) == {
         "activation": 3 * 5 * 512,
         "elementwise_add": 3 * 512,
         "elementwise_multiply": 3 * 3 * 512,
@@ -47,8 +47,8 @@ def test_row_blocks_and_row_groups_read_vectors_again() -> None:
     assert operations(COLUMN, half, LSTM, 1).vector_reads == 2 * 1024
     row = RowCore(tiles=7, engines=40, lanes=40, vectors=3)
     # 13 groups of 40 rows for each of four gates and two vectors.
-    found = operations(ROW, row, LSTM, 1)
-    assert (found.vector_reads, found.weight_sharing) == (13 * 4 * 1024, 3)
+    counts = operations(ROW, row, LSTM, 1)
+    assert (counts.vector_reads, counts.weight_sharing) == (13 * 4 * 1024, 3)
 
 
 def test_both_directions_count() -> None:
@@ -100,11 +100,11 @@ def test_energies_of_the_table_come_out_as_printed() -> None:
     assert [HOROWITZ_2014.add(bits) for bits in (8, 32)] == pytest.approx([0.03, 0.1])
     assert [HOROWITZ_2014.multiply(bits, bits) for bits in (8, 32)] == pytest.approx([0.2, 3.1])
     assert [HOROWITZ_2014.access(64, size) for size in (1, 8192, 8193, 2**20, 2**30)] == [10, 10, 20, 100, 100]
-    found = energy(CHIP, LSTM, 1, Precision())
+    spent = energy(CHIP, LSTM, 1, Precision())
     macs = 4 * 512 * 1024
-    assert found.parts["multiply"] == pytest.approx(0.2 * macs)
-    assert found.parts["accumulate"] == pytest.approx(0.1 * macs)
-    assert found.parts["weight reads"] == pytest.approx(10 / 64 * 8 * macs)
+    assert spent.parts["multiply"] == pytest.approx(0.2 * macs)
+    assert spent.parts["accumulate"] == pytest.approx(0.1 * macs)
+    assert spent.parts["weight reads"] == pytest.approx(10 / 64 * 8 * macs)
 
 
 def test_a_shared_weight_is_read_for_all() -> None:
@@ -117,19 +117,19 @@ def test_a_shared_weight_is_read_for_all() -> None:
 
 def test_what_the_table_does_not_have_is_left_out_and_said() -> None:
     model = Model("x", (Layer(cell("slstm"), 16, 16),))
-    found = energy(ColumnNpu("c", 260, (ColumnCore(64, 4, 16),)), model, 5, Precision())
-    assert dict(found.left_out) == {"divide": 5 * 16}
-    assert "left out, no energy in the table: 80 of divide" in energy_text(found)
+    spent = energy(ColumnNpu("c", 260, (ColumnCore(64, 4, 16),)), model, 5, Precision())
+    assert dict(spent.left_out) == {"divide": 5 * 16}
+    assert "left out, no energy in the table: 80 of divide" in energy_text(spent)
 
 
 def test_energy_is_labelled_relative_with_its_source() -> None:
-    found = energy(CHIP, LSTM, 25, Precision())
-    text = energy_text(found)
+    spent = energy(CHIP, LSTM, 25, Precision())
+    text = energy_text(spent)
     assert text.startswith("ENERGY of lstm-512, 25 steps: ")
     assert max(map(len, text.splitlines())) <= 100
     assert "relative" in text
     assert "ISSCC 2014" in text
-    data = json.loads(json.dumps(energy_json(found)))
+    data = json.loads(json.dumps(energy_json(spent)))
     assert data["total_nj"] == pytest.approx(sum(data["parts_pj"].values()) / 1000)
     assert data["label"].startswith("relative")
 

@@ -102,12 +102,12 @@ def test_packing_needs_the_operand_that_the_array_shares() -> None:
 
 
 def test_multipliers_of_the_tail() -> None:
-    found = fit(CHIP, [LSTM], INT8, PLENTY)
+    answer = fit(CHIP, [LSTM], INT8, PLENTY)
     # On each of 64 lanes 13 multipliers: 4 adapters of 32 x 17 bits, each a block of two products of 18x19; 5
     # interpolations, 3 products and 1 quantize, two in a block.
-    assert [each.lane for each in found.tail] == [4, 5, 3, 1]
-    assert [each.blocks for each in found.tail] == [64 * 4, 64 * 5 // 2, 64 * 3 // 2, 64 // 2]
-    assert (found.array_blocks, found.tail_blocks, found.multipliers.need) == (32768, 544, 33312)
+    assert [each.lane for each in answer.tail] == [4, 5, 3, 1]
+    assert [each.blocks for each in answer.tail] == [64 * 4, 64 * 5 // 2, 64 * 3 // 2, 64 // 2]
+    assert (answer.array_blocks, answer.tail_blocks, answer.multipliers.need) == (32768, 544, 33312)
     row = fit(RowNpu("r", 300, (RowCore(1, 4, 4, replicas=2),)), [LSTM], INT8, PLENTY)
     # On each of 80 lanes an adapter, in both units an interpolation and a product, a quantize.
     assert row.tail_blocks == 80 + 80 + 80 + 40
@@ -133,17 +133,17 @@ def test_the_multipliers_of_the_tail_follow_the_cell_and_its_widths() -> None:
 
 def test_a_tail_needs_independent_products() -> None:
     only_sums = small(packings=(Packing("sum of two", 2, (18, 19), summed=2),))
-    found = fit(CHIP, [LSTM], INT8, only_sums)
-    assert (found.array_blocks, found.tail_blocks, found.multipliers.need) == (32768, None, 32768)
+    answer = fit(CHIP, [LSTM], INT8, only_sums)
+    assert (answer.array_blocks, answer.tail_blocks, answer.multipliers.need) == (32768, None, 32768)
     # Enough for the array is not known to be enough; too few for the array is too few.
-    assert (found.multipliers.fits, found.fits) == (None, None)
-    assert found.verdict == "cannot tell: no source for independent products in a DSP, which the tail needs"
+    assert (answer.multipliers.fits, answer.fits) == (None, None)
+    assert answer.verdict == "cannot tell: no source for independent products in a DSP, which the tail needs"
     assert fit(CHIP, [LSTM], INT8, replace(only_sums, multipliers=30000)).fits is False
 
 
 def test_a_verdict_names_what_is_too_much_or_missing() -> None:
-    found = fit(CHIP, [LSTM], INT8, device("stratix-10-gx-2800"))
-    assert found.verdict == "does not fit: DSP 2.94 times over, M20K 1.14 times over"
+    answer = fit(CHIP, [LSTM], INT8, device("stratix-10-gx-2800"))
+    assert answer.verdict == "does not fit: DSP 2.94 times over, M20K 1.14 times over"
     unknown = fit(load_chip("column-npu-16k"), [LSTM], INT8, device("stratix-10-nx-2100"))
     assert unknown.fits is None
     assert "no source for the number of ALM" in unknown.verdict
@@ -184,8 +184,8 @@ def test_a_need_of_which_a_part_is_not_known_is_printed_as_the_least() -> None:
 )
 def test_what_is_a_little_over_is_not_taken_for_a_fit(multipliers: int, words: str, share: str) -> None:
     on = small(multipliers=multipliers)
-    found = fit(CHIP, [LSTM], INT8, on)
-    assert found.verdict == words
+    answer = fit(CHIP, [LSTM], INT8, on)
+    assert answer.verdict == words
     assert f"DSP 33,312 {multipliers:,} {share} " in lines_of(on)
 
 
@@ -204,13 +204,13 @@ def test_an_estimate_that_is_a_little_over_says_so() -> None:
 
 def test_a_summary_over_devices() -> None:
     every = [fit(load_chip("column-npu-16k"), [LSTM], INT8, device(name)) for name in device_files()]
-    found = fit_summary(every)
-    assert "stratix-10-gx-2800" in dict(found.fits)
-    assert "DSP" in dict(found.does_not_fit)["arria-10-gx-1150"]
-    assert "ALM" in dict(found.cannot_tell)["stratix-10-nx-2100"]
-    assert len(found.fits) + len(found.does_not_fit) + len(found.cannot_tell) == len(device_files())
-    assert json.loads(json.dumps(found.json))["fits"].keys() == dict(found.fits).keys()
-    assert max(map(len, found.text.splitlines())) <= 100
+    summary = fit_summary(every)
+    assert "stratix-10-gx-2800" in dict(summary.fits)
+    assert "DSP" in dict(summary.does_not_fit)["arria-10-gx-1150"]
+    assert "ALM" in dict(summary.cannot_tell)["stratix-10-nx-2100"]
+    assert len(summary.fits) + len(summary.does_not_fit) + len(summary.cannot_tell) == len(device_files())
+    assert json.loads(json.dumps(summary.json))["fits"].keys() == dict(summary.fits).keys()
+    assert max(map(len, summary.text.splitlines())) <= 100
 
 
 @pytest.mark.parametrize(
@@ -227,9 +227,9 @@ def test_a_summary_over_devices() -> None:
 )
 def test_what_binds_and_whether_it_fits(changes: dict[str, object], binds: str, fits: bool | None) -> None:
     start: dict[str, object] = {"memories": (Memory("M20K", 20000, 20480, 40),)}
-    found = fit(CHIP, [LSTM], INT8, small(**(start | changes)))
-    assert found.binds is not None
-    assert (found.binds.name, found.fits) == (binds, fits)
+    answer = fit(CHIP, [LSTM], INT8, small(**(start | changes)))
+    assert answer.binds is not None
+    assert (answer.binds.name, answer.fits) == (binds, fits)
 
 
 def test_an_exact_match_fits() -> None:
@@ -239,20 +239,20 @@ def test_an_exact_match_fits() -> None:
 
 def test_two_kinds_of_memory_share_the_work() -> None:
     half = (Memory("a", 6673, 20480, 40), Memory("b", 6673, 20480, 40))
-    found = fit(CHIP, [LSTM], INT8, small(memories=half))
-    assert found.memory.share == pytest.approx(1.0)
-    assert found.memory.need is None
+    answer = fit(CHIP, [LSTM], INT8, small(memories=half))
+    assert answer.memory.share == pytest.approx(1.0)
+    assert answer.memory.need is None
     unknown = fit(CHIP, [LSTM], INT8, small(memories=(half[0], Memory("b", None, 20480, 40))))
     assert unknown.memory.share is None
     assert "no source for the number of b blocks" in unknown.memory.how
 
 
 def test_what_has_no_source_is_said() -> None:
-    found = fit(CHIP, [LSTM], Precision(weight_bits=16), device("stratix-10-nx-2100"))
-    assert found.array_blocks is None
-    assert [each.share for each in found.resources] == [None] * 3
-    assert (found.binds, found.fits) == (None, None)
-    text = fit_text(found)
+    answer = fit(CHIP, [LSTM], Precision(weight_bits=16), device("stratix-10-nx-2100"))
+    assert answer.array_blocks is None
+    assert [each.share for each in answer.resources] == [None] * 3
+    assert (answer.binds, answer.fits) == (None, None)
+    text = fit_text(answer)
     assert "no source for a packing of 16 x 8 bits in a tensor block" in " ".join(text.split())
     assert "what binds is not known" in text
     assert "cannot tell: " in text
@@ -277,12 +277,12 @@ def test_refusals() -> None:
 @pytest.mark.parametrize("name", device_files())
 def test_every_chip_on_every_device_can_be_written(chip: str, name: str) -> None:
     on = device(name)
-    found = fit(load_chip(chip), [LSTM], INT8, on)
-    lines = fit_text(found, published_on(on)).splitlines()
+    answer = fit(load_chip(chip), [LSTM], INT8, on)
+    lines = fit_text(answer, published_on(on)).splitlines()
     assert max(map(len, lines)) <= 100
     # A count of the array never takes more products of a block than it has.
-    assert (found.array_blocks or 0) * max(each.products for each in on.packings) >= 16384
-    data = json.loads(json.dumps(fit_json(found, published_on(on))))
+    assert (answer.array_blocks or 0) * max(each.products for each in on.packings) >= 16384
+    data = json.loads(json.dumps(fit_json(answer, published_on(on))))
     assert data["device"] == name
     assert data["schema"] == "lstmsim/fit/1"
     assert {row["design"] for row in data["published"]} == set(on.published)

@@ -32,13 +32,13 @@ def packing(on: Device, name: str) -> Packing:
 
 
 def test_tensor_blocks_of_the_intel_npu_are_exact() -> None:
-    found = fit(load_chip("intel-npu-rtl"), [LSTM], INT8, device("stratix-10-nx-2100"))
+    answer = fit(load_chip("intel-npu-rtl"), [LSTM], INT8, device("stratix-10-nx-2100"))
     row = ROWS["Intel NPU"]
-    assert f"{found.array_blocks} of them in the matrix-vector units" in row.dsp
-    assert found.packings[0] is not None
-    assert row.macs == found.packings[0].products * (found.array_blocks or 0)
+    assert f"{answer.array_blocks} of them in the matrix-vector units" in row.dsp
+    assert answer.packings[0] is not None
+    assert row.macs == answer.packings[0].products * (answer.array_blocks or 0)
     # The whole machine uses 91 % of the device.
-    assert first_number(row.dsp) / (found.multipliers.available or 0) == pytest.approx(0.91, abs=0.005)
+    assert first_number(row.dsp) / (answer.multipliers.available or 0) == pytest.approx(0.91, abs=0.005)
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_tensor_blocks_of_the_intel_npu_are_exact() -> None:
 def test_intel_npu_without_tensor_blocks_fits_only_with_int8_pairs(design: str, on: str) -> None:
     macs, table = ROWS[design].macs or 0, device(on)
     chip = RowNpu(design, 275, (RowCore(tiles=1, engines=macs // 40, lanes=40),))
-    found = fit(chip, [LSTM], INT8, table)
-    assert found.multipliers.share is not None
+    answer = fit(chip, [LSTM], INT8, table)
+    assert answer.multipliers.share is not None
     # Between two thirds of the device and all of it: they were built to fill it.
-    assert 2 / 3 < found.multipliers.share <= 1
+    assert 2 / 3 < answer.multipliers.share <= 1
     alone = packing(table, "sum of two 18x19")
     assert macs / alone.products > (table.multipliers or 0)
 
@@ -59,10 +59,10 @@ def test_full_device_of_int8_multipliers() -> None:
     """Langhammer et al., FPL 2019: 22,400 int8 multipliers as dot products of 32 in a device, most logic untouched."""
     table = device("stratix-10-gx-2800")
     core = ColumnCore(npe=22400, ep=32, vp=700, accumulator_banks=1)
-    found = fit(ColumnNpu("full", 400, (core,)), [LSTM], INT8, table)
-    assert found.array_blocks == 5600 <= (table.multipliers or 0)
-    assert found.logic.share is not None
-    assert found.logic.share < 0.5
+    answer = fit(ColumnNpu("full", 400, (core,)), [LSTM], INT8, table)
+    assert answer.array_blocks == 5600 <= (table.multipliers or 0)
+    assert answer.logic.share is not None
+    assert answer.logic.share < 0.5
 
 
 def hls_lstm() -> Fit:
@@ -91,8 +91,8 @@ def test_logic_of_the_hls_lstm_is_within_the_band() -> None:
 def test_multipliers_of_vollo_are_within_50_percent() -> None:
     """Three cores of block size 64 in bf16, which an Agilex block multiplies two at a time, as 18x19."""
     core = ColumnCore(npe=64 * 64, ep=64, vp=64, tail_width=1)
-    found = fit(ColumnNpu("vollo", 320, (core,) * 3), [LSTM], FIXED16, device("agilex-7-agi-027"))
-    assert 0.5 < (found.array_blocks or 0) / first_number(ROWS["Vollo IA-840F"].dsp) < 1
+    answer = fit(ColumnNpu("vollo", 320, (core,) * 3), [LSTM], FIXED16, device("agilex-7-agi-027"))
+    assert 0.5 < (answer.array_blocks or 0) / first_number(ROWS["Vollo IA-840F"].dsp) < 1
 
 
 def test_published_rows_come_in_the_order_of_the_device() -> None:

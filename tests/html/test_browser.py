@@ -17,7 +17,7 @@ from lstmsim.html.page import report_page
 from tests.html.runs import run
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next((found for name in _NAMES if (found := shutil.which(name))), None)
+BROWSER = next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"no browser on PATH: none of {', '.join(_NAMES)}")
 
@@ -66,9 +66,9 @@ def test_the_page_renders_light_and_dark_without_a_complaint(
 ) -> None:
     page = tmp_path / "page.html"
     page.write_text(report_page(run("four cores"), trace_file="trace.json"), encoding="utf-8")
-    pixels, found = picture_of(page, tmp_path, *options)
+    pixels, seen = picture_of(page, tmp_path, *options)
     assert pixels.shape == (HEIGHT, WIDTH, 3)
-    assert not found
+    assert not seen
     assert 0.4 < share(pixels, ground) < 0.95
     assert share(pixels, ink) > 0.001
     # Useful work in bars and the first job's spans; lines across the page, top to bottom: nothing has collapsed.
@@ -85,8 +85,8 @@ def test_a_complaint_would_be_seen(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     text = report_page(run("one job"))
     page.write_text(text.replace("</main>", '<img src="data:image/png;base64,AAAA" alt=""></main>'), encoding="utf-8")
-    _, found = picture_of(page, tmp_path)
-    assert any("Content Security Policy" in line for line in found), found
+    _, seen = picture_of(page, tmp_path)
+    assert any("Content Security Policy" in line for line in seen), seen
 
 
 def test_the_page_prints_on_a4(tmp_path: Path) -> None:

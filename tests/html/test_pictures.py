@@ -59,9 +59,9 @@ def test_text_can_be_read_on_light_and_dark(dark: bool) -> None:
 
 def drawn_cycles(content: str, spans: int) -> float:
     """Cycles that the rectangles of a timeline stand for, by their titles."""
-    found = re.findall(r"<title>[^<]*\(([\d,]+) cycles\)</title>", content)
-    assert len(found) == spans
-    return sum(int(each.replace(",", "")) for each in found)
+    numbers = re.findall(r"<title>[^<]*\(([\d,]+) cycles\)</title>", content)
+    assert len(numbers) == spans
+    return sum(int(each.replace(",", "")) for each in numbers)
 
 
 @pytest.mark.parametrize("name", ["one job", "row", "many cores"])
@@ -82,9 +82,9 @@ def test_spans_are_drawn_one_by_one_and_nothing_is_lost(name: str) -> None:
 
 def area(path: str) -> float:
     """Area of what `steps` draws."""
-    found = re.findall(r"M([\d.]+) ([\d.]+)H([\d.]+)V([\d.]+)H([\d.]+)z", path)
-    assert "".join(f"M{a} {b}H{c}V{d}H{e}z" for a, b, c, d, e in found) == path
-    return sum((float(c) - float(a)) * (float(d) - float(b)) for a, b, c, d, e in found)
+    boxes = re.findall(r"M([\d.]+) ([\d.]+)H([\d.]+)V([\d.]+)H([\d.]+)z", path)
+    assert "".join(f"M{a} {b}H{c}V{d}H{e}z" for a, b, c, d, e in boxes) == path
+    return sum((float(c) - float(a)) * (float(d) - float(b)) for a, b, c, d, e in boxes)
 
 
 def test_many_spans_are_fractions_of_time_that_add_up() -> None:

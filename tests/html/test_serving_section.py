@@ -26,17 +26,17 @@ def scenario(core: dict[str, Any] | None = None, **chip: Any) -> dict[str, Any]:
 
 def test_the_queue_and_the_threads_over_time() -> None:
     result = run(scenario())
-    found = serving(result)
-    page = report_page(result, serving=found)
+    served = serving(result)
+    page = report_page(result, serving=served)
     assert "requests that wait" in page
     assert "threads taken, of 2" in page
-    assert f"{found.turned_away} more turned away" in page
-    assert re.search(rf"turned away</dt><dd>{found.turned_away}", page)
+    assert f"{served.turned_away} more turned away" in page
+    assert re.search(rf"turned away</dt><dd>{served.turned_away}", page)
     assert "0,1</td>" in page, "the cores of the job that is split"
-    over_time = serving_json(found)["over_time"]
-    assert sum(each["finished"] for each in over_time) == found.requests
+    over_time = serving_json(served)["over_time"]
+    assert sum(each["finished"] for each in over_time) == served.requests
     waited = sum(each["waiting"] * each["width_cycles"] for each in over_time)
-    assert round(waited) == found.little_waiting.area
+    assert round(waited) == served.little_waiting.area
 
 
 def test_a_memory_has_its_figure_and_a_row_of_its_own() -> None:

@@ -27,17 +27,17 @@ def result() -> Run:
 
 
 def test_every_tenant_has_its_rows() -> None:
-    found = serving(result())
-    content = tenants_section(found).content
-    for name, tenant in found.tenants.items():
+    served = serving(result())
+    content = tenants_section(served).content
+    for name, tenant in served.tenants.items():
         shown = name.replace("<", "&lt;").replace(">", "&gt;")
         assert content.count(f">{shown}</th>") == 2, "requests, latencies"
         assert tenant.slowdown is not None
         assert f">{tenant.slowdown:.4g}<" in content
-    attainment = found.tenants["a <b>"].attainment
+    attainment = served.tenants["a <b>"].attainment
     assert attainment is not None
     assert f">{100 * attainment:.4g} %<" in content
-    assert f"ANTT (the mean of the slowdowns) {found.antt:.4g}" in content
+    assert f"ANTT (the mean of the slowdowns) {served.antt:.4g}" in content
 
 
 def test_the_page_has_them_once() -> None:

@@ -42,8 +42,8 @@ def heights(container: BarContainer) -> list[float]:
 
 
 def test_bars_are_the_numbers_and_published_ones_are_hatched() -> None:
-    found = comparison()
-    figure = plot(found)
+    compared = comparison()
+    figure = plot(compared)
     upper, lower = figure.axes
     assert (upper.get_ylabel(), lower.get_ylabel()) == ("TOPS", "utilization (%)")
     bars = [each for each in upper.containers if isinstance(each, BarContainer)]
@@ -100,8 +100,8 @@ def test_latencies_are_drawn_where_jobs_come_over_time() -> None:
         own = Latencies(200, frozenset(), None, Interval(mean, half), percentiles, 0.5, 0.5, verdict, 90.0)
         entries.append(Entry(10, 100.0, tops=1.0, utilization=0.25, latencies=own))
     machines = (Machine("first", False, 100, 250.0), Machine("second", False, 100, 250.0))
-    found = Comparison("s", "fast", False, machines, (Workload("s", 200, 5),), (tuple(entries),), "open")
-    figure = plot(found)
+    compared = Comparison("s", "fast", False, machines, (Workload("s", 200, 5),), (tuple(entries),), "open")
+    figure = plot(compared)
     left, right = figure.axes
     assert (left.get_ylabel(), right.get_ylabel()) == ("latency (ms)", "utilization (%)")
     first, second = (each for each in left.containers if isinstance(each, BarContainer))
@@ -119,15 +119,15 @@ def test_latencies_are_drawn_where_jobs_come_over_time() -> None:
 
 
 def test_numbers_are_written_beside_and_equal_comparisons_give_equal_bytes(tmp_path: Path) -> None:
-    found = comparison()
+    compared = comparison()
     for name in ("a.svg", "b.svg"):
-        plot(found, tmp_path / name)
+        plot(compared, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     with open(tmp_path / "a.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9
     assert [row["tops"] for row in rows[:3]] == ["1.0", "2.0", "1.5"]
-    plot(found, tmp_path / "c.png")
+    plot(compared, tmp_path / "c.png")
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -31,12 +31,12 @@ STYLES = {name: NAMED[name].style for name in STATES if name != "busy"}
 
 def bars(figure: Figure) -> dict[tuple[str, str], float]:
     """Total length in cycles by fill and hatch."""
-    found: dict[tuple[str, str], float] = {}
+    lengths_of: dict[tuple[str, str], float] = {}
     for collection in figure.axes[0].collections:
         look = (to_hex(collection.get_facecolor()[0]).upper(), collection.get_hatch() or "")
         lengths = [np.ptp(path.vertices[:, 0]) for path in collection.get_paths()]
-        found[look] = found.get(look, 0) + sum(lengths)
-    return found
+        lengths_of[look] = lengths_of.get(look, 0) + sum(lengths)
+    return lengths_of
 
 
 def legend_texts(figure: Figure) -> list[str]:
@@ -46,13 +46,13 @@ def legend_texts(figure: Figure) -> list[str]:
 def test_colour_is_the_job_and_hatching_the_cause():
     timeline = small(memory=True)
     lengths = timeline.end - timeline.start
-    found = bars(plot(timeline))
+    drawn = bars(plot(timeline))
     for job in range(2):
         mine = (timeline.state == BUSY) & (timeline.job == job)
-        assert found[job_style(job).fill, ""] == lengths[mine].sum()
+        assert drawn[job_style(job).fill, ""] == lengths[mine].sum()
     for name, style in STYLES.items():
         if style.hatch:
-            assert found[style.fill, style.hatch] == lengths[timeline.state == STATES.index(name)].sum()
+            assert drawn[style.fill, style.hatch] == lengths[timeline.state == STATES.index(name)].sum()
 
 
 def test_every_cause_has_a_hatch_of_its_own_on_a_light_neutral_fill():

@@ -78,9 +78,9 @@ def test_refinement_keeps_one_ep_of_equal_column_groups(limits: Limits, npe: int
     def groups(ep: int) -> tuple[int, ...]:
         return tuple(-(-width // ep) for width in limits.widths)
 
-    found = between(limits, npe, low, high)
-    assert all(low < ep < high and ep & (ep - 1) and npe // ep >= limits.gates for ep in found)
-    tried = {groups(ep) for ep in (*found, low or 1, 1 << power)}
+    eps = between(limits, npe, low, high)
+    assert all(low < ep < high and ep & (ep - 1) and npe // ep >= limits.gates for ep in eps)
+    tried = {groups(ep) for ep in (*eps, low or 1, 1 << power)}
     for ep in range(low + 1, min(high, npe // limits.gates + 1)):
         assert groups(ep) in tried
 

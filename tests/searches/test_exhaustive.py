@@ -64,8 +64,8 @@ def brute_force(searched: Searched, score: Score, any_ep: bool) -> int | None:
     """The fewest cycles of all EPs and all VPs that hold a unit of every model."""
     gates = searched.limits.gates
     eps = range(1, searched.npe + 1) if any_ep else doublings(searched.limits, searched.npe)
-    found = [score(ep, vp) for ep in eps for vp in range(gates, searched.npe // ep + 1)]
-    return min((each.cycles for each in found if isinstance(each, Point)), default=None)
+    answers = [score(ep, vp) for ep in eps for vp in range(gates, searched.npe // ep + 1)]
+    return min((each.cycles for each in answers if isinstance(each, Point)), default=None)
 
 
 @pytest.mark.parametrize("seed", range(14))
@@ -79,9 +79,9 @@ def test_no_pair_is_better_than_the_optimum(seed: int) -> None:
         with pytest.raises(InputError):
             best_of_every(limits, npe, score, least, any_ep)
         return
-    found = best_of_every(limits, npe, score, least, any_ep)
-    assert (found.proven, found.optimum.cycles) == (True, best)
-    assert found.simulated + found.refused + found.excluded == found.pairs == count_pairs(limits, npe, any_ep)
+    result = best_of_every(limits, npe, score, least, any_ep)
+    assert (result.proven, result.optimum.cycles) == (True, best)
+    assert result.simulated + result.refused + result.excluded == result.pairs == count_pairs(limits, npe, any_ep)
 
 
 @pytest.mark.parametrize("seed", range(100, 106))
@@ -93,8 +93,8 @@ def test_no_pair_takes_fewer_cycles_than_its_bound(seed: int) -> None:
         bounds = [least(ep, vp) for vp in range(gates, searched.npe // ep + 1)]
         assert bounds == sorted(bounds, reverse=True)
         for vp, bound in enumerate(bounds, gates):
-            found = score(ep, vp)
-            assert isinstance(found, Refused) or found.cycles >= bound
+            answer = score(ep, vp)
+            assert isinstance(answer, Refused) or answer.cycles >= bound
 
 
 def test_the_bound_counts_tiles() -> None:
@@ -124,9 +124,9 @@ def test_vps_between_those_that_differ_give_equal_cycles() -> None:
 
 
 def cycles(score: Score, ep: int, vp: int) -> int:
-    found = score(ep, vp)
-    assert isinstance(found, Point)
-    return found.cycles
+    answer = score(ep, vp)
+    assert isinstance(answer, Point)
+    return answer.cycles
 
 
 @cache
@@ -147,10 +147,10 @@ def every(searched: Searched, most: int = MOST) -> Exhaustive:
 def test_with_several_models_the_useful_vps_are_not_enough() -> None:
     searched = three_on_two_threads()
     useful = best_of_all(searched.limits, 200, score_of(searched, lambda: None))
-    found = every(searched)
-    assert found.proven
+    result = every(searched)
+    assert result.proven
     assert not useful.proven
-    assert (found.optimum.ep, found.optimum.vp, found.optimum.cycles) == (2, 80, 283)
+    assert (result.optimum.ep, result.optimum.vp, result.optimum.cycles) == (2, 80, 283)
     assert useful.optimum.cycles > 283
 
 
@@ -170,12 +170,12 @@ def test_what_is_too_large_leaves_a_gap_unless_its_tiles_exclude_it() -> None:
         return Refused(ep, vp, "too large", too_large=True) if vp == 12 else Point(ep, vp, "", 100, 0.5, 0.0)
 
     assert not best_of_every(limits, 64, score, lambda ep, vp: 90).proven
-    found = best_of_every(limits, 64, score, lambda ep, vp: 90 + 20 * (vp < 13))
-    assert (found.proven, found.refused) == (True, 0)
+    result = best_of_every(limits, 64, score, lambda ep, vp: 90 + 20 * (vp < 13))
+    assert (result.proven, result.refused) == (True, 0)
 
     def broken(ep: int, vp: int) -> Point | Refused:
-        found = score(ep, vp)
-        return Refused(ep, vp, "no bank") if isinstance(found, Refused) else found
+        result = score(ep, vp)
+        return Refused(ep, vp, "no bank") if isinstance(result, Refused) else result
 
     assert best_of_every(limits, 64, broken, lambda ep, vp: 90).proven
 
@@ -195,5 +195,5 @@ def test_simulations_saved_are_told() -> None:
     skipped: list[int] = []
     searched = three_on_two_threads()
     score = score_of(searched, lambda: None)
-    found = best_of_every(searched.limits, 200, score, least_of(searched), skip=skipped.append)
-    assert sum(skipped) == found.excluded
+    result = best_of_every(searched.limits, 200, score, least_of(searched), skip=skipped.append)
+    assert sum(skipped) == result.excluded

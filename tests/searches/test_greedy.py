@@ -43,8 +43,8 @@ def lstm(hidden: int, npe: int, steps: int = 25, threads: int = 1) -> Searched:
 
 
 def walked(searched: Searched, any_ep: bool = False) -> tuple[list[int], Point]:
-    found = walk(searched.limits, searched.npe, score_of(searched, lambda: None), any_ep)
-    return [point.ep for point in found.path], found.chosen
+    result = walk(searched.limits, searched.npe, score_of(searched, lambda: None), any_ep)
+    return [point.ep for point in result.path], result.chosen
 
 
 def test_a_plateau_does_not_end_the_walk() -> None:
@@ -69,10 +69,10 @@ def test_the_patents_orderings_come_out() -> None:
 
 def test_the_walk_ends_at_the_first_ep_beyond_the_tolerance() -> None:
     more = 100 * (1 + TOLERANCE)
-    found = walk(LIMITS, 4096, scores(200, 100, int(more), int(more) + 1, 1))
-    assert [each.ep for each in found.path] == [1, 2, 4, 8]
-    assert found.chosen.ep == 2
-    assert found.stopped.startswith("EP 8 takes 21.0 % more cycles than EP 2; up to 20 % more")
+    result = walk(LIMITS, 4096, scores(200, 100, int(more), int(more) + 1, 1))
+    assert [each.ep for each in result.path] == [1, 2, 4, 8]
+    assert result.chosen.ep == 2
+    assert result.stopped.startswith("EP 8 takes 21.0 % more cycles than EP 2; up to 20 % more")
     assert walk(LIMITS, 4096, scores(200, 100, int(more), 90, 200)).chosen.ep == 8
     assert [each.ep for each in walk(LIMITS, 4096, scores(2, 3, 1), tolerance=0).path] == [1, 2]
 
@@ -94,9 +94,9 @@ def test_other_ends() -> None:
 
 
 def test_what_cannot_be_simulated_at_first_is_passed_over() -> None:
-    found = walk(LIMITS, 64, scores(None, None, 7, 8, 9))
-    assert [each.ep for each in found.refused] == [1, 2]
-    assert found.chosen.ep == 4
+    result = walk(LIMITS, 64, scores(None, None, 7, 8, 9))
+    assert [each.ep for each in result.refused] == [1, 2]
+    assert result.chosen.ep == 4
     with pytest.raises(InputError, match=r"no \(EP, VP\) of 64 multipliers .* it is broken"):
         walk(LIMITS, 64, scores(None, None, None, None, None))
 
@@ -120,9 +120,9 @@ def test_the_useful_vps_hold_the_optimum_of_equal_jobs() -> None:
     optimum = best_of_all(searched.limits, searched.npe, score).optimum
     for ep in (1 << power for power in range(10)):
         for units in range(1, min(70, 2048 // ep // 4) + 1):
-            found = score(ep, 4 * units)
-            assert isinstance(found, Point)
-            assert found.cycles >= optimum.cycles
+            answer = score(ep, 4 * units)
+            assert isinstance(answer, Point)
+            assert answer.cycles >= optimum.cycles
 
 
 def benchmark() -> Any:
@@ -139,15 +139,15 @@ def benchmark() -> Any:
 def test_regret_on_random_pairs() -> None:
     script = benchmark()
     engines.warm_up()
-    found = script.regrets(20, seed=3)
-    assert len({each.pair for each in found}) == 20
-    assert script.share_found(found) >= 0.95
-    assert all(each.percent >= 0 for each in found)
-    strict = [each.rules[script.tolerance_name(0.0)][0] for each in found]
+    regrets = script.regrets(20, seed=3)
+    assert len({each.pair for each in regrets}) == 20
+    assert script.share_found(regrets) >= 0.95
+    assert all(each.percent >= 0 for each in regrets)
+    strict = [each.rules[script.tolerance_name(0.0)][0] for each in regrets]
     assert sum(percent <= 1 for percent in strict) < 20 * 0.95  # so the tolerance is needed
-    text = script.summary(found)
-    assert f"{100 * script.share_found(found):.1f} % within 1 %" in text
-    assert text.count("\n* ") == sum(each.percent > 1 for each in found)
+    text = script.summary(regrets)
+    assert f"{100 * script.share_found(regrets):.1f} % within 1 %" in text
+    assert text.count("\n* ") == sum(each.percent > 1 for each in regrets)
 
 
 @pytest.mark.skipif(not BENCHMARK.is_file(), reason="the benchmarks are not part of the installed package")

@@ -39,11 +39,11 @@ def on(original: Scenario, indices: tuple[int, ...], npe: int, point: Point) -> 
 @pytest.mark.parametrize("indices", [(0,), (0, 1)])
 def test_every_point_is_a_simulation_of_the_scenario(indices: tuple[int, ...]) -> None:
     original = scenario(cores=(CORE,) * len(indices))
-    found = search(original, 2048)
-    assert found.cores == indices
-    assert found.mix is None
-    assert len(found.common.walk.path) > 3
-    for point in found.common.walk.path:
+    result = search(original, 2048)
+    assert result.cores == indices
+    assert result.mix is None
+    assert len(result.common.walk.path) > 3
+    for point in result.common.walk.path:
         report = simulate(on(original, indices, 2048, point))
         assert point.vp == min(128, 2048 // point.ep)
         assert point.cycles == report.makespan_cycles
@@ -56,10 +56,10 @@ def test_one_core_of_several() -> None:
     small = replace(CORE, npe=32, ep=2, tree_inputs=None, cat=1, threads=1)
     jobs = (Job("a", SMALL, 4, cores=(1,)), Job("b", LARGE, 3, cores=(0,)), Job("c", SMALL, 5))
     original = scenario(*jobs, cores=(CORE, small))
-    found = search(original, 512, core=1, exhaustive=True)
+    result = search(original, 512, core=1, exhaustive=True)
     # the large model may not run on core 1, so that it has no say there
-    assert (found.models, found.rows, found.mix) == (("small",), 128, None)
-    for point in found.common.walk.path:
+    assert (result.models, result.rows, result.mix) == (("small",), 128, None)
+    for point in result.common.walk.path:
         report = simulate(on(original, (1,), 512, point))
         assert point.cycles == report.makespan_cycles
         assert point.utilization == pytest.approx(report.cores[1].utilization)
@@ -67,15 +67,15 @@ def test_one_core_of_several() -> None:
 
 def test_exhaustive_is_never_worse_and_counts() -> None:
     calls: list[tuple[int, int]] = []
-    found = search(scenario(), 2000, exhaustive=True, progress=lambda done, total: calls.append((done, total)))
-    brute = found.common.exhaustive
+    result = search(scenario(), 2000, exhaustive=True, progress=lambda done, total: calls.append((done, total)))
+    brute = result.common.exhaustive
     assert brute is not None
-    assert brute.optimum.cycles <= found.common.walk.chosen.cycles
-    assert brute.simulated > len(found.common.walk.path)
+    assert brute.optimum.cycles <= result.common.walk.chosen.cycles
+    assert brute.simulated > len(result.common.walk.path)
     assert [done for done, _ in calls] == list(range(1, brute.simulated + 1))
     assert all(done <= total for done, total in calls)
-    regret = found.common.regret_percent
-    assert regret == 100 * (found.common.walk.chosen.cycles / brute.optimum.cycles - 1)
+    regret = result.common.regret_percent
+    assert regret == 100 * (result.common.walk.chosen.cycles / brute.optimum.cycles - 1)
     assert search(scenario(), 2000).common.regret_percent is None
 
 
@@ -83,34 +83,34 @@ def test_regret_shows_where_greedy_misses() -> None:
     # 3 row blocks of 341, 341 and 209 units take longer in the tail than 3 of 297: no doubling of EP finds that
     model = Model("m", (Layer(cell("gru"), 891, 1063),))
     chip = ColumnNpu("chip", 260, (ColumnCore(npe=131072, ep=1, vp=4, threads=2),))
-    found = search(Scenario(chip, (Job("a", model, 12), Job("b", model, 12))), 131072, exhaustive=True).common
-    assert found.exhaustive is not None
-    assert found.regret_percent is not None
-    assert found.regret_percent > 5
-    assert found.exhaustive.optimum.bound == "blocks"
-    assert found.exhaustive.optimum.vp < 131072 // found.exhaustive.optimum.ep
+    result = search(Scenario(chip, (Job("a", model, 12), Job("b", model, 12))), 131072, exhaustive=True).common
+    assert result.exhaustive is not None
+    assert result.regret_percent is not None
+    assert result.regret_percent > 5
+    assert result.exhaustive.optimum.bound == "blocks"
+    assert result.exhaustive.optimum.vp < 131072 // result.exhaustive.optimum.ep
 
 
 def test_a_mix_has_a_choice_for_each_model() -> None:
     jobs = (Job("a", SMALL, 4, arrival=500), Job("b", LARGE, 3), Job("c", SMALL, 4, arrival=900))
-    found = search(scenario(*jobs), 2048)
-    assert found.mix is not None
-    assert [(each.model, each.jobs) for each in found.mix.models] == [("small", 2), ("large", 1)]
+    result = search(scenario(*jobs), 2048)
+    assert result.mix is not None
+    assert [(each.model, each.jobs) for each in result.mix.models] == [("small", 2), ("large", 1)]
     assert (
-        found.common.walk.chosen.cycles
-        == simulate(on(scenario(*jobs), (0,), 2048, found.common.walk.chosen)).makespan_cycles
+        result.common.walk.chosen.cycles
+        == simulate(on(scenario(*jobs), (0,), 2048, result.common.walk.chosen)).makespan_cycles
     )
     # a model's jobs are simulated alone, from the arrival of the first
     alone = scenario(Job("a", SMALL, 4), Job("c", SMALL, 4, arrival=400))
-    own = found.mix.models[0]
+    own = result.mix.models[0]
     assert own.found == search(alone, 2048).common
-    common = simulate(on(alone, (0,), 2048, found.common.walk.chosen))
+    common = simulate(on(alone, (0,), 2048, result.common.walk.chosen))
     assert own.cycles_at_common_ep == common.makespan_cycles >= own.found.walk.chosen.cycles
 
 
 def test_the_cat_of_a_mix_reaches_every_choice_and_no_smaller_one_does() -> None:
-    found = search(scenario(Job("a", SMALL, 4), Job("b", LARGE, 3)), 4096)
-    mix = found.mix
+    result = search(scenario(Job("a", SMALL, 4), Job("b", LARGE, 3)), 4096)
+    mix = result.mix
     assert mix is not None
     assert mix.sufficient is not None
     choices = {each.found.walk.chosen.ep for each in mix.models}
@@ -129,8 +129,8 @@ def test_the_cat_of_a_mix_reaches_every_choice_and_no_smaller_one_does() -> None
 
 def test_a_narrower_vp_of_the_model_is_the_full_vp_of_the_array() -> None:
     """A model of a mix is scored with VP = min(Hw, NPE // EP), the array has NPE // EP rows: the same cycles."""
-    found = search(scenario(Job("a", SMALL, 4)), 4096).common.walk
-    narrow = [point for point in found.path if point.bound == "Hw"]
+    result = search(scenario(Job("a", SMALL, 4)), 4096).common.walk
+    narrow = [point for point in result.path if point.bound == "Hw"]
     assert narrow
     for point in narrow:
         full = replace(point, vp=4096 // point.ep)
@@ -167,9 +167,9 @@ def test_the_smallest_cat_among_equals_is_sufficient() -> None:
 
 def test_every_tree_of_powers_of_two_is_tried() -> None:
     assert trees_for([4, 16], POWERS) == POWERS
-    found = search(scenario(Job("a", SMALL, 4), Job("b", LARGE, 3)), 4096).mix
-    assert found is not None
-    assert found.trees == tuple(1 << power for power in range(11))  # 4096 // 4 rows of the LSTM's four gates
+    result = search(scenario(Job("a", SMALL, 4), Job("b", LARGE, 3)), 4096).mix
+    assert result is not None
+    assert result.trees == tuple(1 << power for power in range(11))  # 4096 // 4 rows of the LSTM's four gates
     any_ep = search(scenario(Job("a", SMALL, 4), Job("b", LARGE, 3)), 1000, any_ep=True).mix
     assert any_ep is not None
     assert set(any_ep.trees) >= {each.found.walk.chosen.ep for each in any_ep.models}
@@ -227,9 +227,9 @@ def test_refused(original: Scenario, npe: int, core: int | None, text: str) -> N
 def test_few_banks_narrow_the_walk() -> None:
     """In column order every row block needs a bank: an EP that leaves too few rows ends the walk with that reason."""
     core = replace(CORE, block_order="column", accumulator_banks=2)
-    found = search(scenario(cores=(core,)), 256, exhaustive=True).common
-    assert [point.ep for point in found.walk.path] == [1, 2, 4]
-    assert "EP 8 cannot be simulated" in found.walk.stopped
-    assert "accumulator_banks >= 4" in found.walk.stopped
-    assert found.exhaustive is not None
-    assert found.exhaustive.refused > 0
+    result = search(scenario(cores=(core,)), 256, exhaustive=True).common
+    assert [point.ep for point in result.walk.path] == [1, 2, 4]
+    assert "EP 8 cannot be simulated" in result.walk.stopped
+    assert "accumulator_banks >= 4" in result.walk.stopped
+    assert result.exhaustive is not None
+    assert result.exhaustive.refused > 0

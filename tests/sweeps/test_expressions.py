@@ -44,8 +44,8 @@ SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(a=NUMBER, b=NUMBER, c=NUMBER, first=st.sampled_from(sorted(SIGNS)), second=st.sampled_from(["+", "-", "*"]))
 def test_names_stand_for_their_values(a: float, b: float, c: float, first: str, second: str) -> None:
-    found = parse(f"a {first} (b {second} c)")({"a": a, "b": b, "c": c})
-    assert found == SIGNS[first](a, SIGNS[second](b, c))
+    value = parse(f"a {first} (b {second} c)")({"a": a, "b": b, "c": c})
+    assert value == SIGNS[first](a, SIGNS[second](b, c))
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,11 @@ def test_columns_of_the_chip_are_sums_over_its_cores(tmp_path: Path) -> None:
 
 def test_columns_of_the_device_are_those_of_fit(tmp_path: Path) -> None:
     (row,) = swept(tmp_path, {"ep": {**EP, "values": [8]}}, device=DEVICE)
-    found = lstmsim.fit(SCENARIO, [DEVICE])[0]
-    assert (int(row["dsp"]), int(row["m20k"])) == (found.multipliers.need, found.memory.need)
-    assert (int(row["logic"]), float(row["logic_share"])) == (found.logic.need, found.logic.share)
-    assert (float(row["dsp_share"]), float(row["m20k_share"])) == (found.multipliers.share, found.memory.share)
-    assert row["fits"] == str(found.fits).lower()
+    answer = lstmsim.fit(SCENARIO, [DEVICE])[0]
+    assert (int(row["dsp"]), int(row["m20k"])) == (answer.multipliers.need, answer.memory.need)
+    assert (int(row["logic"]), float(row["logic_share"])) == (answer.logic.need, answer.logic.share)
+    assert (float(row["dsp_share"]), float(row["m20k_share"])) == (answer.multipliers.share, answer.memory.share)
+    assert row["fits"] == str(answer.fits).lower()
 
 
 def test_without_a_device_nothing_is_counted_on_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ ROW_CHOICES: dict[str, list[Any]] = {
 }
 
 
-def found(make: Any) -> Scenario | None:
+def outcome(make: Any) -> Scenario | None:
     try:
         scenario: Scenario = make()
     except InputError:
@@ -113,7 +113,7 @@ def agree(data: st.DataObject, scenario: dict[str, Any], choices: dict[str, list
     point = data.draw(st.integers(0, len(setup.sweep) - 1))
     resolver = Resolver(setup)
     values = setup.sweep.values(point)
-    quick, checked = found(lambda: resolver.scenario(values)), found(lambda: resolver.checked(values))
+    quick, checked = outcome(lambda: resolver.scenario(values)), outcome(lambda: resolver.checked(values))
     assert quick == checked
     if quick is not None and checked is not None:
         assert [job.name for job in quick.jobs] == [job.name for job in checked.jobs]

@@ -25,10 +25,10 @@ from tests.sweeps.specs import numbers_of_report, rows, spec, table
 
 def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) -> None:
     setup, _ = prepare(spec())
-    found = rows(whole)
-    assert [int(row["point"]) for row in found] == list(range(60))
-    assert {row["status"] for row in found} == {"done", "infeasible"}
-    for row in found:
+    points = rows(whole)
+    assert [int(row["point"]) for row in points] == list(range(60))
+    assert {row["status"] for row in points} == {"done", "infeasible"}
+    for row in points:
         values = setup.sweep.values(int(row["point"]))
         assert {name: str(value) for name, value in values.items()} == {name: row[name] for name in values}
         if row["status"] == "infeasible":
@@ -38,7 +38,7 @@ def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) ->
         scenario = Resolver(setup).checked(values)
         numbers = numbers_of_report(scenario, lstmsim.simulate(scenario))
         assert [row[name] for name in NUMBERS] == [str(each) for each in numbers]
-    reasons = {row["reason"].partition(":")[0] for row in found if row["reason"]}
+    reasons = {row["reason"].partition(":")[0] for row in points if row["reason"]}
     assert reasons == {"vp <= 2 * hidden is false", "chip column-npu", "job m-a"}
 
 
@@ -148,8 +148,8 @@ def test_progress_counts_up_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_parquet_holds_the_same_table(whole: Path, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     run_sweep(spec(), tmp_path, jobs=1)
-    found = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
-    shown = [{name: "" if value is None else str(value) for name, value in row.items()} for row in found]
+    stored = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
+    shown = [{name: "" if value is None else str(value) for name, value in row.items()} for row in stored]
     assert shown == rows(whole)
 
 
@@ -198,18 +198,18 @@ def test_reasons_do_not_depend_on_how_the_file_was_named(tmp_path: Path, monkeyp
     (folder / "sub" / "base.yaml").write_text(SCENARIO_FILE, encoding="utf-8")
     (inner / "there.yaml").write_text("layers: [{cell: lstm, hidden: 16, input: 16}]", encoding="utf-8")
     (inner / "broken.yaml").write_text("layers: [{cell: lstm, hidden: 0, input: 16}]", encoding="utf-8")
-    found = []
+    tables = []
     for number, (start, name) in enumerate(
         [(folder, "s.yaml"), (folder, "./s.yaml"), (folder, str(folder / "s.yaml")), (inner, "../../s.yaml")]
     ):
         monkeypatch.chdir(start)
         run_sweep(name, tmp_path / str(number), jobs=1)
-        found.append(table(tmp_path / str(number)))
+        tables.append(table(tmp_path / str(number)))
     reasons = {row["reason"] for row in rows(tmp_path / "0")}
     assert any("sub/broken.yaml:1" in each for each in reasons), reasons
     assert any("no file called 'sub/ther.yaml'; did you mean 'sub/there.yaml'?" in each for each in reasons), reasons
     assert any(each.startswith("base.yaml:3") for each in reasons), reasons
-    assert len(set(found)) == 1
+    assert len(set(tables)) == 1
 
 
 ARRIVING = """
@@ -233,12 +233,12 @@ def test_other_arrivals_in_a_file_are_simulated_anew(by: str, tmp_path: Path) ->
     (tmp_path / "s.yaml").write_text(text, encoding="utf-8")
     arrivals = tmp_path / "sub" / "a.csv"
     (tmp_path / "sub" / "b.csv").write_text("arrival_cycles\n0\n", encoding="utf-8")
-    found = []
+    results = []
     for start in (100, 9000, 9000):
         arrivals.write_text(f"arrival_cycles\n{start}\n", encoding="utf-8")
         result = run_sweep(tmp_path / "s.yaml", tmp_path, jobs=1, overrides=overrides)
-        found.append((int(rows(tmp_path)[0]["makespan_cycles"]), result.progress.reused))
-    (first, _), (second, _), again = found
+        results.append((int(rows(tmp_path)[0]["makespan_cycles"]), result.progress.reused))
+    (first, _), (second, _), again = results
     assert second - first == 9000 - 100
     assert again == (second, 2)
 

@@ -45,12 +45,12 @@ def test_a_damaged_file_is_named_whatever_page_it_is(whole: Path, tmp_path: Path
     for start in range(0, len(content), PAGE_BYTES):
         path.write_bytes(content[:start] + b"\xff" * PAGE_BYTES + content[start + PAGE_BYTES :])
         try:
-            found = use(path)
+            message = use(path)
         except InputError as error:
             said.append(str(error))
         else:
             # A page that nothing is read from.
-            assert found.read_bytes() == table(whole)
+            assert message.read_bytes() == table(whole)
     # At least the first page, that of the points and those of the results.
     assert len(said) >= 4
     assert {each.partition(": ")[0] for each in said} == {str(path)}
@@ -90,8 +90,8 @@ def test_what_a_file_says_of_its_sweep_is_written_anew_where_it_is_damaged(
         Store(path, create=False)
     # What was simulated is taken over.
     monkeypatch.setattr(evaluate, "_simulate", lambda *_: 1 // 0)
-    found = run_sweep(spec(), tmp_path, jobs=1)
-    assert (found.rebuilt, found.dropped, found.progress.failed) == (True, 0, 0)
+    result = run_sweep(spec(), tmp_path, jobs=1)
+    assert (result.rebuilt, result.dropped, result.progress.failed) == (True, 0, 0)
     assert table(tmp_path) == table(whole)
     assert not run_sweep(spec(), tmp_path, jobs=1).rebuilt
     assert merged(path).read_bytes() == table(whole)
@@ -132,8 +132,8 @@ def test_damaged_rows_are_computed_anew_and_never_exported(
     with pytest.raises(InputError, match=r"sweep\.sqlite: is damaged: point -?\d+ does not match its checksum"):
         merge(tmp_path / "all.sqlite", [path])
     assert not (tmp_path / "all.sqlite").exists()
-    found = run_sweep(spec(), tmp_path, jobs=1)
-    assert found.dropped == rows if rows else found.dropped > 1
+    result = run_sweep(spec(), tmp_path, jobs=1)
+    assert result.dropped == rows if rows else result.dropped > 1
     assert table(tmp_path) == table(whole)
     assert run_sweep(spec(), tmp_path, jobs=1).dropped == 0
     assert merged(path).read_bytes() == table(whole)

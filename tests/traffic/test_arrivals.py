@@ -40,12 +40,12 @@ descriptions = st.one_of(
 
 @given(descriptions, st.floats(0.1, 1e4), st.integers(0, 9))
 def test_arrivals_never_go_back_and_are_the_same_again(description: OpenArrivals, mhz: float, seed: int) -> None:
-    found = list(arrivals(description, 60, mhz, (seed, "job")))
-    assert len(found) == 60
-    assert found == sorted(found)
-    assert found[0] >= 0
-    assert all(type(cycle) is int for cycle in found)
-    assert list(arrivals(description, 40, mhz, (seed, "job"))) == found[:40]
+    cycles = list(arrivals(description, 60, mhz, (seed, "job")))
+    assert len(cycles) == 60
+    assert cycles == sorted(cycles)
+    assert cycles[0] >= 0
+    assert all(type(cycle) is int for cycle in cycles)
+    assert list(arrivals(description, 40, mhz, (seed, "job"))) == cycles[:40]
 
 
 @given(st.floats(1e-3, 1e6), st.floats(1, 1e4))
@@ -69,9 +69,9 @@ def test_other_keys_give_other_arrivals() -> None:
 
 def test_frames_do_not_drift() -> None:
     """0.3 ms at 260 MHz are 78,000 cycles; the double 0.3 is a little less."""
-    found = list(arrivals(Stream(0.3, start_cycle=5), 100_001, 260))
-    assert found[1] == 78_005
-    assert found[-1] == 5 + 78_000 * 100_000
+    cycles = list(arrivals(Stream(0.3, start_cycle=5), 100_001, 260))
+    assert cycles[1] == 78_005
+    assert cycles[-1] == 5 + 78_000 * 100_000
     thirds = list(arrivals(Stream(1 / 3), 4, 0.01))
     assert thirds == [0, 3, 6, 9]
 
@@ -83,8 +83,8 @@ def test_a_frame_is_due_when_the_next_one_arrives() -> None:
 
 
 def test_jitter_is_spread_evenly_and_does_not_add_up() -> None:
-    found = np.array(list(arrivals(Periodic(100, 9, 50), 50_000, 260, (1,))))
-    late = found - 50 - 100 * np.arange(50_000)
+    cycles = np.array(list(arrivals(Periodic(100, 9, 50), 50_000, 260, (1,))))
+    late = cycles - 50 - 100 * np.arange(50_000)
     counts = np.bincount(late, minlength=10)
     assert len(counts) == 10
     # Pearson's statistic, 9 degrees of freedom: above 27.9 once in a thousand
@@ -92,18 +92,18 @@ def test_jitter_is_spread_evenly_and_does_not_add_up() -> None:
 
 
 def test_jitter_of_a_whole_interval_keeps_the_order() -> None:
-    found = list(arrivals(Periodic(3, 3), 10_000, 260))
-    assert found == sorted(found)
-    assert {later - earlier for earlier, later in pairwise(found)} == set(range(7))
+    cycles = list(arrivals(Periodic(3, 3), 10_000, 260))
+    assert cycles == sorted(cycles)
+    assert {later - earlier for earlier, later in pairwise(cycles)} == set(range(7))
 
 
 def test_poisson_gaps_are_exponential() -> None:
     """Kolmogorov and Smirnov: 1.95 / sqrt(n) is passed once in a thousand."""
-    found = np.array([0, *arrivals(Poisson(100), 100_000, 260, (8, "ks"))])
-    gaps = np.sort(np.diff(found)) / 2_600_000
+    cycles = np.array([0, *arrivals(Poisson(100), 100_000, 260, (8, "ks"))])
+    gaps = np.sort(np.diff(cycles)) / 2_600_000
     steps = np.arange(len(gaps)) / len(gaps)
     assert float(np.abs(1 - np.exp(-gaps) - steps).max()) < 1.95 / sqrt(len(gaps))
-    neighbours = np.diff(found).astype(float)
+    neighbours = np.diff(cycles).astype(float)
     assert abs(float(np.corrcoef(neighbours[1:], neighbours[:-1])[0, 1])) < 3.3 / sqrt(len(gaps))
 
 
@@ -111,8 +111,8 @@ def test_poisson_gaps_are_exponential() -> None:
 def test_bursts_have_the_gaps_of_an_interrupted_poisson_process(rate: float, on: float, off: float) -> None:
     """Gaps are independent (each begins on), of the mean and variance in Kuczura (1973)."""
     count, leaves, comes = 100_000, 1000 / on, 1000 / off
-    found = np.array(list(arrivals(Bursty(rate, on, off), count + 1, 1000, (2, "ipp"))))
-    gaps = np.diff(found) / 1e9
+    cycles = np.array(list(arrivals(Bursty(rate, on, off), count + 1, 1000, (2, "ipp"))))
+    gaps = np.diff(cycles) / 1e9
     mean = (leaves + comes) / (rate * comes)
     squared_variation = 1 + 2 * rate * leaves / (leaves + comes) ** 2
     assert abs(gaps.mean() / mean - 1) < 4 * sqrt(squared_variation / count)
@@ -123,9 +123,9 @@ def test_bursts_have_the_gaps_of_an_interrupted_poisson_process(rate: float, on:
 
 
 def test_bursts_are_silent_in_between() -> None:
-    found = np.diff(list(arrivals(Bursty(1e6, 1, 1000), 20_000, 1000, (2,)))) / 1e6
+    gaps = np.diff(list(arrivals(Bursty(1e6, 1, 1000), 20_000, 1000, (2,)))) / 1e6
     # about 1000 requests a burst: gaps are microseconds, or a second or so
-    long = found[found > 1]
+    long = gaps[gaps > 1]
     assert 5 < len(long) < 60
     assert long.mean() > 300
 

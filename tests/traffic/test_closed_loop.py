@@ -166,55 +166,55 @@ ONE_THREAD = ["chip.cores.0.threads=1"]
 def test_throughput_is_that_of_machine_repair(clients: int, think: int, count: int) -> None:
     """Within 1 %, which is twice the standard deviation or more over seeds; of the whole run it would be too low, for
     clients leave one after another."""
-    found = serving(simulate(closed(clients, think, count), overrides=ONE_THREAD))
+    served = serving(simulate(closed(clients, think, count), overrides=ONE_THREAD))
     exact = md1n_throughput(clients, think, STEP) * 260e6
-    assert found.throughput_per_second == pytest.approx(exact, rel=0.01)
+    assert served.throughput_per_second == pytest.approx(exact, rel=0.01)
     # the response time law: each client is thinking or waiting (Denning, Buzen 1978)
-    assert found.latency.mean.value + think == pytest.approx(clients / exact * 260e6, rel=0.01)
+    assert served.latency.mean.value + think == pytest.approx(clients / exact * 260e6, rel=0.01)
     if clients == 20:
-        assert found.per_second(found.requests) < (0.99 if LONG else 0.96) * exact
+        assert served.per_second(served.requests) < (0.99 if LONG else 0.96) * exact
 
 
 def test_the_window_ends_when_the_first_client_leaves() -> None:
     result = simulate(closed(5, 300, 1003), overrides=ONE_THREAD)
-    found, jobs = serving(result), result.scenario.jobs
+    served, jobs = serving(result), result.scenario.jobs
     followed = {job.after for job in jobs}
     last = [job for job in result.report.jobs if job.number not in followed]
     assert len(last) == 5
-    window = found.window
+    window = served.window
     assert window is not None
     assert window.clients == 5
-    assert window.end_cycle == min(job.finish for job in last) < found.last_finish
+    assert window.end_cycle == min(job.finish for job in last) < served.last_finish
     until = sorted(job.finish for job in result.report.jobs if job.finish <= window.end_cycle)
     assert window.start_cycle == until[len(until) // 10 - 1]
     inside = sum(finish > window.start_cycle for finish in until)
     rate = inside / (window.end_cycle - window.start_cycle) * 260e6
-    assert found.throughput_per_second == found.goodput_per_second == pytest.approx(rate)
-    assert found.latency.requests == len(until) - len(until) // 10 == inside
-    assert found.requests == 1003
-    plain = serving_json(found)
-    assert plain["throughput_per_second"] == found.throughput_per_second
-    assert plain["throughput_whole_run_per_second"] == pytest.approx(1003 / found.span_cycles * 260e6)
+    assert served.throughput_per_second == served.goodput_per_second == pytest.approx(rate)
+    assert served.latency.requests == len(until) - len(until) // 10 == inside
+    assert served.requests == 1003
+    plain = serving_json(served)
+    assert plain["throughput_per_second"] == served.throughput_per_second
+    assert plain["throughput_whole_run_per_second"] == pytest.approx(1003 / served.span_cycles * 260e6)
     assert plain["window"] == {
         "clients": 5,
         "start_cycle": window.start_cycle,
         "end_cycle": window.end_cycle,
         "requests": inside,
     }
-    text = " ".join(serving_text(found).split())
+    text = " ".join(serving_text(served).split())
     assert f"while all 5 clients are active (cycles {window.start_cycle:,} to {window.end_cycle:,}, " in text
 
 
 def test_clients_beside_arrivals_that_come_by_themselves() -> None:
     poisson = {"kind": "poisson", "rate_per_second": 500_000}
     more = ({"model": "lstm-256", "steps": 1, "count": 1200, "arrival": poisson, "name": "open"},)
-    found = serving(simulate(closed(3, 300, 2000, more), overrides=ONE_THREAD))
-    window = found.window
+    served = serving(simulate(closed(3, 300, 2000, more), overrides=ONE_THREAD))
+    window = served.window
     assert window is not None
     assert window.clients == 3
-    asking, coming = found.tenants["asking"], found.tenants["open"]
+    asking, coming = served.tenants["asking"], served.tenants["open"]
     assert (asking.clients, coming.clients) == (3, 0)
-    assert asking.throughput_per_second + coming.throughput_per_second == pytest.approx(found.throughput_per_second)
+    assert asking.throughput_per_second + coming.throughput_per_second == pytest.approx(served.throughput_per_second)
     assert coming.throughput_per_second == pytest.approx(500_000, rel=0.1)
     response = 3 / asking.throughput_per_second * 260e6 - 300
     assert asking.latency is not None
@@ -225,16 +225,16 @@ def test_all_loops_have_to_be_active() -> None:
     arrival = {"kind": "closed", "clients": 2, "think_ms": 0.001}
     more = ({"model": "lstm-256", "steps": 1, "count": 20, "arrival": arrival, "name": "few"},)
     result = simulate(closed(3, 300, 500, more), overrides=ONE_THREAD)
-    found = serving(result)
-    assert found.window is not None
-    assert found.window.clients == 5
+    served = serving(result)
+    assert served.window is not None
+    assert served.window.clients == 5
     ends = [job.finish for job in result.report.jobs if result.scenario.jobs[job.number].tenant == "few"]
-    assert found.window.end_cycle in ends
+    assert served.window.end_cycle in ends
 
 
 def test_without_clients_there_is_no_window() -> None:
-    found = serving(simulate({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1, "count": 5}]}))
-    plain = serving_json(found)
+    served = serving(simulate({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1, "count": 5}]}))
+    plain = serving_json(served)
     assert plain["window"] is None
-    assert plain["throughput_per_second"] == plain["throughput_whole_run_per_second"] == found.per_second(5)
-    assert "active" not in serving_text(found)
+    assert plain["throughput_per_second"] == plain["throughput_whole_run_per_second"] == served.per_second(5)
+    assert "active" not in serving_text(served)

@@ -76,8 +76,8 @@ def test_percentiles_are_covered_as_promised() -> None:
 @pytest.mark.parametrize("known", [True, False])
 def test_short_runs_near_saturation_have_no_interval_however_quiet_they_are(known: bool) -> None:
     for seed in range(200):
-        found = distribution(seed, 0.95, 300, known)
-        assert [each.half_width for each in (found.mean, *found.percentiles.values())] == [None] * 5
+        latencies = distribution(seed, 0.95, 300, known)
+        assert [each.half_width for each in (latencies.mean, *latencies.percentiles.values())] == [None] * 5
 
 
 def test_the_gates() -> None:

@@ -64,12 +64,12 @@ def shares(lengths: Lengths) -> dict[int, Fraction]:
     ids=str,
 )
 def test_numbers_come_in_their_shares(lengths: Lengths) -> None:
-    expected, found = shares(lengths), Counter(drawn(lengths))
-    assert set(found) <= {number for number, share in expected.items() if share}
+    expected, counts = shares(lengths), Counter(drawn(lengths))
+    assert set(counts) <= {number for number, share in expected.items() if share}
     for number, share in expected.items():
-        off = abs(found[number] - DRAWN * share)
+        off = abs(counts[number] - DRAWN * share)
         assert off <= 4.5 * sqrt(DRAWN * share * (1 - share)), number
-    assert set(found) <= set(possible(lengths))
+    assert set(counts) <= set(possible(lengths))
     assert extent(lengths) == (min(possible(lengths)), max(possible(lengths)))
 
 

@@ -182,8 +182,8 @@ def test_histograms_take_over_when_room_runs_out() -> None:
         assert one.mean.value == other.mean.value
         assert one.max == other.max
         for percent, interval in one.percentiles.items():
-            found = other.percentiles[percent]
-            assert found.value == pytest.approx(interval.value, rel=1 / 2048)
+            estimate = other.percentiles[percent]
+            assert estimate.value == pytest.approx(interval.value, rel=1 / 2048)
         assert BATCHES <= other.mean.batches <= 2 * BATCHES
         assert BATCHES <= one.mean.batches <= MOST_BATCHES
         assert other.mean.half_width == pytest.approx(one.mean.half_width, rel=0.6)
@@ -193,10 +193,10 @@ def test_histograms_take_over_when_room_runs_out() -> None:
 def test_percentiles_have_intervals_where_enough_lies_beyond_them() -> None:
     series = Series()
     series.add(np.random.default_rng(1).permutation(np.arange(10_000) % 1000))
-    found = series.distribution(0, relaxation=1.0).percentiles
-    assert [interval.half_width is not None for interval in found.values()] == [True, True, True, False]
-    assert 0 < (found[99.0].half_width or 0) < 5
-    assert found[99.0].value == pytest.approx(989.01)
+    percentiles = series.distribution(0, relaxation=1.0).percentiles
+    assert [interval.half_width is not None for interval in percentiles.values()] == [True, True, True, False]
+    assert 0 < (percentiles[99.0].half_width or 0) < 5
+    assert percentiles[99.0].value == pytest.approx(989.01)
     assert series.distribution(0, relaxation=9.0).p99.half_width is None
     asked = series.distribution(0, relaxation=1.0, percentiles=[12.5]).percentiles
     assert list(asked) == [12.5]

@@ -21,10 +21,10 @@ def result_of(jobs: list[dict[str, Any]], cores: int = 1, chip: dict[str, Any] |
     whole = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{**core, "count": cores}], **(chip or {})}
     entries = [{"model": MODEL, "name": f"j{number}", **job} for number, job in enumerate(jobs)]
     scenario = {"chip": whole, "jobs": entries, **keys}
-    found = [run(scenario, engine=engine) for engine in ENGINES]
-    assert found[0].trace == found[1].trace
-    assert found[0].totals == found[1].totals
-    return found[0]
+    results = [run(scenario, engine=engine) for engine in ENGINES]
+    assert results[0].trace == results[1].trace
+    assert results[0].totals == results[1].totals
+    return results[0]
 
 
 def latencies(jobs: list[dict[str, Any]], cores: int = 1, **keys: Any) -> list[int]:
@@ -65,9 +65,9 @@ def test_who_has_lost_patience_makes_room_in_the_queue() -> None:
     first = [{"steps": 60}, {"steps": 1, "arrival": 1, "patience": 100, "queue_limit": 2, "count": 2}]
     for arrival, served in ((101, 0), (102, 1)):
         late = {"steps": 1, "arrival": arrival, "queue_limit": 2}
-        found = result_of([*first, late]).report
-        assert sorted(job.at for job in found.turned_away) == [101] * (1 - served) + [102, 102]
-        assert len(found.jobs) == 1 + served
+        result = result_of([*first, late]).report
+        assert sorted(job.at for job in result.turned_away) == [101] * (1 - served) + [102, 102]
+        assert len(result.jobs) == 1 + served
 
 
 def test_preemption_loses_where_it_only_changes_the_order() -> None:
@@ -81,11 +81,11 @@ def test_preemption_loses_where_it_only_changes_the_order() -> None:
 
 
 def test_a_paused_job_goes_on_at_the_step_where_it_stopped() -> None:
-    found = result_of([{"steps": 9}, {"steps": 2, "arrival": 30, "priority": 1}], dispatch="priority", preemption=True)
-    steps = found.trace.issue("iteration")[(found.trace.issue("task") == 0) & (found.trace.issue("unit") == 1)]
+    result = result_of([{"steps": 9}, {"steps": 2, "arrival": 30, "priority": 1}], dispatch="priority", preemption=True)
+    steps = result.trace.issue("iteration")[(result.trace.issue("task") == 0) & (result.trace.issue("unit") == 1)]
     assert steps.tolist() == list(range(9))
-    (pause,) = found.trace.pauses.tolist()
-    urgent = found.report.jobs[1]
+    (pause,) = result.trace.pauses.tolist()
+    urgent = result.report.jobs[1]
     assert pause[3] == urgent.start
     assert pause[4] == urgent.finish
 
@@ -133,9 +133,9 @@ def test_core_sets_win_for_the_short_jobs_and_lose_when_the_mix_changes() -> Non
 
 
 def test_a_core_set_may_hold_several_cores() -> None:
-    found = result_of([{"steps": 3, "count": 8, "cores": [0, 2]}, {"steps": 3, "count": 4}], 3)
-    assert {job.core for job in found.report.jobs[:8]} == {0, 2}
-    assert {job.core for job in found.report.jobs[8:]} >= {1}
+    result = result_of([{"steps": 3, "count": 8, "cores": [0, 2]}, {"steps": 3, "count": 4}], 3)
+    assert {job.core for job in result.report.jobs[:8]} == {0, 2}
+    assert {job.core for job in result.report.jobs[8:]} >= {1}
 
 
 #: Requests in twice the rate that the core can bear.
@@ -149,9 +149,9 @@ def test_a_short_queue_wins_in_latency_and_loses_requests() -> None:
     assert not everyone.report.turned_away
     assert len(few.report.turned_away) >= 15
     assert len(few.report.turned_away) + len(few.report.jobs) == 40
-    found = serving(few)
-    assert (found.requests, found.turned_away) == (len(few.report.jobs), len(few.report.turned_away))
-    assert found.little.difference == found.little_waiting.difference == 0
+    served = serving(few)
+    assert (served.requests, served.turned_away) == (len(few.report.jobs), len(few.report.turned_away))
+    assert served.little.difference == served.little_waiting.difference == 0
     # with deadlines that is a gain: of those who are served late nobody has anything
     due = {**RUSH, "deadline": 4 * STEP}
     late, kept = (serving(result_of([each])) for each in (due, {**due, "queue_limit": 2}))
@@ -186,13 +186,13 @@ def test_split_jobs_beside_whole_ones(split: str) -> None:
     """One big core that splits into several and back: a job on all cores at once, and jobs on single cores."""
     model = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}] * 4}
     jobs = [{"steps": 4, "count": 4, "model": model}, {"steps": 4, "arrival": 1, "model": model, "split": split}]
-    found = result_of([*jobs, {"steps": 4, "arrival": 2}], 4)
-    whole, last = found.report.jobs[4:]
-    assert whole.start == max(job.finish for job in found.report.jobs[:4])
+    result = result_of([*jobs, {"steps": 4, "arrival": 2}], 4)
+    whole, last = result.report.jobs[4:]
+    assert whole.start == max(job.finish for job in result.report.jobs[:4])
     # what came later does not overtake the job that waits for all cores
     assert last.start >= whole.finish
-    assert serving(found).little.difference == 0
-    assert sum(core.macs for core in found.report.cores) == sum(job.macs for job in found.report.jobs)
+    assert serving(result).little.difference == 0
+    assert sum(core.macs for core in result.report.cores) == sum(job.macs for job in result.report.jobs)
 
 
 #: Twice as fast on four cores as on one.
@@ -207,11 +207,11 @@ def test_deciding_late_over_how_many_cores_to_run_wins_over_both_fixed_choices()
     means = {}
     for split in ("auto", "rows", None):
         key = {"split": split} if split else {}
-        found = result_of([{**single, **key}, {**burst, **key}], 4)
-        means[split] = found.report.latency_ms.mean
-        taken = sorted({len(job.cores) for job in found.report.jobs})
+        result = result_of([{**single, **key}, {**burst, **key}], 4)
+        means[split] = result.report.latency_ms.mean
+        taken = sorted({len(job.cores) for job in result.report.jobs})
         assert taken == {"auto": [0, 4], "rows": [4], None: [0]}[split]
-        assert serving(found).little.difference == 0
+        assert serving(result).little.difference == 0
     assert means["auto"] < 0.9 * min(means["rows"], means[None])
 
 

@@ -43,33 +43,33 @@ def test_the_step_is_between_what_was_found(low: float, times: float, place: flo
         tried.append(rate)
         return 1.0 if rate <= step else 2.0
 
-    found = search(simulate, low, high, 1.5, tol, probes)
-    assert found.monotone
-    assert not found.falls
-    assert [run.rate for run in found.runs] == tried
+    answer = search(simulate, low, high, 1.5, tol, probes)
+    assert answer.monotone
+    assert not answer.falls
+    assert [run.rate for run in answer.runs] == tried
     halvings = max(0, ceil(log2((high - low) / (tol * high))))
     assert len(tried) == len(set(tried)) <= 2 + halvings + probes
-    assert found.rate is not None
-    assert found.rate <= step
+    assert answer.rate is not None
+    assert answer.rate <= step
     if step >= high:
-        assert (found.rate, found.fails_from) == (high, None)
+        assert (answer.rate, answer.fails_from) == (high, None)
     else:
-        assert found.fails_from is not None
-        assert step < found.fails_from
-        assert found.fails_from - found.rate <= tol * high
+        assert answer.fails_from is not None
+        assert step < answer.fails_from
+        assert answer.fails_from - answer.rate <= tol * high
 
 
 def test_nothing_keeps_the_bound() -> None:
-    found = search(lambda rate: rate, 10, 20, 5)
-    assert (found.rate, found.fails_from, len(found.runs), found.monotone) == (None, 10, 1, True)
+    answer = search(lambda rate: rate, 10, 20, 5)
+    assert (answer.rate, answer.fails_from, len(answer.runs), answer.monotone) == (None, 10, 1, True)
 
 
 def test_a_broken_order_is_seen_by_the_probes() -> None:
-    found = search(lambda rate: 9 if 300 < rate < 500 else rate / 1000, 100, 1000, 0.8, probes=2)
-    assert found.rate is not None
-    assert 790 < found.rate <= 800
-    assert not found.monotone
-    assert [low.p99_ms for low, _ in found.falls] == [9]
+    answer = search(lambda rate: 9 if 300 < rate < 500 else rate / 1000, 100, 1000, 0.8, probes=2)
+    assert answer.rate is not None
+    assert 790 < answer.rate <= 800
+    assert not answer.monotone
+    assert [low.p99_ms for low, _ in answer.falls] == [9]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_a_queue_whose_arrivals_share_a_key_is_monotone() -> None:
             collector.add(*row)
         return collector.result().latency.p99.value / 1000
 
-    found = search(simulate, 100, 990, 10, tolerance=0.005)
-    assert found.monotone
-    assert not found.falls
-    assert found.rate is not None
-    assert 750 < found.rate < 900
+    answer = search(simulate, 100, 990, 10, tolerance=0.005)
+    assert answer.monotone
+    assert not answer.falls
+    assert answer.rate is not None
+    assert 750 < answer.rate < 900

@@ -62,11 +62,11 @@ def test_intervals_hold_the_mean_as_often_as_they_say() -> None:
 
 
 def test_interval_by_hand() -> None:
-    found = batch_interval(5.0, [1.0, 2.0, 3.0, 4.0])
-    assert found.value == 5.0
-    assert found.half_width == pytest.approx(3.182446 * sqrt(5 / 3 / 4), rel=1e-6)
-    assert found.correlation == pytest.approx(0.25)
-    assert found.scaled(2).half_width == pytest.approx(2 * found.half_width)
+    interval = batch_interval(5.0, [1.0, 2.0, 3.0, 4.0])
+    assert interval.value == 5.0
+    assert interval.half_width == pytest.approx(3.182446 * sqrt(5 / 3 / 4), rel=1e-6)
+    assert interval.correlation == pytest.approx(0.25)
+    assert interval.scaled(2).half_width == pytest.approx(2 * interval.half_width)
     assert batch_interval(5.0, [1.0]) == Interval(5.0)
     assert not Interval(5.0).holds(5.0)
     assert batch_interval(5.0, [5.0] * 3) == Interval(5.0, 0.0, 3, 0.0)

@@ -69,8 +69,8 @@ EDGES = [0, 2**12 - 1, 2**12, 2**63 - 1, 2**63, 2**64 - 1, 2**64 - 2**12, 2**62,
 @given(st.lists(st.integers(0, MASK), min_size=1, max_size=50))
 def test_exponentials_are_minus_the_logarithm(drawn: list[int]) -> None:
     getcontext().prec = 40
-    found = _negative_logs(np.array(EDGES + drawn, dtype=np.uint64)).tolist()
-    for word, number in zip(EDGES + drawn, found, strict=True):
+    logarithms = _negative_logs(np.array(EDGES + drawn, dtype=np.uint64)).tolist()
+    for word, number in zip(EDGES + drawn, logarithms, strict=True):
         truth = -((Decimal(2 * (word >> 12) + 1) / 2**53).ln())
         # rounded down to 1 / UNIT, after some roundings of doubles
         assert abs(Decimal(number) / UNIT - truth) < Decimal(2) ** -51 + truth * Decimal(2) ** -51
@@ -80,7 +80,7 @@ def test_exponentials_are_minus_the_logarithm(drawn: list[int]) -> None:
 def test_logarithms_use_nothing_but_exact_operations() -> None:
     """The same steps in Python's own doubles, one at a time, give the same bits."""
     block = next(words((5, "bits"), 5000))
-    for word, found in zip(block.tolist(), _negative_logs(block).tolist(), strict=True):
+    for word, logarithms in zip(block.tolist(), _negative_logs(block).tolist(), strict=True):
         odd = 2 * (word >> 12) + 1
         exponent = odd.bit_length()
         mantissa = odd / 2**exponent
@@ -90,7 +90,7 @@ def test_logarithms_use_nothing_but_exact_operations() -> None:
         series = 1 / 21
         for odd_number in range(19, 0, -2):
             series = series * (s * s) + 1 / odd_number
-        assert found == int(((53 - exponent + low) * 0.6931471805599453 - 2 * s * series) * 2**52)
+        assert logarithms == int(((53 - exponent + low) * 0.6931471805599453 - 2 * s * series) * 2**52)
 
 
 def test_numbers_never_change() -> None:

@@ -39,45 +39,45 @@ def simulated() -> Run:
 
 def test_each_entry_is_a_tenant_in_the_order_of_the_file() -> None:
     result = simulated()
-    found, jobs = serving(result), result.scenario.jobs
-    listed = serving_json(found)["tenants"]
-    assert [each["tenant"] for each in listed] == list(found.tenants) == NAMES
+    served, jobs = serving(result), result.scenario.jobs
+    listed = serving_json(served)["tenants"]
+    assert [each["tenant"] for each in listed] == list(served.tenants) == NAMES
     assert [each["model"] for each in listed] == ["lstm-512", "lstm-256", "lstm-512", "lstm-256"]
-    for name, tenant in found.tenants.items():
-        served = [job for job in result.report.jobs if jobs[job.number].tenant == name]
+    for name, tenant in served.tenants.items():
+        jobs_served = [job for job in result.report.jobs if jobs[job.number].tenant == name]
         away = [job for job in result.report.turned_away if jobs[job.number].tenant == name]
-        late = sum(job.missed for job in served)
-        assert (tenant.requests, tenant.turned_away, tenant.misses) == (len(served), len(away), late)
-        latencies = np.array([job.latency for job in sorted(served, key=lambda job: (job.finish, job.arrival))])
+        late = sum(job.missed for job in jobs_served)
+        assert (tenant.requests, tenant.turned_away, tenant.misses) == (len(jobs_served), len(away), late)
+        latencies = np.array([job.latency for job in sorted(jobs_served, key=lambda job: (job.finish, job.arrival))])
         counted = latencies[len(latencies) // 10 :]
         assert tenant.latency is not None
         assert tenant.wait is not None
         assert tenant.latency.mean.value == pytest.approx(counted.mean())
         for percent, each in tenant.latency.percentiles.items():
             assert each.value == pytest.approx(np.percentile(counted, percent))
-        assert tenant.wait.max <= max(job.start - job.arrival for job in served)
-        assert tenant.throughput_per_second == pytest.approx(found.per_second(len(served)))
-        assert tenant.goodput_per_second == pytest.approx(found.per_second(len(served) - late))
-    assert sum(each.throughput_per_second for each in found.tenants.values()) == pytest.approx(
-        found.throughput_per_second
+        assert tenant.wait.max <= max(job.start - job.arrival for job in jobs_served)
+        assert tenant.throughput_per_second == pytest.approx(served.per_second(len(jobs_served)))
+        assert tenant.goodput_per_second == pytest.approx(served.per_second(len(jobs_served) - late))
+    assert sum(each.throughput_per_second for each in served.tenants.values()) == pytest.approx(
+        served.throughput_per_second
     )
 
 
 def test_a_deadline_is_attained_by_those_in_time_and_not_by_those_turned_away() -> None:
-    found = serving(simulated())
-    small = found.tenants["lstm-256"]
+    served = serving(simulated())
+    small = served.tenants["lstm-256"]
     assert small.turned_away > 0
     assert small.misses > 0
     assert small.attainment == (small.requests - small.misses) / 200
-    assert found.tenants["lstm-512 #2"].attainment is None
-    assert serving_json(found)["tenants"][1]["attainment"] == small.attainment
+    assert served.tenants["lstm-512 #2"].attainment is None
+    assert serving_json(served)["tenants"][1]["attainment"] == small.attainment
 
 
 def test_models_still_join_what_shares_one() -> None:
-    found = serving(simulated())
-    models = serving_json(found)["models"]
+    served = serving(simulated())
+    models = serving_json(served)["models"]
     assert list(models) == ["lstm-256", "lstm-512"]
-    first, second = found.tenants["lstm-512 #1"], found.tenants["lstm-512 #2"]
+    first, second = served.tenants["lstm-512 #1"], served.tenants["lstm-512 #2"]
     assert models["lstm-512"]["requests"] == 400
     assert first.slowdown is not None
     assert second.slowdown is not None
@@ -89,11 +89,11 @@ def test_serve_counts_the_same() -> None:
 
 
 def test_the_only_tenant_has_the_latencies_of_all() -> None:
-    found = serving(run({**SCENARIO, "jobs": SCENARIO["jobs"][:1]}))
-    (tenant,) = found.tenants.values()
-    assert (tenant.latency, tenant.wait) == (found.latency, found.wait)
-    assert "TENANTS" not in serving_text(found)
-    assert "slowdown against each job alone" in serving_text(found)
+    served = serving(run({**SCENARIO, "jobs": SCENARIO["jobs"][:1]}))
+    (tenant,) = served.tenants.values()
+    assert (tenant.latency, tenant.wait) == (served.latency, served.wait)
+    assert "TENANTS" not in serving_text(served)
+    assert "slowdown against each job alone" in serving_text(served)
 
 
 def test_what_the_terminal_shows() -> None:
@@ -119,13 +119,13 @@ def collected(tenants: int, requests: int, kept: int = KEPT, chunk: int = 1000) 
 
 
 def test_of_many_tenants_the_text_shows_the_worst_and_says_how_many_more() -> None:
-    found = collected(40, 400).result()
-    text = serving_text(found)
+    served = collected(40, 400).result()
+    text = serving_text(served)
     assert f"TENANTS (the {SHOWN} of 40 with the largest slowdown; 28 more are in the JSON)" in text
     assert len(text.splitlines()) < 60
     assert max(map(len, text.splitlines())) <= 100
-    assert len(serving_json(found)["tenants"]) == 40
-    slowdowns = sorted((each.slowdown or 0 for each in found.tenants.values()), reverse=True)
+    assert len(serving_json(served)["tenants"]) == 40
+    slowdowns = sorted((each.slowdown or 0 for each in served.tenants.values()), reverse=True)
     assert f"{slowdowns[0]:.4g}" in text
 
 
@@ -138,8 +138,8 @@ def test_tenants_share_the_room_for_latencies() -> None:
         assert account.sample._pairs.shape[1] <= 10_000
     few = collected(3_000, 6_000)
     assert all(each.sample.room == LEAST_KEPT for each in few._accounts._accounts)
-    found = collector.result()
-    tenant = next(iter(found.tenants.values()))
+    served = collector.result()
+    tenant = next(iter(served.tenants.values()))
     assert tenant.requests == 20_000
     assert tenant.latency is not None
     assert not tenant.latency.exact
@@ -177,27 +177,27 @@ def test_percentiles_of_a_sample_are_those_of_all() -> None:
     values = np.random.default_rng(3).exponential(10_000, 200_000).astype(np.int64)
     sample = Sample(20_000)
     sample.add(values, values)
-    found = sample.distributions(None, 0.95, 1.0)
-    assert found is not None
-    assert found[0].p50.value == pytest.approx(np.percentile(values, 50), rel=0.04)
-    assert found[0].p99.value == pytest.approx(np.percentile(values, 99), rel=0.06)
-    assert found[0].max == values.max()
-    assert not found[0].exact
+    pair = sample.distributions(None, 0.95, 1.0)
+    assert pair is not None
+    assert pair[0].p50.value == pytest.approx(np.percentile(values, 50), rel=0.04)
+    assert pair[0].p99.value == pytest.approx(np.percentile(values, 99), rel=0.06)
+    assert pair[0].max == values.max()
+    assert not pair[0].exact
 
 
 def test_a_tenant_that_was_never_served_is_listed() -> None:
     collector = Collector(100, entries=[Entry("a", "m"), Entry("b", "m"), Entry("c", "n")])
     collector.add(0, 0, 0, 10, tenant="a", alone=10)
     collector.turn_away(1, 5, 15, tenant="b", due=50, alone=10)
-    found = collector.result()
-    a, b, c = found.tenants.values()
+    served = collector.result()
+    a, b, c = served.tenants.values()
     assert (a.slowdown, b.slowdown, c.slowdown) == (1.0, None, None)
     assert (b.attainment, b.progress, c.progress) == (0.0, 0.0, None)
-    assert (found.antt, found.stp) == (1.0, 1.0)
+    assert (served.antt, served.stp) == (1.0, 1.0)
     assert b.latency is None
-    assert "none served" in serving_text(found)
-    assert serving_json(found)["tenants"][2]["latency_cycles"] is None
-    assert list(found.models) == ["m"]
+    assert "none served" in serving_text(served)
+    assert serving_json(served)["tenants"][2]["latency_cycles"] is None
+    assert list(served.models) == ["m"]
 
 
 def test_a_tenant_that_is_none_is_refused() -> None:

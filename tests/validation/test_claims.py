@@ -72,9 +72,9 @@ def test_optima_and_orderings_are_those_of_the_simulation() -> None:
 
 @pytest.mark.parametrize("value", ["4-8", "64-128", "3-3"])
 def test_another_range_of_the_best_ep_fails(value: str) -> None:
-    found = best_ep(edited("patent-ep-65536", value), ARRAYS, 65536)
-    assert found.verdict == "fails"
-    assert "% more" in found.simulated
+    finding = best_ep(edited("patent-ep-65536", value), ARRAYS, 65536)
+    assert finding.verdict == "fails"
+    assert "% more" in finding.simulated
 
 
 @pytest.mark.parametrize(("hidden", "value"), [(512, "(16, 4096)"), (1024, "(32, 2048)"), (512, "(8, 2048)")])
@@ -94,19 +94,19 @@ def test_more_tops_and_another_mean_fail() -> None:
 
 def test_an_edited_latency_of_brainwave_does_not_move_its_simulation() -> None:
     faster = [replace(each, latency_ms=0.001) if each.design == DESIGN else each for each in deepbench()]
-    found = plasticine_over_brainwave(CLAIMS["zhao-brainwave"], BENCH, faster)
-    assert found == plasticine_over_brainwave(CLAIMS["zhao-brainwave"], BENCH, deepbench())
+    finding = plasticine_over_brainwave(CLAIMS["zhao-brainwave"], BENCH, faster)
+    assert finding == plasticine_over_brainwave(CLAIMS["zhao-brainwave"], BENCH, deepbench())
 
 
 def test_unknown_and_lost_claims_fail() -> None:
     own = [claim for claim in claims() if claim.key != "ese-cpu" and claim.key in NOT_SIMULATED]
     strange = replace(own[0], key="mine")
-    found = {each.key: each for each in claim_rows([*own, strange], deepbench(), BENCH)}
-    assert set(found) == KEYS | {"mine"}
-    assert found["mine"].verdict == found["ese-cpu"].verdict == found["patent-cat"].verdict == "fails"
-    assert "nothing here says how" in found["mine"].condition
-    assert "is missing" in found["ese-cpu"].condition
-    assert found[own[0].key].verdict == "not simulated"
+    answers = {each.key: each for each in claim_rows([*own, strange], deepbench(), BENCH)}
+    assert set(answers) == KEYS | {"mine"}
+    assert answers["mine"].verdict == answers["ese-cpu"].verdict == answers["patent-cat"].verdict == "fails"
+    assert "nothing here says how" in answers["mine"].condition
+    assert "is missing" in answers["ese-cpu"].condition
+    assert answers[own[0].key].verdict == "not simulated"
 
 
 def test_reference_gives_the_same_order_of_pairs() -> None:

@@ -28,11 +28,11 @@ def test_the_band_is_the_largest_relative_error(simulated: float, band: float, o
 
 def test_a_group_counts_and_names_its_worst() -> None:
     rows = [replace(ROW, name=name, simulated=s, band=0.05) for name, s in (("a", 200), ("b", 192), ("c", 208))]
-    found = group(*rows)
-    assert (found.exact, found.within, found.band) == (1, 3, 0.05)
-    assert found.worst == rows[1]
+    whole = group(*rows)
+    assert (whole.exact, whole.within, whole.band) == (1, 3, 0.05)
+    assert whole.worst == rows[1]
     assert group(ROW).worst is None
-    assert not found.failures
+    assert not whole.failures
 
 
 def test_failures_say_row_figures_and_promise() -> None:

@@ -20,8 +20,8 @@ from tests.validation.whole import whole
 PUBLISHED = read_published()
 
 
-def group(found: Validation, key: str) -> Group:
-    return next(each for each in found.groups if each.key == key)
+def group(validation: Validation, key: str) -> Group:
+    return next(each for each in validation.groups if each.key == key)
 
 
 @pytest.mark.parametrize("key", [RTL, CPP])
@@ -65,21 +65,21 @@ def test_nothing_fails() -> None:
 
 @pytest.mark.parametrize("key", [RTL, CPP])
 def test_the_reference_engine_finds_the_same_of_intel(key: str) -> None:
-    found = validate([key], engine="reference")
-    assert found.engine == "reference"
-    assert found.groups == (group(whole(), key),)
-    assert found.claims == ()
+    validation = validate([key], engine="reference")
+    assert validation.engine == "reference"
+    assert validation.groups == (group(whole(), key),)
+    assert validation.claims == ()
 
 
 @pytest.mark.parametrize("key", [FITTED_GROUP, HELD_OUT_GROUP])
 def test_the_reference_engine_finds_the_same_of_brainwave(key: str) -> None:
     # The long GRUs take the reference engine half a minute.
     short = [row for row in PUBLISHED.deepbench if row.steps <= 25]
-    found = brainwave_group(key, short, Bench("reference"))
+    own = brainwave_group(key, short, Bench("reference"))
     fast = {row.name: row for row in group(whole(), key).rows}
-    assert found.rows
+    assert own.rows
     # the short ones alone fit no null model
-    assert found.rows == tuple(replace(fast[row.name], null=None) for row in found.rows)
+    assert own.rows == tuple(replace(fast[row.name], null=None) for row in own.rows)
 
 
 @pytest.mark.parametrize("key", [RTL, CPP])
@@ -105,15 +105,15 @@ def test_edited_intel_rows_are_noticed(key: str) -> None:
 
 @pytest.mark.parametrize("key", [RTL, CPP])
 def test_a_lost_intel_row_is_noticed(key: str) -> None:
-    found = validate([key], figures=replace(PUBLISHED, intel=PUBLISHED.intel[:2]))
-    assert found.failures == (f"{key}: 2 rows, expected 19: published rows are missing",)
+    validation = validate([key], figures=replace(PUBLISHED, intel=PUBLISHED.intel[:2]))
+    assert validation.failures == (f"{key}: 2 rows, expected 19: published rows are missing",)
 
 
 def test_an_edited_brainwave_row_and_a_lost_one_are_noticed() -> None:
     rows = [row for row in PUBLISHED.deepbench if row.design == DESIGN and row.task not in FITTED]
     edited = (replace(rows[0], latency_ms=1.2 * (rows[0].latency_ms or 0)), *rows[1:-1])
-    found = validate([HELD_OUT_GROUP], figures=replace(PUBLISHED, deepbench=edited))
-    sentence, lost = found.failures
+    validation = validate([HELD_OUT_GROUP], figures=replace(PUBLISHED, deepbench=edited))
+    sentence, lost = validation.failures
     assert sentence.startswith(f"brainwave-held-out: {rows[0].task}: latency published ")
     assert sentence.endswith("expected at most 5 % of error")
     assert lost == "brainwave-held-out: 4 rows, expected 5: published rows are missing"
@@ -122,8 +122,8 @@ def test_an_edited_brainwave_row_and_a_lost_one_are_noticed() -> None:
 def test_parts_and_progress() -> None:
     seen: list[tuple[int, int]] = []
     figures = replace(PUBLISHED, intel=PUBLISHED.intel[:2])
-    found = validate([RTL], figures=figures, progress=lambda done, total: seen.append((done, total)))
-    assert [each.key for each in found.groups] == [RTL]
+    validation = validate([RTL], figures=figures, progress=lambda done, total: seen.append((done, total)))
+    assert [each.key for each in validation.groups] == [RTL]
     assert seen == [(1, 2), (2, 2)]
     seen.clear()
     validate([CLAIMS], progress=lambda done, total: seen.append((done, total)))
@@ -185,6 +185,6 @@ def test_evidence_is_more_than_noise() -> None:
 
 def test_without_the_fitted_rows_there_is_no_null_model() -> None:
     rows = [row for row in PUBLISHED.deepbench if row.design == DESIGN and row.task == "lstm-512-25"]
-    found = brainwave_group(HELD_OUT_GROUP, rows, Bench("fast"))
-    assert found.judgement is None
-    assert found.rows[0].null is None
+    own = brainwave_group(HELD_OUT_GROUP, rows, Bench("fast"))
+    assert own.judgement is None
+    assert own.rows[0].null is None

@@ -87,14 +87,14 @@ def test_the_real_one_ends_in_one_line_of_counts() -> None:
 
 
 def test_every_form_says_that_sizes_are_not_shown() -> None:
-    found = replace(
+    changed = replace(
         whole(), groups=tuple(each for each in whole().groups if each.key == "brainwave-held-out"), claims=()
     )
     words = "not evidence of size dependence"
-    for text in (validation_text(found), validation_markdown(found), readme_table(found)):
+    for text in (validation_text(changed), validation_markdown(changed), readme_table(changed)):
         assert words in " ".join(text.split())
         assert "null model" in text
-    assert max(map(len, validation_text(found).splitlines())) <= 100
-    data = json.loads(json.dumps(validation_json(found), allow_nan=False))
+    assert max(map(len, validation_text(changed).splitlines())) <= 100
+    data = json.loads(json.dumps(validation_json(changed), allow_nan=False))
     assert data["groups"][0]["null_model"]["evidence_of_size_dependence"] is False
     assert all(row["null_error"] is not None for row in data["groups"][0]["rows"])
