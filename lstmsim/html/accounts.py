@@ -20,7 +20,9 @@ _ROOM = 38
 
 
 def accounts_section(report: Report) -> Section:
-    """Stacked bars for every core, what each name means and how to get less of it, and the numbers in a table."""
+    """Make the section: stacked bars for every core, what each name means and how to get less of it, and a table of
+    numbers.
+    """
     pe_names = tuple(report.losses)
     bars = element(
         "div",
