@@ -24,7 +24,7 @@ __all__ = ["Job", "Layer", "Model", "Scenario"]
 
 
 class _Built(type):
-    """The class of the classes here: a call builds an object of the pure class above; `isinstance` takes that object."""
+    """The class of all classes here: a call builds an object of the pure class; `isinstance` takes that object."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> None:
         super().__init__(name, bases, members)

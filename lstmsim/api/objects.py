@@ -21,7 +21,7 @@ def is_chip(value: object) -> bool:
 
 
 def model_of(value: object) -> tuple[Model, int | None] | None:
-    """Give the model (with its network in memory) and steps of a `Model` or an `ImportedModel`; None for other values."""
+    """Give the model (its network in memory) and steps of a `Model` or an `ImportedModel`; None for other values."""
     if isinstance(value, Model):
         return value, None
     if not hasattr(value, "nodes"):
