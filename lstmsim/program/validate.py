@@ -139,7 +139,7 @@ def _contents(program: Program) -> Iterator[str]:
 
 
 def _units_of_members(task: Task, kind: int, cores: tuple[Core, ...]) -> list[int]:
-    """For each member of a task the least number of units of its core, over the places whose first core is of `kind`."""
+    """For each member of a task the least number of units of its core, over places whose first core is of `kind`."""
     known = [place for place in task.places if all(0 <= each < len(cores) for each in place)]
     places = [place for place in known if cores[place[0]].kind == kind]
     if len({len(place) for place in places}) > 1:
