@@ -74,8 +74,8 @@ def operations(hardware: Hardware, core: Any, model: Model, steps: int) -> Opera
 
 
 def _tail(layer: Layer) -> Counter[str]:
-    """Element-wise operations of one step, both directions; a mean adds its elements, a mean square also multiplies
-    them.
+    """Element-wise operations of one step, both directions; a mean adds its elements, a mean square multiplies them
+    too.
     """
     counts: Counter[str] = Counter()
     for node in layer.cell.nodes:

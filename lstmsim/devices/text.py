@@ -46,8 +46,7 @@ class Published(Protocol):
 
 
 def fit_text(fit: Fit, published: Sequence[Published] = ()) -> str:
-    """Write lines of at most 100 columns: what is needed, what there is, what binds; then published designs on the
-    device.
+    """Write at most 100 columns: what is needed, what there is, what binds; then published designs on the device.
 
     >>> from lstmsim.formats.tables.devices_file import device
     >>> from lstmsim.devices.fit import fit

@@ -49,8 +49,9 @@ def joined(parts: Iterable[str], between: str = "") -> Markup:
 
 
 def escaped(text: str) -> Markup:
-    """Write text as HTML; characters that a page may not hold or would not show (controls, halves of letters) become
-    U+FFFD.
+    """Write text as HTML.
+
+    Characters that a page may not hold or would not show (controls, halves of letters) become U+FFFD.
 
     >>> escaped('<a "b">') == "&lt;a &quot;b&quot;&gt;", escaped(chr(0xD800)) == chr(0xFFFD)
     (True, True)

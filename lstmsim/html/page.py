@@ -160,7 +160,7 @@ def _input_section(scenario: Scenario) -> Section:
 
 
 def _origin_section(report: Report, trace_file: str | None, command: str | None, date: str | None) -> Section:
-    # Imported late, because the package itself imports this module.
+    # Imported late: modules do not import the package itself while they are loaded.
     from lstmsim import __version__
 
     rows = [["lstmsim", __version__], ["Python", platform.python_version()], ["numpy", np.__version__]]

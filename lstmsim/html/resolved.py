@@ -106,8 +106,7 @@ def _precision(scenario: Scenario) -> dict[str, Any]:
 
 
 def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
-    """Jobs that one entry can describe, with the entry's name; all jobs are alone where names would change on reading.
-    """
+    """Jobs that one entry can describe, with the entry's name; all jobs are alone where their names would change."""
     groups: list[tuple[str, list[Job]]] = []
     followed = {jobs[job.states_of].name for job in jobs if job.states_of is not None}
     for job in jobs:

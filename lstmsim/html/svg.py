@@ -95,8 +95,11 @@ def swatch(look: str) -> Markup:
 
 
 def round_ticks(low: float, high: float, most: int = 8, whole: bool = False) -> list[float]:
-    """Give multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most`; `whole`: whole
-    numbers only.
+    """Give multiples of 1, 2 or 5 times a power of ten for an axis.
+
+    low, high: the ends of the axis.
+    most: about the largest number of ticks.
+    whole: whether only whole numbers are allowed.
 
     >>> round_ticks(0, 1423), round_ticks(0, 3, whole=True)
     ([0, 200, 400, 600, 800, 1000, 1200, 1400], [0, 1, 2, 3])

@@ -1,6 +1,4 @@
-"""The section on tenants: the latencies of each as a bar, tables of what each got, and remarks on jobs that hold others
-up.
-"""
+"""The section on tenants: the latencies of each as a bar, tables of what each got, and who holds others up."""
 
 from __future__ import annotations
 

@@ -33,8 +33,9 @@ _USE_WINDOWS = 240
 
 
 def timeline_sections(timeline: Timeline) -> list[Section]:
-    """Make the sections: rows of spans (or of fractions of time, where there are too many), a legend, and the arrays'
-    use.
+    """Make the sections on the timeline and on the arrays' use.
+
+    Rows show spans, or fractions of time where there are too many spans; a legend follows.
     """
     spans = spans_of(timeline)
     single = len(spans) <= SPAN_LIMIT

@@ -179,9 +179,7 @@ def _place(row: int, column: int, machines: int) -> float:
 def _draw_bars(
     panel: Axes, comparison: Comparison, value: Value, form: str, rows: int, top: Value | None = None
 ) -> list[BarContainer]:
-    """The bars of all machines in so many groups, one container for each machine; numbers stand above `top`, or the
-    bars.
-    """
+    """The bars of all machines in so many groups, one container a machine; numbers stand above `top`, or the bars."""
     machines = len(comparison.machines)
     width = 0.84 / machines
     containers = []

@@ -34,8 +34,7 @@ _SETTINGS: Any = {
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Set the looks of lstmsim's pictures, whatever the user's matplotlibrc says, and restore the user's settings
-    afterwards.
+    """Set the looks of lstmsim's pictures inside the block, whatever the user's matplotlibrc says.
 
     No warning is given for letters of a job's name that the font lacks.
     """

@@ -63,8 +63,7 @@ def _style(state: int, job: int) -> Style:
 
 
 def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:
-    """Draw the spans, one collection for each row and look; spans too short to show a hatch have none: that is faster.
-    """
+    """Draw the spans, one collection for each row and look; spans too short to show a hatch have none."""
     bars: dict[tuple[int, Style], list[tuple[int, int]]] = {}
     shortest = _HATCH_INCHES * (view.end_cycle - view.start_cycle) / _AXES_INCHES
     for row, state, job, indices in view.kinds():

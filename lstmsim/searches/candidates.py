@@ -161,10 +161,10 @@ def every_ep(limits: Limits, npe: int) -> tuple[int, ...]:
 
 
 def between(limits: Limits, npe: int, low: int, high: int) -> tuple[int, ...]:
-    """List the EPs strictly between two others that are no powers of two, each the least with its number of column
-    groups.
+    """List the EPs strictly between two others that are no powers of two and may be better than their neighbours.
 
-    A larger EP with as many groups of some vector has fewer rows and is no better.
+    Each is the least EP with its number of column groups: a larger EP with as many groups of some vector has fewer rows
+    and is no better.
 
     >>> between(Limits(((4, 100),), (100,)), 65536, 16, 64)
     (17, 20, 25, 34, 50)

@@ -31,8 +31,7 @@ def reachable(tree_inputs: int, cat: int) -> tuple[int, ...]:
 
 
 def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoice | None:
-    """Find the tree on which the models' single runs take the fewest cycles in sum, each model at its best reachable
-    EP.
+    """Find the tree on which the models take the fewest cycles in sum, each alone and at its best reachable EP.
 
     cat: n of CAT-n.
     trees: numbers of inputs to choose from.

@@ -58,9 +58,7 @@ class Searched:
         return limits_of(dict.fromkeys(able), self.array.tail_width(self.chip.cores[self.cores[0]]))
 
     def chip_with(self, ep: int, vp: int) -> Chip:
-        """Give the chip with that array; its adder trees are built for the EP, so that a CAT does not narrow the
-        search.
-        """
+        """Give the chip with that array. Its adder trees are built for the EP: a CAT does not narrow the search."""
         cores = list(self.chip.cores)
         for index in self.cores:
             cores[index] = self.array.with_array(cores[index], self.npe, ep, vp)

@@ -46,8 +46,9 @@ def keep_objectives(store: Store, objectives: Sequence[Objective]) -> None:
 
 
 def objectives_of(store: Store) -> tuple[Objective, ...]:
-    """Read what the points of a file are judged by; `InputError` if it does not say, as files of earlier versions do
-    not.
+    """Read what the points of a file are judged by.
+
+    `InputError` if the file does not say, as files of earlier versions do not.
     """
     text = store.meta(_META)
     if text is None:

@@ -1,6 +1,4 @@
-"""The keys `objectives` and `device` of a sweep file: what points are judged by, and the FPGA whose resources they
-take.
-"""
+"""The keys `objectives` and `device` of a sweep file: what points are judged by, and the FPGA to count on."""
 
 from __future__ import annotations
 

@@ -121,8 +121,7 @@ def knee(x: ArrayLike, y: ArrayLike) -> int | None:
 
 
 def marks(costs: Sequence[Sequence[float]], groups: Sequence[Hashable]) -> tuple[Flags, Flags]:
-    """Find the rows on the front of all columns, and the rows that are the knee of the first two, each within its
-    group.
+    """Find the rows on the front of all columns, and the knees of the first two, each within its group.
 
     The knee is a row of the front. Rows of one column have no knee.
 

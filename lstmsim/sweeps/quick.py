@@ -256,9 +256,7 @@ def _per_step(kind: str, cores: tuple[Any, ...], model: Model, batch: int) -> Pe
 
 
 def _model(model: Model, entry: dict[str, Any], change: dict[str, int]) -> Model | None:
-    """The model with the changed layers, and with a new name if its name was made of its size; None for a missing
-    layer.
-    """
+    """The model with the changed layers, renamed if its name was made of its size; None for a missing layer."""
     layers = list(model.layers)
     for key, value in change.items():
         if not key.startswith("model.layers."):

@@ -89,12 +89,13 @@ def run_sweep(
     retry_failed: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> SweepResult:
-    """Simulate every point of a sweep that has no result yet, and write its tables. The tables are the same on any
-    computer.
+    """Simulate every point of a sweep that has no result yet, and write its tables.
+
+    The tables are the same whichever processes compute the points.
 
     source: the sweep file, or data laid out like one.
     folder: where the results go.
-    overrides: changes of the scenario, before those of the axes.
+    overrides: changes of the scenario, before the changes of the axes.
     jobs: worker processes; None: one for each processor; 1: this process alone.
     dask: the address of a scheduler that is used instead.
     shard: the part of the points that is computed; None: all.

@@ -146,8 +146,8 @@ class Sweep:
         return tuple(parse(each.text) for each in self.derived), tuple(parse(each) for each in self.constraints)
 
     def values(self, number: int) -> dict[str, Value]:
-        """Give the values of point `number` by name; points count from 0. A derived value that cannot be computed is
-        None.
+        """Give the values of point `number` by name; points count from 0. None stands for a value that cannot be
+        computed.
         """
         chosen: list[Value] = []
         rest = number
@@ -163,8 +163,8 @@ class Sweep:
         return values
 
     def broken(self, values: Mapping[str, Value]) -> str | None:
-        """Say why a point is not wanted: the first constraint that is false or cannot be computed; None if it is
-        wanted.
+        """Say why a point is not wanted: the first constraint that is false or cannot be computed; None if there is
+        none.
         """
         try:
             for each, rule in zip(self.derived, self._rules[0], strict=True):

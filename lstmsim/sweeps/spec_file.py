@@ -30,8 +30,7 @@ _COMBINE = ("product", "zip")
 
 @dataclass(frozen=True, eq=False)
 class SweepFile:
-    """A sweep and the scenario that its points change. The scenario is not yet checked: the axes may bring missing
-    parts.
+    """A sweep and the scenario that its points change. It is not yet checked: the axes may bring missing parts.
 
     sweep: axes, derived values and constraints.
     scenario, scenario_name: the scenario's document, and its name unless the document has one.
