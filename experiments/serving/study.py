@@ -172,7 +172,7 @@ def cycles_alone(machine: Machine, name: str, ep: int | None = None) -> int:
 
 @cache
 def best_ep(cores: int, npe: int, preset: str) -> int:
-    """Give the EP of those that the preset's adder tree can be set to, with which the tasks take the least in all."""
+    """Give the EP, of those that the preset's adder tree can be set to, with which the tasks take the least in all."""
     one = Machine(cores, npe, preset, 1)
     core = known(preset).cores[0]
     eps = reachable(core.tree_inputs or core.ep, core.cat)
