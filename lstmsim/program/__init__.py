@@ -18,16 +18,17 @@ admitted or not. Then tasks are admitted again.
   behind neither take threads there (which matters only if some task needs more than a free thread) nor ask for one.
 
 **Spreading.** A task with `wide` that can take a place looks at the tasks that wait at that moment: new or paused,
-looked at already in this cycle or not. If a place of another task has one of its cores, it takes its own place as other tasks
-do. If not, it takes, instead of that one thread, the lowest free thread on each of the first m of its `cores` that have
-a free thread, in the order of `cores`. Here m is the largest number for which there is a `wide` and as many cores have
-a free thread. If there is no such m, it takes its place as other tasks do. It keeps its threads until it finishes.
+looked at already in this cycle or not. If a place of another task has one of its cores, it takes its own place as
+other tasks do. If not, it takes, instead of that one thread, the lowest free thread on each of the first m of its
+`cores` that have a free thread, in the order of `cores`. Here m is the largest number for which there is a `wide` and
+as many cores have a free thread. If there is no such m, it takes its place as other tasks do. It keeps its threads
+until it finishes.
 
 **Turned away.**
 
 * `queue_limit` counts in the cycle in which a task comes, before any task is admitted. Of the tasks that wait before
-  it, those that may use the same places count; tasks that were paused do not. The task is turned away if they are at least
-  as many as `queue_limit` and the free threads on the first cores of these places together.
+  it, those that may use the same places count; tasks that were paused do not. The task is turned away if they are at
+  least as many as `queue_limit` and the free threads on the first cores of these places together.
 * `patience` counts in the cycle that comes `patience` + 1 cycles after the arrival of a task. A task that still waits
   then is turned away, before tasks that come are counted and before any task is admitted. So a task still takes a place
   that is there exactly `patience` cycles after its arrival. A task that has been admitted once is not turned away.
