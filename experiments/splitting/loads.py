@@ -77,7 +77,7 @@ def load_table(latencies: Latencies) -> list[str]:
 
 
 def apart(one: Interval | None, other: Interval | None) -> int:
-    """-1: the first mean is certainly smaller; 1: larger; 0: their intervals do not tell."""
+    """Give -1 if the first mean is certainly smaller, 1 if it is larger, and 0 if their intervals do not tell."""
     if one is None or other is None:
         return (one is None) - (other is None)
     if (
@@ -108,7 +108,7 @@ def load_verdict(latencies: Latencies) -> str:
 
 
 def _paired(latencies: Latencies) -> str:
-    """What the same requests say where the intervals say nothing, against those that stay on one core."""
+    """Say what the same requests tell where the intervals tell nothing, against requests that stay on one core."""
     more = {}
     for load, row in latencies.items():
         _, fixed, late = row.values()

@@ -260,7 +260,7 @@ def _check(
 
 
 def _window(text: str | None) -> Callable[[Timeline], Timeline]:
-    """Give what cuts a timeline to the window that was asked for; a mistake in the text is told before anything is run."""
+    """Give what cuts a timeline to the window that was asked for; a mistake in the text is told at once."""
     if text is None:
         return lambda timeline: timeline
     from lstmsim.formats.traces.window import parse_window, window

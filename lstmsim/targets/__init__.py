@@ -42,10 +42,10 @@ def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
     for job in jobs:
         # by identity: comparing models takes long
         distinct.setdefault((id(job.model), job.cores, job.batch, job.split), job)
-    found: list[Mistake] = []
+    mistakes: list[Mistake] = []
     for job in distinct.values():
         try:
             check(chip, job)
         except InputError as error:
-            found += error.mistakes
-    return tuple(found)
+            mistakes += error.mistakes
+    return tuple(mistakes)

@@ -38,10 +38,10 @@ class Seats:
     @cached_property
     def members(self) -> Mapping[int, tuple[int, ...]]:
         """The members of every task that ran, in their order."""
-        found: defaultdict[int, list[int]] = defaultdict(list)
+        members: defaultdict[int, list[int]] = defaultdict(list)
         for task, member in sorted(self.stays):
-            found[task].append(member)
-        return {task: tuple(each) for task, each in found.items()}
+            members[task].append(member)
+        return {task: tuple(each) for task, each in members.items()}
 
     def ran(self, task: int) -> bool:
         """Whether the task was not turned away."""
@@ -77,7 +77,7 @@ class Seats:
 def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
     """Who sits where; `ReplayError` if a thread holds two jobs at a time, or one before it has arrived, or if a job is
     where it may not be."""
-    found: defaultdict[tuple[int, int], list[Stay]] = defaultdict(list)
+    stays: defaultdict[tuple[int, int], list[Stay]] = defaultdict(list)
     columns = zip(*(trace.task(name).tolist() for name in ("core", "context", "admitted", "finish")), strict=True)
     tasks = {number: row for number, row in enumerate(columns) if row[0] >= 0}
     names = tuple(job.name for job in scenario.jobs)
@@ -87,17 +87,17 @@ def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
         task = pause["task"]
         if task not in tasks or pause["core"] != tasks[task][0]:
             raise ReplayError(f"job {names[task]} is paused on core {pause['core']}, where it does not go on")
-        found[task, 0].append(Stay(pause["core"], pause["context"], since[task], pause["paused"]))
+        stays[task, 0].append(Stay(pause["core"], pause["context"], since[task], pause["paused"]))
         since[task] = pause["resumed"]
     for task, (core, context, _, finish) in tasks.items():
-        found[task, 0].append(Stay(core, context, since[task], finish))
+        stays[task, 0].append(Stay(core, context, since[task], finish))
     for row in trace.seats.tolist():
         seat = dict(zip(SEATS.names, row, strict=True))
         task = seat["task"]
         if task not in tasks:
             raise ReplayError(f"job {names[task]} was turned away, but holds a thread of core {seat['core']}")
-        found[task, seat["member"]].append(Stay(seat["core"], seat["context"], *tasks[task][2:]))
-    seats = Seats(names, {key: tuple(stays) for key, stays in found.items()})
+        stays[task, seat["member"]].append(Stay(seat["core"], seat["context"], *tasks[task][2:]))
+    seats = Seats(names, {key: tuple(each) for key, each in stays.items()})
     _check_arrivals(scenario, trace)
     for task in tasks:
         _check_place(scenario.jobs[task], len(scenario.chip.core_figures), program, seats, task)

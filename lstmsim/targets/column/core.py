@@ -192,23 +192,23 @@ class ColumnCore:
         return mistakes_of(self) or self._mistakes_together()
 
     def _mistakes_together(self) -> list[tuple[str, str]]:
-        found = []
+        mistakes = []
         if self.ep * self.vp > self.npe:
             text = f"ep * vp must not exceed npe: {self.ep} * {self.vp} = {self.ep * self.vp} > {self.npe}"
-            found.append(("vp", text))
+            mistakes.append(("vp", text))
         if self.cat & (self.cat - 1) or self.cat < 1:
-            found.append(("cat", f"must be a power of two (1: no configurable tail), got {self.cat}"))
+            mistakes.append(("cat", f"must be a power of two (1: no configurable tail), got {self.cat}"))
         elif self.tree_inputs is None:
             if self.cat > 1:
-                found.append(("cat", "needs tree_inputs, the number of leaves of each adder tree"))
+                mistakes.append(("cat", "needs tree_inputs, the number of leaves of each adder tree"))
         elif self.tree_inputs > self.npe:
             text = f"an adder tree of {self.tree_inputs} inputs needs as many multipliers; npe is {self.npe}"
-            found.append(("tree_inputs", text))
+            mistakes.append(("tree_inputs", text))
         elif self.ep not in self.reachable_ep:
             choices = ", ".join(map(str, self.reachable_ep))
             text = f"an adder tree of {self.tree_inputs} inputs with CAT-{self.cat} gives ep {choices}; got {self.ep}"
-            found.append(("ep", text))
-        return found
+            mistakes.append(("ep", text))
+        return mistakes
 
     @property
     def reachable_ep(self) -> tuple[int, ...]:

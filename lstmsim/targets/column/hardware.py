@@ -55,10 +55,10 @@ class _ColumnHardware(Hardware):
         """The memories of one core; `weight_kib` of weights where the core says how many it holds.
 
         >>> from lstmsim.workload.cells import cell
-        >>> found = HARDWARE.demands(
+        >>> demands = HARDWARE.demands(
         ...     ColumnCore(65536, 32, 2048), [Model("m", (Layer(cell("lstm"), 512, 512),))], Precision()
         ... )
-        >>> [(each.name, each.bits, each.read_bits) for each in found]
+        >>> [(each.name, each.bits, each.read_bits) for each in demands]
         [('weights', 16777216, 524288), ('vectors', 12288, 256), ('tail', 73728, 9216)]
         """
         word = core.ep * core.vp * precision.weight_bits

@@ -75,7 +75,7 @@ class Plan:
     @cached_property
     def demands(self) -> dict[tuple[object, ...], _Demand]:
         """What all jobs want, each content once, in the order of the jobs; places of equal ones together."""
-        found: dict[tuple[object, ...], _Demand] = {}
+        demands: dict[tuple[object, ...], _Demand] = {}
         seen: set[tuple[object, ...]] = set()
         for job in self.jobs:
             # by identity first: comparing models takes long
@@ -83,9 +83,9 @@ class Plan:
             if one not in seen:
                 seen.add(one)
                 each = self.demand(job)
-                places = (*found[each.key].places, *each.places) if each.key in found else each.places
-                found[each.key] = replace(each, places=tuple(dict.fromkeys(places)))
-        return found
+                places = (*demands[each.key].places, *each.places) if each.key in demands else each.places
+                demands[each.key] = replace(each, places=tuple(dict.fromkeys(places)))
+        return demands
 
     def weights(self, demand: _Demand) -> int:
         """Weights on the core of a place that has the most."""

@@ -107,7 +107,7 @@ class Turns:
         """What a segment reads of earlier ones of the step, and of the states of the step before."""
         cell = self.layer.cell
         names = {each.name for each in cell.nodes}
-        found = []
+        wanted = []
         for name in segment.inputs:
             node = cell.states.get(name, name)
             if node not in names:
@@ -118,18 +118,18 @@ class Turns:
                 continue
             needed = min(begins(each, shape.depth, segment) for each in users)
             reduced = kinds(cell)[node] == "scalar"
-            found.append(_Want(home, shape.depth[node] - needed, int(name in cell.states), reduced))
-        return found
+            wanted.append(_Want(home, shape.depth[node] - needed, int(name in cell.states), reduced))
+        return wanted
 
     def _reads(self, shape: StageShape, wanted: Sequence[_Want], block: int) -> list[Dependence]:
         """The dependences of one row block on what its segment reads."""
-        found: dict[tuple[int, int], int] = {}
+        delays: dict[tuple[int, int], int] = {}
         for want in wanted:
             other = self.shapes[want.home[0]]
             for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
                 key = (self.homes[want.home] + number, want.lag)
-                found[key] = max(found.get(key, 0), turns + want.cycles)
-        return [Dependence(each, delay, lag=lag) for (each, lag), delay in sorted(found.items()) if delay > 0]
+                delays[key] = max(delays.get(key, 0), turns + want.cycles)
+        return [Dependence(each, delay, lag=lag) for (each, lag), delay in sorted(delays.items()) if delay > 0]
 
     def _implied(self, shape: StageShape, segment: Segment, node: str, home: tuple[int, int]) -> bool:
         """Whether a state is there anyway, because the sums have waited for all of h, which comes after it."""
@@ -148,10 +148,10 @@ def _overlaps(shape: StageShape, block: int, other: StageShape) -> list[tuple[in
     width = shape.core.tail_width
     first = block * shape.units_per_block
     last = first + shape.blocks[block] - 1
-    found = []
+    overlaps = []
     for index in range(first // other.units_per_block, last // other.units_per_block + 1):
         start = index * other.units_per_block
         low, high = max(first, start), min(last, start + other.blocks[index] - 1)
         units = range(low, min(high, low + width) + 1)
-        found.append((index, max((unit - start) // width - (unit - first) // width for unit in units)))
-    return found
+        overlaps.append((index, max((unit - start) // width - (unit - first) // width for unit in units)))
+    return overlaps

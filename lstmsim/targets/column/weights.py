@@ -31,12 +31,12 @@ def _block(phase: int, operation: Operation) -> Block:
 
 def blocks_of(phases: Sequence[Phase]) -> Blocks:
     """The row blocks of phases without transfers, and how many weights they have."""
-    found: defaultdict[Block, int] = defaultdict(int)
+    weights: defaultdict[Block, int] = defaultdict(int)
     for number, phase in enumerate(phases):
         for operation in phase.body.operations:
             if operation.unit == ARRAY:
-                found[_block(number, operation)] += operation.work * operation.count
-    return found
+                weights[_block(number, operation)] += operation.work * operation.count
+    return weights
 
 
 def reserve(blocks: Blocks, memory: Memory) -> int:
@@ -111,7 +111,7 @@ def with_transfers(
     heads = [_head(number, blocks, out, transfers) for number in range(len(phases))]
     shifts = [len(operations) for operations, _ in heads]
     met: set[int] = set()
-    found = list(first)
+    lowered = list(first)
     for number, phase in enumerate(phases):
         body = list(phase.body.operations)
         for index, operation in enumerate(body):
@@ -121,8 +121,8 @@ def with_transfers(
                 needs = (*needs, transfers.need(loading[-1], len(loading) - 1, "reload", phase=0))
             body[index] = operation._replace(needs=needs)
         _wait_for_streams(body, number, heads[number], transfers)
-        found.append(replace(phase, body=Body((*heads[number][0], *body))))
-    return tuple(found)
+        lowered.append(replace(phase, body=Body((*heads[number][0], *body))))
+    return tuple(lowered)
 
 
 #: Transfers at the head of a body, and for each row block the index of its last one.
