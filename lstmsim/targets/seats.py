@@ -129,7 +129,7 @@ def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
 
 
 def _check_place(job: Job, cores: int, program: Program, seats: Seats, task: int) -> None:
-    """Check that a split job has a thread on each of its cores (`auto`: on some), and other jobs on one allowed core."""
+    """Check that a split job has a thread on each of its cores (`auto`: some), and other jobs on one allowed core."""
     if job.split == "auto":
         own, allowed = [seats.core(task, member) for member in seats.members[task]], job.allowed(cores)
         if own != [core for core in allowed if core in own]:
