@@ -38,7 +38,7 @@ class Searched:
 
     @cached_property
     def distinct(self) -> tuple[Job, ...]:
-        """The first of all jobs that a chip can only run or refuse together."""
+        """The first job of each model, choice of cores and batch: a chip runs or refuses such jobs alike."""
         jobs: dict[tuple[int, tuple[int, ...] | None, int], Job] = {}
         for job in self.jobs:
             jobs.setdefault((id(job.model), job.cores, job.batch), job)
