@@ -47,7 +47,7 @@ MEMORY_WORDS, MEMORY_SOURCE = 1024, "intel/fpga-npu, commit 6fead512"
 #: What the names of the models have beside those of the tasks.
 PREFIX = "deepbench-"
 SMALL = ("lstm-256-150", "lstm-2048-25", "gru-2816-750")
-#: Of these the ones that are quick where weights have to be streamed.
+#: The tasks among these that are quick where weights have to be streamed.
 SMALL_ROOM = ("lstm-256-150", "lstm-2048-25")
 
 

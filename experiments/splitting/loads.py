@@ -19,7 +19,7 @@ from lstmsim.workload.scenario import Job
 __all__ = ["EXPLAINED", "LOADS", "POLICIES", "Latencies", "at_load", "load_table", "load_verdict"]
 
 NAME = "lstm-512-25"
-#: How many requests come at each load: more where those that are joined are near what they can do.
+#: How many requests come at each load: more where the joined cores are near the most that they can do.
 REQUESTS = {0.05: 2_000, 0.1: 2_000, 0.2: 2_000, 0.3: 8_000, 0.5: 2_000, 0.7: 4_000, 0.9: 4_000}
 LOADS = tuple(REQUESTS)
 #: What `split` says, by the name of the policy.

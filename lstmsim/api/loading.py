@@ -144,7 +144,7 @@ def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = N
     if ready:
         own = zip(jobs, unique_names([each.name for each in jobs]), strict=True)
         kept["jobs"] = tuple(each if each.name == unique else replace(each, name=unique) for each, unique in own)
-        # Jobs that are ready say nothing of rates; those of the job that stood for them are not theirs.
+        # Jobs that are ready say nothing of rates; the rates of the job that stood for them are not theirs.
         kept = {"offers": {}, **kept}
     return replace(loaded, **kept)
 

@@ -26,7 +26,7 @@ _AMONG_OTHERS: dict[str, Any] = {
     "queue_limit": None,
     "patience": None,
 }
-#: What else changes no cycle of it; the model is told from others by itself, for it is large.
+#: Keys that change no cycle of the job; a model is known by its place in memory, for it is large.
 _NAMES = {"name", "tenant", "inputs", "initial", "states_of", "model"}
 _own = attrgetter(*(each.name for each in fields(Job) if each.name not in {*_AMONG_OTHERS, *_NAMES}))
 

@@ -105,15 +105,14 @@ def serve(
     """Serve the requests of a scenario as they come, the same to the cycle as in a simulation of all of them.
 
     scenario: a path, a mapping, or a `Scenario`.
-    requests: so many in all, processes of arrivals going on until all have come; None: each entry's `count`.
+    requests: how many in all, processes going on until all have come, or the most with `until_half_width`
+    (`MOST_REQUESTS` unless given); None: each entry's `count`.
     overrides: texts like `"chip.cores.0.ep=16"`.
     rows: is called with requests that are done, in the order of their ends.
     progress: is called with requests done and in all.
     window: how many requests may be in the machine at once; with more, serving ends there (`ended`).
     percentiles: of the latencies.
-    until_half_width: go on until the 95 % intervals of the mean latency and of the last of `percentiles` are within
-    that share of their values, up to `requests` (`MOST_REQUESTS` unless given).
-
+    until_half_width: go on until the 95 % intervals of mean and last percentile are within that share of their values.
     `InputError` as for a simulation, and for clients who wait for answers and preemption, which need a simulation.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
