@@ -23,7 +23,8 @@ SCENARIO = "chip: column-npu-64k\njobs:\n  - {model: lstm-512, steps: 20}\n"
 class ColdStart(NamedTuple):
     """Medians over the pairs.
 
-    times: the command against numpy's import. command_s, numpy_s: processor seconds of each.
+    times: the command against numpy's import.
+    command_s, numpy_s: processor seconds of each.
     """
 
     times: float
@@ -32,7 +33,7 @@ class ColdStart(NamedTuple):
 
 
 def cold_start(pairs: int = PAIRS) -> ColdStart:
-    """`lstmsim simulate` of a small scenario in a new process against `python -c "import numpy"` in another."""
+    """Measure `lstmsim simulate` of a small scenario in a new process against `python -c "import numpy"` in another."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
     def seconds(*words: str) -> float:

@@ -30,7 +30,12 @@ AHEAD = (1, 2, 3, 4)
 
 @dataclass(frozen=True)
 class Regret:
-    """A pair, and of each rule by how many percent it misses the optimum and how many EPs it simulated."""
+    """The result of one pair.
+
+    pair: the array and the jobs, in words.
+    optimum: the best (EP, VP).
+    rules: for each rule, by how many percent it misses the optimum, and how many EPs it simulated.
+    """
 
     pair: str
     optimum: Point
@@ -64,7 +69,7 @@ def tolerance_name(tolerance: float) -> str:
 
 
 def look_ahead(points: list[Point], doublings: int) -> tuple[int, int]:
-    """The other kind of rule: give up after so many doublings without a better one. Cycles, and EPs simulated."""
+    """Give cycles and EPs simulated of the other kind of rule: give up after so many doublings without a better EP."""
     best, at = points[0], 0
     for number, point in enumerate(points):
         if point.cycles < best.cycles:
@@ -106,7 +111,7 @@ def regrets(pairs: int, seed: int, show: Callable[[int], None] = lambda done: No
 
 
 def share_found(pairs: list[Regret]) -> float:
-    """Share of the pairs, 0 to 1, whose greedy choice is within 1 % of the optimum."""
+    """Give the share of the pairs, 0 to 1, whose greedy choice is within 1 % of the optimum."""
     return sum(each.percent <= FOUND_PERCENT for each in pairs) / len(pairs)
 
 

@@ -1,7 +1,8 @@
 """How does the time of large scenarios grow? Ratios of a size and twice that size, in one run.
 
-Run as `python benchmarks/large_scenarios.py`. Near 2 is in proportion, near 4 is quadratic. Each time is the least of
-three, of reading (file to scenario), of lowering (scenario to program) and of the run (program to report).
+Run as `python benchmarks/large_scenarios.py`. A ratio near 2 is in proportion, a ratio near 4 is quadratic. Each time
+is the least of three, of reading (file to scenario), of lowering (scenario to program) and of the run (program to
+report).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def mistakes(size: int) -> dict[str, Any]:
 
 
 def least(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of the quickest of three, and what came of it."""
+    """Give the seconds of the quickest of three runs, and the last outcome."""
     best, outcome = float("inf"), None
     for _ in range(3):
         began = time.perf_counter()

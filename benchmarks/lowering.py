@@ -51,7 +51,7 @@ def row(scenario: Scenario) -> tuple[int | float, ...]:
 
 
 def forget() -> None:
-    """Nothing is kept of earlier points."""
+    """Drop all that is kept of earlier points."""
     phases._KEPT.clear()
     bodies._KEPT.clear()
 
@@ -73,7 +73,7 @@ def point_rates(points: list[Scenario]) -> tuple[float, float]:
 
 
 def ratios(points: list[Scenario]) -> list[list[str]]:
-    """How many times as long the second thing takes as the first."""
+    """Give, for each pair of things, how many times as long the second takes as the first."""
     own = Operation._field_defaults
     plain = make_dataclass("Plain", [(name, object) for name in Operation._fields], frozen=True)
     values = {name: own.get(name, 0) for name in Operation._fields}

@@ -10,8 +10,14 @@ __all__ = ["room_paragraph"]
 
 
 def room_paragraph(chip: str, rival: str, model: str = "lstm-512") -> list[str]:
-    """Lines of at most 120 characters: on which devices a preset fits with a model's weights, and that of the published
-    machine `rival` no device is known."""
+    """Say on which devices a preset fits with a model's weights, and that no device of the published machine is known.
+
+    chip: the preset.
+    rival: the published machine.
+    model: the model whose weights lie on the chip.
+
+    The answer is lines of at most 120 characters.
+    """
     counts = lstmsim.fit_summary(lstmsim.fit({"chip": chip, "jobs": [{"model": model, "steps": 1}]}))
     unknown = f"; of {', '.join(name for name, _ in counts.cannot_tell)} nobody can tell" if counts.cannot_tell else ""
     fits = ", ".join(name for name, _ in counts.fits) or "none of the FPGAs that `lstmsim fit` knows"

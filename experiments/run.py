@@ -1,8 +1,8 @@
 """Runs an experiment of this folder and prints its summary.
 
-`python experiments/ep_vp_sweep/run.py`, or `python experiments/run.py ep_vp_sweep`. `--small` takes a part of it, in a
-moment; `--write` refreshes the expected.md beside the script. A script has `text(small)`, which runs it and returns the
-summary.
+`python experiments/ep_vp_sweep/run.py`, or `python experiments/run.py ep_vp_sweep`. `--small` takes a part of the
+experiment, in a moment; `--write` refreshes the expected.md beside the script. A script has `text(small)`, which runs
+the experiment and returns the summary.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Each command of `lstmsim` is a function here, under the same name (`import` is `
     list_known                 what has a name: models, chips, devices, cells, policies, engines
 
 Where a scenario is expected, a file's path will do, the same keys as a mapping, or a `Scenario`. Results have
-`to_dict()` (what `--json` prints) and `to_text()`; those that are tables have `to_records()` and `to_pandas()`; a
+`to_dict()` (what `--json` prints) and `to_text()`; results that are tables have `to_records()` and `to_pandas()`; a
 notebook shows all of them. Wrong input is an `InputError` that holds every mistake.
 
 >>> import lstmsim

@@ -1,6 +1,6 @@
 """Bounds of numbers in files and descriptions, each once.
 
-They are far above anything built and keep every cycle count that can come out within 64 bits.
+The bounds are far above anything built. They keep every cycle count that can come out within 64 bits.
 """
 
 from __future__ import annotations

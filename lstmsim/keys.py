@@ -1,7 +1,7 @@
 """Keys: what a frozen description says of each of its numbers, once for files, checks, help and sweeps.
 
 A field of a description carries its key in its type: `ep: Annotated[int, Key("elements in parallel", low=1)]`. Its
-name, type and default are the field's own. Whoever reads files, makes help texts or varies numbers asks `keys_of`.
+name, type and default are the field's own. Code that reads files, makes help texts or varies numbers asks `keys_of`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What one key means and which values it may have.
+    """What one key means, and which values it may have.
 
     meaning: for people, a few words that can stand in brackets behind the key.
     unit: of a number, as in `cycles`; empty for a count or a word.
-    low, high: smallest and largest number (None: no bound), of a `tuple[int, int]` of each; of text the number of its
-    letters, of a list or a mapping the number of its entries.
-    choices: the words that may stand there; empty for anything of the type.
+    low, high: smallest and largest number (None: no bound). For a `tuple[int, int]` they bound each of the two numbers,
+    for a text the number of its letters, for a list or a mapping the number of its entries.
+    choices: the words that may stand there; empty if anything of the type may.
     source: where the default comes from, or "assumption, because ...".
     vary: whether a sweep may put numbers there without reading the file anew.
-    follows: how a number that a file leaves out follows from others, in words; empty if it does not.
-    named_by: of a tuple of descriptions the key that names each; a file has a mapping of these names instead.
+    follows: in words, how a number that a file leaves out follows from others; empty if it does not.
+    named_by: for a tuple of descriptions, the key that names each of them; a file has a mapping of these names instead.
     above, below: a bound of a number that the number itself must not have.
-    rule: says what is wrong with a value within the bounds, "" if nothing is; as "must be ...".
+    rule: says what is wrong with a value within the bounds, as "must be ..."; gives "" if nothing is wrong.
 
     >>> Key("elements in parallel", low=1).low
     1
@@ -62,7 +62,10 @@ _MAKERS: dict[type, dict[str, Callable[[Any], Any] | None]] = {}
 class Described:
     """A field of a description with its key.
 
-    name: as in a file. type: without the key. default: `MISSING` where the key is required. key: what it means.
+    name: as in a file.
+    type: the field's type without the key.
+    default: the field's default; `MISSING` where the key is required.
+    key: what the field means and which values it may have.
     """
 
     name: str
@@ -72,7 +75,7 @@ class Described:
 
     @property
     def kind(self) -> Any:
-        """The type of what stands there, of the entries where it is a tuple: `int` for `tuple[int, int] | None`.
+        """The type of the value, or of its entries where it is a tuple: `int` for `tuple[int, int] | None`.
 
         >>> Described("room", int | None, None, Key()).kind
         <class 'int'>
@@ -91,7 +94,7 @@ class Described:
 
     @property
     def several(self) -> bool:
-        """Whether it is a tuple.
+        """Whether the field's value is a tuple.
 
         >>> Described("sizes", tuple[int, int], (1, 2), Key()).several
         True
@@ -100,10 +103,12 @@ class Described:
 
 
 def keys_of(description: type) -> Mapping[str, Described]:
-    """The keys that a description may have in a file, by name, in the order of the class.
+    """Give the keys that a description may have in a file, by name, in the order of the class.
 
-    Of a dataclass these are the fields that carry a `Key`; a class of any other kind has them for all its fields, with
+    Of a dataclass these are the fields that carry a `Key`. A class of any other kind has keys for all its fields, with
     defaults that are attributes of the class. Where keys are nested, the outer one adds to the inner one.
+
+    description: the class.
 
     >>> @dataclass(frozen=True)
     ... class Core:
@@ -134,9 +139,11 @@ def _described(description: type) -> dict[str, Described]:
 
 
 def unwrapped(hint: Any) -> tuple[Any, Key | None]:
-    """A type without its keys, and these as one; None if it has none.
+    """Split a type into the type without its keys, and its keys as one (None if it has none).
 
-    What may be nothing has the key of what it is otherwise.
+    A type that may be None has the key that it has otherwise.
+
+    hint: the annotation of a field.
 
     >>> Size = Annotated[int, Key(low=1)]
     >>> unwrapped(Annotated[Size, Key("rows")])[1].low, unwrapped(Size | None)[0]
@@ -158,13 +165,16 @@ def unwrapped(hint: Any) -> tuple[Any, Key | None]:
 
 
 def _both(inner: Key, outer: Key) -> Key:
-    """A key that says what the outer one says, and of the rest what the inner one says."""
+    """Join two keys: what the outer one leaves open, the inner one says."""
     said = {name: getattr(outer, name) for name in _NAMES if getattr(outer, name) != getattr(_PLAIN, name)}
     return Key(**{**{name: getattr(inner, name) for name in _NAMES}, **said})
 
 
 class _Bounded(NamedTuple):
-    """A field that can be wrong. part: whether it is a description, or a tuple of these if `several`."""
+    """A field that can be wrong.
+
+    part: whether the field is a description, or a tuple of descriptions if `several`.
+    """
 
     name: str
     key: Key
@@ -188,7 +198,11 @@ def _can_be_wrong(description: type) -> Iterator[_Bounded]:
 
 
 def mistakes_of(thing: Any) -> list[tuple[str, str]]:
-    """What is wrong with each number and word of a description, as (key, sentence) pairs; keys below others with dots.
+    """Say what is wrong with each number and word of a description, as (key, sentence) pairs.
+
+    Keys of descriptions inside it have dots.
+
+    thing: the description.
 
     >>> @dataclass(frozen=True)
     ... class Core:
@@ -211,7 +225,7 @@ def mistakes_of(thing: Any) -> list[tuple[str, str]]:
 
 
 def _wrong(key: Key, value: Any) -> str:
-    """What is wrong with a number or a word; empty if nothing."""
+    """Say what is wrong with a number or a word; "" if nothing is."""
     if key.choices:
         return "" if value in key.choices else f"must be {' or '.join(key.choices)}, got {value!r}"
     if key.above is not None and value <= key.above:
@@ -224,9 +238,10 @@ def _wrong(key: Key, value: Any) -> str:
 
 
 def described(description: type[T], data: Mapping[str, Any]) -> T:
-    """A description made of plain data, as `as_data` gives it; what is left out has its default.
+    """Make a description of plain data, as `as_data` gives it.
 
-    description: a frozen dataclass whose fields carry keys. data: values by key; mappings for descriptions below.
+    description: a frozen dataclass whose fields carry keys.
+    data: values by key, with mappings for descriptions inside; a key that is left out has its default.
 
     >>> @dataclass(frozen=True)
     ... class Core:
@@ -238,7 +253,10 @@ def described(description: type[T], data: Mapping[str, Any]) -> T:
 
 
 def values_of(description: type, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a description that plain data gives, with descriptions in place of mappings.
+    """Give the fields of a description that plain data names, with descriptions in place of mappings.
+
+    description: a frozen dataclass whose fields carry keys.
+    data: values by key.
 
     >>> @dataclass(frozen=True)
     ... class Core:
@@ -258,7 +276,7 @@ def values_of(description: type, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _maker(each: Described) -> Callable[[Any], Any] | None:
-    """What turns plain data into the value of a field; None: it is the value."""
+    """Give what turns plain data into the value of a field; None if the data is the value."""
     if not is_dataclass(each.kind):
         return tuple if each.several else float if each.kind is float else None
     kind: Any = each.kind
@@ -269,7 +287,9 @@ def _maker(each: Described) -> Callable[[Any], Any] | None:
 
 
 def as_data(thing: Any) -> dict[str, Any]:
-    """A description as plain data, the way it stands in a file: every key with its value.
+    """Give a description as plain data, the way it stands in a file: every key with its value.
+
+    thing: the description.
 
     >>> @dataclass(frozen=True)
     ... class Core:

@@ -1,7 +1,7 @@
-"""The forms that every result has: plain data, text, a table, HTML. A class says with one argument where they stand.
+"""The forms that every result has: plain data, text, a table, HTML.
 
-A class of results stays free of its forms: it names a module of its own room, and that module has them as `FORMS`. The
-module is imported when a form is asked for.
+A class of results does not hold its forms: with one argument it names a module of its own room, and that module has the
+forms as `FORMS`. The module is imported when a form is asked for.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["Forms", "Result", "Table", "flat"]
 class Forms:
     """How results of one class are shown.
 
-    data: what `--json` prints, plain data that `json.dumps` takes.
-    text: what the terminal prints.
-    records: the rows of its table, each a mapping from column to value; None: it is no table.
-    html: an HTML fragment with everything escaped; None: the text stands for it.
+    data: gives what `--json` prints, plain data that `json.dumps` takes.
+    text: gives what the terminal prints.
+    records: gives the rows of the result's table, each a mapping from column to value; None: the result is no table.
+    html: gives an HTML fragment with everything escaped; None: the text stands in place of it.
     """
 
     data: Callable[[Any], Mapping[str, Any]]
@@ -33,9 +33,11 @@ class Forms:
 
 
 class Result:
-    """A result with forms: `class Report(Result, forms="lstmsim.metrics.report_text")`.
+    """A result that can be shown in several forms.
 
-    forms: the module of the same room whose `FORMS` has them.
+    A subclass names its forms like this: `class Report(Result, forms="lstmsim.metrics.report_text")`.
+
+    forms: the module of the same room that has `FORMS`.
     """
 
     forms_module: ClassVar[str] = ""
@@ -51,11 +53,11 @@ class Result:
         return forms
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain data: what the command prints with `--json -`."""
+        """Give the result as plain data: what the command prints with `--json -`."""
         return dict(self._forms().data(self))
 
     def to_text(self) -> str:
-        """The result as the terminal shows it, without a final newline."""
+        """Give the result as the terminal shows it, without a final newline."""
         return self._forms().text(self)
 
     def _repr_html_(self) -> str:
@@ -69,17 +71,17 @@ class Result:
 
 
 class Table(Result):
-    """A result that is a table as well."""
+    """A result that is also a table."""
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The rows of the table, each a mapping from column to value; what lies inside a value has a dotted column."""
+        """Give the rows of the table, each a mapping from column to value; nested values have a dotted column."""
         records = self._forms().records
         return [] if records is None else [flat(each) for each in records(self)]
 
     def to_pandas(self) -> Any:
-        """The table as a `pandas.DataFrame`, a row for each record.
+        """Give the table as a `pandas.DataFrame`, a row for each record.
 
-        `InputError`: pandas is not installed.
+        `InputError` if pandas is not installed.
         """
         try:
             import pandas
@@ -90,7 +92,9 @@ class Table(Result):
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with the mappings in it unfolded into dotted columns.
+    """Unfold the mappings inside a record into dotted columns.
+
+    record: a row, from column to value.
 
     >>> flat({"name": "a", "cycles": {"busy": 3, "idle": 1}})
     {'name': 'a', 'cycles.busy': 3, 'cycles.idle': 1}

@@ -1,4 +1,7 @@
-"""Conversions between cycles and time, what is done in it, and ranks. Cycles are whole numbers; time is for people."""
+"""Conversions between cycles and time, the rate of work, and ranks of percentiles.
+
+Cycles are whole numbers; time is for people.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ __all__ = ["cycles_to_ms", "cycles_to_us", "rank_below", "tops"]
 
 
 def cycles_to_us(cycles: int, frequency_mhz: float) -> float:
-    """Microseconds that `cycles` take at `frequency_mhz`.
+    """Convert `cycles` at `frequency_mhz` to microseconds.
 
     >>> cycles_to_us(260, 260)
     1.0
@@ -15,7 +18,7 @@ def cycles_to_us(cycles: int, frequency_mhz: float) -> float:
 
 
 def cycles_to_ms(cycles: int, frequency_mhz: float) -> float:
-    """Milliseconds that `cycles` take at `frequency_mhz`.
+    """Convert `cycles` at `frequency_mhz` to milliseconds.
 
     >>> cycles_to_ms(520_000, 260)
     2.0
@@ -24,9 +27,14 @@ def cycles_to_ms(cycles: int, frequency_mhz: float) -> float:
 
 
 def tops(macs: int, cycles: int, frequency_mhz: float) -> float:
-    """10^12 operations a second of so many multiply-accumulates in so many cycles; each counts as two operations.
+    """Give the 10^12 operations a second of so many multiply-accumulates in so many cycles.
 
-    The peak of a chip is that of its multipliers in one cycle. No cycles give 0.
+    Each multiply-accumulate counts as two operations. The peak of a chip is the rate of its multipliers in one cycle.
+    No cycles give 0.
+
+    macs: multiply-accumulates.
+    cycles: the time that they take.
+    frequency_mhz: the clock.
 
     >>> tops(1000, 1, 250), tops(0, 0, 250)
     (0.5, 0.0)
@@ -35,11 +43,13 @@ def tops(macs: int, cycles: int, frequency_mhz: float) -> float:
 
 
 def rank_below(count: int, percent: float) -> tuple[int, int, int]:
-    """Where a percentile lies among `count` sorted numbers (at least 1), linear between ranks.
+    """Say where a percentile lies among `count` sorted numbers (at least 1), linear between ranks.
 
-    Returns the rank (0 first) at or below it, and how far beyond that rank it lies: parts, and how many of these are
-    from one rank to the next. `percent`: 0 to 100; parts of a percent are told apart to nine decimals, so that 99.9 is
-    exact.
+    The answer has three numbers. The first is the rank (0 first) at or below the percentile. The other two say how far
+    beyond that rank it lies: so many parts, and how many parts there are from one rank to the next.
+
+    count: how many numbers there are.
+    percent: 0 to 100. Parts of a percent are told apart to nine decimals, so that 99.9 is exact.
 
     >>> rank_below(3, 50), rank_below(3, 95)
     ((1, 0, 100), (1, 90, 100))

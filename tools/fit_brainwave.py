@@ -55,7 +55,7 @@ def fit(cell: str, dispatch: range = DISPATCH) -> tuple[int, int, float]:
 
 
 def main() -> int:
-    """Exit code: 1 if `--check` found the preset to differ."""
+    """Fit each cell; the exit code is 1 if `--check` shows that the preset differs."""
     chip = load_chip("brainwave-s10")
     assert isinstance(chip, RowNpu)
     warm_up()

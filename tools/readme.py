@@ -16,7 +16,7 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 
 
 def help_section() -> str:
-    """The help of the program and of every command, as Markdown."""
+    """Give the help of the program and of every command, as Markdown."""
     program = lstmsim.make_context("lstmsim", [], resilient_parsing=True, terminal_width=100)
     parts = [_block("lstmsim --help", lstmsim.get_help(program))]
     for name in COMMANDS:
@@ -32,17 +32,17 @@ def _block(line: str, text: str) -> str:
 
 
 def validation_section() -> str:
-    """What a whole validation finds, as a short table."""
+    """Give the results of a whole validation as a short table."""
     return readme_table(validate())
 
 
 def with_help(readme: str) -> str:
-    """The README's text with the present help between its markers."""
+    """Give the README's text with the present help between its markers."""
     return _between(readme, "help", help_section())
 
 
 def with_validation(readme: str) -> str:
-    """The README's text with the table of a validation made now between its markers."""
+    """Give the README's text with the table of a validation made now between its markers."""
     return _between(readme, "validation", validation_section())
 
 
@@ -56,7 +56,7 @@ def _between(readme: str, name: str, section: str) -> str:
 
 
 def main() -> int:
-    """Exit code: 1 if `--check` found the README out of date."""
+    """Write the README, or compare it; the exit code is 1 if `--check` shows that it is out of date."""
     old = README.read_text(encoding="utf-8")
     new = with_validation(with_help(old))
     if "--check" in sys.argv[1:]:

@@ -23,7 +23,7 @@ NAMES = ("lstm-a", "lstm-b", "lstm-c")
 
 @dataclass(frozen=True)
 class Setting:
-    """How the three share the core."""
+    """A way in which the three LSTMs share the core."""
 
     title: str
     threads: int
@@ -41,7 +41,7 @@ SETTINGS = (
 
 
 def simulated(setting: Setting, hidden: int = 256) -> Run:
-    """The three LSTMs, all there at cycle 0, on one core."""
+    """Run the three LSTMs, all there at cycle 0, on one core."""
     model = Model("lstm", (Layer(cell("lstm"), hidden, hidden),))
     core = ColumnCore(
         npe=65536,
@@ -61,14 +61,14 @@ def results(small: bool = False) -> dict[Setting, Run]:
 
 
 def gaps(timeline: Timeline, job: int) -> list[tuple[int, int]]:
-    """(start, end) of each idle slot of a job: a stretch in which it waits for its own results."""
+    """Give (start, end) of each idle slot of a job: a stretch in which the job waits for its own results."""
     kinds = [row.kind == "thread" for row in timeline.rows]
     waits = np.array(kinds)[timeline.row] & (timeline.job == job) & (timeline.state == STATES.index("hazard"))
     return list(zip(timeline.start[waits].tolist(), timeline.end[waits].tolist(), strict=True))
 
 
 def filled(timeline: Timeline, job: int) -> list[set[str]]:
-    """For each idle slot of a job, the other jobs whose tiles the array took in it."""
+    """Give, for each idle slot of a job, the other jobs whose tiles the array took in that slot."""
     rows = [row.kind == "array" for row in timeline.rows]
     busy = np.array(rows)[timeline.row] & (timeline.state == STATES.index("busy"))
     fillings = []
@@ -79,7 +79,8 @@ def filled(timeline: Timeline, job: int) -> list[set[str]]:
 
 
 def picture(timeline: Timeline, width: int = 96) -> str:
-    """One line a thread: a letter for a job's tiles, `.` for waiting for its results, `-` for waiting for its turn."""
+    """Draw one line a thread: a letter for a job's tiles, `.` for waiting for its results, `-` for waiting for its
+    turn."""
     marks = {"hazard": ".", "ready": "-", "drain": "~"}
     lines = []
     for number, row in enumerate(timeline.rows):
@@ -104,7 +105,7 @@ def _row(title: str, report: Report) -> str:
 
 
 def summary(runs: dict[Setting, Run]) -> str:
-    """Table, idle slots and schedules as Markdown."""
+    """Give table, idle slots and schedules as Markdown."""
     lines = [
         "# Three LSTMs of 2, 3 and 2 steps",
         "",

@@ -1,10 +1,11 @@
 """The column-wise chips that have room on the FPGA of another machine, and what they do with each task there.
 
-For each of `WIDTHS` lanes of the tail the largest chip: with as many multipliers as the device's blocks give beside
-those of the tail, for LSTM and GRU at once, the logic sufficient even at the upper end of its estimate. A wider tail
-leaves fewer multipliers to the array: which chip is the fastest is simulated. Each task runs with the fastest (EP, VP)
-on the greedy search's walk whose memories fit. Where no weights fit, as many row blocks stay on the chip as its block
-RAM holds, and the rest comes from a memory beside it in every step.
+For each of `WIDTHS` lanes of the tail the largest chip is taken. It has as many multipliers as the device's blocks give
+beside those of the tail, for LSTM and GRU at once, and the logic is sufficient even at the upper end of its estimate. A
+wider tail leaves fewer multipliers to the array, so the fastest of these chips is found by simulation.
+
+Each task runs with the fastest (EP, VP) on the greedy search's walk whose memories fit. Where no weights fit, as many
+row blocks stay on the chip as its block RAM holds, and the rest comes from a memory beside it in every step.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ BANDWIDTH_SOURCE = (
 
 @dataclass(frozen=True)
 class Placed:
-    """A task on the device: the chip, what it did, the room that it takes, the share of weights that is streamed."""
+    """A task on the device: the chip, its result, the room that it takes, and the share of weights that is streamed."""
 
     task: str
     chip: ColumnNpu
@@ -68,9 +69,10 @@ class Tried:
 def all_tried(
     scenarios: Mapping[str, Scenario], make: Callable[[int, int, int], ColumnNpu], on: Device, whole: bool
 ) -> tuple[Tried, ...]:
-    """The largest chip of each of `WIDTHS`; `make` builds one from multipliers, EP and lanes of the tail.
+    """Find the largest chip of each of `WIDTHS` and run the tasks on it.
 
-    Tasks whose weights the block RAM does not hold are run only on demand (`whole`): they take by far the longest.
+    make: builds a chip from multipliers, EP and lanes of the tail.
+    whole: also run the tasks whose weights the block RAM does not hold; they take by far the longest.
     """
     models, tried = [each.jobs[0].model for each in scenarios.values()], []
     for width in WIDTHS:
@@ -83,19 +85,21 @@ def all_tried(
 
 
 def held_by_all(tried: Sequence[Tried]) -> list[str]:
-    """The tasks whose weights each of the chips holds in its block RAM."""
+    """List the tasks whose weights each of the chips holds in its block RAM."""
     return [task for task in tried[0].held if all(task in each.held for each in tried)]
 
 
 def fastest(tried: Sequence[Tried]) -> Tried:
-    """The chip with the least geometric mean of the times of the tasks whose weights all of them hold."""
+    """Give the chip with the least geometric mean of the times of the tasks whose weights all of the chips hold."""
     tasks = held_by_all(tried)
     return min(tried, key=lambda each: geometric_mean([each.held[task] for task in tasks]) or 0.0)
 
 
 def largest(models: Sequence[Model], make: Callable[[int, int], ColumnNpu], on: Device) -> int:
-    """The most multipliers with which a chip that runs all these models has blocks and logic enough; `make` builds it
-    from multipliers and EP."""
+    """Give the most multipliers with which a chip that runs all these models has blocks and logic enough.
+
+    make: builds a chip from multipliers and EP.
+    """
 
     def enough(count: int) -> bool:
         # a small EP: its many rows have accumulators that take more logic than the trees of a larger one
@@ -112,13 +116,13 @@ def largest(models: Sequence[Model], make: Callable[[int, int], ColumnNpu], on: 
 
 
 def shapes(scenario: Scenario, npe: int, make: Callable[[int, int], ColumnNpu]) -> list[ColumnNpu]:
-    """The chips on the walk of the greedy search."""
+    """List the chips on the walk of the greedy search."""
     walk = search(replace(scenario, chip=make(npe, 1)), npe).common.walk
     return [replace_shape(make(npe, point.ep), point.ep, point.vp) for point in walk.path]
 
 
 def held(task: str, scenario: Scenario, npe: int, make: Callable[[int, int], ColumnNpu], on: Device) -> Placed | None:
-    """The task of a scenario on the fastest of its chips that fit with all weights; None if none fits."""
+    """Run the task of a scenario on the fastest of its chips that fit with all weights; None if none fits."""
     model = scenario.jobs[0].model
     # the walk is among these: where none fits there is nothing to search for
     eps = [1 << each for each in range(npe.bit_length()) if widest_vp(limits_of([model]), npe, 1 << each)[0] >= 4]
@@ -129,7 +133,7 @@ def held(task: str, scenario: Scenario, npe: int, make: Callable[[int, int], Col
 
 
 def placed(task: str, scenario: Scenario, npe: int, make: Callable[[int, int], ColumnNpu], on: Device) -> Placed:
-    """The task of a scenario on the fastest of its chips that fit, or streaming what does not fit."""
+    """Run the task of a scenario on the fastest of its chips that fit, or streaming what does not fit."""
     shaped = shapes(scenario, npe, make)
     whole = with_all_weights(task, scenario, shaped, on)
     if whole is not None:
@@ -141,13 +145,13 @@ def placed(task: str, scenario: Scenario, npe: int, make: Callable[[int, int], C
 
 
 def with_all_weights(task: str, scenario: Scenario, shaped: Sequence[ColumnNpu], on: Device) -> Placed | None:
-    """The task on the fastest of these chips that fit; None if none fits."""
+    """Run the task on the fastest of these chips that fit; None if none fits."""
     chips = [each for each in shaped if fit(each, [scenario.jobs[0].model], Precision(), on).fits]
     return best(task, scenario, scenario, chips, on) if chips else None
 
 
 def best(task: str, scenario: Scenario, short: Scenario, chips: Sequence[ColumnNpu], on: Device) -> Placed:
-    """The task on the chip that is the fastest with a short form of it."""
+    """Run the task on the chip that is the fastest with a short form of the task."""
     tried = zip(compare(short, chips).entries[0], chips, strict=True)
     entry, chip = min((pair for pair in tried if pair[0].known), key=lambda pair: pair[0].ms or 0.0)
     if short is not scenario:
@@ -157,7 +161,7 @@ def best(task: str, scenario: Scenario, short: Scenario, chips: Sequence[ColumnN
 
 
 def replace_shape(chip: ColumnNpu, ep: int, vp: int) -> ColumnNpu:
-    """The chip with another EP and VP."""
+    """Give the chip with another EP and VP."""
     return replace(chip, cores=(replace(chip.cores[0], ep=ep, vp=vp),))
 
 
@@ -173,8 +177,10 @@ def streamed_share(chip: ColumnNpu, scenario: Scenario) -> float:
 
 
 def streaming(chip: ColumnNpu, model: Model, on: Device) -> ColumnNpu | None:
-    """The chip with as much memory for weights as the device's blocks give, and a memory beside it; None if it does not
-    fit with the least memory either."""
+    """Give the chip with as much memory for weights as the device's blocks give, and a memory beside it.
+
+    None if the chip does not fit with the least memory either.
+    """
 
     def with_kib(kib: int) -> ColumnNpu:
         return replace(chip, cores=(replace(chip.cores[0], weight_kib=kib),), memory=Memory(gb_per_s=BANDWIDTH))

@@ -23,7 +23,7 @@ ANY_TASK = "deepbench-lstm-512-25"
 
 
 def faster(comparison: Comparison, rows: Sequence[int], column: int) -> list[float]:
-    """How many times as fast the base is in some rows."""
+    """How many times as fast the base is in these rows."""
     return [1 / (comparison.speedup(row, column) or 1.0) for row in rows]
 
 
@@ -35,7 +35,10 @@ def mean_of(values: Sequence[float]) -> str:
 def room_answer(
     comparison: Comparison, places: Sequence[Placed], tried: Sequence[Tried], unlimited: Comparison, preset: ColumnNpu
 ) -> list[str]:
-    """What the experiment says, the chip that has room first; the last machine of `comparison` is the published one."""
+    """Give the answer of the experiment in words, the chip that has room first.
+
+    comparison: its last machine is the published one.
+    """
     last, own = len(comparison.machines) - 1, comparison.machines[0]
     home = places[0].room.device
     whole = [row for row, each in enumerate(places) if not each.streamed]
@@ -87,7 +90,7 @@ def room_answer(
 
 
 def room_words(each: Placed) -> str:
-    """The verdict on one task; of one that streams also how much."""
+    """Give the verdict on one task; for a task that streams also how much."""
     if not each.streamed:
         return each.room.short
     used = each.room.short.partition(";")[0]
@@ -95,7 +98,7 @@ def room_words(each: Placed) -> str:
 
 
 def tried_lines(tried: Sequence[Tried]) -> list[str]:
-    """For each width of the tail the largest chip and how fast it is, as a list."""
+    """List for each width of the tail the largest chip and how fast it is."""
     theirs = {row.task: row.latency_ms or 0.0 for row in deepbench() if (row.design, row.batch) == (BW_S10, 1)}
     lines = []
     for each in tried:

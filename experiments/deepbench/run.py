@@ -47,15 +47,20 @@ MEMORY_WORDS, MEMORY_SOURCE = 1024, "intel/fpga-npu, commit 6fead512"
 #: What the names of the models have beside those of the tasks.
 PREFIX = "deepbench-"
 SMALL = ("lstm-256-150", "lstm-2048-25", "gru-2816-750")
-#: Of these the ones that are quick where weights have to be streamed.
+#: The tasks among these that are quick where weights have to be streamed.
 SMALL_ROOM = ("lstm-256-150", "lstm-2048-25")
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """The column-wise NPU with the multipliers and the clock of another machine: (EP, VP) of each task as the greedy
-    search chooses them; how many times as long the tasks take with the one EP that is best for all of them, and how
-    many times as fast as the other machine it is (geometric mean) with pipelines twice as deep."""
+    """The column-wise NPU with the multipliers and the clock of another machine.
+
+    shapes: (EP, VP) of each task as the greedy search chooses them.
+    common_ep: the one EP that is best for all tasks.
+    at_common_ep: how many times as long each task takes with that EP.
+    with_double_latency: how many times as fast as the other machine the NPU is (geometric mean) with pipelines twice as
+    deep.
+    """
 
     comparison: Comparison
     inferences: int
@@ -68,8 +73,14 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Results:
-    """The same tasks: one inference each, a batch of the Intel NPU each, both at equal peak, and on the fastest of the
-    chips that were tried on Brainwave's FPGA."""
+    """The same tasks in four settings.
+
+    single: one inference each.
+    batched: a batch of the Intel NPU each.
+    scaled: the NPU with the peak of each other machine.
+    roomy: the fastest of the chips that were tried on Brainwave's FPGA.
+    places, tried: what those chips did.
+    """
 
     single: Comparison
     batched: Comparison
@@ -99,13 +110,13 @@ def intel_npu() -> RowNpu:
 
 
 def time_of(entry: Entry) -> float:
-    """Milliseconds of a workload that was run."""
+    """Give the milliseconds of a workload that was run."""
     assert entry.ms is not None
     return entry.ms
 
 
 def batched(names: Sequence[str]) -> Comparison:
-    """Inferences that the Intel NPU runs as one batch are jobs of their own on the column-wise NPU."""
+    """Compare batches: the Intel NPU runs the inferences as one batch, the column-wise NPU as jobs of their own."""
     chip, batch = intel_npu(), intel_npu().cores[0].batch
     parts = []
     for name in names:
@@ -131,8 +142,11 @@ def column_core() -> ColumnCore:
 def column_chip(
     machine: Machine, ep: int, vp: int, threads: int, latency: int = 1, tail_width: int | None = None
 ) -> ColumnNpu:
-    """The column-wise preset with a machine's multipliers and clock, adder trees built for the EP, `latency` times the
-    depth of its pipelines, and another tail where one is given."""
+    """Build the column-wise preset with a machine's multipliers and clock, and adder trees for the EP.
+
+    latency: how many times as deep the pipelines are.
+    tail_width: of another tail; None: the preset's.
+    """
     assert machine.pes is not None
     assert machine.frequency_mhz is not None
     depths = Latency(**{key: latency * value for key, value in asdict(column_core().latency).items()})
@@ -142,8 +156,10 @@ def column_chip(
 
 
 def at_peak_of(base: Comparison, names: Sequence[str], column: int, inferences: int) -> Scaled:
-    """A comparison with another first machine: the column-wise NPU of the size and clock of machine `column`, beside
-    it and what is published of it. One inference at a time has no use for a second thread."""
+    """Compare with another first machine: the column-wise NPU of the size and clock of machine `column`.
+
+    That machine and its published figures stand beside it. One inference at a time has no use for a second thread.
+    """
     rival = base.machines[column]
     assert rival.pes is not None
     threads = 1 if inferences == 1 else column_core().threads
@@ -174,7 +190,7 @@ def at_peak_of(base: Comparison, names: Sequence[str], column: int, inferences: 
 
 
 def with_peak(comparison: Comparison) -> Comparison:
-    """With the published peak of the design that prints no multipliers, and its utilization: TOPS of peak TOPS."""
+    """Add the published peak of the design that prints no multipliers, and its utilization: TOPS of peak TOPS."""
     (column,) = (at for at, each in enumerate(comparison.machines) if each.name == WITH_PEAK)
     most = next(row.peak_tops for row in hardware() if row.design == WITH_PEAK) or 0.0
     machines, entries = list(comparison.machines), [list(row) for row in comparison.entries]
@@ -199,8 +215,11 @@ def results(small: bool = False) -> Results:
 
 
 def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple[Placed, ...], tuple[Tried, ...]]:
-    """The fastest of the largest column-wise chips that have room on Brainwave's FPGA, at its clock, beside the preset
-    that stands for it and what is published; it is that for all tasks, also where only some of them are shown."""
+    """Run the fastest of the largest column-wise chips that have room on Brainwave's FPGA, at its clock.
+
+    The preset that stands for Brainwave and its published figures stand beside the chip. The chip is the fastest for
+    all tasks, also where only some tasks are shown.
+    """
     rival, on = base.machines[1], device(device_of(BW_S10) or "")
 
     def make(npe: int, ep: int, width: int) -> ColumnNpu:
@@ -228,7 +247,8 @@ def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple
 
 
 def room_columns(comparison: Comparison, chips: Sequence[ColumnNpu]) -> dict[str, list[str]]:
-    """For each device of the other machines a column: has the chip of each row room there, with the task's weights?"""
+    """Give a column for each device of the other machines: has the chip of each row room there, with the task's
+    weights?"""
     homes = dict.fromkeys(device_of(each.name) for each in comparison.machines[1:])
     pairs = [(chip, scenario((name,)).jobs[0].model) for chip, name in zip(chips, task_names(comparison), strict=True)]
     return {
@@ -239,7 +259,8 @@ def room_columns(comparison: Comparison, chips: Sequence[ColumnNpu]) -> dict[str
 
 
 def too_large(names: Sequence[str]) -> dict[str, int]:
-    """The tasks whose weights do not fit the Intel NPU, and their words: a product reads one of each engine a cycle."""
+    """Give the tasks whose weights do not fit the Intel NPU, and their words: a product reads one of each engine a
+    cycle."""
     shape, words = shape_of(intel_npu().cores[0]), {}
     for name in names:
         (layer,) = load_model(PREFIX + name).layers
@@ -262,7 +283,7 @@ def task_names(comparison: Comparison) -> list[str]:
 
 
 def rivalry(comparison: Comparison, column: int) -> list[str]:
-    """The tasks that take longer on the first machine, and why; if there are none, the one where it is least ahead."""
+    """Say which tasks take longer on the first machine, and why; if none does, name the one where it is least ahead."""
     other, names, lost = comparison.machines[column], task_names(comparison), defeats(comparison, column)
     title = f"* against {other.name} ({'published' if other.published else 'simulated'})"
     if not lost:
@@ -273,7 +294,7 @@ def rivalry(comparison: Comparison, column: int) -> list[str]:
 
 
 def losses(outcome: Results) -> list[str]:
-    """Against whom the column-wise design loses, on which tasks, by how much and why; and where it leaves PEs idle."""
+    """Say against what the column-wise design loses, on which tasks, by how much and why; and where PEs idle."""
     lines = ["## Where the column-wise design loses", ""]
     settings = [("one inference, as published", outcome.single), ("a batch, as built", outcome.batched)]
     settings += [(f"at the peak of {each.comparison.machines[1].name}", each.comparison) for each in outcome.scaled]

@@ -37,7 +37,7 @@ class Point:
 
 
 def point(npe: int, hidden: int, ep: int, vp: int, banks: int = 2) -> Point:
-    """One LSTM alone on one thread of an array of `npe` multipliers."""
+    """Run one LSTM alone on one thread of an array of `npe` multipliers."""
     model = Model("lstm", (Layer(cell("lstm"), hidden, hidden),))
     chip = ColumnNpu("array", 260, (ColumnCore(npe=npe, ep=ep, vp=vp, accumulator_banks=banks),))
     report = simulate(Scenario(chip, (Job("job", model, STEPS),)))
@@ -45,7 +45,7 @@ def point(npe: int, hidden: int, ep: int, vp: int, banks: int = 2) -> Point:
 
 
 def sweep(npe: int, hidden: int) -> list[Point]:
-    """All EP for one array and one model, VP as wide as the patent's two constraints let it be."""
+    """Run all EP for one array and one model, VP as wide as the patent's two constraints allow."""
     return [point(npe, hidden, ep, min(4 * hidden, npe // ep)) for ep in EPS]
 
 
@@ -65,7 +65,7 @@ def best(points: list[Point]) -> Point:
 
 
 def verdict(points: list[Point]) -> str:
-    """Whether the best EP lies in the stated range; if not, by how much the best inside it is slower."""
+    """Say whether the best EP lies in the stated range; if not, by how much the best EP inside the range is slower."""
     low, high = STATED[points[0].npe]
     top = best(points)
     if low <= top.ep <= high:

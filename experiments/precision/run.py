@@ -61,7 +61,12 @@ OUT = Path(__file__).parents[2] / "out" / "precision"
 
 @dataclass(frozen=True)
 class Heard:
-    """Silero VAD: SQNR of h, frames whose decision changed, and the largest change of a probability."""
+    """What Silero VAD gives at one setting.
+
+    sqnr_db: of h.
+    changed: frames whose decision changed.
+    largest: the largest change of a probability.
+    """
 
     sqnr_db: float
     changed: int
@@ -70,8 +75,13 @@ class Heard:
 
 @dataclass(frozen=True)
 class Voices:
-    """Resemblyzer: SQNR of h, cosines of one voice's two sentences and, the larger of two, with the other voice; least
-    cosine of a sentence's vector with that of float64."""
+    """What Resemblyzer gives at one setting.
+
+    sqnr_db: of h.
+    same: the cosine of one voice's two sentences.
+    other: the larger cosine of these sentences with the other voice.
+    kept: the least cosine of a sentence's vector with that of float64.
+    """
 
     sqnr_db: float
     same: float
@@ -81,7 +91,10 @@ class Voices:
 
 @dataclass(frozen=True)
 class Point:
-    """What was measured with one setting; words of g2p-en as a number."""
+    """What was measured with one setting.
+
+    unchanged: words of g2p-en that keep their phonemes.
+    """
 
     title: str
     heard: Heard
@@ -153,7 +166,7 @@ def embedded(h: Floats) -> Floats:
 
 
 def compared(frames: list[Floats]) -> Voices:
-    """What these outputs of Resemblyzer say of the voices."""
+    """Say what these outputs of Resemblyzer tell of the voices."""
     reference = exact("resemblyzer")
     speech, same, other = (embedded(each) for each in frames)
     kept = min(float(embedded(ours) @ embedded(theirs)) for ours, theirs in zip(frames, reference, strict=True))
@@ -168,7 +181,7 @@ def voices(precision: Precision) -> Voices:
 
 
 def rounded_input(bits: int) -> Voices:
-    """Resemblyzer in float64, but for its input, which has one scale and `bits` bits."""
+    """Run Resemblyzer in float64, except that its input has one scale and `bits` bits."""
     top = (1 << (bits - 1)) - 1
     scale = max(float(each.x.max()) for each in stimuli("resemblyzer")) / top
     inputs = (Stimulus(np.rint(each.x / scale) * scale) for each in stimuli("resemblyzer"))

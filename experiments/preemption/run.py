@@ -67,7 +67,7 @@ def times(one: Sequence[float], two: Sequence[float]) -> Estimate:
 
 
 def fewer(one: Sequence[float], two: Sequence[float]) -> Estimate | None:
-    """How many times the mean of `two` that of `one` is; None where there is nothing in `two`.
+    """How many times as large the mean of `one` is as that of `two`; None if `two` is 0 everywhere.
 
     The ratio estimator of paired samples (Cochran, Sampling Techniques, 1977, chapter 6): a set may have none.
     """
@@ -109,7 +109,7 @@ def settings(outcome: Results) -> list[tuple[str, float]]:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
-    """A table whose first columns, so many, are words."""
+    """Make a table whose first `words` columns are words."""
     lines = [f"| {' | '.join(heads)} |", "| " + " | ".join(["---"] * words + ["---:"] * (len(heads) - words)) + " |"]
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 
@@ -149,7 +149,7 @@ def payers_table(outcome: Results) -> list[str]:
 
 
 def targets_table(outcome: Results) -> list[str]:
-    """Misses by what counts as one."""
+    """Give the misses for each definition of a miss."""
     heads = ("mix, load", "policy", *(f"{target} times alone" for target in TARGETS))
     rows = [
         [f"{mix}, {load}", policy]
@@ -196,7 +196,7 @@ def beside_published(outcome: Results) -> str:
 
 
 def payers(outcome: Results) -> str:
-    """Who is worse off with preemption."""
+    """Say which tasks are worse off with preemption."""
     longest = gains(outcome, STOPPING, "longest")
     always = all(each.high < 1 for each in longest)
     worst = 1 / min(each.value for each in longest)

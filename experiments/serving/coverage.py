@@ -1,8 +1,9 @@
 """Do the intervals hold what they promise? Many runs of M/D/1, whose truth is known, each judged like a run of `serve`.
 
-Nominal 95 %. Of each load and number of requests: in how many runs the mean latency, its 99th and its 99.9th percentile
-have an interval, and in how many of those it holds the true one. The mean is Pollaczek and Khinchine's; the
-percentiles are of Erlang's distribution of the wait. The seeds are not those that the constants were tuned with.
+The intervals are of nominally 95 %. For each load and number of requests the study counts in how many runs the mean
+latency, its 99th and its 99.9th percentile have an interval, and in how many of those the interval holds the true
+value. The true mean is Pollaczek and Khinchine's; the true percentiles are of Erlang's distribution of the wait. The
+seeds are not those that the constants were tuned with.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ SERVICE = 100_000
 
 @dataclass(frozen=True)
 class Row:
-    """Of the mean and the percentiles: how many of the runs have an interval, and how many of these hold the truth."""
+    """What a load and a number of requests gave.
+
+    told: how many of the runs have an interval, for the mean and each percentile.
+    held: how many of these intervals hold the truth.
+    """
 
     load: float
     requests: int

@@ -32,14 +32,14 @@ from lstmsim.traffic.statistics import Interval
 
 
 def ms(measured: Serving, each: Interval) -> str:
-    """Milliseconds with their 95 % half width, if there are enough requests for it."""
+    """Give milliseconds with their 95 % half width, if there are enough requests for one."""
     if each.half_width is None:
         return f"{measured.ms(each.value):.4f}"
     return f"{measured.ms(each.value):.4f} ± {measured.ms(each.half_width):.4f}"
 
 
 def marks(each: Served, full: bool) -> str:
-    """What to keep in mind of a row: that more comes than the machine can do, or the verdict."""
+    """Say what to keep in mind of a row: that more comes than the machine can do, or the verdict."""
     verdict = each.serving.verdict
     return ", ".join(["full"] * full + [verdict] * (verdict != "settled"))
 
@@ -82,7 +82,11 @@ def bound_table(outcome: Results) -> list[str]:
 
 
 def ranked(outcome: Results, load: float, p99: bool, cores: int | None = None) -> list[tuple[Interval, Machine]]:
-    """Latencies in ms and machines (all, or those of so many cores) that are not full at this load, the best first."""
+    """Give latencies in ms and machines that are not full at this load, the best first.
+
+    p99: rank by the 99th percentile, else by the mean.
+    cores: only machines of so many cores; None: all.
+    """
     pairs = []
     for machine, row in outcome.runs.items():
         if load * outcome.reference < outcome.capacity[machine] and cores in (None, machine.cores):

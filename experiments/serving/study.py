@@ -66,7 +66,13 @@ class Machine:
 
 @dataclass(frozen=True)
 class Served:
-    """One run: what serving came to, useful share of all PE-cycles, thread-cycles free while a request waited."""
+    """One run of a machine.
+
+    serving: what serving came to.
+    useful: the useful share of all PE-cycles.
+    idle_while_waiting: thread-cycles that were free while a request waited.
+    alone_cycles: cycles of all requests, each by itself.
+    """
 
     serving: Serving
     useful: float
@@ -76,8 +82,11 @@ class Served:
 
 @dataclass(frozen=True)
 class Bound:
-    """The highest rate whose 99th percentile was seen to keep the bound and the lowest that was seen to break it (None:
-    none was), and how many runs that took."""
+    """The highest rate whose 99th percentile was seen to keep the bound, and the lowest that was seen to break it.
+
+    rate, fails_from: requests per second (None: there was no such rate).
+    runs: how many runs that took.
+    """
 
     rate: float | None
     fails_from: float | None
@@ -108,8 +117,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Results:
-    """All runs by machine and load; the requests per second that load 1 stands for; what each machine can do at most;
-    the load up to which it keeps the bound; the checks; what intervals cover."""
+    """The whole study.
+
+    runs: all runs by machine and load.
+    reference: the requests per second that load 1 stands for.
+    capacity: what each machine can do at most, in requests per second.
+    saturation: the load up to which each machine keeps the bound.
+    checks: runs of queues that have a formula.
+    coverage: what intervals cover.
+    """
 
     runs: dict[Machine, dict[float, Served]]
     reference: float
@@ -156,7 +172,7 @@ def cycles_alone(machine: Machine, name: str, ep: int | None = None) -> int:
 
 @cache
 def best_ep(cores: int, npe: int, preset: str) -> int:
-    """Of the EPs that the preset's adder tree can be set to, the one with which the tasks take the least in all."""
+    """Give the EP, of those that the preset's adder tree can be set to, with which the tasks take the least in all."""
     one = Machine(cores, npe, preset, 1)
     core = known(preset).cores[0]
     eps = reachable(core.tree_inputs or core.ep, core.cat)
@@ -209,8 +225,11 @@ def served(
 
 @cache
 def capacity(machine: Machine) -> float:
-    """Requests per second that it can do. With several threads: the work of a backlog that is done until the last of it
-    starts, of those in progress the share of their time; in requests of mean work, for short ones are done first."""
+    """Give the requests per second that the machine can do.
+
+    With several threads it is the work of a backlog that is done until the last request of it starts; of requests in
+    progress the share of their time counts. It is in requests of mean work, for short requests are done first.
+    """
     if machine.threads == 1:
         return one_thread_rate(machine)
     jobs = run(Scenario(chip(machine), requests(100 * one_thread_rate(machine), BACKLOG, TASKS))).report.jobs
@@ -227,7 +246,8 @@ def p99_ms(machine: Machine, rate: float) -> float:
 
 
 def bounded(machine: Machine, reference: float) -> Bound:
-    """The highest rate that keeps the bound; the bisection begins where the table breaks it first, or above it."""
+    """Find the highest rate that keeps the bound; the bisection begins where the table breaks the bound first, or
+    above."""
     broken = [at for at, load in enumerate(LOADS) if p99_ms(machine, load * reference) > BOUND_MS]
     at = max(1, broken[0] if broken else len(LOADS))
     low, high = (load * reference for load in (*LOADS, 1.0)[at - 1 : at + 1])

@@ -19,7 +19,7 @@ from lstmsim.workload.scenario import Job
 __all__ = ["EXPLAINED", "LOADS", "POLICIES", "Latencies", "at_load", "load_table", "load_verdict"]
 
 NAME = "lstm-512-25"
-#: How many requests come at each load: more where those that are joined are near what they can do.
+#: How many requests come at each load: more where the joined cores are near the most that they can do.
 REQUESTS = {0.05: 2_000, 0.1: 2_000, 0.2: 2_000, 0.3: 8_000, 0.5: 2_000, 0.7: 4_000, 0.9: 4_000}
 LOADS = tuple(REQUESTS)
 #: What `split` says, by the name of the policy.
@@ -77,7 +77,7 @@ def load_table(latencies: Latencies) -> list[str]:
 
 
 def apart(one: Interval | None, other: Interval | None) -> int:
-    """-1: the first mean is certainly smaller; 1: larger; 0: their intervals do not tell."""
+    """Give -1 if the first mean is certainly smaller, 1 if it is larger, and 0 if their intervals do not tell."""
     if one is None or other is None:
         return (one is None) - (other is None)
     if (
@@ -108,7 +108,7 @@ def load_verdict(latencies: Latencies) -> str:
 
 
 def _paired(latencies: Latencies) -> str:
-    """What the same requests say where the intervals say nothing, against those that stay on one core."""
+    """Say what the same requests tell where the intervals tell nothing, against requests that stay on one core."""
     more = {}
     for load, row in latencies.items():
         _, fixed, late = row.values()

@@ -41,9 +41,15 @@ BIG_2, QUAD_2 = (replace(each, threads=2) for each in (BIG, QUAD))
 
 @dataclass(frozen=True)
 class Results:
-    """By task: cycles of one request (`alone`) and of `REQUESTS` at once (`batch`) on each machine, joined ones by
-    `joined` and the name. Joined again by exchange; stacks by how they run; the mix by policy; mean latencies by load
-    and policy."""
+    """The whole study; joined machines have `joined` and their name as key.
+
+    alone: cycles of one request, by task and machine.
+    batch: cycles of `REQUESTS` requests at once, by task and machine.
+    exchange: cycles of a joined request, by task and exchange.
+    stacks: cycles of a stack, by the way in which it runs.
+    mix: the report of the mix, by policy.
+    loads: mean latencies by load and policy.
+    """
 
     alone: dict[str, dict[str, int]]
     batch: dict[str, dict[str, int]]
@@ -55,7 +61,7 @@ class Results:
 
 @cache
 def joined_chip(threads: int = 1) -> ColumnNpu:
-    """Four cores, with the EP of the preset's tree at which the joined tasks take the least in all."""
+    """Build four cores, with the EP of the preset's tree at which the joined tasks take the least in all."""
     core = known(FOUR[2]).cores[0]
     eps = reachable(core.tree_inputs or core.ep, core.cat)
     machine = replace(QUAD, threads=threads)
@@ -231,7 +237,7 @@ def mix_verdict(outcome: Results) -> str:
 
 
 def verdict(outcome: Results) -> str:
-    """What the published figure is held against."""
+    """Say what the published figure is compared with."""
     every = speedups(outcome, QUAD_2.name)
     above = [name for name, gain in every.items() if gain >= PUBLISHED]
     return (

@@ -1,7 +1,7 @@
 """Layers, models, jobs and scenarios as a user writes them: with names in the place of objects, checked like a file.
 
-Each class here builds an object of the pure class above it, with which all else works: `lstmsim.Job("a", "lstm-512")`
-is a `lstmsim.workload.scenario.Job`. What a file would be told is told here in the same words.
+A call of a class here builds an object of the pure class of the same name, which the rest of lstmsim works with:
+`lstmsim.Job("a", "lstm-512")` is a `lstmsim.workload.scenario.Job`. A mistake is told in the words of a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Job", "Layer", "Model", "Scenario"]
 
 
 class _Built(type):
-    """The class of classes whose call builds an object of the pure class above; that object is known as theirs."""
+    """The class of all classes here: a call builds an object of the pure class; `isinstance` takes that object."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> None:
         super().__init__(name, bases, members)
@@ -47,7 +47,7 @@ class _Built(type):
 
 
 def _check_names(cls: _Built, positional: int, named: Mapping[str, Any]) -> None:
-    """`InputError` for keys that the class does not have, and for those that it needs and does not get."""
+    """Raise `InputError` for keys that the class does not have, and for keys that it needs and does not get."""
     from lstmsim.formats.wording import listed, nearest
 
     known = cls.__signature__.parameters
@@ -65,11 +65,16 @@ def _check_names(cls: _Built, positional: int, named: Mapping[str, Any]) -> None
 
 
 class Layer(models.Layer, metaclass=_Built):
-    """One recurrent layer, of a cell or the name of a built-in one.
+    """One recurrent layer.
 
-    cell: like `lstm`, or a `Cell`. hidden: units. input: elements of its input.
-    bidirectional: a second pass runs backward. projection: units of h where the cell projects it. reverse: the only
-    pass runs backward. `InputError`: the sentences of a model file.
+    cell: a `Cell`, or the name of a built-in one, like `lstm`.
+    hidden: units.
+    input: elements of its input.
+    bidirectional: a second pass runs backward.
+    projection: units of h where the cell projects it.
+    reverse: the only pass runs backward.
+
+    `InputError` with the sentences of a model file.
 
     >>> Layer("gru", hidden=512, input=256).cell.name
     'gru'
@@ -103,11 +108,16 @@ class Layer(models.Layer, metaclass=_Built):
 
 
 class Model(models.Model, metaclass=_Built):
-    """A stack of layers, each reading the output of the one below.
+    """A stack of layers, each reading the output of the layer below.
 
-    name: how jobs call it; made of its first layer unless given. layers: `Layer`s, or mappings as in a model file.
-    layer_order: `layer` or `step`. weights: the file with its numbers. states_from, states_whole: where the states
-    before the first step come from. network: its numbers in memory. `InputError`: the sentences of a model file.
+    name: how jobs call the model; made of its first layer unless given.
+    layers: `Layer`s, or mappings as in a model file.
+    layer_order: `layer` or `step`.
+    weights: the file with its numbers.
+    states_from, states_whole: where the states before the first step come from.
+    network: its numbers in memory.
+
+    `InputError` with the sentences of a model file.
 
     >>> Model(layers=[Layer("lstm", 512, 256)]).name
     'model-lstm-512'
@@ -146,9 +156,13 @@ class Model(models.Model, metaclass=_Built):
 class Job(scenarios.Job, metaclass=_Built):
     """One inference: `steps` of a model, arriving at cycle `arrival`.
 
-    name: the model's unless given. model: a name, a file's path, a mapping, a `Model` or an `ImportedModel`.
-    steps: those that the model's file states unless given. The others are those of `lstmsim.workload.scenario.Job`.
-    `InputError`: the sentences of a scenario file.
+    name: the model's name unless given.
+    model: a name, a file's path, a mapping, a `Model` or an `ImportedModel`.
+    steps: the steps that the model's file states unless given.
+
+    The other arguments are those of `lstmsim.workload.scenario.Job`.
+
+    `InputError` with the sentences of a scenario file.
 
     >>> job = Job(model="deepbench-gru-1024-1500")
     >>> job.name, job.steps
@@ -198,10 +212,13 @@ class Job(scenarios.Job, metaclass=_Built):
 class Scenario(scenarios.Scenario, metaclass=_Built):
     """A chip and the jobs that it serves.
 
-    chip: a preset's name, a file's path, a mapping, or a chip like `ColumnNpu`. jobs: `Job`s, or mappings as in a
-    scenario file. name: what reports call it. precision: a `Precision`, or a mapping as in a file.
+    chip: a preset's name, a file's path, a mapping, or a chip like `ColumnNpu`.
+    jobs: `Job`s, or mappings as in a scenario file.
+    name: what reports call the scenario.
+    precision: a `Precision`, or a mapping as in a file.
     offers, precision_given, calibration: as in `lstmsim.workload.scenario.Scenario`.
-    `InputError`: the sentences of a scenario file.
+
+    `InputError` with the sentences of a scenario file.
 
     >>> scenario = Scenario(chip="column-npu-64k", jobs=[Job(model="lstm-512", steps=20)])
     >>> scenario.chip.name, scenario.jobs[0].name

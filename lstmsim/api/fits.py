@@ -15,7 +15,10 @@ __all__ = ["Fits"]
 
 
 class Fits(tuple["Fit", ...], Table, forms="lstmsim.api.fits_text"):
-    """A fit for each device, as a tuple; `energy`: of each distinct job, where that was asked for."""
+    """A fit for each device, as a tuple.
+
+    energy: of each distinct job, where energy was asked for.
+    """
 
     energy: tuple[Energy, ...]
 

@@ -14,7 +14,7 @@ __all__ = ["FORMS", "fits_json", "fits_text"]
 
 
 def fits_json(fits: Fits) -> dict[str, Any]:
-    """The fits as plain data of schema `lstmsim/fits/1`."""
+    """Give the fits as plain data of schema `lstmsim/fits/1`."""
     return {
         "schema": "lstmsim/fits/1",
         "fits": [fit_json(each, published_on(each.device)) for each in fits],
@@ -24,7 +24,7 @@ def fits_json(fits: Fits) -> dict[str, Any]:
 
 
 def fits_text(fits: Fits) -> str:
-    """Each fit, each energy, and a summary of the verdicts."""
+    """Give each fit, each energy, and a summary of the verdicts, as text."""
     parts = [fit_text(each, published_on(each.device)) for each in fits]
     parts += [energy_text(each) for each in fits.energy]
     return "\n\n".join([*parts, fit_summary(fits).text])

@@ -27,16 +27,19 @@ def import_model(
     cell: str | None = None,
     force: bool = False,
 ) -> tuple[ImportedModel, ...]:
-    """The recurrent parts of a network's file, each as a model that a job can run.
+    """Read the recurrent parts of a network's file, each as a model that a job can run.
 
     file: .onnx, .safetensors, .keras, .h5, .pt, .pth, .ckpt or .bin; nothing in it is executed.
     out: the model file to write (.yaml), with its weights beside it; several models are numbered. None: nothing is
     written, and the models live in memory.
-    name: of the model; the file's name unless given. licence: of the network, kept in the model file.
-    weights: False reads shapes only. heads: make dense layers of plain products behind the last layer (ONNX).
+    name: of the model; the file's name unless given.
+    licence: of the network, kept in the model file.
+    weights: False reads shapes only.
+    heads: make dense layers of plain products behind the last layer (ONNX).
     cell: `rnn` or `rnn-relu`, what an RNN is whose file does not say.
     force: replace model files that are there already.
-    `InputError`: the file cannot be read, or the files to write are there already.
+
+    `InputError` if the file cannot be read, or if a file to write is there already.
 
     >>> import tempfile, pathlib
     >>> import numpy as np
@@ -66,7 +69,7 @@ def import_model(
 
 
 def renamed(models: Sequence[ImportedModel], name: str | None) -> list[ImportedModel]:
-    """The models under `name` (None: as they are), numbered where they are several."""
+    """Give the models the name `name` (None: they keep theirs), numbered where they are several."""
     if name is None:
         return list(models)
     names = [name] if len(models) == 1 else [f"{name}-{number}" for number in range(1, len(models) + 1)]
@@ -74,7 +77,7 @@ def renamed(models: Sequence[ImportedModel], name: str | None) -> list[ImportedM
 
 
 def targets_of(target: str, count: int) -> list[str]:
-    """The model files of so many models: `target` itself for one, else `target` with -1, -2 ... before its suffix.
+    """Give the names of so many model files: `target` itself for one, else `target` with -1, -2 ... before its suffix.
 
     >>> targets_of("a.yaml", 1), targets_of("a.yaml", 2)
     (['a.yaml'], ['a-1.yaml', 'a-2.yaml'])

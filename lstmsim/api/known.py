@@ -73,7 +73,7 @@ def _engines() -> Known:
 
 
 def experiments(package: Path = _PACKAGE) -> Known:
-    """The studies in the folder `experiments` of a checkout, none in an installed package; scripts are not run."""
+    """List the studies in the folder `experiments` of a checkout; an installed package has none. No script is run."""
     checkout = package.parent
     rows = []
     if (checkout / "pyproject.toml").is_file():
@@ -117,9 +117,10 @@ _ASKED_FOR = {"keys"}
 
 
 def list_known(kind: str | None = None) -> dict[str, Any]:
-    """What lstmsim knows by name: for each kind a list of mappings with `name` and `source`.
+    """List what lstmsim knows by name: for each kind a list of mappings with `name` and `source`.
 
-    kind: a key of `KINDS`, for that kind alone; None: all of them but the keys of chips.
+    kind: a key of `KINDS`, for that kind alone; None: all kinds but the keys of chips.
+
     `InputError` for an unknown kind.
 
     >>> list_known("engines")["engines"][0]["name"]

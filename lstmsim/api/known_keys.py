@@ -13,7 +13,7 @@ __all__ = ["chip_keys"]
 
 
 def chip_keys() -> list[tuple[str, str]]:
-    """Each key of each machine as `MACHINE PATH`, and what there is to say of it.
+    """Give each key of each machine as `MACHINE PATH`, and a line about it.
 
     >>> dict(chip_keys())["column-npu cores.ep"]
     'elements in parallel; 1 to 10,000,000; required'
@@ -27,7 +27,7 @@ def chip_keys() -> list[tuple[str, str]]:
 
 
 def _below(description: Any, at: str) -> Iterator[tuple[str, Described]]:
-    """The keys of a description, and those of its parts behind a dot; of parts with names the name stands between."""
+    """Give the keys of a description, and those of its parts behind a dot; a part with a name has the name between."""
     for name, each in keys_of(description).items():
         yield f"{at}{name}", each
         kind: Any = each.kind

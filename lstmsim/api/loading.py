@@ -41,9 +41,12 @@ AtClock = Callable[[float], Scenario]
 
 
 def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
-    """A scenario from a file or from the same keys as a mapping; `overrides` like `"chip.cores.0.ep=16"`.
+    """Read a scenario from a file, or from the same keys as a mapping.
 
-    Raises `InputError` with every mistake found.
+    source: a path, a mapping, or a `Scenario`.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+
+    `InputError` with every mistake.
 
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
     >>> scenario.jobs[0].name
@@ -65,7 +68,7 @@ def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
 
 
 def file_of(source: object) -> Path:
-    """The path of a scenario's file; `InputError` for what is none.
+    """Give the path of a scenario's file; `InputError` for a value that is no path.
 
     >>> file_of(5)
     Traceback (most recent call last):
@@ -80,10 +83,11 @@ def file_of(source: object) -> Path:
 
 
 def file_or_data(source: Source) -> Path | Mapping[str, Any]:
-    """A source as what is read anew for other rates and chips: a file's path, or data without objects.
+    """Give a source in a form that can be read anew for other rates and chips: a file's path, or data without objects.
 
-    A `Scenario` that is ready becomes the data of its jobs, each at its cycle. `InputError` for what is no source, and
-    for a `Scenario` of which no file could say all.
+    A `Scenario` that is ready becomes the data of its jobs, each at its cycle.
+
+    `InputError` for a value that is no source, and for a `Scenario` that no file could describe completely.
     """
     if isinstance(source, Mapping):
         return file_or_data(_built(source)) if _has_jobs(source) else plain_of(source)[0]
@@ -98,7 +102,7 @@ def file_or_data(source: Source) -> Path | Mapping[str, Any]:
 
 
 def _has_jobs(source: Mapping[str, Any]) -> bool:
-    """Whether `Job`s stand among the keys, which are ready but for the chip."""
+    """Whether `Job`s stand among the keys; they are ready but for the chip."""
     jobs = source.get("jobs")
     return isinstance(jobs, list | tuple) and any(isinstance(each, Job) for each in jobs)
 
@@ -116,7 +120,7 @@ def _built(source: Mapping[str, Any]) -> Scenario:
 
 
 def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = None, **others: Any) -> Scenario:
-    """The scenario of a chip and jobs, of which each may be an object or what a file says; see `lstmsim.Scenario`."""
+    """Make a scenario of a chip and jobs; each may be an object or what a file says. See `lstmsim.Scenario`."""
     from lstmsim.formats.scenario.job_names import unique_names
 
     ready = isinstance(jobs, list | tuple) and bool(jobs) and all(isinstance(each, Job) for each in jobs)
@@ -140,15 +144,18 @@ def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = N
     if ready:
         own = zip(jobs, unique_names([each.name for each in jobs]), strict=True)
         kept["jobs"] = tuple(each if each.name == unique else replace(each, name=unique) for each, unique in own)
-        # Jobs that are ready say nothing of rates; those of the job that stood for them are not theirs.
+        # Jobs that are ready say nothing of rates; the rates of the job that stood for them are not theirs.
         kept = {"offers": {}, **kept}
     return replace(loaded, **kept)
 
 
 def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scenario, AtClock]:
-    """A scenario, and what it is at another clock of its chip: arrivals by the second come at other cycles.
+    """Read a scenario, and give a function from another clock of its chip to the scenario at that clock.
 
-    A ready-made scenario has its arrivals in cycles, which are the same on every chip. The file is read once.
+    Arrivals by the second come at other cycles there. A ready-made scenario has its arrivals in cycles, which are the
+    same on every chip. The file is read once.
+
+    source, overrides: as in `load_scenario`.
 
     >>> job = {"model": "lstm-512", "steps": 2, "count": 3, "arrival": {"kind": "stream", "frame_ms": 10}}
     >>> scenario, at_clock = load_at_clocks({"chip": "column-npu-64k", "jobs": [job]})
@@ -176,9 +183,9 @@ def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scena
 
 
 def load_chip(name: Path) -> Chip:
-    """The chip preset of that name, or the chip in that file.
+    """Read the chip preset of that name, or the chip in that file.
 
-    `InputError`: there is none, with the nearest name, or the file is wrong.
+    `InputError` if there is none (with the nearest name), or if the file is wrong.
 
     >>> load_chip("column-npu-64k").cores[0].npe
     65536
@@ -189,9 +196,9 @@ def load_chip(name: Path) -> Chip:
 
 
 def load_model(name: Path) -> Model:
-    """The model of that name that comes with lstmsim, or the model in that file.
+    """Read the model of that name that comes with lstmsim, or the model in that file.
 
-    `InputError`: there is none, with the nearest name, or the file is wrong.
+    `InputError` if there is none (with the nearest name), or if the file is wrong.
 
     >>> load_model("lstm-512").layers[0].hidden
     512
@@ -202,7 +209,7 @@ def load_model(name: Path) -> Model:
 
 
 def _name(value: object, kind: str) -> Path:
-    """A name or a path; `InputError` for what is neither."""
+    """Give a name or a path unchanged; `InputError` for a value that is neither."""
     from lstmsim.formats.wording import show
 
     if not isinstance(value, str | os.PathLike):

@@ -1,4 +1,4 @@
-"""Objects among the keys of a scenario or a model: chips, models, layers and imported networks as what a file says."""
+"""Objects among the keys of a scenario or a model: chips, models, layers and imported networks as file keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_chip(value: object) -> bool:
 
 
 def model_of(value: object) -> tuple[Model, int | None] | None:
-    """The model, with its network in memory, of a `Model` or an `ImportedModel`, and its steps; None for all else."""
+    """Give the model (its network in memory) and steps of a `Model` or an `ImportedModel`; None for other values."""
     if isinstance(value, Model):
         return value, None
     if not hasattr(value, "nodes"):
@@ -33,7 +33,7 @@ def model_of(value: object) -> tuple[Model, int | None] | None:
 
 
 def model_data(model: Model) -> dict[str, Any]:
-    """A model as a file has it."""
+    """Give a model as a file has it."""
     from lstmsim.html.resolved import resolved_data
 
     whole = resolved_data(_alone(model))
@@ -42,7 +42,7 @@ def model_data(model: Model) -> dict[str, Any]:
 
 
 def layer_data(layer: Layer) -> dict[str, Any]:
-    """A model of that layer alone, as a file has it; with its cell, where that is one of the user's own."""
+    """Give a model of that layer alone, as a file has it; with its cell, if the cell is the user's own."""
     from lstmsim.formats.scenario.cell_data import cell_data
     from lstmsim.workload.cells import CELLS
 
@@ -54,7 +54,7 @@ def layer_data(layer: Layer) -> dict[str, Any]:
 
 
 def chip_data(chip: Any) -> dict[str, Any]:
-    """A chip as a file has it."""
+    """Give a chip as a file has it."""
     from lstmsim.html.resolved import resolved_data
     from lstmsim.workload.cells import CELLS
 
@@ -70,7 +70,7 @@ def _alone(model: Model) -> Scenario:
 
 
 def plain_of(source: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Model]]:
-    """A scenario's keys with data in the place of objects, and the models whose numbers are in memory, by their files.
+    """Give a scenario's keys with data for objects, and the models whose numbers are in memory, by their files.
 
     >>> from lstmsim.workload.cells import cell
     >>> model = Model("m", (Layer(cell("gru"), 8, 4),))
@@ -102,7 +102,7 @@ def _entry(entry: Mapping[str, Any], in_memory: dict[str, Model]) -> dict[str, A
 
 
 def with_networks(scenario: Scenario, in_memory: Mapping[str, Model]) -> Scenario:
-    """The scenario whose models have their numbers in memory again, in the place of the files that stood for them."""
+    """Give the scenario with its models' numbers in memory again, in the place of the files that stood for them."""
     if not in_memory:
         return scenario
     models = {file: replace(model, weights="") for file, model in in_memory.items()}

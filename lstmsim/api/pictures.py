@@ -1,4 +1,4 @@
-"""Pictures of results. Each is returned, and written to a file if a path is given; a notebook shows what it gets."""
+"""Pictures of results. Each function returns its picture, and writes a file if a path is given; a notebook shows it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ def plot(
     end: int | None = None,
     cores: Sequence[int] | None = None,
 ) -> Picture:
-    """Draw a timeline, `start <= cycle < end`, of all or some cores; written to `path` (.png .svg .pdf) if given."""
+    """Draw a timeline, `start <= cycle < end`, of all or some cores.
+
+    timeline: a timeline, or a run.
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+    start, end: the first cycle, and the cycle before which the picture ends; None: all.
+    cores: numbers of the cores drawn; None: all.
+    """
     from lstmsim.plots import timeline as plots
 
     expect(timeline, (Run, Timeline), "plot", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
@@ -48,8 +54,11 @@ def timeline(
 ) -> Picture:
     """Draw a saved trace, `start <= cycle < end`, of all or some cores.
 
-    trace: the file that `save_trace` or `lstmsim simulate --trace` wrote. path: the picture's file, none if None.
-    `InputError`: the file is no trace, or there is no such window or core.
+    trace: the file that `save_trace` or `lstmsim simulate --trace` wrote.
+    path: the picture's file; None: no file.
+    start, end, cores: as in `plot`.
+
+    `InputError` if the file is no trace, or if there is no such window or core.
 
     >>> import tempfile, pathlib, lstmsim
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,8 +72,11 @@ def timeline(
 
 
 def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Picture:
-    """Draw the widths of an accuracy report (at least one), written to `path` (.png .svg .pdf, and its numbers as .csv
-    beside it) if given."""
+    """Draw the widths of an accuracy report.
+
+    report: with at least one width.
+    path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
+    """
     from lstmsim.applications.accuracy_study import AccuracyReport
     from lstmsim.applications.accuracy_text import job_title
     from lstmsim.plots import accuracy as plots
@@ -84,7 +96,11 @@ def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Picture:
 
 
 def plot_comparison(comparison: Comparison, path: Path | None = None) -> Picture:
-    """Draw a comparison as bars, written to `path` (.png .svg .pdf, and its numbers as .csv beside it) if given."""
+    """Draw a comparison as bars.
+
+    comparison: what `compare` gave.
+    path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
+    """
     from lstmsim.comparison.result import Comparison
     from lstmsim.plots import comparison as plots
 
@@ -97,8 +113,12 @@ def plot_load_latency(
 ) -> Picture:
     """Draw latency against load, a curve for each machine.
 
-    percentile: of the latencies, which one is drawn. cdf_at: the load whose distribution is drawn; None: the highest
-    at which all machines are stable. `InputError` for a percentile or load that was not looked at.
+    curves: what `load_latency` gave.
+    path: the picture's file; None: no file.
+    percentile: the percentile of the latencies that is drawn.
+    cdf_at: the load whose distribution is drawn; None: the highest load at which all machines are stable.
+
+    `InputError` for a percentile or a load that was not measured.
     """
     from lstmsim.plots import load_latency as plots
     from lstmsim.traffic.load_latency import LoadLatency
@@ -110,9 +130,12 @@ def plot_load_latency(
 def plot_sweep(
     swept: SweepResult | Merged, path: Path | None = None, *, kind: str | None = None, objectives: Sequence[str] = ()
 ) -> Picture:
-    """Draw what a sweep found; its numbers are written beside the picture, as .csv.
+    """Draw the results of a sweep.
 
-    kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies. objectives: the two that are drawn.
+    swept: what `sweep` or `merge` gave.
+    path: the picture's file, with its numbers beside it as .csv; None: no file.
+    kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies decides.
+    objectives: the two that are drawn.
     """
     from lstmsim.plots import sweep as plots
     from lstmsim.sweeps.merge import Merged

@@ -46,12 +46,12 @@ MAX_TRACE_OPERATIONS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One simulation: what was asked and the lowered program; trace, report and timeline are made when asked for.
+    """One simulation: what was asked, and the lowered program. Trace, report and timeline are made when asked for.
 
     scenario: what was asked.
     engine: a key of `lstmsim.engines.ENGINES`.
     program: what the engine runs.
-    lowered: whether a target has just made the program, so that nobody looks for broken rules in it.
+    lowered: whether a target has just made the program, so that it is not checked for broken rules.
     """
 
     scenario: Scenario
@@ -73,14 +73,14 @@ class Run:
 
     @cached_property
     def totals(self) -> Totals:
-        """Cycles by name, work and finishes; without a trace where none was asked for before."""
+        """Cycles by name, work and finishes; made without a trace unless the trace is there already."""
         if self.engine == "fast" and "trace" not in self.__dict__:
             return engines.totals(self.program, check=not self.lowered)
         return totals_of(self.program, self.trace)
 
     @cached_property
     def report(self) -> Report:
-        """The numbers."""
+        """The report of the run."""
         return measure(self.scenario, self.totals, self.engine)
 
     @cached_property
@@ -105,6 +105,12 @@ class Run:
 def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Run:
     """Simulate a scenario and keep everything: report, trace and timeline of one and the same run.
 
+    scenario: a path, a mapping, or a `Scenario`.
+    engine: a key of `lstmsim.engines.ENGINES`; all give the same numbers.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+
+    `InputError` with every mistake.
+
     >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
     >>> result.report.makespan_cycles == result.timeline.makespan_cycles
     True
@@ -117,7 +123,11 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
 def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:
     """Simulate a scenario: cycles, utilization, where the cycles went, when each job finished.
 
-    `engine` is a key of `lstmsim.engines.ENGINES`; all give the same numbers. Raises `InputError`.
+    scenario: a path, a mapping, or a `Scenario`.
+    engine: a key of `lstmsim.engines.ENGINES`; all give the same numbers.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+
+    `InputError` with every mistake.
 
     >>> core = {"npe": 65536, "ep": 32, "vp": 2048}
     >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
@@ -129,12 +139,17 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
 
 
 def expect_run(value: object, name: str) -> None:
-    """`InputError` for a scenario or its keys where a simulation is meant."""
+    """Raise `InputError` for a scenario or its keys where a simulation is meant."""
     expect(value, (Run,), name, "a Run, as lstmsim.run(scenario) gives it")
 
 
 def expect(value: object, kinds: tuple[type, ...], name: str, what: str) -> None:
-    """`InputError` in the name of a function unless the value is of one of the kinds; `what`: those in words.
+    """Raise `InputError` unless a value is of one of the kinds.
+
+    value: what a function got.
+    kinds: the types that it takes.
+    name: of the function, for the sentence.
+    what: the kinds in words.
 
     >>> expect(5, (str,), "plot", "a text")
     Traceback (most recent call last):
@@ -149,9 +164,13 @@ def check_numerics(
 ) -> tuple[Checked, ...]:
     """Execute the trace of a run on the real weights of its jobs and compare with the golden model.
 
-    Fixed point must be equal bit for bit, float64 to rounding; `ReplayError` otherwise, `InputError` for a model
-    without weights unless `random_weights` gives a seed to draw some. Jobs that were turned away are left out.
-    `progress` is called with rows done and in all.
+    Fixed point must be equal bit for bit, float64 to rounding. Jobs that were turned away are left out.
+
+    result: the run.
+    random_weights: the seed to draw weights with, for models that have none.
+    progress: is called with rows done and in all.
+
+    `ReplayError` if numbers differ. `InputError` for a model without weights, unless `random_weights` is given.
 
     >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "silero-vad-16k", "steps": 3}]})
     >>> check_numerics(result)[0].values
@@ -172,12 +191,15 @@ def outputs(
     checks: Sequence[Checked] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Outputs:
-    """The numbers that the simulated machine computed: a tensor [steps, outputs] for each job under its name.
+    """Give the numbers that the simulated machine computed: a tensor [steps, outputs] for each job under its name.
 
-    The trace of the run is executed, and every value compared with the golden model. float64 where the scenario has no
-    `precision`, else the real values of the fixed-point numbers. `checks`: what `check_numerics` gave for the same run,
-    so that it is not executed again. Errors, `random_weights` and `progress` as there; jobs that were turned away have
-    no tensor (`Outputs.turned_away`).
+    The trace of the run is executed, and every value compared with the golden model. The numbers are float64 where the
+    scenario has no `precision`, else the real values of the fixed-point numbers. Jobs that were turned away have no
+    tensor (`Outputs.turned_away`).
+
+    result: the run.
+    random_weights, progress: as in `check_numerics`; so are the errors.
+    checks: what `check_numerics` gave for the same run, so that the run is not executed again.
 
     >>> job = {"model": "silero-vad-16k", "steps": 3, "inputs": "silero-speech.safetensors"}
     >>> computed = outputs(run({"chip": "column-npu-64k", "jobs": [job]}))
@@ -196,10 +218,14 @@ def outputs(
 
 
 def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Serving:
-    """What serving the jobs of a run came to: rates, latencies with intervals, queues, misses and slowdowns by tenant.
+    """Say what serving the jobs of a run came to: rates, latencies with intervals, queues, misses and slowdowns by
+    tenant.
 
-    Each kind of job is simulated alone on the chip besides, for the slowdowns, and some hundreds of them at once, for
-    the offered load. `percentiles`: which ones of the latencies (50, 95, 99 and 99.9).
+    For the slowdowns each kind of job is also simulated alone on the chip, and for the offered load some hundreds of
+    jobs at once.
+
+    result: the run.
+    percentiles: of the latencies; 50, 95, 99 and 99.9 unless given.
 
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
     >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
@@ -220,10 +246,12 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
 
 
 def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
-    """Why a run is not 100 % useful: its critical path, and what would shorten it, each change simulated; of requests
-    that come over time also what held the slowest up (`Explanation.slowest`).
+    """Say why a run is not 100 % useful: its critical path, and what would shorten that, each change simulated.
 
-    `progress` is called with simulations done and in all.
+    For requests that come over time it also says what held the slowest up (`Explanation.slowest`).
+
+    result: the run.
+    progress: is called with simulations done and in all.
 
     >>> explanation = explain(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}))
     >>> sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles
@@ -236,7 +264,9 @@ def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) 
 
 
 def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:
-    """Simulate a scenario and return what happened cycle by cycle, as named spans.
+    """Simulate a scenario and give what happened cycle by cycle, as named spans.
+
+    scenario, engine, overrides: as in `simulate`; so are the errors.
 
     >>> len(trace({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 2}]})) > 0
     True

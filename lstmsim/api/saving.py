@@ -18,7 +18,8 @@ __all__ = ["load_trace", "save_outputs", "save_report", "save_trace"]
 
 
 def save_outputs(outputs: Outputs, path: Path) -> None:
-    """Write outputs as `.safetensors`: a tensor in F64 for each job, and how they came about; whole or not at all."""
+    """Write outputs as `.safetensors`, whole or not at all: a tensor in F64 for each job, and how the numbers came
+    about."""
     from lstmsim import __version__
     from lstmsim.formats.weights import outputs_file
     from lstmsim.replay.outputs import Outputs
@@ -28,8 +29,13 @@ def save_outputs(outputs: Outputs, path: Path) -> None:
 
 
 def save_trace(timeline: Timeline | Run, path: Path, *, limit_bytes: int | None = 10**9) -> None:
-    """Write a timeline; the suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`,
-    `.fst` or `.kanata`. Whole or not at all, and not if it would take more than `limit_bytes` (None: no limit)."""
+    """Write a timeline as a trace file, whole or not at all.
+
+    timeline: a timeline, or a run.
+    path: its suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`, `.fst` or
+    `.kanata`.
+    limit_bytes: a file that would be larger is refused (None: no limit).
+    """
     from lstmsim.formats import traces
 
     expect(timeline, (Run, Timeline), "save_trace", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
@@ -37,7 +43,7 @@ def save_trace(timeline: Timeline | Run, path: Path, *, limit_bytes: int | None 
 
 
 def load_trace(path: Path) -> Timeline:
-    """Read back a saved trace; `InputError` if the file is not one."""
+    """Read back a saved trace; `InputError` if the file is not a trace."""
     from lstmsim.formats import traces
 
     return traces.load_trace(path)
@@ -53,12 +59,17 @@ def save_report(
     serving: Serving | None = None,
     sections: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """Write a run as one self-contained page (`.html`): what ran, where the cycles went, latencies, the timeline, the
-    resolved input; whole or not at all.
+    """Write a run as one self-contained page (`.html`), whole or not at all.
 
-    `trace_path`: a trace file that it shall link to, `command`: how it came about, `device`: an FPGA that is shown in
-    full (which of the known ones the chip fits is always said), `serving`: what serving came to, `sections`: further
-    titles and texts.
+    The page shows what ran, where the cycles went, latencies, the timeline and the resolved input.
+
+    result: the run.
+    path: the page's file.
+    trace_path: a trace file that the page shall link to.
+    command: how the page came about.
+    device: an FPGA that is shown in full; the page always says which of the known FPGAs the chip fits.
+    serving: what serving came to.
+    sections: further titles and texts.
     """
     expect_run(result, "save_report")
     import os

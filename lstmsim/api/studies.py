@@ -40,11 +40,17 @@ def accuracy(
     bits: Sequence[int] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> AccuracyReport:
-    """Compare fixed point at the scenario's precision with float64, per job; and at each width of `bits` (2 to 16) of
-    weights and vectors.
+    """Compare fixed point at the scenario's precision with float64, per job.
 
-    A network of g2p-en among the jobs adds the words whose phonemes change. `InputError` for a model without weights
-    unless `random_weights` gives a seed to draw some. `progress` is called with steps done and in all.
+    A network of g2p-en among the jobs adds the words whose phonemes change.
+
+    scenario: a path, a mapping, or a `Scenario`.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    random_weights: the seed to draw weights with, for models that have none.
+    bits: widths (2 to 16) of weights and vectors at which the comparison is made as well.
+    progress: is called with steps done and in all.
+
+    `InputError` for a model without weights, unless `random_weights` is given.
 
     >>> job = {"model": "silero-vad-16k", "steps": 30, "inputs": "silero-speech.safetensors"}
     >>> report = accuracy({"chip": "column-npu-64k", "jobs": [job]}, bits=[12])
@@ -72,12 +78,19 @@ def compare(
     overrides: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Run the same jobs on the scenario's chip (or on `base` instead) and on others, presets or chip files.
+    """Run the same jobs on the scenario's chip and on others.
 
-    `each`: every distinct model alone, a row each; `published`: with the published DeepBench figures beside them. What
-    arrives by the second does so at each chip's own clock (the jobs of a ready `Scenario` have their cycles already).
-    Of jobs that come over time, entries have latencies with intervals (`Entry.latencies`, `Comparison.latency_ratio`).
-    `progress` is called with runs done and in all.
+    Arrivals by the second come so at each chip's own clock; the jobs of a ready `Scenario` have their cycles already.
+    For jobs that come over time, entries have latencies with intervals (`Entry.latencies`, `Comparison.latency_ratio`).
+
+    scenario: a path, a mapping, or a `Scenario`.
+    chips: presets or chip files to compare with.
+    base: a chip that takes the place of the scenario's own.
+    each: run every distinct model alone, a row each.
+    published: show the published DeepBench figures of the same tasks, too.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    progress: is called with runs done and in all.
 
     >>> comparison = compare({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}, ["intel-npu-rtl"])
     >>> [machine.name for machine in comparison.machines]
@@ -106,10 +119,15 @@ def compare(
 def fit(
     scenario: Source, devices: str | Sequence[str] = (), *, with_energy: bool = False, overrides: Sequence[str] = ()
 ) -> Fits:
-    """What the scenario's chip needs of FPGAs, with the weights of its models on the chip, and which resource binds.
+    """Say what the scenario's chip needs of FPGAs, with the weights of its models on the chip, and which resource
+    binds.
 
-    devices: names or device files, one or several; all known ones if none are given. with_energy: add the energy of
-    each distinct job (`Fits.energy`). A fit for each device, in their order.
+    The answer has a fit for each device, in the order of the devices.
+
+    scenario: a path, a mapping, or a `Scenario`.
+    devices: names or device files, one or several; all known devices if none are given.
+    with_energy: add the energy of each distinct job (`Fits.energy`).
+    overrides: texts like `"chip.cores.0.ep=16"`.
 
     >>> fits = fit({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}, "stratix-10-gx-2800")
     >>> fits[0].fits
@@ -126,7 +144,7 @@ def fit(
 
 
 def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, ...]:
-    """The relative energy of each distinct job of a scenario, from a cited table of operations.
+    """Give the relative energy of each distinct job of a scenario, from a cited table of operations.
 
     >>> energy({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3}]})[0].steps
     2
@@ -142,9 +160,11 @@ def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, 
 def validate(
     groups: str | Sequence[str] = (), *, engine: str = "fast", progress: Callable[[int, int], None] | None = None
 ) -> Validation:
-    """Rerun the published rows that the models claim to reproduce; of all groups, or of those named.
+    """Rerun the published rows that the models claim to reproduce.
 
-    `progress` is called with comparisons done and in all.
+    groups: names of groups; all groups unless given.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    progress: is called with comparisons done and in all.
 
     >>> validate(["intel-npu-rtl"]).failures
     ()
@@ -167,7 +187,13 @@ def search(
 ) -> SearchResult:
     """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs; see `lstmsim.searches.search`.
 
-    `progress` is called with pairs simulated and how many there may be.
+    scenario: a path, a mapping, or a `Scenario`.
+    npe: multipliers of each searched core.
+    exhaustive: simulate every useful pair, too.
+    any_ep: try EPs that are no powers of two.
+    core: the number of the only core that is searched; None: all cores, which must be equal.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    progress: is called with pairs simulated and how many there may be.
 
     >>> jobs = [{"model": "lstm-512", "steps": 25}]
     >>> search({"chip": "column-npu-64k", "jobs": jobs}, 65536).common.walk.chosen.ep
@@ -194,10 +220,17 @@ def sweep(
 ) -> SweepResult:
     """Simulate every point of a design space and write its tables into `folder`.
 
-    jobs: worker processes; None: one for each processor. dask: address of a scheduler instead.
+    spec: the sweep's file, or the same keys as a mapping.
+    folder: where the results go.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    jobs: worker processes; None: one for each processor.
+    dask: address of a scheduler that computes in place of worker processes.
     shard: (i, n) computes only every n-th point, from the i-th, counted from 1; then `merge`.
-    resume: False forgets the results in `folder`. retry_failed: compute points again that have failed.
-    `progress` is called after every commit. `InputError`: a mistake in the file; those of a point are in its row.
+    resume: False forgets the results in `folder`.
+    retry_failed: compute points again that have failed.
+    progress: is called after every commit.
+
+    `InputError` for a mistake in the file; a mistake of a point is in the point's row.
 
     >>> import tempfile
     >>> axes = {"ep": {"path": "chip.cores.0.ep", "values": [16, 32]}}
@@ -231,8 +264,10 @@ def sweep(
 def merge(out: Path, inputs: Path | Sequence[Path]) -> Merged:
     """Join the SQLite files of a sweep's shards into `out`, and write its tables beside it.
 
-    out: a file name that ends in .sqlite. inputs: the shards' files, all of the same sweep.
-    `InputError`: a file belongs to another sweep or is damaged; `out` is then as it was before.
+    out: a file name that ends in .sqlite.
+    inputs: the shards' files, all of the same sweep.
+
+    `InputError` if a file belongs to another sweep or is damaged; `out` is then as it was before.
     """
     from lstmsim.sweeps import merge as merging
 

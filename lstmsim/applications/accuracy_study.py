@@ -17,7 +17,8 @@ from lstmsim.applications.g2p import G2p, Phonemes, arithmetic_runner, golden_ru
 from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.accuracy import Accuracy, accuracy
 from lstmsim.numerics.arithmetic import Arithmetic
-from lstmsim.numerics.fixed import FixedArithmetic, Range, calibrate, fixed_passes
+from lstmsim.numerics.calibration import Range, calibrate
+from lstmsim.numerics.fixed import FixedArithmetic, fixed_passes
 from lstmsim.numerics.jobs import fixed_numbers, float_numbers, run_jobs
 from lstmsim.numerics.weights import Floats, Network, Stimulus
 from lstmsim.results import Table
@@ -68,7 +69,11 @@ class JobAccuracy:
 
 @dataclass(frozen=True)
 class Respelled:
-    """A word whose phonemes in fixed point differ from its phonemes in float64."""
+    """A word whose phonemes in fixed point differ from its phonemes in float64.
+
+    word: the word.
+    float64, fixed: its phonemes in each arithmetic.
+    """
 
     word: str
     float64: Phonemes

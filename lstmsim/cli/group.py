@@ -38,7 +38,8 @@ _MISTAKE_LIMIT = 50
 
 
 class LazyGroup(click.Group):
-    """Commands are imported when they are asked for; what they raise is explained here and nowhere else."""
+    """The group of commands. A command is imported when it is asked for; its errors are explained here and nowhere
+    else."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -79,7 +80,7 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def _guarded() -> Iterator[None]:
-    """Whatever the block raises becomes a line and an exit code, except what click itself explains."""
+    """Turn whatever the block raises into a line and an exit code, except what click itself explains."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort, SystemExit):
@@ -126,12 +127,12 @@ def _explain(error: BaseException) -> int:
 
 
 def _line(mistake: Mistake) -> str:
-    """A mistake begins with its place, as compilers write it; editors can then jump there."""
+    """Write a mistake with its place first, as compilers do; editors can then jump there."""
     return str(mistake) if mistake.place else f"Error: {mistake}"
 
 
 def _abandon_stdout() -> None:
-    """Let standard output lead nowhere, so that shutting down cannot fail once more on what is left in it."""
+    """Let standard output lead nowhere, so that shutting down cannot fail once more on unwritten text."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.__stdout__.fileno())  # type: ignore[union-attr]

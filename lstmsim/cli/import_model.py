@@ -75,7 +75,7 @@ def command(
 
 
 def _default_target(file: str) -> str:
-    """The model file for FILE; called `-model` where its weights would otherwise take FILE's own place."""
+    """Name the model file for FILE; it ends in `-model` where the weights would otherwise take FILE's own place."""
     from lstmsim.formats.scenario.model_writer import weights_path
 
     stem = os.path.splitext(os.path.basename(file))[0]
@@ -84,7 +84,7 @@ def _default_target(file: str) -> str:
 
 
 def _check(read: list[str], pairs: list[tuple[str, str | None]], force: bool) -> None:
-    """`InputError` unless every model file and the weights beside it can be written and replace nothing of `read`."""
+    """Raise `InputError` unless every model file and its weights can be written and replace nothing of `read`."""
     for path, beside in pairs:
         check_outputs({"--out": path, "weights": beside}, inputs=read)
     wanted = [each for pair in pairs for each in pair if each is not None]

@@ -18,7 +18,7 @@ __all__ = ["command", "share_of"]
 
 
 def share_of(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    """`5%` or `0.05` as 0.05."""
+    """Read `5%` or `0.05` as 0.05."""
     if text is None:
         return None
     match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?|\.\d+)(\s*%)?", text.strip(), re.ASCII)
@@ -119,7 +119,7 @@ def command(
 
 
 def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | None) -> None:
-    """`InputError` for what could not be drawn, before the work begins."""
+    """Raise `InputError` for a picture that could not be drawn, before the work begins."""
     from lstmsim.traffic.load_latency import CDF
 
     if percentile not in CDF:

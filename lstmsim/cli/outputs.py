@@ -18,15 +18,17 @@ __all__ = ["check_outputs", "check_suffix", "chip_remarks", "inputs_of", "progre
 
 
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
-    """`InputError` unless `path` (None: not asked for) ends in one of `suffixes`."""
+    """Raise `InputError` unless `path` (None: not asked for) ends in one of `suffixes`."""
     if path is not None and not path.lower().endswith(tuple(suffixes)):
         raise InputError(Mistake(_place(option, path), f"expected a file name that ends in {', '.join(suffixes)}"))
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (), kept: Sequence[str] = ()) -> None:
-    """`InputError` with every output (option -> path) that cannot be written or would replace another file in use.
+    """Raise `InputError` with every output that cannot be written or would replace another file in use.
 
-    Outputs in `kept` are there already and will not be written: they only must be no other file in use.
+    outputs: the path of each option (None: not asked for).
+    inputs: the files that are read.
+    kept: options whose files are there already and will not be written; they only must be no other file in use.
     """
     from lstmsim.formats.files_kept import identity_of, was_read
 
@@ -61,8 +63,15 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (),
 
 
 def inputs_of(scenario: str, overrides: Sequence[str] = (), others: Sequence[str | None] = ()) -> Iterator[str]:
-    """The files that a command on a scenario reads: its own, those it names after `--set`, those of `others` (names or
-    paths of chips and devices, None: not given) that are files, and those that come with lstmsim."""
+    """List the files that a command on a scenario reads.
+
+    They are the scenario's own, the files that it names after `--set`, those of `others` that are files, and those that
+    come with lstmsim.
+
+    scenario: the file.
+    overrides: what `--set` changes.
+    others: names or paths of chips and devices (None: not given).
+    """
     from lstmsim.formats.files_read import files_read_by, files_that_come_along
 
     yield from files_read_by(scenario, overrides)
@@ -75,7 +84,7 @@ def _place(option: str, path: str) -> str:
 
 
 def _problem(path: str) -> str | None:
-    """Why a file cannot be written under `path`, as far as one can see without writing."""
+    """Say why a file cannot be written under `path`, as far as that can be seen without writing."""
     if "\0" in path:
         return "is not a path"
     if os.path.isdir(path):
@@ -89,7 +98,7 @@ def _problem(path: str) -> str | None:
 
 
 def write_json(path: str, content: Mapping[str, Any]) -> None:
-    """Plain data as JSON, whole or not at all; to standard output if the path is `-`."""
+    """Write plain data as JSON, whole or not at all; to standard output if the path is `-`."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     if path == "-":
         click.echo(text, nl=False)
@@ -101,7 +110,7 @@ def write_json(path: str, content: Mapping[str, Any]) -> None:
 
 
 def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] = ()) -> None:
-    """Say on standard error what the scenario's chip, and others beside it, have to say about its jobs."""
+    """Say on standard error what the scenario's chip, and other chips, have to say about its jobs."""
     from lstmsim.comparison.chips import chips_of
     from lstmsim.formats.scenario.requests import load_requests
 
@@ -112,13 +121,13 @@ def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] =
 
 
 def remark(text: str) -> None:
-    """A line on standard error."""
+    """Print a line on standard error."""
     click.echo(text, err=True)
 
 
 @contextmanager
 def status(text: str) -> Iterator[None]:
-    """Show what goes on while the block runs, on a terminal only; gone without a trace at its end."""
+    """Show a text while the block runs, on a terminal only; it is gone at the end."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield
@@ -134,7 +143,7 @@ def status(text: str) -> Iterator[None]:
 
 @contextmanager
 def progress(text: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Something to call with (done, total) while the block runs, shown as percent; None where nobody watches."""
+    """Give something to call with (done, total) while the block runs, shown as percent; None without a terminal."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield None

@@ -44,7 +44,7 @@ _OPTIONS = {
 
 
 def _as_option(mistake: Mistake) -> Mistake:
-    """What is wrong with an argument is said of its option."""
+    """Turn a mistake in an argument into a mistake in its option."""
     name = _OPTIONS.get(mistake.place.removeprefix("saturation: "))
     return mistake if name is None else Mistake(name, mistake.sentence.replace("above low (", "above --from ("))
 

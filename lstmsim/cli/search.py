@@ -65,7 +65,7 @@ def command(
 
 
 def _as_option(mistake: Mistake) -> Mistake:
-    """What is wrong with an argument is said of its option."""
+    """Turn a mistake in an argument into a mistake in its option."""
     named = mistake.place in ("npe", "core")
     return Mistake(f"--{mistake.place}", mistake.sentence) if named else mistake
 

@@ -102,7 +102,7 @@ def _share(text: str) -> float:
 
 @contextmanager
 def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | None]:
-    """What takes rows and writes them, whole or not at all; None where none are wanted."""
+    """Give what takes rows and writes them, whole or not at all; None where no rows are wanted."""
     if path is None:
         yield None
         return

@@ -130,7 +130,7 @@ def command(
 
 
 def _remark(result: Run, written: Iterable[str], views: Mapping[str, bool]) -> None:
-    """What is to be said of the chip and the files, on standard error."""
+    """Say on standard error what is to be said of the chip and the files."""
     for text in result.report.remarks:
         remark(text)
     for path in written:
@@ -147,7 +147,7 @@ def _checked(result: Run, random_weights: int | None) -> tuple[Checked, ...]:
 
 
 def _check_outputs(result: Run) -> None:
-    """What no file of outputs could hold is told before anything is executed."""
+    """Refuse outputs that no file could hold, before anything is executed."""
     from lstmsim.formats.weights.outputs_file import check_names
     from lstmsim.replay.outputs import check_size
 
@@ -174,7 +174,7 @@ def _save_outputs(computed: Outputs, path: str) -> None:
 
 
 def _check_device(name: str, report_path: str | None) -> None:
-    """A device that is not known is told before anything is run."""
+    """Refuse a device that is not known, before anything is run."""
     from lstmsim.formats.tables.devices_file import device
 
     if report_path is None:
@@ -191,7 +191,7 @@ def _page(
     *,
     with_serving: bool,
 ) -> None:
-    """The page about the run, with what else was asked for."""
+    """Write the page about the run, with what else was asked for."""
     from lstmsim.api.run import serving
     from lstmsim.api.saving import save_report
 
@@ -215,7 +215,7 @@ def _explanation(result: Run) -> Explanation:
 
 
 def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation | None, *, with_serving: bool) -> None:
-    """The report and what was asked for beside it, on standard output."""
+    """Print the report and what else was asked for on standard output."""
     text = result.to_text()
     click.echo(text)
     if checks is not None:
@@ -239,7 +239,7 @@ def _check(
     timeline_path: str | None,
     others: Mapping[str, str | None],
 ) -> Mapping[str, bool]:
-    """Refuse outputs that cannot be written before any time is spent; the views beside them, and whether they stay."""
+    """Refuse outputs that cannot be written; give the views beside them, and whether these stay."""
     view = None
     check_suffix("--report", others["--report"], (".html",))
     check_suffix("--outputs", others["--outputs"], (".safetensors",))
@@ -260,7 +260,7 @@ def _check(
 
 
 def _window(text: str | None) -> Callable[[Timeline], Timeline]:
-    """What cuts a timeline to the window that was asked for; a mistake in the text is said before anything is run."""
+    """Give what cuts a timeline to the window that was asked for; a mistake in the text is told at once."""
     if text is None:
         return lambda timeline: timeline
     from lstmsim.formats.traces.window import parse_window, window

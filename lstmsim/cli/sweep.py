@@ -133,7 +133,7 @@ def command(
 
 
 def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> None:
-    """`InputError` for a picture that the sweep cannot have, before anything is simulated."""
+    """Raise `InputError` for a picture that the sweep cannot have, before anything is simulated."""
     from lstmsim.plots.sweep import check_kind
     from lstmsim.sweeps.objectives import drawn_pair
     from lstmsim.sweeps.spec_file import load_sweep
@@ -146,8 +146,12 @@ def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> No
 def explain(store_path: str, place: str, *, whole: bool) -> None:
     """Say how many points are on the front of which objectives, and on standard error why points are infeasible.
 
-    If nothing was simulated in a `whole` sweep (of a shard's few points that may be so), it is an `InputError` at
-    `place`, or a `LstmsimError` where all has failed: then something in it is misspelt, or lstmsim is at fault.
+    store_path: the SQLite file.
+    place: what errors name as their place.
+    whole: a whole sweep, not a shard (of whose few points it may be that none was simulated).
+
+    If a `whole` sweep simulated nothing, that is an `InputError` at `place`, or a `LstmsimError` where all points have
+    failed: then something in the file is misspelt, or lstmsim is at fault.
     """
     from lstmsim.sweeps.export import judge
     from lstmsim.sweeps.store import Store
@@ -187,10 +191,14 @@ def _points(count: int) -> str:
 def plot_outputs(
     plot_path: str | None, kind: str | None = None, objectives: Sequence[str] = (), stem: str | None = None
 ) -> dict[str, str | None]:
-    """The files that `--plot` writes, by what they are.
+    """Give the files that `--plot` writes, by what they are.
 
-    stem: where the table goes, without its suffix. `InputError` for another suffix than a picture's, if the numbers
-    would replace the table, or if there is nothing that a kind or objectives could be of.
+    plot_path: the picture; None: not asked for.
+    kind, objectives: as the options say.
+    stem: where the table goes, without its suffix.
+
+    `InputError` for a suffix that is no picture's, if the numbers would replace the table, or if there is no picture
+    that the kind or the objectives could apply to.
     """
     if plot_path is None:
         for option, given in (("--plot-kind", kind), ("--plot-objectives", objectives)):
@@ -211,14 +219,14 @@ def plot_outputs(
 
 
 def table_outputs(option: str, stem: str) -> dict[str, str | None]:
-    """The tables that are written with that stem, by what they are."""
+    """Give the tables that are written with that stem, by what they are."""
     from lstmsim.sweeps.export import table_names
 
     return dict(zip((option, f"{option} as Parquet"), table_names(stem), strict=False))
 
 
 def store_outputs(option: str, path: str) -> dict[str, str | None]:
-    """The file of the results, and those that SQLite keeps beside it meanwhile, by what they are."""
+    """Give the file of the results, and the files that SQLite keeps beside it meanwhile, by what they are."""
     from lstmsim.sweeps.stored import beside
 
     outputs: dict[str, str | None] = {f"{option}'s store": path}
@@ -226,12 +234,12 @@ def store_outputs(option: str, path: str) -> dict[str, str | None]:
 
 
 def _there(outputs: Mapping[str, str | None]) -> list[str]:
-    """Those that are files already: a store is gone on with, not replaced."""
+    """Give the outputs that are files already: a store is continued, not replaced."""
     return [path for path in outputs.values() if path is not None and os.path.isfile(path)]
 
 
 def draw(store_path: str, plot_path: str | None, kind: str | None, objectives: Sequence[str]) -> list[str]:
-    """Draw what is in the SQLite file, if a picture is asked for; the names of the files written."""
+    """Draw what is in the SQLite file, if a picture is asked for; give the names of the files written."""
     if plot_path is None:
         return []
     from lstmsim.plots.sweep import plot
@@ -244,7 +252,7 @@ def draw(store_path: str, plot_path: str | None, kind: str | None, objectives: S
 
 @contextmanager
 def _bar(text: str) -> Iterator[Any]:
-    """Something to call with each `Progress`: a bar with rate and remaining time, on a terminal only."""
+    """Give something to call with each `Progress`: a bar with rate and remaining time, on a terminal only."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield None
@@ -268,7 +276,7 @@ def _bar(text: str) -> Iterator[Any]:
 
 
 def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
-    """The line of the bar: `computed` points took `seconds`.
+    """Give the line of the bar: `computed` points took `seconds`.
 
     >>> from lstmsim.sweeps.run import Progress
     >>> bar_line("a.yaml", Progress(done=50, total=200, failed=1), 40, 20.0)

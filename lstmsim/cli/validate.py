@@ -60,7 +60,7 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
 
 
 def _write(validation: Validation, json_path: str | None, markdown_path: str | None) -> None:
-    """Files first; the text goes to standard output unless one of them does."""
+    """Write the files first; the text goes to standard output unless one of the files does."""
     from lstmsim.formats.files import whole_file
     from lstmsim.validation.text import validation_markdown
 

@@ -16,10 +16,16 @@ SHARES = ("none", "weight", "vector", "either")
 
 @dataclass(frozen=True)
 class Packing:
-    """One way to use a multiplier block: `products` multiplications a cycle, of `widths` bits (either way round).
+    """One way to use a multiplier block.
 
-    Groups of `group` products have one operand in common: the weight, the element of the vector, or `either`.
-    `summed` products leave the block as one sum. `logic` elements of the device's logic correct each product.
+    name: unique among the packings of a device.
+    products: multiplications a cycle.
+    widths: of the two operands in bits, either way round.
+    shares: what the products of a group have in common, one of `SHARES`: nothing, the weight, the element of the
+        vector, or either.
+    group: how many products have it in common.
+    summed: how many products leave the block as one sum.
+    logic: elements of the device's logic that correct each product.
 
     >>> pair = Packing("int8 pair", products=2, widths=(8, 8), shares="either", group=2)
     >>> pair.takes(8, 8), pair.takes(16, 8), pair.serves(weight=1, vector=64), pair.serves(weight=1, vector=1)
@@ -35,19 +41,22 @@ class Packing:
     logic: int = 0
 
     def takes(self, first_bits: int, second_bits: int) -> bool:
-        """Whether operands of those widths go in."""
+        """Say whether operands of those widths go in."""
         low, high = sorted((first_bits, second_bits))
         return low <= min(self.widths) and high <= max(self.widths)
 
     def serves(self, weight: int, vector: int) -> bool:
-        """Whether an array gives enough products with a common operand: a weight meets `weight` vectors in a cycle,
-        an element of a vector meets `vector` rows."""
+        """Say whether an array gives enough products with a common operand.
+
+        weight: how many vectors a weight meets in a cycle.
+        vector: how many rows an element of a vector meets in a cycle.
+        """
         common = {"none": self.group, "weight": weight, "vector": vector, "either": max(weight, vector)}
         return common[self.shares] >= self.group
 
     @property
     def independent(self) -> bool:
-        """Whether each product has operands and a result of its own, as the tail of a machine needs them.
+        """Whether each product has operands and a result of its own, as the tail of a machine needs.
 
         >>> Packing("sum of two", 2, (18, 19), summed=2).independent
         False
@@ -55,9 +64,10 @@ class Packing:
         return self.shares == "none" and self.group == 1 and self.summed == 1
 
     def pieces(self, first_bits: int, second_bits: int) -> int:
-        """How many products of this packing one product of wider signed operands is put together of.
+        """Say of how many products of this packing one product of wider signed operands is put together.
 
-        The upper part of an operand is signed and takes the whole width, the lower ones are not and take a bit less.
+        The upper part of an operand is signed and takes the whole width; the lower parts are not signed and take a bit
+        less.
 
         >>> two = Packing("two 18x19", 2, (18, 19))
         >>> two.pieces(16, 16), two.pieces(32, 17), two.pieces(35, 37)
@@ -74,8 +84,13 @@ class Packing:
 
 @dataclass(frozen=True)
 class Memory:
-    """Blocks of one kind: `bits` in each, of which at most `read_bits` can be read in a cycle; it serves `ports`
-    accesses with addresses of their own in a cycle, reads and writes together.
+    """Memory blocks of one kind.
+
+    name: of the kind.
+    blocks: how many there are; None: unknown.
+    bits: in each block.
+    read_bits: how many bits of a block can be read in a cycle at most.
+    ports: accesses with addresses of their own that a block serves in a cycle, reads and writes together.
 
     >>> Memory("M20K", blocks=10, bits=20480, read_bits=40).bits * 10
     204800
@@ -90,7 +105,12 @@ class Memory:
 
 @dataclass(frozen=True)
 class Logic:
-    """Elements of logic (ALM, LUT), and how many bits of adders and of registers one of them holds."""
+    """Elements of logic.
+
+    name: of the kind (ALM, LUT).
+    elements: how many there are; None: unknown.
+    adder_bits, register_bits: bits of adders and of registers that one element holds.
+    """
 
     name: str
     elements: int | None
@@ -100,10 +120,17 @@ class Logic:
 
 @dataclass(frozen=True)
 class Device:
-    """An FPGA. `multipliers` blocks of kind `multiplier` (DSP, tensor block); `published`: designs of others on it;
-    `chips`: chip presets of machines that were built on it.
+    """An FPGA.
 
-    `sources` has a sentence for every number, and for every number that is missing.
+    name: of the device.
+    multiplier: the kind of its multiplier blocks (DSP, tensor block).
+    multipliers: how many blocks there are; None: unknown.
+    packings: ways to use a block.
+    memories: its kinds of memory blocks.
+    logic: its logic.
+    published: names of other people's designs on it.
+    sources: a sentence for every number, also for every missing one.
+    chips: chip presets of machines that were built on it.
 
     >>> logic, memory = Logic("ALM", 100, 2, 4), Memory("M20K", 10, 20480, 40)
     >>> pair, wide = Packing("2 of 18x19", 2, (18, 19)), Packing("27x27", 1, (27, 27))
@@ -123,7 +150,10 @@ class Device:
     chips: tuple[str, ...] = ()
 
     def packing(self, first_bits: int, second_bits: int, weight: int = 1, vector: int = 1) -> Packing | None:
-        """The packing with most products a block for operands of those widths, and with as many common operands;
-        None if there is none."""
+        """Pick the packing with most products a block; None if there is none.
+
+        first_bits, second_bits: widths of the operands.
+        weight, vector: as in `Packing.serves`.
+        """
         able = [each for each in self.packings if each.takes(first_bits, second_bits) and each.serves(weight, vector)]
         return max(able, key=lambda each: each.products, default=None)

@@ -21,11 +21,16 @@ RELATIVE = "relative: energies of an ASIC in another process; only ratios betwee
 
 @dataclass(frozen=True)
 class EnergyTable:
-    """Energies in pJ of additions and multiplications by their width in bits, and of an access of `access_bits` to a
-    memory by its bytes.
+    """Energies in pJ of operations.
 
-    Widths between and beyond those of the table are read off the straight line through its two ends, both axes
-    logarithmic: an assumption, because it has no others. A memory takes the entry of the next larger one.
+    Widths that the table does not have are read off the straight line through its two ends, both axes logarithmic: an
+    assumption, because the table has no others. A memory takes the entry of the next larger one.
+
+    name: of the table.
+    add_pj, multiply_pj: by width in bits.
+    access_pj: of an access to a memory, by the memory's bytes.
+    access_bits: bits of such an access.
+    source: where the energies are from.
 
     >>> [round(HOROWITZ_2014.multiply(bits, bits), 3) for bits in (8, 16, 32)], round(HOROWITZ_2014.add(32), 3)
     ([0.2, 0.787, 3.1], 0.1)
@@ -41,21 +46,22 @@ class EnergyTable:
     source: str = ""
 
     def add(self, bits: int) -> float:
-        """pJ of an addition."""
+        """Give the pJ of an addition."""
         return _on_line(self.add_pj, bits)
 
     def multiply(self, first_bits: int, second_bits: int) -> float:
-        """pJ of a multiplication; unequal widths count as their geometric mean."""
+        """Give the pJ of a multiplication; unequal widths count as their geometric mean."""
         return _on_line(self.multiply_pj, math.sqrt(first_bits * second_bits))
 
     def access(self, bits: float, memory_bytes: int) -> float:
-        """pJ to read or write that many bits of a memory."""
+        """Give the pJ to read or write that many bits of a memory."""
         sizes = sorted(self.access_pj)
         size = next((each for each in sizes if each >= memory_bytes), sizes[-1])
         return self.access_pj[size] * bits / self.access_bits
 
 
 def _on_line(known: Mapping[int, float], bits: float) -> float:
+    """The energy at a width, on the straight line through the table's ends."""
     low, high = min(known), max(known)
     if low == high:
         return known[low]
@@ -76,7 +82,15 @@ HOROWITZ_2014 = EnergyTable(
 
 @dataclass(frozen=True)
 class Energy(Result, forms="lstmsim.devices.energy_forms"):
-    """Energy of one inference: `parts` in pJ, what was counted, the table, and operations that it has no energy for."""
+    """Energy of one inference.
+
+    model, steps: the inference.
+    parts: pJ by name.
+    operations: what was counted.
+    table: the energies.
+    left_out: operations by name for which the table has no energy.
+    label: what the numbers can be used for.
+    """
 
     model: str
     steps: int
@@ -102,10 +116,15 @@ def energy(
     core: int = 0,
     block_bytes: int = 8192,
 ) -> Energy:
-    """Energy of one inference on one core of a chip, relative. `block_bytes`: size of one memory block.
+    """Give the energy of one inference on one core of a chip, relative.
 
-    Divisions have no energy in the table: they are counted in `left_out`. `InputError` if the core cannot run the
-    model or is not there.
+    Divisions have no energy in the table: they are counted in `left_out`.
+
+    chip, model, steps, precision: the inference.
+    table: the energies.
+    core: the core's number.
+    block_bytes: size of one memory block.
+    `InputError` if the core cannot run the model or does not exist.
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell

@@ -1,8 +1,8 @@
 """Does a chip fit a device, and what stops it: multiplier blocks, memories, logic.
 
 Multipliers and memories are counted; logic is an estimate. A number that the device's table lacks makes a resource
-unknown, never zero, and the verdict names it. Not counted: what `NOT_COUNTED` of `lstmsim.devices.tail` and the
-docstring of `lstmsim.devices.logic` name.
+unknown, never zero, and the verdict names it. What is not counted: see `NOT_COUNTED` of `lstmsim.devices.tail` and the
+docstring of `lstmsim.devices.logic`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ Bound = Literal["capacity", "bandwidth", "ports"]
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """Blocks of one kind that the chip's memories would take if all were made of it.
+    """Blocks of one kind that the chip's memories would take if all were made of that kind.
 
-    By what they hold, by what is read in a cycle, by separate accesses; `total` is what all three together take: the
-    largest of them for each memory.
+    kind: its name.
+    capacity: blocks for what the memories hold.
+    bandwidth: blocks for what is read in a cycle.
+    ports: blocks for separate accesses.
+    total: blocks for all three together: the largest of them for each memory.
+    available: how many blocks the device has; None: unknown.
     """
 
     kind: str
@@ -45,17 +49,22 @@ class MemoryNeed:
 
     @property
     def bound(self) -> Bound:
-        """Which of the three is the largest; capacity before the others if they are equal."""
+        """Which of the three needs is the largest; capacity before the others if they are equal."""
         counts: dict[Bound, int] = {"capacity": self.capacity, "bandwidth": self.bandwidth, "ports": self.ports}
         return max(counts, key=lambda each: counts[each])
 
 
 @dataclass(frozen=True)
 class Fit(Table, forms="lstmsim.devices.text"):
-    """A chip on a device. `array_blocks`: multiplier blocks of the array alone; `tail_blocks`: those of the tail.
+    """A chip on a device.
 
-    `packings`: the packing of each core's array, None where no packing takes the widths. `tail`: the multipliers behind
-    the array, by kind and width.
+    chip, device, models, precision: what is placed where.
+    packings: of each core's array; None where no packing takes the widths.
+    array_blocks: multiplier blocks of the array alone; None without a packing.
+    tail_blocks: multiplier blocks of the tail; None: unknown.
+    multipliers, memory, logic: the resources.
+    memories: needs for each kind of memory block.
+    tail: the multipliers behind the array, by kind and width.
     """
 
     chip: str
@@ -73,24 +82,24 @@ class Fit(Table, forms="lstmsim.devices.text"):
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """Multipliers, memory, logic."""
+        """The resources: multipliers, memory, logic."""
         return (self.multipliers, self.memory, self.logic)
 
     @property
     def binds(self) -> Resource | None:
-        """The resource with the largest share, an estimate at its middle; None if no share is known."""
+        """The resource with the largest share, an estimate counted at its middle; None if no share is known."""
         known = [each for each in self.resources if each.share is not None]
         return max(known, key=lambda each: each.share or 0.0, default=None)
 
     @property
     def fits(self) -> bool | None:
-        """False if one resource is over, True if all are known to suffice, else None."""
+        """False if one resource is exceeded, True if all are known to suffice, otherwise None."""
         verdicts = [each.fits for each in self.resources]
         return False if False in verdicts else None if None in verdicts else True
 
     @property
     def verdict(self) -> str:
-        """Whether it fits, and why not, or what is missing to tell: a few words without the device's name."""
+        """Whether the chip fits, and why not, or what is missing to tell: a few words without the device's name."""
         if self.fits:
             return f"fits: {self.binds.words if self.binds else ''}"
         if self.fits is False:
@@ -99,7 +108,12 @@ class Fit(Table, forms="lstmsim.devices.text"):
 
 
 def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> Fit:
-    """What a chip with all those models resident takes of a device; `InputError` if it cannot run one of them.
+    """Count what a chip with all those models resident takes of a device.
+
+    chip, models: every core must be able to run every model.
+    precision: the widths of all numbers.
+    device: the FPGA.
+    `InputError` if there is no model, or a core cannot run one.
 
     >>> from lstmsim.devices.device import Logic
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
@@ -212,7 +226,7 @@ def _rate(wanted: Sequence[Demand], chip: Chip) -> str:
 
 
 def _memory(needs: Sequence[MemoryNeed], rate: str) -> Resource:
-    """Several kinds share the work: each takes as much of it as it has blocks for."""
+    """The memories together. Several kinds share the work: each takes as much of it as it has blocks for."""
     name = " + ".join(each.kind for each in needs)
     if any(each.available is None for each in needs):
         missing = ", ".join(each.kind for each in needs if each.available is None)
@@ -230,6 +244,7 @@ def _memory(needs: Sequence[MemoryNeed], rate: str) -> Resource:
 
 
 def _joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
+    """The share of all memory blocks that a cause takes, if each kind is filled to the same share."""
     return 1 / sum((each.available or 0) / int(getattr(each, cause)) for each in needs)
 
 

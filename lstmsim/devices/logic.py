@@ -1,7 +1,8 @@
 """An estimate of a chip's logic: the bits of its adders and of the registers that hold its sums.
 
-Counted are adder trees, accumulators with their banks, and what a packing needs to part its products. Not counted are
-control, the tail, interconnect, and pipeline registers beyond one behind each adder: the estimate has a wide band.
+Adder trees are counted, accumulators with their banks, and the logic with which a packing parts its products. Control,
+the tail, interconnect, and pipeline registers beyond one behind each adder are not counted: the estimate has a wide
+band.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ BAND = 0.5
 
 
 def logic_elements(hardware: Hardware, core: Any, packing: Packing, precision: Precision, logic: Logic) -> int:
-    """Elements of logic that one core takes, estimated; see `BAND`.
+    """Estimate the elements of logic that one core takes; see `BAND`.
+
+    hardware, core: the machine and one of its cores.
+    packing: how multiplier blocks are used.
+    precision: the widths of all numbers.
+    logic: what an element holds.
 
     >>> from lstmsim.targets.column.hardware import HARDWARE
     >>> from lstmsim.targets.column.npu import ColumnCore

@@ -17,11 +17,15 @@ __all__ = ["Operations", "operations"]
 
 @dataclass(frozen=True)
 class Operations:
-    """One inference of `steps` steps. Padding is not counted.
+    """Counts of one inference. Padding is not counted.
 
-    `macs`: multiply-accumulates, each reads a weight; `weight_sharing` inferences share each such read.
-    `vector_reads`, `vector_writes`: elements. `sums`: sums that leave the array. `tail`: element-wise operations by
-    their class (`lstmsim.workload.cell.OPERATIONS`). `state_reads`, `state_writes`: elements of states beside h.
+    steps: of the inference.
+    macs: multiply-accumulates, each of which reads a weight.
+    weight_sharing: inferences that share each such read.
+    vector_reads, vector_writes: elements of vectors.
+    sums: sums that leave the array.
+    state_reads, state_writes: elements of states beside h.
+    tail: element-wise operations by their class (`lstmsim.workload.cell.OPERATIONS`).
     """
 
     steps: int
@@ -36,7 +40,7 @@ class Operations:
 
 
 def operations(hardware: Hardware, core: Any, model: Model, steps: int) -> Operations:
-    """What one inference of a model takes on a core; `InputError` if the core cannot run it, or for no steps.
+    """Count what one inference of a model takes on a core; `InputError` if the core cannot run it, or for no steps.
 
     >>> from lstmsim.targets.column.hardware import HARDWARE
     >>> from lstmsim.targets.column.npu import ColumnCore
@@ -70,7 +74,9 @@ def operations(hardware: Hardware, core: Any, model: Model, steps: int) -> Opera
 
 
 def _tail(layer: Layer) -> Counter[str]:
-    """Element-wise operations of one step, both directions; a mean adds its elements, a mean square multiplies, too."""
+    """Element-wise operations of one step, both directions; a mean adds its elements, a mean square multiplies them
+    too.
+    """
     counts: Counter[str] = Counter()
     for node in layer.cell.nodes:
         if node.operation in REDUCTIONS:
@@ -92,6 +98,6 @@ def _sums(layer: Layer) -> int:
 
 
 def _vector_writes(layer: Layer) -> int:
-    """x as it comes in, and every quantised vector as it is made."""
+    """Elements of x as it comes in, and of every quantised vector as it is made."""
     made = [node.name for node in layer.cell.nodes if node.operation == "quantize"]
     return layer.width("x") + sum(layer.width(name) for name in made)

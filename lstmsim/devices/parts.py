@@ -1,4 +1,4 @@
-"""Of what the cores of a chip are built, asked of its machine."""
+"""What the cores of a chip are built of, asked of its machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lstmsim.workload.scenario import Chip
 
 __all__ = ["NO_PARTS", "hardware_of"]
 
-#: Of machines that say nothing of what they are built of.
+#: The error for machines that do not say what they are built of.
 NO_PARTS = "a chip of kind '{kind}' has no parts that could be counted"
 
 
 def hardware_of(chip: Chip) -> Hardware:
-    """What the chip's machine says of its cores; `InputError` if that machine has no parts that could be counted.
+    """Give what the chip's machine says of its cores; `InputError` if that machine has no parts that could be counted.
 
     >>> from lstmsim.formats.scenario.scenario_file import load_chip
     >>> chip = load_chip("column-npu-16k")

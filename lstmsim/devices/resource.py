@@ -1,4 +1,4 @@
-"""What a chip takes of one kind of resource of a device, and the words for it."""
+"""What a chip takes of one kind of a device's resources, and the words for it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from dataclasses import dataclass
 
 __all__ = ["Resource"]
 
-#: Of a share; no device has so many blocks that one of them shows only behind more.
+#: Most decimals of a share: no device has so many blocks that one of them would need more to show.
 _MOST_DECIMALS = 9
 
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind of resource. `share`: need / available, above 1 it is that many times over; None if it is not known.
+    """One kind of resource.
 
-    `need` is None, too, where memories of several kinds share the work. `band`: 0 for a count, 0.5 for an estimate of
-    +-50 %. `how` says how the need came about, or what is missing; `missing`: the same in a few words where it keeps a
-    verdict from being told. `at_least`: there is a part of the need that is not known, so that it can only be too much.
+    name: of the kind.
+    need: how many the chip takes; None: unknown, or memories of several kinds share the work.
+    available: how many the device has; None: unknown.
+    share: need / available; above 1 the need is that many times too large. None: unknown.
+    how: how the need came about, or what is missing.
+    band: 0 for a count, 0.5 for an estimate of +-50 %.
+    missing: what is missing in a few words, where that keeps the verdict open.
+    at_least: whether a part of the need is unknown, so that only "too much" can be told.
 
     >>> Resource("DSP", 3, 2, 1.5, "").words, Resource("ALM", 90, 100, 0.9, "", band=0.5).words
     ('DSP 1.50 times over', 'ALM estimated at 45 to 135 % of what there is')
@@ -37,7 +42,7 @@ class Resource:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the device has enough; None if that is not known, or the band is too wide to say."""
+        """Whether the device has enough; None if that is unknown, or the band is too wide to say."""
         if self.share is None:
             return None
         if self.share * (1 + self.band) <= 1:
@@ -46,7 +51,7 @@ class Resource:
 
     @property
     def words(self) -> str:
-        """How much of what there is it takes, or what is missing to tell."""
+        """How much of the device's resource the chip takes, or what is missing to tell."""
         if self.share is None or (self.fits is None and self.missing):
             return self.missing or f"{self.name}: not known"
         if self.fits is None and self.band:
@@ -62,18 +67,18 @@ class Resource:
 
     @property
     def percent(self) -> str:
-        """The share in %, `-` if it is not known: what is above 100 % never reads as 100 %."""
+        """The share in %, `-` if it is unknown; a share above 100 % never reads as 100 %."""
         if self.share is None:
             return "-"
         if not self.at_least:
             return f"{_above(100 * self.share, 100, 0)} %"
-        # What is known is rounded down, or it would not be the least.
+        # The known part is rounded down, so that "at least" stays true.
         known = 100 * self.share
         return f"at least {_above(known if known > 100 else math.floor(known), 100, 0)} %"
 
 
 def _above(value: float, limit: int, digits: int) -> str:
-    """A number with so many decimals, and with more where it is above the limit and would be printed as the limit."""
+    """A number with so many decimals, or with more where it is above the limit and would be printed as the limit."""
     while value > limit and float(f"{value:.{digits}f}") <= limit and digits < _MOST_DECIMALS:
         digits += 1
     return f"{value:.{digits}f}"

@@ -1,4 +1,4 @@
-"""On which devices a chip fits, on which it does not and why, and of which nobody can tell: one chip, many devices."""
+"""The verdicts on one chip and many devices: on which it fits, on which it does not and why, on which it is unknown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _WIDTH = 100
 class Summary:
     """The devices by verdict, each with its words (`Fit.verdict`).
 
-    chip: its name. fits, does_not_fit, cannot_tell: pairs of a device's name and the reason.
+    chip: its name.
+    fits, does_not_fit, cannot_tell: pairs of a device's name and the reason.
 
     >>> print(Summary("c", (("big", "DSP 40 % used"),), (("small", "DSP 2.00 times over"),), ()).text)
     SUMMARY of c
@@ -54,7 +55,7 @@ class Summary:
 
 
 def fit_summary(fits: Sequence[Fit]) -> Summary:
-    """The verdicts on one chip, in the order of the devices; of no fits an empty one.
+    """Gather the verdicts on one chip, in the order of the devices; no fits give an empty summary.
 
     fits: what `lstmsim.fit` gives.
 

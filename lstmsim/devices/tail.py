@@ -1,8 +1,8 @@
-"""The multipliers behind the array: what a tail lane needs of them, and how many multiplier blocks they take.
+"""The multipliers behind the array: how many a tail lane needs, and how many multiplier blocks they take.
 
-A lane is what works on one unit or one element in a cycle; the machine says what it has
+A lane works on one unit or one element in a cycle; the machine says what it has
 (`lstmsim.targets.hardware.Hardware.tail`). A multiplier that is too wide for a block is put together of several
-products of a block, whose shifted sum is logic that nothing here counts.
+products of a block; the logic of their shifted sum is not counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lstmsim.workload.scenario import Chip
 
 __all__ = ["NOT_COUNTED", "TailNeed", "tail_needs"]
 
-#: What stands beside these multipliers and has no count.
+#: Parts beside these multipliers that are not counted.
 NOT_COUNTED = "control, fifos, routing, dividers, square roots, and the memory of activation tables and scale factors"
 
 
@@ -28,9 +28,11 @@ NOT_COUNTED = "control, fifos, routing, dividers, square roots, and the memory o
 class TailNeed:
     """Multipliers of one kind and width, of all cores together.
 
-    multiplier: kind and widths. lane: how many each lane has (the most of all cores; 0: one for a core, not for a
-    lane). count: all of them. packing: how a block is used, None where no use of it gives independent products.
-    blocks: multiplier blocks, None without a packing.
+    multiplier: kind and widths.
+    lane: how many each lane has (the most of all cores; 0: one for a core, not for a lane).
+    count: all of them.
+    packing: how a block is used; None where no use of it gives independent products.
+    blocks: multiplier blocks; None without a packing.
 
     >>> TailNeed(Multiplier("adapter", (32, 17)), 4, 256, Packing("two 18x19", 2, (18, 19)), 256).sentence
     '4 adapters of 32 x 17 bits'
@@ -53,9 +55,11 @@ class TailNeed:
 
 
 def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> tuple[TailNeed, ...]:
-    """The multipliers behind the arrays of all cores, one entry for each kind and width.
+    """Count the multipliers behind the arrays of all cores, one entry for each kind and width.
 
-    chip, models: what runs where; every core can run every model. precision: all widths. device: its packings.
+    chip, models: what runs where; every core can run every model.
+    precision: the widths of all numbers.
+    device: the FPGA, for its packings.
 
     >>> from lstmsim.devices.device import Logic, Memory
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
@@ -95,7 +99,7 @@ def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device
 
 
 def _blocks(multiplier: Multiplier, count: int, device: Device) -> tuple[Packing | None, int | None]:
-    """The use of a block that takes the fewest of them for so many independent multipliers, and how many it takes."""
+    """The packing that takes the fewest blocks for so many independent multipliers, and how many it takes."""
     able = [each for each in device.packings if each.independent]
     needs = {each: -(-count * each.pieces(*multiplier.widths) // each.products) for each in able}
     best = min(needs, key=lambda each: needs[each], default=None)

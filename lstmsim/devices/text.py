@@ -46,7 +46,7 @@ class Published(Protocol):
 
 
 def fit_text(fit: Fit, published: Sequence[Published] = ()) -> str:
-    """Lines of at most 100 columns: what is needed, what there is, what binds; then published designs on the device.
+    """Write at most 100 columns: what is needed, what there is, what binds; then published designs on the device.
 
     >>> from lstmsim.formats.tables.devices_file import device
     >>> from lstmsim.devices.fit import fit
@@ -82,7 +82,7 @@ def _binding(fit: Fit) -> str:
         return "what binds is not known"
     missing = [each.name for each in fit.resources if each.share is None]
     rest = f" ({', '.join(missing)} not known)" if missing else ""
-    # A resource of which nobody can tell whether it suffices is shown with its share, not with what is missing.
+    # Where it is unknown whether a resource suffices, its share is shown, not what is missing.
     return f"binding: {replace(binds, missing='').words}{rest}"
 
 
@@ -116,7 +116,7 @@ def _published_lines(published: Sequence[Published]) -> Iterator[str]:
 
 
 def fit_json(fit: Fit, published: Sequence[Published] = ()) -> dict[str, Any]:
-    """The fit as plain data of schema `lstmsim/fit/1`, ready for `json.dumps`; None stands for what is not known."""
+    """Give the fit as plain data of schema `lstmsim/fit/1`, ready for `json.dumps`; None stands for unknown numbers."""
     keys = ("design", "precision", "macs", "frequency_mhz", "alm", "dsp", "m20k", "power", "source")
     return {
         "schema": FIT_SCHEMA,
@@ -150,7 +150,7 @@ def _tail_json(need: TailNeed) -> dict[str, Any]:
 
 
 def energy_text(energy: Energy) -> str:
-    """The parts of an inference's energy with the label that they are relative; at most 100 columns."""
+    """Write the parts of an inference's energy with the label that they are relative; at most 100 columns."""
     steps = "1 step" if energy.steps == 1 else f"{energy.steps:,} steps"
     lines = [f"ENERGY of {energy.model}, {steps}: {energy.total_nj:,.1f} nJ, {energy.table.name}"]
     total = sum(energy.parts.values()) or 1.0
@@ -164,7 +164,7 @@ def energy_text(energy: Energy) -> str:
 
 
 def energy_json(energy: Energy) -> dict[str, Any]:
-    """The energy as plain data of schema `lstmsim/energy/1`, ready for `json.dumps`; parts in pJ."""
+    """Give the energy as plain data of schema `lstmsim/energy/1`, ready for `json.dumps`; parts in pJ."""
     return {
         "schema": ENERGY_SCHEMA,
         "model": energy.model,

@@ -1,4 +1,4 @@
-"""Files of a bounded size, and as many mistakes as people read, for the readers of all formats."""
+"""Bounds for the readers of all formats: on the size of a file, and on the number of mistakes that are told."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from lstmsim.formats.files import readable_file
 
 __all__ = ["LFS_POINTER", "MAX_BYTES", "bounded_file", "capped", "placed"]
 
-#: What protobuf itself can hold; the other formats have the same bound here.
+#: Most bytes that protobuf itself can hold. The other formats have the same bound here.
 MAX_BYTES = 2**31 - 1
 MAX_MISTAKES = 20
-#: How the stand-in for a file begins that Git LFS has not fetched.
+#: The first bytes of the pointer that stands for a file which Git LFS has not fetched.
 LFS_POINTER = b"version https://git-lfs"
 
 
 @contextmanager
 def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[BufferedReader, int]]:
-    """An existing file of at most 2 GB and its size in bytes; `what` is the expected content: `an ONNX network`.
+    """Open an existing file of at most 2 GB for reading; gives the file and its size in bytes.
+
+    what: the expected content, in words (`an ONNX network`).
+    `InputError` if there is no such file, or if it is empty, too large, a pipe or a Git LFS pointer.
 
     >>> with bounded_file("no-such-file.pt", "a PyTorch file"):
     ...     pass
@@ -53,7 +56,7 @@ def bounded_file(path: str | os.PathLike[str], what: str) -> Iterator[tuple[Buff
 
 
 def placed(error: InputError, name: str) -> InputError:
-    """The error with the file's name before every place, of many mistakes only the first 20.
+    """The error with the file's name before every place. Of many mistakes only the first 20 are kept.
 
     >>> print(placed(InputError("is damaged"), "a.pt"))
     a.pt: is damaged

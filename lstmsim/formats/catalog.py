@@ -1,4 +1,4 @@
-"""The chips and models that come with lstmsim: where their files are, and which name means which file."""
+"""The chips and models that come with lstmsim: the place of their files, and the file of each name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 @record
 class Entry:
-    """One chip or model that comes with lstmsim: the name that scenarios use, its file, one line on its source."""
+    """One chip or model that comes with lstmsim.
+
+    name: the name that scenarios use.
+    path: its file.
+    source: one line on where it is from.
+    """
 
     name: str
     path: Path
@@ -36,7 +41,7 @@ class Entry:
 
 
 def is_path(name: str) -> bool:
-    """Whether a chip or model is given by its file's path: it has a slash or ends like a file.
+    """Whether a text is the path of a chip's or model's file, not a name: it has a slash or ends like a file.
 
     >>> is_path("lstm-512"), is_path("mine.yaml"), is_path("./mine")
     (False, True, True)
@@ -45,7 +50,9 @@ def is_path(name: str) -> bool:
 
 
 def model_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
-    """Model files by name: in an installed package its `_models`, in a checkout the folder `models` beside it.
+    """Name -> file of each model that comes with lstmsim.
+
+    package: folder of the package; an installed package has the files in `_models`, a checkout in `models` beside it.
 
     >>> "lstm-512" in model_files()
     True
@@ -59,7 +66,7 @@ def _models(package: Path) -> Path:
 
 
 def chip_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
-    """Chip presets by name.
+    """Name -> file of each chip preset.
 
     >>> "column-npu-64k" in chip_files()
     True
@@ -68,7 +75,7 @@ def chip_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
 
 
 def input_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
-    """Files with real input frames that come with lstmsim, by their file names.
+    """Name of a file -> path, for files with real input frames that come with lstmsim.
 
     >>> "silero-speech.safetensors" in input_files()
     True
@@ -97,7 +104,7 @@ def find_chip(name: str) -> Path:
 
 
 def list_models() -> tuple[Entry, ...]:
-    """Every model that comes with lstmsim, by name.
+    """List every model that comes with lstmsim, in the order of names.
 
     >>> any(entry.name == "deepbench-gru-1024-1500" for entry in list_models())
     True
@@ -106,7 +113,7 @@ def list_models() -> tuple[Entry, ...]:
 
 
 def list_chips() -> tuple[Entry, ...]:
-    """Every chip preset, by name.
+    """List every chip preset, in the order of names.
 
     >>> [entry.source for entry in list_chips() if not entry.source]
     []
@@ -115,8 +122,8 @@ def list_chips() -> tuple[Entry, ...]:
 
 
 def _files(folder: Path) -> Mapping[str, Path]:
-    found = sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
-    return {each.stem: each for each in found}
+    paths = sorted(each for each in folder.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+    return {each.stem: each for each in paths}
 
 
 def _find(kind: str, name: str, files: Mapping[str, Path]) -> Path:

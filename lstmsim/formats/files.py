@@ -1,8 +1,8 @@
-"""Files that appear whole or not at all, and reading that fails with a sentence.
+"""Files that appear whole or not at all, and files whose reading fails with a sentence.
 
-A file is written under no name at all (Linux `O_TMPFILE`) and gets its name when it is complete, so that a killed
-process leaves neither half a file nor litter. Where the file system cannot do that, a hidden file beside the target
-takes its place; every exception removes it, only a kill could leave it behind.
+A file is written without a name (Linux `O_TMPFILE`) and gets its name when it is complete. So a killed process leaves
+neither half a file nor litter. Where the file system cannot do that, a hidden file beside the target is used. Every
+exception removes the hidden file; only a kill could leave it behind.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Mode", "readable_file", "whole_file"]
 #: `w`: text (UTF-8, `\n`), `wb`: bytes, `wz`: text through gzip (without a time stamp: equal text, equal bytes).
 Mode = Literal["w", "wb", "wz"]
 
-#: The machine, not the user's input, is at fault.
+#: Errors of the machine, not of the user's input.
 _MACHINE = {
     errno.ENOSPC: "no space left on the disk",
     errno.EDQUOT: "the disk quota is used up",
@@ -46,7 +46,7 @@ _USER = {
 
 
 def _explained(error: OSError, path: str) -> LstmsimError:
-    """The error as one sentence with its path; an `InputError` where another path would help."""
+    """The error as one sentence with its path; an `InputError` if another path would help."""
     if error.errno in _MACHINE:
         return LstmsimError(f"{path}: {_MACHINE[error.errno]}; nothing was written")
     return InputError(Mistake(path, _USER.get(error.errno or 0, error.strerror or str(error))))
@@ -54,9 +54,10 @@ def _explained(error: OSError, path: str) -> LstmsimError:
 
 @contextmanager
 def readable_file(path: str | os.PathLike[str], *, kept: bool = True) -> Iterator[io.BufferedReader]:
-    """An existing file, open for reading bytes; what is wrong with the path is an `InputError`.
+    """Open an existing file for reading bytes.
 
-    `kept`: it is an input, which no output may replace (`lstmsim.formats.files_kept`).
+    kept: whether it is an input, which no output may replace (`lstmsim.formats.files_kept`).
+    `InputError` if the file cannot be opened.
 
     >>> with readable_file("no/such/file"):
     ...     pass
@@ -75,11 +76,15 @@ def readable_file(path: str | os.PathLike[str], *, kept: bool = True) -> Iterato
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[Any]]:
-    """A file to write that appears under `path` when the `with` block ends well, and otherwise never.
+    """Open a file to write. It appears under `path` only if the `with` block ends well.
 
-    Symbolic links stay, their target is replaced; the mode is that of the old file, else what the umask leaves. `-` is
-    standard output; it, devices and pipes are written directly. Errors: `InputError` for a path that cannot be
-    written and for a file that was read as an input, `LstmsimError` for a full disk.
+    A symbolic link stays, and its target is replaced. The file keeps the mode of the old file; a new file gets the mode
+    that the umask leaves.
+
+    path: file to write; `-` is standard output. Standard output, devices and pipes are written directly.
+    mode: text, bytes or packed text.
+    `InputError` for a path that cannot be written, and for a file that was read as an input.
+    `LstmsimError` for a full disk.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +102,7 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
         return
     try:
         if _is_direct(name):
-            # Appending, for /dev/stdout may be a file that others have written to.
+            # Append, because /dev/stdout may be a file that other programs have written to.
             with open(name, "ab") as device, _wrapped(device, mode) as sink:
                 yield sink
         else:
@@ -110,7 +115,7 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
     except _PathError as error:
         raise _explained(error.cause, name) from None
     except OSError as error:
-        # The block may fail with errors of its own; those of the disk are ours wherever they surface.
+        # The block may fail with errors of its own; errors of the disk are explained here wherever they arise.
         if error.errno in _MACHINE:
             raise _explained(error, name) from None
         raise
@@ -125,12 +130,12 @@ class _PathError(Exception):
 
 
 def _as_os_error(error: OSError | ValueError) -> OSError:
-    """Python refuses a path with a null character by a ValueError."""
+    """The error as an OSError: Python refuses a path with a null character by a ValueError."""
     return error if isinstance(error, OSError) else OSError(errno.EINVAL, f"not a path ({error})")
 
 
 def _is_direct(name: str) -> bool:
-    """Is there something that must not be replaced by a new file: a device, a pipe, an open file's name?"""
+    """Whether `name` must not be replaced by a new file: it is a device, a pipe, or the name of an open file."""
     try:
         status = os.stat(name)
     except FileNotFoundError:
@@ -146,7 +151,7 @@ def _is_direct(name: str) -> bool:
 
 @contextmanager
 def _wrapped(raw: IO[bytes], mode: Mode) -> Iterator[IO[Any]]:
-    """`raw` itself or a text file on top of it; complete at the end, `raw` still open."""
+    """Open `raw` itself, or a text file on top of it. At the end all is written, and `raw` is still open."""
     if mode == "wb":
         yield raw
     elif mode == "w":
@@ -159,27 +164,27 @@ def _wrapped(raw: IO[bytes], mode: Mode) -> Iterator[IO[Any]]:
 
 @contextmanager
 def _text(sink: Any) -> Iterator[io.TextIOWrapper]:
-    """UTF-8 text into `sink`, which stays open."""
+    """Open UTF-8 text on top of `sink`, which stays open."""
     text = io.TextIOWrapper(sink, encoding="utf-8", newline="\n")
     try:
         yield text
         text.flush()
     finally:
-        # A text file that is collected closes what lies below it, unless it has let go of it.
+        # A text file closes the file below it when it is collected, unless the two are detached.
         with suppress(Exception):
             text.detach()
 
 
 @contextmanager
 def _replacing(target: str) -> Iterator[IO[bytes]]:
-    """A new file that takes the place of `target`, complete and on the disk, when the block ends well."""
+    """Open a new file that replaces `target`, complete and on the disk, if the block ends well."""
     folder = os.path.dirname(target)
     try:
         descriptor, hidden = _new_file(folder)
     except (OSError, ValueError) as error:
         raise _PathError(_as_os_error(error)) from None
     try:
-        # The descriptor stays ours: a full disk may fail the flush inside close(), and nothing may leak then.
+        # This function closes the descriptor: a full disk may fail the flush inside close(), and nothing may leak then.
         with open(descriptor, "wb", closefd=False) as raw:
             yield raw
         try:
@@ -202,7 +207,7 @@ def _new_file(folder: str) -> tuple[int, str | None]:
         try:
             return os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666), None
         except OSError as error:
-            # How kernels and file systems say that they have no unnamed files.
+            # Kernels and file systems without unnamed files answer with one of these.
             if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
                 raise
     hidden = _hidden_name(folder)
@@ -214,7 +219,7 @@ def _hidden_name(folder: str) -> str:
 
 
 def _keep_mode(descriptor: int, target: str) -> None:
-    """Give the new file the mode of the old one, as writing into it would have kept it."""
+    """Give the new file the mode of the old file, which writing into the old file would have kept."""
     with suppress(FileNotFoundError):
         os.fchmod(descriptor, stat.S_IMODE(os.stat(target).st_mode))
 

@@ -1,4 +1,4 @@
-"""Which files a scenario reads: those that no output of the same command may replace."""
+"""The files that a scenario reads. No output of the same command may replace them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from lstmsim.formats.yaml.source import read_document
 
 __all__ = ["files_read_by", "files_read_by_document", "files_that_come_along"]
 
-#: Keys whose text is for people. A text at any other key that is the name of a file counts as naming it: arrivals,
-#: steps, weights, input frames, and whatever files may yet name.
+#: Keys whose text is for people. A text at any other key names a file if there is a file of that name: arrivals, steps,
+#: weights, input frames, and keys that may come later.
 _WORDS = ("name", "source", "licence", "notes")
 
 
 def files_read_by(scenario: str, overrides: Sequence[str] = ()) -> list[str]:
-    """The scenario's file and every existing file that it reads, after `PATH=VALUE` overrides.
+    """List the scenario's file and every existing file that it reads.
 
-    Mistakes are passed over: who loads the scenario says them. What is no plain file, such as a pipe, is not opened,
-    for it could be read only once.
+    Mistakes are passed over, because loading the scenario tells them. A pipe is not opened, because it could be read
+    only once.
+
+    scenario: path of the file.
+    overrides: `PATH=VALUE` texts, which change the scenario.
 
     >>> files_read_by("no-such-file.yaml")
     ['no-such-file.yaml']
@@ -42,7 +45,9 @@ def files_read_by(scenario: str, overrides: Sequence[str] = ()) -> list[str]:
 
 
 def files_read_by_document(document: Document, overrides: Sequence[str] = ()) -> list[str]:
-    """Every existing file that a scenario's document names, after overrides, which change it.
+    """List every existing file that a scenario's document names.
+
+    overrides: `PATH=VALUE` texts, which change the document.
 
     >>> from lstmsim.formats.yaml.document import document_of
     >>> len(files_read_by_document(document_of({"chip": "column-npu-64k", "jobs": []})))
@@ -63,7 +68,9 @@ def files_read_by_document(document: Document, overrides: Sequence[str] = ()) ->
 
 
 def files_that_come_along() -> list[str]:
-    """The files of lstmsim itself that commands read: chips, models and their weights, frames, devices, published rows.
+    """List the files of lstmsim itself that commands read.
+
+    These are chips, models and their weights, frames, devices and published rows.
 
     >>> any(each.endswith("lstm-512.yaml") for each in files_that_come_along())
     True
@@ -74,7 +81,7 @@ def files_that_come_along() -> list[str]:
 
 
 def _reference(document: Document, kind: str, name: str) -> str:
-    """The file of a chip or a model; "" if there is none."""
+    """The file of a chip or a model; empty if there is none."""
     if is_path(name):
         return str(document.folder / name)
     try:
@@ -84,7 +91,7 @@ def _reference(document: Document, kind: str, name: str) -> str:
 
 
 def _texts(data: Any) -> Iterator[tuple[DataPath, str]]:
-    """Texts that may name files, with their paths."""
+    """Yield the texts that may name files, with their paths in the data."""
     waiting: list[tuple[DataPath, Any]] = [((), data)]
     while waiting:
         path, value = waiting.pop()

@@ -1,4 +1,4 @@
-"""How values, keys and near misses are spelled in the sentences that users read."""
+"""Values, keys and near misses as the sentences for users spell them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from collections.abc import Iterable, Mapping
 __all__ = ["dotted", "listed", "nearest", "show"]
 
 _LONGEST = 60
-#: Names among which the most alike is sought: of more, those of about its length.
+#: Most names that are compared with a word; of more names, only those of about its length are compared.
 _MOST_COMPARED = 2000
 _PLAIN_KEY = re.compile(r"[\w-]+")
 
 
 def show(value: object, raw: str | None = None) -> str:
-    """A value as the user wrote it: one printable line, never long; `raw` is its text in the file, if known.
+    """A value as the user wrote it, on one short printable line.
+
+    raw: its text in the file, if known.
 
     >>> show(1000.0, "1e3"), show("12"), show(None), show(True), show([1, 2])
     ('1e3', "'12'", 'nothing', 'true', 'a list')
@@ -44,7 +46,7 @@ def _short(text: str) -> str:
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """A path of keys and indexes as users write it.
+    """A path of keys and places in lists as users write it.
 
     >>> dotted(("chip", "cores", 0, "ep")), dotted(("a b",))
     ('chip.cores.0.ep', "'a b'")
@@ -54,7 +56,7 @@ def dotted(path: Iterable[str | int]) -> str:
 
 
 def listed(words: Iterable[object], conjunction: str = "or") -> str:
-    """Words as an English list.
+    """Words as an English list, with the conjunction before the last.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b or c')
@@ -69,7 +71,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("stepz", ["steps", "count"]), nearest("qqq", ["steps"])
     ("; did you mean 'steps'?", '')
     """
-    # nobody misspells anything in most files
+    # imported here, because most files hold no misspelled name
     from difflib import get_close_matches
 
     sought = word[:200].casefold()

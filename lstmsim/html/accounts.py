@@ -20,7 +20,7 @@ _ROOM = 38
 
 
 def accounts_section(report: Report) -> Section:
-    """Stacked bars for every core, what each name means and how to get less of it, and the numbers in a table."""
+    """Make the section: bars for every core, what each name means and how to get less of it, and a table."""
     pe_names = tuple(report.losses)
     bars = element(
         "div",

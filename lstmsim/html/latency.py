@@ -22,10 +22,9 @@ _ROW = 15
 
 
 def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
-    """Every job as a dot, or a histogram; mean and percentiles as lines and in a table.
+    """Make the section: every job as a dot, or a histogram; mean and percentiles as lines and in a table.
 
-    `tenants`: the entry of the scenario that each of the jobs belongs to; where there are several, each has a row of
-    the table.
+    tenants: for each job the entry of the scenario that it belongs to; each of several tenants has a row of the table.
     """
     values = [cycles_to_ms(job.latency, report.frequency_mhz) for job in report.jobs]
     low, high = _ends(min(values), max(values))
@@ -52,7 +51,7 @@ def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
 
 
 def _tenant_rows(values: list[float], tenants: Sequence[str]) -> list[list[str]]:
-    """A row for each of the first tenants, where there are several."""
+    """A row for each of the first tenants, if there are several."""
     by_tenant: dict[str, list[float]] = {}
     for tenant, value in zip(tenants, values, strict=False):
         by_tenant.setdefault(tenant, []).append(value)
@@ -65,7 +64,7 @@ def _tenant_rows(values: list[float], tenants: Sequence[str]) -> list[list[str]]
 
 
 def _ends(least: float, most: float) -> tuple[float, float]:
-    """The axis: from zero, unless all values are far from it and close together."""
+    """The ends of the axis: from zero, unless all values are far from it and close together."""
     if most <= 0:
         return 0.0, 1.0
     if least > 0.6 * most and least < most:
@@ -107,7 +106,7 @@ def _columns(values: list[float], scale: Scale, top: float, height: float) -> Ma
 
 
 def _marks(marks: dict[str, float], scale: Scale, base: float) -> list[Markup]:
-    """A line for each figure, its name on a height of its own; figures that are equal share one."""
+    """A line for each figure with its name at its own height; equal figures share a line."""
     names: dict[float, list[str]] = {}
     for name, value in marks.items():
         names.setdefault(value, []).append(name)

@@ -1,6 +1,6 @@
 """How jobs and waits look: the colours and hatches of the pictures, as styles and SVG patterns of a page.
 
-The looks themselves are those of the pictures (`lstmsim.metrics.cycle_names`, `lstmsim.metrics.looks`).
+The looks are those of the pictures (`lstmsim.metrics.cycle_names`, `lstmsim.metrics.looks`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HATCHES = {
 
 
 def job_class(number: int) -> str:
-    """Class of a job by its place in the scenario; looks repeat after 32.
+    """Give the class of a job by its place in the scenario; looks repeat after 32.
 
     >>> job_class(3), job_class(8 + 3), job_class(32 + 3)
     ('j3', 'j11', 'j3')
@@ -50,7 +50,7 @@ def job_class(number: int) -> str:
 
 
 def job_ink(number: int) -> str:
-    """Class of text on a job, with a rim of the job's colour that keeps hatches off the letters.
+    """Give the class of text on a job, with a rim of the job's colour that keeps hatches off the letters.
 
     >>> job_ink(9)
     't1'
@@ -59,7 +59,7 @@ def job_ink(number: int) -> str:
 
 
 def state_class(name: str) -> str:
-    """Class of a wait, or of PE-cycles.
+    """Give the class of a wait, or of PE-cycles.
 
     >>> state_class("hazard")
     'w-hazard'
@@ -68,7 +68,7 @@ def state_class(name: str) -> str:
 
 
 def _hatched() -> dict[str, tuple[str, str]]:
-    """By class: the colours that it has and its hatch, empty for a plain fill."""
+    """By class: the name of its colours, and its hatch, empty for a plain fill."""
     hatches = {state_class(name): (f"w-{name}", named.style.hatch) for name, named in NAMED.items()}
     for group, hatch in enumerate(GROUP_HATCHES):
         for number, look in enumerate(JOB_STYLES):
@@ -87,7 +87,7 @@ def _values(dark: bool) -> str:
 
 
 def look_rules(dark: bool = False) -> str:
-    """The style rules of all looks; with `dark` only what a dark page changes.
+    """Write the style rules of all looks; with `dark` only what a dark page changes.
 
     >>> "--j0:#0072B2" in look_rules(), "--j0:" in look_rules(dark=True)
     (True, False)
@@ -103,7 +103,7 @@ def look_rules(dark: bool = False) -> str:
 
 
 def patterns() -> Markup:
-    """The hatches, once for the whole page."""
+    """Make the hatches, once for the whole page."""
     parts = []
     for name, (colour, hatch) in _hatched().items():
         if hatch:

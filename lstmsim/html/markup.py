@@ -1,4 +1,4 @@
-"""Markup from text: everything that comes from a user is escaped here, and here only."""
+"""Markup from text: all text of a user is escaped here, and here only."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Markup(str):
     __slots__ = ()
 
     def __add__(self, other: str) -> Markup:
-        """Both, one behind the other; text that is no markup is escaped."""
+        """Put both one behind the other; text that is no markup is escaped."""
         return joined([self, other])
 
 
 def joined(parts: Iterable[str], between: str = "") -> Markup:
-    """Pieces one behind the other; those that are no markup are escaped.
+    """Put pieces one behind the other; pieces that are no markup are escaped.
 
     >>> joined([Markup("<br>"), "<"])
     '<br>&lt;'
@@ -49,7 +49,9 @@ def joined(parts: Iterable[str], between: str = "") -> Markup:
 
 
 def escaped(text: str) -> Markup:
-    """Text as HTML; what a page may not hold or would not show (controls, halves of letters) becomes U+FFFD.
+    """Write text as HTML.
+
+    Characters that a page may not hold or would not show (controls, halves of letters) become U+FFFD.
 
     >>> escaped('<a "b">') == "&lt;a &quot;b&quot;&gt;", escaped(chr(0xD800)) == chr(0xFFFD)
     (True, True)
@@ -68,7 +70,7 @@ def _shown(letter: str) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share for people; a dash stands for none.
+    """Write a share for people; a dash stands for no share.
 
     >>> percent(1, 3), percent(0, 3)
     ('33.3 %', '–')
@@ -77,7 +79,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def short(text: str, length: int = 40) -> str:
-    """Text of at most `length` characters.
+    """Cut text to at most `length` characters.
 
     >>> short("a name that is far too long", 10)
     'a name th…'
@@ -86,7 +88,7 @@ def short(text: str, length: int = 40) -> str:
 
 
 def attributes(values: dict[str, str | float | None]) -> str:
-    """Attributes with a space before each; `None` leaves one out, and a `_` at the end of a name is not part of it.
+    """Write attributes with a space before each; `None` leaves one out, and a `_` at the end of a name is dropped.
 
     >>> attributes({"class_": "a", "x": 1.50, "id": None})
     ' class="a" x="1.5"'
@@ -98,7 +100,7 @@ def attributes(values: dict[str, str | float | None]) -> str:
 
 
 def number_text(value: float) -> str:
-    """A coordinate: hundredths at most, no zeros that say nothing.
+    """Write a coordinate: hundredths at most, no zeros at the end.
 
     >>> number_text(1.50), number_text(200), number_text(1 / 3)
     ('1.5', '200', '0.33')
@@ -107,7 +109,7 @@ def number_text(value: float) -> str:
 
 
 def element(name: str, *content: str, **values: str | float | None) -> Markup:
-    """One element with its end tag.
+    """Make one element with its end tag.
 
     >>> element("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
@@ -118,6 +120,10 @@ def element(name: str, *content: str, **values: str | float | None) -> Markup:
 @dataclass(frozen=True)
 class Section:
     """A part of the page with a heading, reached as `#name`.
+
+    name: of the link.
+    title: the heading.
+    content: what is below the heading.
 
     >>> Section("jobs", "Jobs", Markup("<p>none</p>")).html.startswith('<section id="jobs"')
     True
@@ -135,7 +141,11 @@ class Section:
 
 
 def region(label: str, look: str, *content: str) -> Markup:
-    """A box that may be larger inside than outside: it can be scrolled by keys, and has a name to be read aloud.
+    """Make a box whose content may be larger than the box: keys scroll it, and it has a name to be read aloud.
+
+    label: the name.
+    look: the box's class.
+    content: what is inside.
 
     >>> region("Jobs", "scroll", "...")
     '<div class="scroll" tabindex="0" role="region" aria-label="Jobs">...</div>'
@@ -144,7 +154,12 @@ def region(label: str, look: str, *content: str) -> Markup:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int] = (0,), caption: str = "") -> Markup:
-    """A table: the columns in `left` to the left, the others, numbers, to the right; the first names the row.
+    """Make a table; the first column names the row.
+
+    head: names of the columns.
+    rows: texts.
+    left: numbers of the columns that are set to the left; all others are set to the right.
+    caption: the text above the table.
 
     >>> table(["job", "cycles"], [["a", "7"]]).count("<th")
     4
@@ -162,7 +177,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int
 
 
 def link_to(path: str) -> str:
-    """A file's path as a link that no browser takes for another host or a script.
+    """Make a link of a file's path that no browser takes for another host or a script.
 
     >>> link_to("a b/<c>.json"), link_to("//host/c"), link_to("javascript:alert(1)")
     ('./a%20b/%3Cc%3E.json', '/host/c', './javascript%3Aalert%281%29')

@@ -64,12 +64,17 @@ def report_page(
     command: str | None = None,
     date: str | None = None,
 ) -> str:
-    """The page of a run, a complete HTML document. Equal runs and arguments give equal text.
+    """Make the page of a run, a complete HTML document. Equal runs and arguments give equal text.
 
-    `trace_file`: the saved trace, as seen from the page's folder. `serving`: what serving came to. `fit`, and (title,
-    text) pairs of `extra_sections`: texts of others, shown as they are. `command`: the command line of the run. `date`:
-    shown if given; none is asked of the clock. Where the trace of a run is too long to keep, the page says so in place
-    of the timeline.
+    Where the trace of a run is too long to keep, the page says so in place of the timeline.
+
+    run: the run.
+    trace_file: the path of the saved trace, as seen from the page's folder.
+    fit: the text of the device fit, shown unchanged.
+    serving: the run's serving figures.
+    extra_sections: pairs (title, text) of further sections, shown unchanged.
+    command: the command line of the run.
+    date: shown if given; the clock is never asked.
 
     >>> from lstmsim.api.run import run
     >>> page = report_page(run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]}))
@@ -155,7 +160,7 @@ def _input_section(scenario: Scenario) -> Section:
 
 
 def _origin_section(report: Report, trace_file: str | None, command: str | None, date: str | None) -> Section:
-    # The package's own version, asked for late: it imports nothing of what is here.
+    # Imported late: modules do not import the package itself while they are loaded.
     from lstmsim import __version__
 
     rows = [["lstmsim", __version__], ["Python", platform.python_version()], ["numpy", np.__version__]]

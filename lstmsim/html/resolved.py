@@ -39,12 +39,11 @@ _SUFFIX = re.compile(r"(.+)-[a-z]+")
 
 
 def resolved_text(scenario: Scenario) -> str:
-    """The scenario as a scenario file that loads again and gives the same cycles and numbers.
+    """Write the scenario as a scenario file that loads again and gives the same cycles and numbers.
 
-    Nothing in it is left to a default but `precision`, without which outputs are in float64. Jobs that begin with the
-    last states of others, and those others, are entries of their own.
-
-    Neighbouring jobs of one entry that differ in nothing but name, steps and arrival are one entry with a `count`.
+    Nothing in it is left to a default but `precision`, without which outputs are in float64. Neighbouring jobs of one
+    entry that differ in nothing but name, steps and arrival are one entry with a `count`. A job that begins with the
+    last states of another job is an entry of its own, and so is the other job.
 
     >>> from lstmsim.formats.scenario.scenario_file import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]})
@@ -55,7 +54,7 @@ def resolved_text(scenario: Scenario) -> str:
 
 
 def resolved_data(scenario: Scenario) -> dict[str, Any]:
-    """The same as plain data."""
+    """Give the scenario file of `resolved_text` as plain data."""
     cells = _shared_cells(scenario)
     first = scenario.jobs[0]
     data: dict[str, Any] = {"name": scenario.name, "chip": _chip(scenario.chip), "dispatch": first.dispatch}
@@ -72,14 +71,16 @@ def resolved_data(scenario: Scenario) -> dict[str, Any]:
 
 
 def loads_again(scenario: Scenario) -> bool:
-    """Whether a file can say all of it: not jobs that come after others (but to begin with their last states), not jobs
-    that are ranked in unlike ways."""
+    """Say whether a file can describe the scenario completely.
+
+    It cannot where jobs come after other jobs (except to begin with their last states), or are ranked in unlike ways.
+    """
     ways = {(job.dispatch, job.preempts, job.affinity) for job in scenario.jobs}
     return len(ways) == 1 and all(job.after == job.states_of for job in scenario.jobs)
 
 
 def _chip(chip: Chip) -> dict[str, Any]:
-    """The chip as a file says it: every key of its description with its value."""
+    """The chip as a file describes it: every key of its description with its value."""
     data: dict[str, Any] = {"kind": chip.kind, "name": chip.name}
     parts = as_data(chip)
     data |= {key: _on_one_line(value) for key, value in parts.items()}
@@ -92,7 +93,7 @@ def _chip(chip: Chip) -> dict[str, Any]:
 
 
 def _on_one_line(value: Any) -> Any:
-    """A part of a description on one line; parts by name on a line each."""
+    """A part of a description on one line; named parts on a line each."""
     if not isinstance(value, dict):
         return value
     below = any(isinstance(each, dict) for each in value.values()) or not value
@@ -105,7 +106,7 @@ def _precision(scenario: Scenario) -> dict[str, Any]:
 
 
 def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
-    """Jobs that one entry can describe, with the entry's name; every job on its own where names would not come back."""
+    """Jobs that one entry can describe, with the entry's name; all jobs are alone where their names would change."""
     groups: list[tuple[str, list[Job]]] = []
     followed = {jobs[job.states_of].name for job in jobs if job.states_of is not None}
     for job in jobs:
@@ -122,14 +123,15 @@ def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
 
 
 def _plain_keys(thing: Job, others: Sequence[str]) -> list[str]:
-    """Keys whose values stand in a file as they are: all but `others`."""
+    """Keys whose values stand in a file unchanged: all but `others`."""
     return [each.name for each in fields(thing) if each.name not in others]
 
 
 def _alike(one: Job, other: Job) -> bool:
+    """Whether one entry can describe both jobs."""
     same = one.model == other.model and one.model.weights == other.model.weights
     keys = _plain_keys(one, ("name", "model", "steps", "arrival", "tenant"))
-    # tenants of one entry are called after it
+    # Tenants of one entry have its name before a slash.
     same = same and one.tenant.partition("/")[0] == other.tenant.partition("/")[0]
     return same and all(getattr(one, key) == getattr(other, key) for key in keys)
 
@@ -173,7 +175,7 @@ def _layer(layer: Layer) -> OnOneLine:
 
 
 def _shared_cells(scenario: Scenario) -> dict[str, Cell] | None:
-    """The cells of the user's own by name; None where two of a name differ, so that each model needs its own."""
+    """The user's own cells by name; None where two cells of one name differ, so that each model needs its own."""
     cells: dict[str, Cell] = {}
     for job in scenario.jobs:
         for layer in job.model.layers:

@@ -14,8 +14,10 @@ _HEIGHT, _GAP = 100, 34
 
 
 def serving_section(serving: Serving) -> Section:
-    """Queue length and threads taken, averaged over the run's windows; below them what `simulate --serving` prints
-    but for its tenants."""
+    """Make the section: queue length and threads taken, averaged over the run's windows, and the text of the figures.
+
+    The text is that of `simulate --serving` without its tenants.
+    """
     edges = [serving.ms(each.start_cycle) for each in serving.windows]
     edges.append(
         serving.ms(serving.windows[-1].start_cycle + serving.windows[-1].width_cycles) if serving.windows else 1.0
@@ -36,7 +38,7 @@ def serving_section(serving: Serving) -> Section:
 
 
 def _levels(name: str, edges: list[float], levels: list[float], scale: Scale, top: float) -> Markup:
-    """One quantity as columns from zero."""
+    """One quantity over time as columns from zero."""
     upright = Scale(0, max(1.0, *levels, 0.0), top + _HEIGHT, top + 8)
     parts = []
     for tick in round_ticks(0, upright.high, 4):

@@ -86,7 +86,7 @@ table{font-size:8.5pt}*{print-color-adjust:exact;-webkit-print-color-adjust:exac
 
 
 def style_text() -> str:
-    """The whole style sheet: nothing in it is loaded from anywhere. A dark system prints on white all the same.
+    """Write the whole style sheet: nothing in it is loaded from anywhere. A dark system prints on white too.
 
     >>> "http" in style_text(), "@import" in style_text()
     (False, False)

@@ -24,7 +24,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Scale:
-    """Where values from `low` to `high` lie between the coordinates `left` and `right`.
+    """The mapping of values to coordinates.
+
+    low, high: values.
+    left, right: the coordinates of these values.
 
     >>> Scale(0, 10, 100, 200)(5)
     150.0
@@ -36,12 +39,12 @@ class Scale:
     right: float
 
     def __call__(self, value: float) -> float:
-        """The coordinate of a value."""
+        """Give the coordinate of a value."""
         return self.left + (value - self.low) / (self.high - self.low) * (self.right - self.left)
 
 
 def picture(width: float, height: float, label: str, *content: str) -> Markup:
-    """A picture that grows and shrinks with the page; `label` says in a sentence what it shows.
+    """Make a picture that grows and shrinks with the page; `label` says in a sentence what it shows.
 
     >>> picture(10, 5, "nothing")
     '<svg viewBox="0 0 10 5" role="img" aria-label="nothing"></svg>'
@@ -50,7 +53,7 @@ def picture(width: float, height: float, label: str, *content: str) -> Markup:
 
 
 def rectangle(x: float, y: float, width: float, height: float, look: str, title: str = "") -> Markup:
-    """A rectangle of a class; `title` is shown under the pointer.
+    """Draw a rectangle of a class; `title` is shown under the pointer.
 
     >>> rectangle(0, 0, 1, 2, "a", "b")
     '<rect x="0" y="0" width="1" height="2" class="a"><title>b</title></rect>'
@@ -60,29 +63,29 @@ def rectangle(x: float, y: float, width: float, height: float, look: str, title:
 
 
 def circle(x: float, y: float, radius: float, look: str, title: str = "") -> Markup:
-    """A dot."""
+    """Draw a dot of a class; `title` is shown under the pointer."""
     inside = [element("title", title)] if title else []
     return element("circle", *inside, cx=x, cy=y, r=radius, class_=look)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, look: str) -> Markup:
-    """A straight line."""
+    """Draw a straight line of a class."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=look)
 
 
 def path(data: str, look: str, title: str = "") -> Markup:
-    """Any outline."""
+    """Draw an outline of a class; `data` is SVG path data, `title` is shown under the pointer."""
     inside = [element("title", title)] if title else []
     return element("path", *inside, d=data, class_=look)
 
 
 def words(x: float, y: float, text: str, look: str = "", anchor: str = "start") -> Markup:
-    """Text whose base line begins, has its middle or ends (`anchor`) at a point."""
+    """Write text whose base line begins, has its middle or ends (`anchor`) at a point."""
     return element("text", text, x=x, y=y, class_=look or None, text_anchor=None if anchor == "start" else anchor)
 
 
 def swatch(look: str) -> Markup:
-    """A sample of a look for a legend; what it is stands beside it.
+    """Make a sample of a look for a legend; the legend's text stands beside it.
 
     >>> 'aria-hidden="true"' in swatch("j0")
     True
@@ -92,7 +95,11 @@ def swatch(look: str) -> Markup:
 
 
 def round_ticks(low: float, high: float, most: int = 8, whole: bool = False) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most`.
+    """Give multiples of 1, 2 or 5 times a power of ten for an axis.
+
+    low, high: the ends of the axis.
+    most: about the largest number of ticks.
+    whole: whether only whole numbers are allowed.
 
     >>> round_ticks(0, 1423), round_ticks(0, 3, whole=True)
     ([0, 200, 400, 600, 800, 1000, 1200, 1400], [0, 1, 2, 3])
@@ -111,7 +118,15 @@ def round_ticks(low: float, high: float, most: int = 8, whole: bool = False) -> 
 
 
 def bottom_axis(scale: Scale, y: float, what: str, ticks: list[float], above: bool = False, unit: str = "") -> Markup:
-    """Ticks with their numbers (and a `unit`) below or `above` the height `y`, and what they count at the end."""
+    """Draw an axis.
+
+    scale: the values.
+    y: the height of the axis.
+    what: the text at its end.
+    ticks: values that have a number.
+    above: whether numbers stand above the axis, not below.
+    unit: the text after each number.
+    """
     away = -1 if above else 1
     parts = [line(scale.left, y, scale.right, y, "axis")]
     for tick in ticks:
@@ -125,7 +140,10 @@ def bottom_axis(scale: Scale, y: float, what: str, ticks: list[float], above: bo
 
 
 def steps(edges: list[float], tops: list[float], bottoms: list[float]) -> str:
-    """Outline of columns between neighbouring edges (one more than columns); empty ones left out, equal ones joined.
+    """Give the outline of columns between neighbouring edges; empty columns are left out, equal ones joined.
+
+    edges: one more than there are columns.
+    tops, bottoms: of the columns.
 
     >>> steps([0, 1, 2, 3], [4, 4, 9], [9, 9, 9])
     'M0 4H2V9H0z'

@@ -1,4 +1,4 @@
-"""The section on tenants: the latencies of each as a bar, what each got in tables, and who stands in whose way."""
+"""The section on tenants: the latencies of each as a bar, tables of what each got, and who holds others up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROW = 22
 
 
 def tenants_section(serving: Serving) -> Section:
-    """Latencies from the median to p99, deadlines kept, rates and slowdowns of each tenant."""
+    """Make the section: latencies from the median to p99, deadlines kept, rates and slowdowns of each tenant."""
     tenants = list(serving.tenants.values())
     what = (
         "A tenant is an entry of the scenario's jobs. Bars go from the median to p95, thin lines on to p99.9; upright "
@@ -107,6 +107,6 @@ def _latencies(serving: Serving, tenants: list[Tenant]) -> Markup:
 
 
 def _cell(each: Interval, serving: Serving) -> Markup:
-    """A figure, its interval below."""
+    """A figure with its interval below."""
     value, width = interval_texts(each, serving)
     return joined([value, element("div", width.replace("+-", "± "), class_="muted")] if width else [value])

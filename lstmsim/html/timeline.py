@@ -1,4 +1,4 @@
-"""The timeline section: who worked when, why nobody did, and how busy the arrays were."""
+"""The timeline section: which jobs worked when, the causes of waits, and how busy the arrays were."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _USE_WINDOWS = 240
 
 
 def timeline_sections(timeline: Timeline) -> list[Section]:
-    """Rows of spans (or of fractions of time, where there are too many), a legend, and the arrays' use over time."""
+    """Make the sections on the timeline and on the arrays' use.
+
+    Rows show spans, or fractions of time where there are too many spans; a legend follows.
+    """
     spans = spans_of(timeline)
     single = len(spans) <= SPAN_LIMIT
     names = _job_numbers(spans)
@@ -135,7 +138,7 @@ def _fractions(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]
             top = np.minimum(bottom + cycles / lengths, 1.0)
             more = f" and {jobs - 1} more" if jobs > 1 else ""
             title = f"{spans.rows[row].name}, {name}{more}: {percent(int(cycles.sum()), timeline.makespan_cycles)}"
-            # Tenths: what differs by less looks the same and joins.
+            # Tenths: heights that differ by less look the same, and their columns join.
             high, low = ((base - height * each).round(1).tolist() for each in (top, bottom))
             parts.append(path(steps(places, high, low), look, title))
             bottom = top

@@ -1,4 +1,4 @@
-"""What stood in the way of a run, in the words of the report on the terminal."""
+"""The main cause of lost time, in the words of the report on the terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ __all__ = ["answer"]
 
 
 def answer(report: Report) -> str:
-    """The run in a line: how busy, and what mainly stood in the way."""
+    """Describe the run in a line: how busy the machine was, and what mainly kept it from more."""
     text = reason(report)
     return f"Utilization {100 * report.utilization:.1f} %. {text[0].upper()}{text[1:]}."

@@ -19,7 +19,7 @@ _MODELS, _LAYERS = 40, 6
 
 
 def what_ran_section(scenario: Scenario) -> Section:
-    """The chip's cores and the models, as they were after names and defaults had been resolved."""
+    """Make the section on the chip's cores and the models, with names and defaults resolved."""
     return Section("ran", "What ran", _cores(scenario) + _models(scenario))
 
 
@@ -106,7 +106,7 @@ def _deadline(job: JobReport) -> str:
 
 
 def jobs_section(scenario: Scenario, report: Report) -> Section:
-    """When and where each job ran; long lists can be scrolled and are cut with a count."""
+    """Make the section on when and where each job ran; long lists can be scrolled and are cut with a count."""
     numbers = list(range(len(report.jobs)))
     slowest = max(numbers, key=lambda number: report.jobs[number].latency)
     shown = numbers if len(numbers) <= _JOBS else numbers[: _JOBS - 1]

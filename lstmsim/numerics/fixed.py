@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic of one pass, and its calibration: formats from what a floating-point run reaches.
+"""Fixed-point arithmetic of one pass, whose formats hold the ranges that calibration has measured.
 
 Vectors (x, h, every `quantize` node) are symmetric integers with one scale each. Their scales are folded into the
 weights, so that all vectors of a sum meet in one integer accumulator. A multiplier for each row then brings the sum
@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.activation_tables import TABULATED, ActivationTable
-from lstmsim.numerics.arithmetic import Array, FloatArithmetic
+from lstmsim.numerics.arithmetic import Array
+from lstmsim.numerics.calibration import Range, calibrate
 from lstmsim.numerics.fixed_point import (
     Operand,
     QFormat,
@@ -29,21 +30,15 @@ from lstmsim.numerics.fixed_point import (
     shifted,
     wrap,
 )
-from lstmsim.numerics.golden import initial_states, run_pass
 from lstmsim.numerics.weights import Floats, Network, PassWeights, Stimulus
 from lstmsim.workload.cell import Node
 from lstmsim.workload.model import Layer
 from lstmsim.workload.precision import Precision
 
-__all__ = ["FixedArithmetic", "Range", "calibrate", "fixed_arithmetic", "fixed_passes"]
+__all__ = ["FixedArithmetic", "fixed_arithmetic", "fixed_passes"]
 
-#: Smallest and largest value seen, 0 included.
-Range = tuple[float, float]
-
-#: Biases are held as wide as this in their sum's units: a large one may meet an equally large product.
+#: Bits of a bias in its sum's units: a large bias may meet an equally large product.
 _BIAS_BITS = 32
-#: Larger values cannot be calibrated; products of two of them are still floating-point numbers.
-_LARGEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +183,10 @@ class FixedArithmetic:
         """Multiply by the row's factor, shift and round into the sum's format, add the bias, saturate.
 
         The accumulator is two's complement: a sum outside its range wraps and is counted.
+
+        sum_: the sum's name.
+        total: exact sums, [units].
+        units: the rows that `total` covers.
         """
         held = wrap(total, self.precision.accumulator_bits)
         if lost := int(np.count_nonzero(held != total)):
@@ -199,7 +198,12 @@ class FixedArithmetic:
         return self._noted(name, *saturate(exact, self.formats[name]))
 
     def compute(self, node: Node, values: Mapping[str, Array], units: slice) -> Array:
-        """Compute on aligned integers, round once to the node's format, saturate; activations are read from tables."""
+        """Compute on aligned integers, round once to the node's format, saturate; activations are read from tables.
+
+        node: the operation and its inputs.
+        values: its sources by name, [units] or [1] for scalars; a reduction gets all units.
+        units: the rows that `values` cover.
+        """
         operands = [self._operand(each, values, units) for each in node.inputs]
         if node.operation in TABULATED:
             return self._noted(node.name, *self._tables[node.name](operands[0][0]))
@@ -253,43 +257,14 @@ class FixedArithmetic:
         return self.formats[name].real(values)
 
 
-def _widen(ranges: dict[str, Range], name: str, values: Array) -> None:
-    low, high = ranges.get(name, (0.0, 0.0))
-    low, high = min(low, float(np.min(values, initial=0))), max(high, float(np.max(values, initial=0)))
-    if not max(-low, high) <= _LARGEST or not np.all(np.isfinite(values)):
-        raise InputError(f"{name} has no finite range in floating point: no fixed-point format holds it")
-    ranges[name] = low, high
-
-
-def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapping[str, Range], ...], ...]:
-    """Measure what x and every sum and node reach in float64 runs of all stimuli: ranges `[layer][direction]`.
-
-    An initial state counts for the node that feeds the state. `InputError` if a value is not finite.
-    """
-    if not stimuli:
-        raise InputError("calibration needs at least one stimulus")
-    reached: list[list[dict[str, Range]]] = [[{} for _ in both] for both in network.passes]
-    with np.errstate(all="ignore"):
-        for stimulus in stimuli:
-            x = stimulus.x.astype(np.float64)
-            for number, layer in enumerate(network.model.layers):
-                outputs = []
-                for direction, ranges in enumerate(reached[number]):
-                    note = partial(_widen, ranges)
-                    note("x", x)
-                    own = FloatArithmetic(layer, network.passes[number][direction])
-                    states = initial_states(own, stimulus, number, direction)
-                    for name, values in states.items():
-                        note(layer.cell.states[name], values)
-                    outputs.append(run_pass(own, x, states, layer.backward(direction), note).h)
-                x = np.concatenate(outputs, axis=1)
-    return tuple(tuple(both) for both in reached)
-
-
 def fixed_arithmetic(
     network: Network, stimulus: Stimulus | Sequence[Stimulus], precision: Precision
 ) -> tuple[tuple[FixedArithmetic, ...], ...]:
     """Make the arithmetic `[layer][direction]` of a network, with formats that hold all that the stimuli reach.
+
+    network: the weights.
+    stimulus: one stimulus or several, which the network is calibrated on.
+    precision: widths of all numbers.
 
     `InputError` if a width is not possible or a value of the floating-point run is not finite.
     """
@@ -301,7 +276,11 @@ def fixed_arithmetic(
 def fixed_passes(
     network: Network, ranges: Sequence[Sequence[Mapping[str, Range]]], precision: Precision
 ) -> tuple[tuple[FixedArithmetic, ...], ...]:
-    """Make the arithmetic `[layer][direction]` of a network from the ranges `[layer][direction]` that `calibrate` gave.
+    """Make the arithmetic `[layer][direction]` of a network whose ranges are known.
+
+    network: the weights.
+    ranges: name to range, `[layer][direction]`, as `calibrate` gives them.
+    precision: widths of all numbers.
 
     `InputError` if a width is not possible.
     """

@@ -10,7 +10,8 @@ import numpy as np
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.arithmetic import Arithmetic
-from lstmsim.numerics.fixed import FixedArithmetic, calibrate, fixed_passes
+from lstmsim.numerics.calibration import calibrate
+from lstmsim.numerics.fixed import FixedArithmetic, fixed_passes
 from lstmsim.numerics.golden import NetworkRun, float_arithmetic, run_network
 from lstmsim.numerics.weights import Floats, Network, States, Stimulus
 from lstmsim.workload.precision import Precision

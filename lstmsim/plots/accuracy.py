@@ -37,10 +37,17 @@ def plot(
     *,
     title: str = "",
 ) -> Picture:
-    """Draw `sqnr_db` of each job over `bits` (ascending), below it the share of `words` unchanged (0 to 1) if given.
+    """Draw the signal to quantisation noise of each job over the width, and below it the share of words unchanged.
 
-    What is not finite is left out. With `path` the figure is saved as `.png`, `.svg` or `.pdf`, and its numbers as
-    `.csv` beside it, each whole or not at all; another suffix is an `InputError`.
+    Values that are not finite are left out.
+
+    bits: widths, ascending.
+    sqnr_db: for each job a value at each width, in dB.
+    words: at each width the share of words unchanged, 0 to 1; None: no panel for it.
+    path: a file that ends in `.png`, `.svg` or `.pdf`; the numbers go into a `.csv` beside it, each file whole or not
+        at all.
+    title: the text above the picture.
+    `InputError` for another suffix.
 
     >>> len(plot([4, 5, 6], [("a", [14.0, 20.0, 26.0])], [0.5, 0.9, 1.0]).axes)
     2
@@ -66,7 +73,7 @@ def plot(
 
 
 def numbers_path(path: str) -> str:
-    """Where the numbers of the picture in `path` go.
+    """Give the path of the numbers of the picture in `path`.
 
     >>> numbers_path("out/a.png")
     'out/a.csv'
@@ -96,7 +103,7 @@ def _draw_sqnr(figure: Figure, axes: Axes, bits: Sequence[int], sqnr_db: Sequenc
     handles = lines[: len(names)]
     first = [values[0] for _, values in sqnr_db if isfinite(values[0])]
     if len(bits) > 1 and first:
-        # Only its slope has a meaning; it begins amid the jobs.
+        # Only the slope of this line has a meaning; it begins amid the jobs.
         start = sorted(first)[len(first) // 2]
         reference = [start + DECIBELS_PER_BIT * (each - bits[0]) for each in bits]
         handles += axes.plot(bits, reference, color="#666666", linestyle=(0, (4, 3)), linewidth=1, zorder=1)

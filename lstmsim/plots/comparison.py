@@ -1,5 +1,7 @@
-"""Bars of a comparison: TOPS and utilization of each workload on each machine, published figures hatched; of requests
-that come over time their latencies."""
+"""Bars of a comparison: TOPS and utilization of each workload on each machine, published figures hatched.
+
+Of requests that come over time the bars show latencies.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ __all__ = ["MAX_BARS", "plot"]
 #: More bars than this in a panel are too thin to be told apart.
 MAX_BARS = 400
 
-#: A number above each bar only as long as they can be read.
+#: Most bars with a number above each: more numbers could not be read.
 _MOST_NUMBERS = 120
 #: Largest / smallest value from which on a linear axis would hide the small ones.
 _LOG_FROM = 20
@@ -41,12 +43,15 @@ Value = Callable[[int, int], float | None]
 
 
 def plot(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> Picture:
-    """Draw a group of bars a workload (or, of a single workload, a bar a machine): TOPS above, on a logarithmic axis
-    where they differ much, and utilization in % below. Where latencies are what is compared (`Comparison.by_latency`):
-    mean and percentiles of the latency above, with 95 % intervals as far as they are known.
+    """Draw a group of bars for each workload (of a single workload, a bar for each machine).
 
-    With `path` the figure is saved as `.png`, `.svg` or `.pdf`, and its numbers as `.csv` beside it, each whole or not
-    at all. `InputError` for another suffix, or for more than `MAX_BARS` bars.
+    TOPS stand above, on a logarithmic axis where they differ much, and utilization in % below. Where latencies are
+    compared (`Comparison.by_latency`), mean and percentiles of the latency are drawn, with 95 % intervals as far as
+    they are known.
+
+    path: a file that ends in `.png`, `.svg` or `.pdf`; the numbers go into a `.csv` beside it, each file whole or not
+        at all.
+    `InputError` for another suffix, or for more than `MAX_BARS` bars.
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
@@ -110,7 +115,7 @@ def _draw(figure: Figure, comparison: Comparison) -> None:
 
 
 def _draw_latencies(figure: Figure, comparison: Comparison) -> None:
-    """A group of bars for the mean and each percentile; and how busy each machine was, a group of its own."""
+    """A group of bars for the mean and each percentile, and another group for the utilization of each machine."""
     names = ["mean", *(f"p{each}" for each in PERCENTILES)]
     machines = len(comparison.machines)
     inches = min(24.0, max(6.5, 2.4 + (len(names) + 1) * (machines + 1.2) * 2 * _BAR_INCHES))
@@ -159,7 +164,7 @@ def _percent_axis(panel: Axes) -> None:
 
 
 def _groups(panel: Axes, rows: int) -> None:
-    """Room and lines for so many groups of bars."""
+    """Limits and lines of a panel with so many groups of bars."""
     panel.set_xlim(-0.6, rows - 0.4)
     panel.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     panel.set_axisbelow(True)
@@ -199,7 +204,7 @@ def _draw_bars(
 def _write_numbers(
     panel: Axes, places: Sequence[float], values: Sequence[float | None], texts: Sequence[str], turned: int
 ) -> None:
-    """A text above each bar, turned by some degrees; what is not known stands level, for it is a dash."""
+    """A text above each bar, turned by some degrees; a dash for an unknown value is not turned."""
     for place, value, text in zip(places, values, texts, strict=True):
         panel.annotate(
             text,
@@ -216,7 +221,7 @@ def _write_numbers(
 
 
 def _scale(panel: Axes, values: Sequence[float]) -> None:
-    """A logarithmic axis where the values differ much, with whole decades around them; room for the numbers above."""
+    """A logarithmic axis where the values differ much; room for the numbers above the bars."""
     if values and max(values) / min(values) > _LOG_FROM:
         panel.set_yscale("log")
         panel.set_ylim(0.5 * min(values), 4 * max(values))
@@ -227,10 +232,10 @@ def _scale(panel: Axes, values: Sequence[float]) -> None:
 
 
 def _common_prefix(names: Sequence[str]) -> str:
-    """What all names begin with, up to a hyphen: it need not be repeated below every group."""
+    """The beginning that all names share, up to a hyphen: it need not be repeated below every group."""
     if len(names) < 2:
         return ""
-    # whatever two names share, the first and the last in order share with all between them
+    # In sorted order, what the first and the last name share, all names between them share too.
     first, last = min(names), max(names)
     length = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
     return first[: first.rfind("-", 0, length) + 1]
@@ -254,7 +259,7 @@ def _legend(figure: Figure, comparison: Comparison, drawn: Sequence[BarContainer
     names = [f"{short(each.name, 30)}{_remark(comparison, number)}" for number, each in enumerate(comparison.machines)]
     lines = -(-len(names) // max(1, int(figure.get_size_inches()[0] / 2.4)))
     across = -(-len(names) // lines)
-    # a container of bars is no artist, yet legends take it
+    # A container of bars is no artist, yet legends take it.
     handles: list[Any] = list(drawn)
     legend = figure.legend(handles, ["-"] * len(names), loc="outside upper center", ncols=across, frameon=False)
     for text, name in zip(legend.get_texts(), names, strict=True):

@@ -1,4 +1,4 @@
-"""What all pictures have in common: looks that do not depend on the user's settings, and files that appear whole."""
+"""What all pictures share: looks that do not depend on the user's settings, and files that are written whole."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _SETTINGS: Any = {
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Our looks, whatever the user's matplotlibrc says; a job's name may have letters that the font lacks."""
+    """Set the looks of lstmsim's pictures inside the block, whatever the user's matplotlibrc says.
+
+    No warning is given for letters of a job's name that the font lacks.
+    """
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         matplotlib.rcdefaults()
@@ -53,8 +56,10 @@ class Picture(Figure):
 
 
 def check_name(name: str, *beside: str) -> None:
-    """`InputError` unless the name ends like a picture's, and for one that was read as an input, as for those of files
-    that are written `beside` it.
+    """Raise `InputError` for a name that does not end like a picture's, and for a file that was read as an input.
+
+    name: of the picture's file.
+    beside: other files that are written with it.
 
     >>> check_name("a.bmp")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The front of two objectives of a sweep: the points that nothing beats joined, all others pale."""
+"""The front of two objectives of a sweep: points that no other point beats are joined, all other points are pale."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ _WIDE = 8
 def draw_front(
     figure: Figure, store: Store, rows: Sequence[Row], pair: Sequence[Objective], objectives: Sequence[Objective]
 ) -> list[list[Any]]:
-    """Draw one or two objectives into the figure; its numbers, with names on top.
+    """Draw one or two objectives into the figure, and give the numbers of the picture, with names on top.
 
-    rows: the table. pair: the objectives on the axes (x, y); of one only, x is the number of the point.
+    store: the sweep's file.
+    rows: its table.
+    pair: the objectives on the axes (x, y); of a single one, x is the number of the point.
     objectives: all that the sweep is judged by.
     """
     x, y = (pair[0].column if len(pair) > 1 else "point"), pair[-1].column
@@ -42,7 +44,7 @@ def draw_front(
         colour, marker, dashes = curve_look(number)
         best = sorted((row for row in members if row["point"] in judged.front), key=lambda row: _place(row, x, y))
         panel.plot(*_places(members, x, y), color=colour, marker=marker, linestyle="", markersize=3.5, alpha=0.3)
-        # A step, not a slope: between two points there is nothing better than the cheaper one.
+        # A step, not a slope: between two points nothing is better than the cheaper point.
         step = {"linestyle": dashes, "drawstyle": "steps-pre" if pair[0].maximise else "steps-post"}
         look: Any = step if len(pair) > 1 else {"linestyle": ""}
         panel.plot(*_places(best, x, y), color=colour, marker=marker, linewidth=0.8, markersize=5, **look)
@@ -86,7 +88,7 @@ def _label(panel: Axes, x: str, y: str, pair: Sequence[Objective], rows: Sequenc
 
 
 def _title(pair: Sequence[Objective], objectives: Sequence[Objective], lacking: int, *, circled: bool) -> list[str]:
-    """What is joined, of which objectives, and what is not drawn."""
+    """Lines that say which points are joined, and what is not drawn."""
     joined = "points that none beats joined" if len(pair) > 1 else "best points filled"
     joined += ", knee circled" if circled else ""
     lines = [f"{described(pair[::-1])}: {joined}"]

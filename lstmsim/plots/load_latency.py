@@ -1,4 +1,4 @@
-"""Load-latency curves: a percentile against offered load, the distribution at one load, and what ends in time."""
+"""Load-latency curves: a percentile against offered load, the distribution at one load, and requests in time."""
 
 from __future__ import annotations
 
@@ -42,12 +42,16 @@ def plot(
     percentile: float = 99.0,
     cdf_at: float | None = None,
 ) -> Picture:
-    """Draw a curve for each machine: the percentile of latency with its 95 % intervals and the mean (dotted) against
-    load; the distribution at load `cdf_at` (the highest at which all are stable unless given); and requests in time.
+    """Draw curves of all machines over load: latencies, their distribution at one load, and requests in time.
 
-    Points with too few requests for an interval are hollow; unstable ones are crosses at the upper edge, without a
-    number. With `path` the figure is saved as `.png`, `.svg` or `.pdf`. `InputError` for another suffix, and for a load
-    or a percentile that is not among the points.
+    The percentile of latency has its 95 % intervals, the mean is dotted. Points with too few requests for an interval
+    are hollow; unstable points are crosses at the upper edge, without a number.
+
+    curves: what was measured.
+    path: a file that ends in `.png`, `.svg` or `.pdf`.
+    percentile: which percentile of latency is drawn, one of `CDF`.
+    cdf_at: the load of the distribution; None: the highest at which all machines are stable.
+    `InputError` for another suffix, and for a load or a percentile that is not among the points.
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
@@ -74,6 +78,7 @@ def plot(
 
 
 def _looks(curves: LoadLatency, machine: Machine) -> dict[str, Any]:
+    """Colour and marker of a machine's curve."""
     place = curves.machines.index(machine)
     return {"color": job_style(_ORDER[place % len(_ORDER)]).fill, "marker": _MARKERS[place % len(_MARKERS)]}
 
@@ -86,14 +91,14 @@ def _cdf_load(curves: LoadLatency) -> float | None:
 
 
 def _range(curves: LoadLatency) -> tuple[float, float]:
-    """The axis of loads: all of them, also those at which nothing is drawn."""
+    """The ends of the axis of loads, loads included at which nothing is drawn."""
     low, high = min(point.load for point in curves.points), max(point.load for point in curves.points)
     margin = 0.05 * (high - low) or 0.1 * high
     return low - margin, high + margin
 
 
 def _say(panel: Axes, curves: LoadLatency, along: str, load: float | None = None) -> None:
-    """Words instead of curves, and no numbers along axes that measure nothing."""
+    """Write words in place of curves, and no numbers along axes that measure nothing."""
     some = any(point.measured.percentiles for point in curves.points)
     text = ("no load at which all are stable" if load is None else "unstable at this load") if some else _NEVER
     words = panel.text(0.5, 0.5, text, ha="center", va="center", transform=panel.transAxes, color=_GREY)
@@ -149,14 +154,14 @@ def _ends(curves: LoadLatency, percentile: float) -> list[tuple[float, float, st
 
 
 def _draw_labels(panel: Axes, curves: LoadLatency, percentile: float) -> None:
-    """The names of several curves beside their last points, pushed apart where these lie together."""
+    """Write the names of several curves beside their last points, pushed apart where the points lie together."""
     ends = _ends(curves, percentile) if len(curves.machines) > 1 else []
     low, high = panel.get_ylim()
     left, right = panel.get_xlim()
     places = sorted((log10(height / low) / log10(high / low), *rest) for rest in ends for height in rest[1:2])
     before = -_APART
     for at, (place, load, height, label, colour) in enumerate(places):
-        # Those that are still to come need room above.
+        # The labels that follow need room above.
         place = max(before + _APART, min(place, 1 - _APART * (len(places) - 1 - at)))
         before = place
         share = (load - left) / (right - left)
@@ -178,7 +183,7 @@ def _draw_labels(panel: Axes, curves: LoadLatency, percentile: float) -> None:
 def _draw_points(
     panel: Axes, loads: Sequence[float], values: Sequence[Estimate], looks: dict[str, Any], aside: float
 ) -> None:
-    """Marks with bars, which stand beside each other; hollow marks without where no interval is known."""
+    """Draw marks with bars, which stand beside each other; hollow marks without bars where no interval is known."""
     for load, each in zip(loads, values, strict=True):
         colour, marker, half = looks["color"], looks["marker"], each.half_width_ms
         if half is not None:
@@ -191,7 +196,7 @@ def _draw_points(
 
 
 def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
-    """Crosses at the upper edge, machines one below the other."""
+    """Draw crosses at the upper edge, machines one below the other."""
     seen: dict[float, int] = {}
     for point in curves.points:
         if point.measured.verdict != "unstable":
@@ -220,7 +225,7 @@ def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
 
 
 def _draw_cdf(panel: Axes, curves: LoadLatency, load: float | None) -> None:
-    """How many requests take at most so long, at one load."""
+    """Draw how many requests take at most so long, at one load."""
     drawn = False
     for machine in curves.machines:
         for point in curves.of(machine):
@@ -245,7 +250,7 @@ def _draw_cdf(panel: Axes, curves: LoadLatency, load: float | None) -> None:
 
 
 def _draw_in_time(panel: Axes, curves: LoadLatency) -> None:
-    """The share of requests in time where there are deadlines; requests done per second otherwise."""
+    """Draw the share of requests in time where there are deadlines, and otherwise requests done per second."""
     lowest: list[float] = []
     for machine in curves.machines:
         points = curves.of(machine)
@@ -274,6 +279,7 @@ def _draw_in_time(panel: Axes, curves: LoadLatency) -> None:
 
 
 def _goodput(curves: LoadLatency, point: Point) -> float | None:
+    """The share of requests in time in %, or thousands of requests per second; None: unknown."""
     if not curves.deadlines:
         return point.measured.throughput_per_second / 1000
     share = point.measured.in_time if point.measured.stable else None
@@ -281,13 +287,13 @@ def _goodput(curves: LoadLatency, point: Point) -> float | None:
 
 
 def _plain_log(panel: Axes, along: str = "y") -> None:
-    """Ticks that read as numbers, more of them where the axis is short; the narrow panels have room for fewer."""
+    """Set ticks that read as numbers, more of them where the axis is short; narrow panels have room for fewer."""
     axis = panel.yaxis if along == "y" else panel.xaxis
     low, high = panel.get_ylim() if along == "y" else panel.get_xlim()
     decades = log10(high / low)
     most = 4 if along == "y" else 2.2
     steps = (1.0,) if decades > most else (1.0, 2.0, 5.0) if decades > 0.8 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
-    # Few of those numbers lie in a third of a decade, or none.
+    # A third of a decade holds few of these numbers, or none.
     axis.set_major_locator(LogLocator(subs=steps) if decades > 0.33 else MaxNLocator(5))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

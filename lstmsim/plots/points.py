@@ -1,4 +1,4 @@
-"""What the pictures of a sweep share: rows of its table in groups, and their names."""
+"""What the pictures of a sweep share: rows of its table in groups, and names of the groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _MOST_NAMED = 16
 
 
 def curve_look(number: int) -> tuple[str, str, Any]:
-    """Colour, marker and line style of a curve by its place: 64 differ in colour or marker, 32 in their lines alone.
+    """Give colour, marker and line style of a curve by its place.
+
+    64 curves differ in colour or marker, 32 in their lines alone.
 
     >>> curve_look(0), curve_look(8)
     (('#0072B2', 'o', '-'), ('#0072B2', 's', (0, (5, 2))))
@@ -34,7 +36,7 @@ def curve_look(number: int) -> tuple[str, str, Any]:
 
 
 def named(axes: Sequence[Axis], key: str) -> str:
-    """The name of the axis that varies `key`.
+    """Give the name of the axis that varies `key`.
 
     >>> named([Axis("wide", ("chip.cores.0.vp",), ())], "vp")
     'wide'
@@ -43,7 +45,7 @@ def named(axes: Sequence[Axis], key: str) -> str:
 
 
 def grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows by the values of some columns, in the order in which they come.
+    """Group rows by the values of some columns, in the order in which they come.
 
     >>> list(grouped([{"a": 2}, {"a": 1}, {"a": 2}], ["a"]))
     [(2,), (1,)]
@@ -55,7 +57,7 @@ def grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[Any, ...], 
 
 
 def titled(names: Sequence[str], values: Sequence[Any]) -> str:
-    """Names and their values in a line that fits above a panel.
+    """Write names and their values in a line that fits above a panel.
 
     >>> titled(["hidden", "ep"], [512, 4])
     'hidden 512, ep 4'

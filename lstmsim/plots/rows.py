@@ -28,7 +28,7 @@ _LABEL_LIMIT = 300
 
 
 def row_height(kind: str) -> float:
-    """Height of a row by its kind.
+    """Give the height of a row by its kind.
 
     >>> row_height("array") > row_height("tail")
     True
@@ -37,12 +37,12 @@ def row_height(kind: str) -> float:
 
 
 def rows_inches(heights: list[float]) -> float:
-    """Height of the upper panel: grows with the rows, but stays on a page."""
+    """Give the height of the upper panel: it grows with the rows, but stays on a page."""
     return min(9.0, max(1.1, 0.30 * sum(height + 0.2 for height in heights)))
 
 
 def set_rows(axes: Axes, view: View, heights: list[float]) -> NDArray[np.float64]:
-    """Names at the rows, a line between cores; returns the rows' centres, top row first."""
+    """Write names at the rows and draw a line between cores; give the rows' centres, top row first, shape [rows]."""
     gaps = np.array([0.0, *(0.2 + 0.25 * (a.core != b.core) for a, b in zip(view.rows, view.rows[1:], strict=False))])
     tops = np.cumsum(gaps) + np.concatenate([[0.0], np.cumsum(heights)[:-1]])
     centres: NDArray[np.float64] = tops + np.array(heights) / 2
@@ -58,12 +58,12 @@ def set_rows(axes: Axes, view: View, heights: list[float]) -> NDArray[np.float64
 
 
 def _style(state: int, job: int) -> Style:
-    """Work without a job (as in traces of other makers) looks like the first job."""
+    """The look of a span; work without a job (as in traces of other makers) looks like the first job."""
     return job_style(max(job, 0)) if STATES[state] == "busy" else NAMED[STATES[state]].style
 
 
 def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:
-    """One collection for each row and look; spans too short to show a hatch are drawn without it, which is faster."""
+    """Draw the spans, one collection for each row and look; spans too short to show a hatch have none."""
     bars: dict[tuple[int, Style], list[tuple[int, int]]] = {}
     shortest = _HATCH_INCHES * (view.end_cycle - view.start_cycle) / _AXES_INCHES
     for row, state, job, indices in view.kinds():
@@ -86,9 +86,12 @@ def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: li
 
 
 def stacked_fractions(view: View, row: int, edges: NDArray[np.int64]) -> dict[Style, NDArray[np.float64]]:
-    """By look, work first: the fraction of each window that the row's spans of that look cover.
+    """Give by look, work first, the fraction of each window that the row's spans of that look cover.
 
     The sum of fraction * window length is exactly the spans' cycles, so nothing short is lost and nothing grows.
+
+    row: its number.
+    edges: of the windows, in cycles, shape [windows + 1].
     """
     fractions: dict[Style, NDArray[np.float64]] = {}
     lengths = np.diff(edges)
@@ -101,7 +104,7 @@ def stacked_fractions(view: View, row: int, edges: NDArray[np.int64]) -> dict[St
 
 
 def draw_fractions(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:
-    """Each row a stack of fractions of time: work at the bottom, waits above."""
+    """Draw each row as a stack of fractions of time: work at the bottom, waits above."""
     edges = window_edges(view.start_cycle, view.end_cycle, _BINS)
     for row in range(len(view.rows)):
         bottom, base = np.zeros(len(edges) - 1), centres[row] + heights[row] / 2
@@ -121,7 +124,7 @@ def draw_fractions(axes: Axes, view: View, centres: NDArray[np.float64], heights
 
 
 def draw_labels(axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.float64]) -> None:
-    """A job's name on the longest span of its work in each row, where it fits."""
+    """Write a job's name on the longest span of its work in each row, where it fits."""
     inches_per_cycle = _AXES_INCHES / (view.end_cycle - view.start_cycle)
     placed = 0
     for row, _, job, indices in view.kinds():

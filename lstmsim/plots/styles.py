@@ -9,7 +9,7 @@ __all__ = ["grey", "job_style", "short"]
 
 
 def job_style(number: int) -> Style:
-    """The style of a job by its place in the scenario; the first eight differ in colour, the next ones also in hatch.
+    """Give the style of a job by its place in the scenario; the first eight differ in colour, later ones also in hatch.
 
     >>> job_style(0).fill, job_style(8) == Style("#0072B2", "oo", "#FFFFFF")
     ('#0072B2', True)
@@ -20,7 +20,7 @@ def job_style(number: int) -> Style:
 
 
 def grey(fill: str) -> float:
-    """Lightness of a colour on a grey printer, 0 to 1 (luma of ITU-R BT.601).
+    """Give the lightness of a colour on a grey printer, 0 to 1 (luma of ITU-R BT.601).
 
     >>> grey("#FFFFFF"), grey("#000000")
     (1.0, 0.0)
@@ -30,7 +30,7 @@ def grey(fill: str) -> float:
 
 
 def short(text: str, length: int = 26) -> str:
-    """Text on one line of at most `length` characters.
+    """Cut text to one line of at most `length` characters.
 
     >>> short("a name that is far too long", 10)
     'a name th…'

@@ -36,7 +36,7 @@ _HATCHES = {"infeasible": "////", "failed": "xxxx"}
 
 
 def kind_of(axes: Sequence[Axis]) -> str:
-    """The picture that says most of the axes of a sweep, one of `KINDS`.
+    """Choose the picture that shows most of the axes of a sweep, one of `KINDS`.
 
     >>> kind_of([Axis("e", ("chip.cores.0.ep",), ()), Axis("v", ("chip.cores.0.vp",), ())])
     'heatmap'
@@ -56,15 +56,16 @@ def plot(
 ) -> Picture:
     """Draw the table of a sweep.
 
-    kind: one of `KINDS`. Without it: the front if the sweep has other objectives than the usual ones or some are given
-    here, else a heat map for axes EP and VP, utilization for an axis NPE, and the front for all others.
-    objectives: the two of the sweep's objectives that a front is drawn of, (x, y); without it the first two, the second
-    one on the x axis. Only points that none beats in these two are joined.
-
     A map has no place for points whose EP or VP is no number (`vp: null`, computed from the others); it says how many.
 
-    With `path` the figure is saved as `.png`, `.svg` or `.pdf`, and its numbers as `.csv` beside it, each whole or not
-    at all. `InputError` for another suffix, if no point was simulated, or if the sweep has no axes for that kind.
+    store: the sweep's file.
+    path: a file that ends in `.png`, `.svg` or `.pdf`; the numbers go into a `.csv` beside it, each file whole or not
+        at all.
+    kind: one of `KINDS`. None: the front if the sweep has other objectives than the usual ones or `objectives` are
+        given; otherwise a heat map for axes EP and VP, utilization for an axis NPE, and the front for all other axes.
+    objectives: the two of the sweep's objectives that a front is drawn of, (x, y); empty: the first two, the second one
+        on the x axis. Only points that no point beats in these two are joined.
+    `InputError` for another suffix, if no point was simulated, or if the sweep has no axes for that kind.
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
@@ -93,7 +94,7 @@ def plot(
 
 
 def check_kind(axes: Sequence[Axis], kind: str | None) -> None:
-    """`InputError` if the axes of a sweep do not allow that kind of picture.
+    """Raise `InputError` if the axes of a sweep do not allow that kind of picture.
 
     >>> check_kind([Axis("h", ("jobs.0.model.layers.0.hidden",), ())], "utilization")
     Traceback (most recent call last):
@@ -107,7 +108,7 @@ def check_kind(axes: Sequence[Axis], kind: str | None) -> None:
 
 
 def _kind(store: Store, axes: Sequence[Axis], rows: Sequence[Row], wanted: str | None, *, front_wanted: bool) -> str:
-    """What is drawn; `InputError` if the axes do not allow what is wanted."""
+    """The kind of picture to draw; `InputError` if the axes do not allow the kind that is wanted."""
     check_kind(axes, wanted)
     usual = objectives_of(store) == default_objectives(chip_names(store))
     chosen = wanted or ("pareto" if front_wanted or not usual else kind_of(axes))
@@ -119,7 +120,7 @@ def _kind(store: Store, axes: Sequence[Axis], rows: Sequence[Row], wanted: str |
 
 
 def _placed(row: Row, axes: Sequence[Axis]) -> bool:
-    """Whether a map has a place for the row: nothing and text are no EP or VP that it could stand at."""
+    """Whether a map has a place for the row: it has none for an EP or VP that is nothing or text."""
     return all(isinstance(row[named(axes, key)], int | float) for key in ("ep", "vp"))
 
 
@@ -150,7 +151,7 @@ def _draw_heat_maps(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -
 
 
 def _draw_heat_map(panel: Axes, rows: Sequence[Row], ep: str, vp: str) -> list[list[Any]]:
-    """One map; its numbers as (ep, vp, status, cycles, best)."""
+    """Draw one map; its numbers as (ep, vp, status, cycles, best)."""
     cells = {(row[ep], row[vp]): row for row in rows}
     places = [sorted({pair[at] for pair in cells}) for at in (0, 1)]
     cycles = np.full((len(places[1]), len(places[0])), np.nan)

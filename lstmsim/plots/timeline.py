@@ -1,4 +1,4 @@
-"""The timeline picture: who worked when, why nobody did, and how busy the arrays were."""
+"""The timeline picture: which jobs worked when, the causes of waits, and how busy the arrays were."""
 
 from __future__ import annotations
 
@@ -39,12 +39,14 @@ def plot(
     end: int | None = None,
     cores: Iterable[int] | None = None,
 ) -> Picture:
-    """Draw a timeline from cycle `start` to `end` (default: all of it) for `cores` (default: all of them).
+    """Draw a timeline: colour is the job, hatching on grey the cause of a wait.
 
-    Colour is the job, hatching on grey the cause of a wait. Above `SPAN_LIMIT` visible spans each row shows fractions
-    of time per column instead, and the picture says so. With `path` the figure is also saved, whole or not at all, as
-    `.png`, `.svg` or `.pdf`: equal timelines give equal bytes. A window, core or suffix that cannot be is an
-    `InputError`.
+    Above `SPAN_LIMIT` visible spans each row shows fractions of time per column instead, and the picture says so.
+
+    path: a file that ends in `.png`, `.svg` or `.pdf`, written whole or not at all: equal timelines give equal bytes.
+    start, end: cycles; None: all of the timeline.
+    cores: their numbers; None: all of them.
+    `InputError` for a window, a core or a suffix that is not possible.
     """
     name = None if path is None else os.fspath(path)
     if name is not None:
@@ -77,7 +79,7 @@ def _draw(timeline: Timeline, view: View) -> Picture:
 
 
 def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
-    """Busy fraction of the shown cores' arrays per window; returns the one of the whole view in percent."""
+    """Draw the busy fraction of the shown cores' arrays per window; give that of the whole view in percent."""
     edges = window_edges(view.start_cycle, view.end_cycle, _WINDOWS)
     by_core = {core: values for core, values in busy_windows(timeline, edges).items() if core in view.cores}
     mean = 100 * np.mean(list(by_core.values()), axis=0) if by_core else np.zeros(len(edges) - 1)

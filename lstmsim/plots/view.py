@@ -1,4 +1,4 @@
-"""What of a timeline a picture shows: chosen rows, a window of time, spans clipped and joined."""
+"""The part of a timeline that a picture shows: chosen rows, a window of time, spans clipped and joined."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ __all__ = ["View", "view_of"]
 
 @dataclass(frozen=True, eq=False)
 class View(Spans):
-    """Spans to draw, from cycle `start_cycle` to `end_cycle`, of these cores."""
+    """Spans to draw.
+
+    start_cycle, end_cycle: the window of time.
+    cores: numbers of the chosen cores.
+    """
 
     start_cycle: int
     end_cycle: int
@@ -22,7 +26,11 @@ class View(Spans):
 
 
 def view_of(timeline: Timeline, start: int | None, end: int | None, cores: Iterable[int] | None) -> View:
-    """The part of a timeline to draw; windows and cores that it does not have are one `InputError`."""
+    """Give the part of a timeline to draw; one `InputError` for windows and cores that it does not have.
+
+    start, end: cycles; None: from the first, to the last.
+    cores: their numbers; None: all.
+    """
     low, high, chosen = _window(timeline, start, end, cores)
     return View(**vars(spans_of(timeline, (low, high), chosen)), start_cycle=low, end_cycle=high, cores=chosen)
 
@@ -30,6 +38,7 @@ def view_of(timeline: Timeline, start: int | None, end: int | None, cores: Itera
 def _window(
     timeline: Timeline, start: int | None, end: int | None, cores: Iterable[int] | None
 ) -> tuple[int, int, tuple[int, ...]]:
+    """Start, end and cores of the view; `InputError` for all that is wrong."""
     makespan, mistakes = timeline.makespan_cycles, []
     low = 0 if start is None else start
     high = makespan if end is None else min(end, makespan)
@@ -52,6 +61,6 @@ def _window(
 
 
 def _listed(cores: list[int]) -> str:
-    """Core numbers, as a range where they are one."""
+    """Core numbers, as a range where they follow each other."""
     whole = len(cores) > 2 and cores == list(range(cores[0], cores[-1] + 1))
     return f"{cores[0]} to {cores[-1]}" if whole else ", ".join(map(str, cores))

@@ -1,7 +1,7 @@
 """The names of cycles: one record for each, and the orders that files and engines keep.
 
-A core's accounted unit (the PE array) has exactly one name in each cycle. A span of a thread may bear one name more
-(`ready`). How the names look and what they mean in words is in `lstmsim.metrics.cycle_names`.
+Each cycle of a core's accounted unit (the PE array) has exactly one name. A span of a thread may bear one more name
+(`ready`). The looks and words of the names are in `lstmsim.metrics.cycle_names`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from lstmsim.records import record
 
 __all__ = ["CAUSES", "CYCLES", "CYCLE_NAMES", "MACHINE_NAMES", "SPAN_NAMES", "CycleName", "Kind", "names_of"]
 
-#: What goes on in a cycle of that name. `work`: something issues. `switch`: the unit changes threads. `wait`: an
-#: operation lacks something (a cause). `turn`: an operation lacks nothing and waits for its turn. `rest`: nothing is
-#: left that could wait.
+#: What happens in a cycle of a name. `work`: something issues. `switch`: the unit changes threads. `wait`: an operation
+#: lacks something (a cause). `turn`: an operation lacks nothing and waits for its turn. `rest`: no operation is left
+#: that could wait.
 Kind = Literal["work", "switch", "wait", "turn", "rest"]
 
 
@@ -23,13 +23,13 @@ Kind = Literal["work", "switch", "wait", "turn", "rest"]
 class CycleName:
     """One name of cycles.
 
-    `name`: the name itself, as reports, tables and traces have it.
-    `kind`: what goes on (`Kind`).
-    `span`: its number among the states of a timeline. Colours in files depend on it; a new name takes the next number.
-    `cause`: of a `wait` its place in the order in which a thread asks what it lacks (0 first); None of all others.
-    `everywhere`: whether every machine has it. A machine names those others that it has.
-    `before_work`: whether a job has such a wait only before its first issue.
-    `of_cores`: whether a cycle of a core can bear it, or only a span of a thread.
+    name: the name itself, as reports, tables and traces have it.
+    kind: what happens in such a cycle (`Kind`).
+    span: number among the states of a timeline. Colours in files depend on it; a new name takes the next number.
+    cause: for a `wait`, its place in the order in which a thread asks what it lacks (0 first); None for other kinds.
+    everywhere: whether every machine has this name. A machine lists the other names that it has.
+    before_work: whether a job has such a wait only before its first issue.
+    of_cores: whether a cycle of a core can bear the name, or only a span of a thread.
     """
 
     name: str
@@ -58,7 +58,7 @@ CYCLES = (
 
 
 def names_of(*kinds: Kind, cycles: Iterable[CycleName] = CYCLES) -> tuple[str, ...]:
-    """The names of these kinds, in the order of `cycles` (default: all of them).
+    """The names of these kinds, in the order of `cycles` (all names by default).
 
     >>> names_of("rest"), names_of("work", "switch")
     (('drain', 'idle'), ('busy', 'switch'))
@@ -69,11 +69,11 @@ def names_of(*kinds: Kind, cycles: Iterable[CycleName] = CYCLES) -> tuple[str, .
 #: The names that a core's cycles can have, in the order in which a core looks for the name of a cycle.
 CYCLE_NAMES = tuple(each.name for each in CYCLES if each.of_cores)
 
-#: Those of them that the cycles of every machine can have.
+#: The names that cycles of every machine can have, in the same order.
 MACHINE_NAMES = tuple(each.name for each in CYCLES if each.of_cores and each.everywhere)
 
-#: Why a thread waits, strongest first: a thread that lacks several things waits for the first of them.
+#: Why a thread waits, the strongest cause first. A thread that lacks several things waits for the first of them.
 CAUSES = names_of("wait", cycles=sorted(CYCLES, key=lambda each: each.cause or 0))
 
-#: What a span of a timeline can be; the number of a state is its place here.
+#: The states that a span of a timeline can have. The number of a state is its place here.
 SPAN_NAMES = tuple(each.name for each in sorted(CYCLES, key=lambda each: each.span))

@@ -1,4 +1,4 @@
-"""What is kept of results for who asks for them again: as many as fit, by their sizes and not by their number."""
+"""A store of results for callers that ask for them again. Its bound is on the sizes of results, not on their number."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ V = TypeVar("V")
 
 
 class Kept(Generic[V]):
-    """Results by key; of too many, the one goes first that was asked for least recently. The last one always stays.
+    """Results by key. If they are too many, the least recently used result goes first. The last one always stays.
 
-    most: the largest sum of their sizes, in whatever unit `size` counts.
-    size: of a result.
+    most: largest sum of the sizes of results, in the unit that `size` counts.
+    size: gives the size of a result.
 
     >>> kept = Kept(most=5, size=len)
     >>> [kept.of(word, word.upper) for word in ("one", "two", "one")], list(kept.results)
@@ -29,10 +29,10 @@ class Kept(Generic[V]):
         self._lock = Lock()
 
     def of(self, key: Hashable, make: Callable[[], V]) -> V:
-        """The result of that key; `make` makes it if it is not there any more."""
+        """The result of a key. `make` makes it if it is not in the store."""
         with self._lock:
             if key in self.results:
-                # the last in the order of the dictionary is the last that was asked for
+                # the last result in the order of the dictionary is the most recently used one
                 result = self.results[key] = self.results.pop(key)
                 return result
         made = make()

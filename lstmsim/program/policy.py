@@ -1,9 +1,14 @@
 """How a unit chooses among the threads of its core: pure functions, one for each name.
 
-The reference engine calls them; the fast engine chooses alike in `lstmsim.engines.fast.issuing`.
+The reference engine calls them. The fast engine makes the same choices in `lstmsim.engines.fast.issuing`.
 
-A policy gets the active thread, whether that thread has just been switched to and has not issued yet, and for
-each thread the cycle from which its next operation may issue (None: not now). It returns the chosen thread, or None.
+Each policy has three arguments:
+
+active: the active thread.
+fresh: whether the unit has just switched to that thread, which has not issued yet.
+ready: for each thread the cycle from which its next operation may issue; None if it may not issue now.
+
+It returns the chosen thread, or None.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ Policy = Callable[[int, bool, Sequence[int | None]], int | None]
 
 
 def coarse(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
-    """Coarse-grained multithreading: stay with the active thread, else the next in ring order that may issue.
+    """Choose as coarse-grained multithreading: the active thread, else the next thread in ring order that may issue.
 
     Source: column-wise LSTM patent, switching of threads on a data hazard.
 
@@ -32,10 +37,10 @@ def coarse(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
 
 
 def fine(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
-    """Fine-grained multithreading: the next thread in ring order every cycle, the active one last.
+    """Choose as fine-grained multithreading: in each cycle the next thread in ring order, the active thread last.
 
-    A thread that was just switched to goes first until it has issued, else a unit with a switch cost would
-    switch for ever.
+    A thread to which the unit has just switched goes first until it has issued. Otherwise a unit with a switch cost
+    would switch for ever.
 
     >>> fine(1, False, [0, 5, 0]), fine(1, True, [0, 5, 0]), fine(1, False, [None, 5, None])
     (2, 1, 1)
@@ -50,7 +55,7 @@ def fine(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
 
 
 def fifo(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
-    """First come, first served: the operation that could start first; among equals the lowest thread.
+    """Choose as first come, first served: the operation that could start first; of equal ones the lowest thread.
 
     >>> fifo(0, False, [7, 3, None]), fifo(0, False, [3, 3])
     (1, 0)
@@ -59,5 +64,5 @@ def fifo(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
     return min(waiting)[1] if waiting else None
 
 
-#: Policies by name.
+#: Name -> policy.
 POLICIES: Mapping[str, Policy] = {"coarse": coarse, "fine": fine, "fifo": fifo}

@@ -3,22 +3,22 @@
 Clock rules, which every engine states and keeps on its own:
 
 1. Time is a whole number of cycles.
-2. At each cycle first everything due takes effect (results, freed buffer slots, finished and paused tasks), then tasks
-   are admitted (`Task`), then every free unit chooses once.
-3. Within a thread the operations of one unit issue in the body's order (an in-order stream per unit); between
-   units only dependences order them. What is issued at t takes effect at t + 1 at the earliest.
-4. A choice depends on the candidates, the policy's own state and numbers of the program: never on creation,
-   storage or wake-up order.
+2. In each cycle, everything that is due takes effect first (results, freed buffer slots, finished and paused tasks).
+   Then tasks are admitted (`Task`). Then every free unit chooses once.
+3. Within a thread, the operations of one unit issue in the order of the body: each unit has an in-order stream. Only
+   dependences order operations of different units. An issue at cycle t takes effect at t + 1 at the earliest.
+4. A choice depends on the candidates, on the state of the policy and on numbers of the program. It never depends on
+   the order of creation, storage or wake-up.
 5. If nothing can ever start again while tasks are unfinished, that is a `DeadlockError`.
 
-An `Operation` may stand for `count` issues in a row, each `cycles` long, each a choice of its own (so a
-fine-grained unit may put other threads' work between them). Its dependences hold back the first issue; others
-depend on its last one. A program has hundreds of thousands of operations and dependences, so these two are named
-tuples: they are made in a quarter of the time that a frozen dataclass takes.
+An `Operation` may stand for `count` issues in a row. Each issue takes `cycles` cycles and is a choice of its own, so a
+fine-grained unit may put work of other threads between them. The dependences of the operation hold back its first
+issue. Other operations depend on its last issue. A program has hundreds of thousands of operations and dependences, so
+these two are named tuples: they are made in a quarter of the time that a frozen dataclass takes.
 
-A task may take threads of several cores at once (`Task.partners`): a model spread over cores, or a core with a memory
-that others share, which is a core of its own. Its operations then say on which of its cores they run (`member`). A
-task with `wide` takes all free ones of its cores if nobody else waits for them, and one otherwise.
+A task may take threads of several cores at once (`Task.partners`): for a model that is spread over cores, or for a
+memory that cores share, which is a core of its own. Each operation says on which of the task's cores it runs
+(`member`). A task with `wide` takes all of its cores that are free if no other task waits for them; else it takes one.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ MAX_SPREAD = 60
 
 @record
 class Unit:
-    """Something that can start one operation at a time, and how it chooses among the threads of its core.
+    """A unit of a core, which can start one operation at a time.
 
-    `policy` is a key of `lstmsim.program.policy.POLICIES`; a change of the active thread takes `switch_cycles`.
-    `shown`: whether timelines have a row for it. `pipeline`: what people call the way of its results until they are
-    there; empty: as the unit.
+    name: its name.
+    policy: how it chooses among the threads of its core, a key of `lstmsim.program.policy.POLICIES`.
+    switch_cycles: cycles of a change of the active thread.
+    shown: whether timelines have a row for the unit.
+    pipeline: the name for people of the way of its results until they are there; empty: the name of the unit.
     """
 
     name: str
@@ -53,12 +55,17 @@ class Unit:
 
 
 class Dependence(NamedTuple):
-    """`start >= (start of the last issue of operation) + delay`, with `delay >= 1` cycles.
+    """The rule `start >= (start of the last issue of operation) + delay`.
 
-    `phase` None: the same body, `lag` iterations earlier (no constraint in the first `lag` iterations; with
-    lag 0 the operation comes earlier in the body). Otherwise `operation` belongs to that earlier phase of the task,
-    at the same iteration or, if `mirrored`, at its `repeat - 1 - iteration`; no constraint where that phase has no such
-    iteration. So a mirrored need of iteration 0 is one of the last iteration of the earlier phase.
+    operation: place of the other operation in its body.
+    delay: cycles, at least 1.
+    cause: the name of a wait for it, one of `lstmsim.program.cycles.CAUSES`.
+    lag: in the same body, how many iterations earlier the other operation is; the first `lag` iterations do not wait.
+        With lag 0 the other operation comes earlier in the body.
+    phase: number of the earlier phase that has the other operation; None for the same body.
+    mirrored: in an earlier phase, whether the iteration of the other operation is `repeat - 1 - iteration`; else it is
+        the same iteration. So iteration 0 with a mirrored need waits for the last iteration of the earlier phase. If
+        the earlier phase has no such iteration, there is no wait.
     """
 
     operation: int
@@ -70,14 +77,22 @@ class Dependence(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """`count` issues of `cycles` each on unit number `unit` of core number `member` of the task's cores.
+    """Some issues in a row of the same kind.
 
-    `frame` True: the first issue also waits (cause `input`) for the task's frame of its step; that is `ahead` steps
-    after the iteration's own (a vector loaded for the next step). `takes` / `frees`:
-    index of a task buffer of which a slot is taken with the first issue / is free again at the end of the last.
-    `result_cycles`: from the start of the last issue until its results are there; the task finishes when all
-    are. `work`: useful multiply-accumulates of one issue. `label` and `place` name it for people (`place`:
-    layer, direction, row block, first column group).
+    unit: number of the unit.
+    cycles: length of each issue.
+    count: how many issues.
+    needs: what the first issue waits for.
+    frame: whether the first issue also waits (cause `input`) for the task's input frame.
+    takes: place of the task's buffer of which the first issue takes a slot; None for none.
+    frees: place of the task's buffer of which a slot is free again at the end of the last issue; None for none.
+    result_cycles: cycles from the start of the last issue until its results are there; the task finishes when all
+        results are there.
+    work: useful multiply-accumulates of one issue.
+    label: name for people.
+    place: layer, direction, row block, first column group; for people.
+    ahead: how many steps after the iteration's own step the frame is (a vector that is loaded for the next step).
+    member: which of the task's cores runs the operation.
     """
 
     unit: int
@@ -104,8 +119,12 @@ class Body:
 
 @record
 class Phase:
-    """A body and how often it repeats. Iteration 0 is step `first_step`, those after it are the steps after it or, if
-    `mirrored` (a backward pass), before it. Left out, the steps are 0 to `repeat - 1`.
+    """A body that repeats.
+
+    body: operations of one iteration.
+    repeat: how many iterations.
+    mirrored: whether the steps descend from iteration to iteration (a backward pass); else they ascend.
+    first_step: time step of iteration 0; None: the steps are 0 to `repeat - 1`.
 
     >>> [Phase(Body(()), 3, mirrored=True).step(i) for i in range(3)], Phase(Body(()), 1, first_step=5).step(0, 1)
     ([2, 1, 0], 6)
@@ -117,7 +136,7 @@ class Phase:
     first_step: int | None = None
 
     def step(self, iteration: int, ahead: int = 0) -> int:
-        """The time step of an iteration, or of what is `ahead` steps further on in the order of the pass."""
+        """The time step of an iteration, or the step that is `ahead` steps further on in the order of the pass."""
         if self.mirrored:
             return (self.repeat - 1 if self.first_step is None else self.first_step) - iteration - ahead
         return (self.first_step or 0) + iteration + ahead
@@ -125,7 +144,12 @@ class Phase:
 
 @record
 class Buffer:
-    """Slots per thread: the k-th take waits (cause `backpressure`) for the (k - slots)-th free."""
+    """A buffer with slots for each thread. The k-th take waits for the (k - slots)-th free.
+
+    name: its name.
+    slots: how many slots each thread has.
+    cause: the name of such a wait.
+    """
 
     name: str
     slots: int
@@ -134,11 +158,15 @@ class Buffer:
 
 @record
 class Content:
-    """What must lie in a core's memory for a task (weights), named by a number; `size` in the unit of `Core.capacity`.
+    """The content (weights) that a task needs in the memories of its cores.
 
-    Where all cores of the task hold it already, its first `loading` phases are left out, and nothing waits for them. A
-    task that has to load it brings it to those of its cores that do not hold it; until all results of its `loading`
-    phases are there, no other task that needs it is admitted to those. On some kinds of cores these may be empty.
+    If all cores of the task hold the content already, the loading phases of the task are left out, and nothing waits
+    for them. Otherwise the task brings the content to those of its cores that do not hold it. Until all results of its
+    loading phases are there, no other task that needs the content is admitted to these cores.
+
+    key: number of the content.
+    size: in the unit of `Core.capacity`.
+    loading: how many of the task's first phases load the content; on some kinds of cores these phases may be empty.
     """
 
     key: int
@@ -148,9 +176,10 @@ class Content:
 
 @record
 class Wide:
-    """How a task runs that takes a thread on each of `members` (at least 2) of its cores: its phases and buffers.
+    """How a task runs on several of its cores at once. All of its cores are of one kind, so any of them may be taken.
 
-    Which of its cores these are does not matter: all of them are of one kind.
+    members: how many cores, at least 2; the task takes one thread on each.
+    phases, buffers: phases and buffers of the task on so many cores.
     """
 
     members: int
@@ -160,50 +189,24 @@ class Wide:
 
 @record
 class Task:
-    """What one job asks of the machine: per kind of core a sequence of phases, and when it may start.
+    """The demand of one job on the machine. `lstmsim.program` has the rules of admission.
 
-    `variants` maps a core's `kind` to its phases (as pairs); `buffers` likewise. `cores` are the cores it may use; with
-    the i-th of them it also takes a thread of each of `partners[i]` (a core may stand there again: a second thread);
-    the kind that counts is that of the first.
-
-    It arrives at cycle `release` or, if `after` names an earlier task, `release` cycles after that has finished or has
-    been turned away. The frame of step t is there from its arrival + `t * frame_interval`.
-
-    **Coming.** Of the tasks that arrive in a cycle, those that come after no other begin to wait first, then those that
-    come after others, both in the order of the program. Who comes at once (`release` 0) after one that found its queue
-    full in this very cycle, begins to wait when all these have been admitted or not; then tasks are admitted again.
-
-    **Admission.** Its rank is `key` (plus its arrival, if `key_from_arrival`). Waiting tasks are looked at in the order
-    of (rank, arrival, position); those that were paused wait again with the arrival that they had. A task takes, among
-    the places (a core with its partners) where every core has a free thread and room for its `content`, one that holds
-    the content if `affine`, then the one with the fewest occupied threads on its cores, then the one of the lowest
-    cores; there the lowest free threads. A task that finds none keeps those behind it off all cores that it could use
-    and that are not `shared`: they neither take threads there (which matters only if some task needs more than a free
-    thread) nor ask for one.
-
-    **Spreading.** A task with `wide` that has found a place looks whether another task waits at that moment (new or
-    paused, looked at already in this cycle or not) that could use one of its cores: one of the other's places has it.
-    If not, it takes, in place of that one thread, the lowest free thread on each of the first m of its `cores` that
-    have one, in the order of `cores`: m is the largest number for which there is a `wide` and as many cores have a
-    free thread; if that is none, it takes its place as others do. It keeps its threads until it finishes.
-
-    **Turned away.** `queue_limit`: in the cycle in which it comes, before anyone is admitted, if of the tasks that wait
-    and may use the same places as many as there are free threads on the first cores of these, and `queue_limit` more,
-    stand before it. Tasks that were paused do not count. `patience`: in the cycle that comes so many and one after its
-    arrival, if it still waits then; before those that come are counted, and before anyone is admitted. So a place that
-    is there just so many cycles after its arrival is still taken. A task that has been admitted has none any more.
-
-    **Preemption.** A task that `preempts` and finds no place asks for a thread of a running task of a larger rank, in
-    every cycle again: once, in its turn, when nobody comes any more in that cycle. It looks at the threads of its cores
-    (those that stand first in a place) that nobody before it keeps. If one of these is about to pause already, for
-    whomever, it asks nobody. Else, of the tasks of a larger rank that were not asked yet, that with the largest rank,
-    of these the one admitted (or resumed) last, of these the one on the highest core and thread is asked to pause: each
-    of its streams goes on to the first boundary of iterations that none of them has passed, and when all that its
-    operations bring about has come about (results, and delays that others wait for), at the earliest in the next cycle,
-    it is paused: its thread is free, and it waits for one of the same core. It goes on with that iteration; its
-    buffers are empty and needs of earlier iterations hold nothing back. Where that boundary is its end, it just
-    finishes, and is not about to pause: so another one may be asked in the next cycle. Tasks with partners, content or
-    `wide` neither preempt nor pause.
+    name: name of the job.
+    variants: (kind of core, phases on such a core).
+    buffers: (kind of core, buffers on such a core).
+    cores: cores that the task may use. The kind that counts is the kind of this core, not of its partners.
+    release: cycle of its arrival; with `after`, cycles from the end of that task to the arrival.
+    frame_interval: cycles; the frame of step t is there from the arrival + `t * frame_interval`.
+    key: its rank; waiting tasks with a smaller rank are looked at first.
+    key_from_arrival: whether its arrival is added to its rank.
+    after: number of an earlier task; this task arrives `release` cycles after that has finished or was turned away.
+    partners: with the i-th of its cores the task also takes a thread of each core in `partners[i]`. A core may stand
+        there again: the task then takes a second thread of it.
+    content: what must lie in the memories of its cores.
+    affine: whether it prefers a place that holds its content.
+    preempts: whether it asks a running task of a larger rank to pause.
+    queue_limit, patience: when it is turned away; None: never.
+    wide: how it runs on several of its cores at once; empty if it does not.
     """
 
     name: str
@@ -225,12 +228,12 @@ class Task:
 
     @property
     def spreads(self) -> bool:
-        """Whether it takes several of its cores at once if nobody else waits for them."""
+        """Whether the task takes several of its cores at once if no other task waits for them."""
         return bool(self.wide)
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
-        """The cores of each place where it may run, the first of each being one of `cores`.
+        """The cores of each place where the task may run. The first core of a place is one of `cores`.
 
         >>> Task("t", (), (), (0, 1), partners=((2,), (2,))).places
         ((0, 2), (1, 2))
@@ -239,14 +242,14 @@ class Task:
         return tuple((core, *others) for core, others in zip(self.cores, partners, strict=True))
 
     def phases(self, kind: int, members: int = 1) -> tuple[Phase, ...]:
-        """The phases for a core of that kind or, of a task with `wide`, for so many cores."""
+        """The phases for a core of this kind, or for `members` cores of a task with `wide`."""
         for each in self.wide:
             if each.members == members:
                 return each.phases
         return dict(self.variants)[kind]
 
     def slots(self, kind: int, members: int = 1) -> tuple[Buffer, ...]:
-        """The buffers for a core of that kind or, of a task with `wide`, for so many cores."""
+        """The buffers for a core of this kind, or for `members` cores of a task with `wide`."""
         for each in self.wide:
             if each.members == members:
                 return each.buffers
@@ -255,13 +258,20 @@ class Task:
 
 @record
 class Core:
-    """Units and a number of thread contexts. Cores of the same `kind` run the same variant of a task.
+    """A core: units and thread contexts.
 
-    `accounted` is the unit whose cycles the accounts name (the PE array). `capacity`: how much content its memory holds
-    (None: it does not matter); `held`: the keys of what is there at the start, the least recently used first. To make
-    room, what no running task uses goes, the least recently used first; used is what a task needed that was admitted or
-    finished (in one cycle: first those that finish, in the order of cores and threads). A `shared` core (a memory, a
-    link) has threads for the tasks of all others, and is not looked at to find the least occupied place.
+    To make room in the memory of a core, contents that no running task uses are removed, the least recently used first.
+    The admission and the finish of a task use its content. In one cycle the tasks that finish come first, in the order
+    of cores and threads.
+
+    kind: cores of one kind run the same variant of a task.
+    units: the units.
+    contexts: how many threads the core has.
+    accounted: number of the unit whose cycles the accounts name (the PE array).
+    capacity: how much content the memory of the core holds; None: any amount.
+    held: keys of the contents in the memory at the start, the least recently used first.
+    shared: whether the core (a memory, a link) has threads for the tasks of all other cores; it does not count when the
+        least occupied place is chosen.
     """
 
     kind: int
@@ -275,7 +285,11 @@ class Core:
 
 @record
 class Program:
-    """Cores and the tasks they are to run, in the order of admission among equals."""
+    """A program.
+
+    cores: the cores.
+    tasks: the tasks; of equal tasks the earlier one is admitted first.
+    """
 
     cores: tuple[Core, ...]
     tasks: tuple[Task, ...]

@@ -1,4 +1,4 @@
-"""What is left of a run without its trace: how many cycles bear which name, what was done, and when tasks ran."""
+"""The totals of a run, without its trace: cycles by name, work that was done, and when tasks ran."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["Totals"]
 class Totals:
     """The totals of a run.
 
-    `cycles`: how many cycles of each core bear which name, shape (cores, names in the order of `CYCLE_NAMES`).
-    `work`: useful multiply-accumulates of each core, shape (cores,).
-    `issues`: issues of all units of each core, shape (cores,).
-    `tasks`: what became of each task, as in `Trace.tasks`.
+    cycles: how many cycles of each core bear each name, shape (cores, names in the order of `CYCLE_NAMES`).
+    work: useful multiply-accumulates of each core, shape (cores,).
+    issues: issues of all units of each core, shape (cores,).
+    tasks: what happened to each task, as in `Trace.tasks`.
 
     >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 1, 0]])
     >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0, 0, 0]])).makespan_cycles

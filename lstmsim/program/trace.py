@@ -1,4 +1,4 @@
-"""The trace: what every engine records of a run, and the only thing that metrics read.
+"""The trace: the record of a run that every engine makes. Metrics read nothing else.
 
 Both engines give equal traces for the same program: same rows, same order, same numbers.
 """
@@ -15,7 +15,7 @@ from lstmsim.program.trace_tables import HALTS, ISSUES, PAUSES, SEATS, SWITCHES,
 
 __all__ = ["Trace", "TraceBuilder"]
 
-#: Where the columns of a row stand that are changed afterwards.
+#: Places of the columns that are changed after a row was written.
 _COUNT = ISSUES.place("count")
 _PAUSES = TASKS.place("pauses")
 _TAKEN = TASKS.place("taken")
@@ -23,14 +23,16 @@ _TAKEN = TASKS.place("taken")
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What was recorded of a run: one table each, whose columns and order `lstmsim.program.trace_tables` describes.
+    """The record of a run. Each field is a table of shape (rows, columns).
 
-    `issues`: when which operations issued, and what had held them back. Shape (rows, columns), as of all tables.
-    `switches`: when units changed threads.
-    `tasks`: what became of each task, in the order of the program.
-    `pauses`: when tasks had given up their threads.
-    `seats`: the threads of tasks that have several, without the first.
-    `halts`: what operations had waited for that were put off by a pause.
+    `lstmsim.program.trace_tables` describes the columns of the tables and the order of their rows.
+
+    issues: when each operation issued, and what had held it back.
+    switches: when units changed threads.
+    tasks: what happened to each task, in the order of the program.
+    pauses: when tasks had given up their threads.
+    seats: the further threads of tasks that have several; the first thread is in `tasks`.
+    halts: what operations had waited for when a pause put them off.
 
     >>> builder = TraceBuilder(tasks=1)
     >>> builder.issue(3, 1, 1, (0, 0, 0, 0, 0, 0, 0), (0, 3, 0, 0, 0, 0))
@@ -73,7 +75,7 @@ class Trace:
         return HALTS.of(self.halts, name)
 
     def spread(self, task: int) -> int:
-        """Over how many of its cores a task with `wide` ran; 1 of any other task."""
+        """How many of its cores a task with `wide` ran on; 1 for any other task."""
         return max(1, int(self.task("taken")[task]).bit_count())
 
     @property
@@ -90,9 +92,12 @@ class Trace:
 
 
 class TraceBuilder:
-    """Collects rows in any order of cores and units; joins issues that follow each other without a gap.
+    """A builder of traces. It takes rows in any order of cores and units.
 
-    A row of issues is kept open per unit until something else starts there.
+    Issues of one operation that follow each other without a gap become one row. The row of each unit is kept open
+    until something else starts on the unit.
+
+    tasks: how many tasks the program has.
     """
 
     def __init__(self, tasks: int) -> None:
@@ -103,7 +108,11 @@ class TraceBuilder:
         self._open: dict[tuple[int, ...], tuple[tuple[int, ...], int, int]] = {}
 
     def issue(self, start: int, cycles: int, count: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:
-        """`count` issues from `start`; `who` is (core, unit, context, task, phase, iteration, operation)."""
+        """Record `count` issues of `cycles` cycles each, from cycle `start` on.
+
+        who: (core, unit, context, task, phase, iteration, operation).
+        until: for each cause the cycle from which it no longer held the operation back.
+        """
         unit = who[:2]
         before = self._open.get(unit)
         if before is not None and before[0] == who and before[2] == start:
@@ -115,30 +124,34 @@ class TraceBuilder:
         self._open[unit] = (who, row, start + count * cycles)
 
     def switch(self, start: int, core: int, unit: int, cycles: int, before: int, after: int) -> None:
-        """From `start` the unit changes from thread `before` to thread `after`."""
+        """Record that a unit changes from thread `before` to thread `after`, from cycle `start` on."""
         self._switches.extend((start, core, unit, cycles, before, after))
 
     def task(
         self, task: int, *, core: int, context: int, admitted: int, finish: int, arrived: int = 0, taken: int = 0
     ) -> None:
-        """Task number `task` came at `arrived` and ran in that context from `admitted` to `finish`."""
+        """Record that a task came at cycle `arrived` and ran in a context from `admitted` to `finish`."""
         self._tasks[task, :_PAUSES] = (core, context, admitted, finish, arrived)
         self._tasks[task, _TAKEN] = taken
 
     def pause(self, task: int, *, core: int, context: int, paused: int, resumed: int) -> None:
-        """Task number `task` gave up its thread at `paused` and got one again at `resumed`."""
+        """Record that a task gave up its thread at cycle `paused` and got one again at `resumed`."""
         self._pauses.extend((task, core, context, paused, resumed))
 
     def seat(self, task: int, *, member: int, core: int, context: int) -> None:
-        """Task number `task` has that thread beside its first."""
+        """Record that a task has this thread beside its first."""
         self._seats.extend((task, member, core, context))
 
     def halt(self, asked: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:
-        """At `asked` a thread puts off an operation with which it had waited; `who`: (core, unit, context, task)."""
+        """Record that at cycle `asked` a thread puts off an operation that had waited.
+
+        who: (core, unit, context, task).
+        until: for each cause the cycle from which it no longer held the operation back.
+        """
         self._halts.extend((asked, *who, *(min(each, asked) for each in until)))
 
     def build(self) -> Trace:
-        """The finished trace, sorted."""
+        """The finished trace, with sorted tables."""
         tables = (ISSUES, self._rows), (SWITCHES, self._switches), (PAUSES, self._pauses), (SEATS, self._seats)
         made = {
             table.name: table.ordered(np.frombuffer(rows, dtype=np.int64).reshape(-1, len(table.names)))

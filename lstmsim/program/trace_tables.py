@@ -1,7 +1,7 @@
-"""The tables of a trace: which there are, what each column holds, in which order their rows stand.
+"""The tables of a trace: their columns, the meaning of each column, and the order of their rows.
 
-All cells are whole numbers; times are cycles. Cores, units, contexts (threads of a core) and tasks are numbers as in
-the Program, from 0.
+All cells are whole numbers. Times are cycles. Cores, units, contexts (threads of a core) and tasks are numbered from 0,
+as in the Program.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Table = NDArray[np.int64]
 class TraceTable:
     """One table of a trace.
 
-    `name`: as the field of `Trace`.
-    `row`: what a row says.
-    `columns`: by name, what a cell says, in their order.
-    `order`: the columns by which the rows are sorted, the first one first; empty: row i is that of task i.
+    name: name of the field of `Trace`.
+    row: what a row says.
+    columns: name of each column -> what a cell says, in the order of the columns.
+    order: columns by which the rows are sorted, the first one first; empty: row i belongs to task i.
     """
 
     name: str
@@ -40,7 +40,7 @@ class TraceTable:
         return tuple(self.columns)
 
     def place(self, column: str) -> int:
-        """Where a column stands; `ValueError` if there is none of that name.
+        """The place of a column; `ValueError` if there is none of that name.
 
         >>> SEATS.place("core")
         2
@@ -61,7 +61,7 @@ class TraceTable:
         return np.zeros((0, len(self.columns)), dtype=np.int64)
 
     def ordered(self, table: Table) -> Table:
-        """The rows in the canonical order; equal ones stay as they come.
+        """The rows in the canonical order. Equal rows stay in the order in which they come.
 
         >>> SEATS.ordered(np.array([[1, 1, 0, 0], [0, 2, 3, 1], [0, 1, 4, 0]])).tolist()
         [[0, 1, 4, 0], [0, 2, 3, 1], [1, 1, 0, 0]]

@@ -1,4 +1,4 @@
-"""Refuses programs that break the rules, before an engine sees them; words for what a thread waits for."""
+"""The check of a program before an engine runs it, and the words for what a thread waits for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["describe_wait", "validate"]
 
 
 def validate(program: Program) -> None:
-    """Raise `ProgramError` naming every rule that the program breaks; return None if it breaks none.
+    """Check that a program keeps all rules; `ProgramError` that names every broken rule.
 
     >>> from lstmsim.program.program import Unit
     >>> validate(Program((Core(0, (Unit("array", "sleepy"),)),), ()))
@@ -30,7 +30,7 @@ def validate(program: Program) -> None:
     seen: set[tuple[object, ...]] = set()
     for number, task in enumerate(program.tasks):
         faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task))
-        # many tasks are alike: what they share is looked at once
+        # many tasks are alike: the parts that they share are checked once
         shared = (task.variants, task.buffers, task.wide, task.cores, task.partners, task.content)
         alike = tuple(map(id, shared))
         if alike in seen:
@@ -38,7 +38,7 @@ def validate(program: Program) -> None:
         seen.add(alike)
         faults.extend(f"task {task.name}: {fault}" for fault in _places(task, program.cores))
         for kind, phases in task.variants:
-            # and so are bodies, once per set of buffers
+            # bodies are also checked once, for each set of buffers
             key = (id(phases), id(task.slots(kind)), kind, *alike[3:])
             if key not in seen:
                 seen.add(key)
@@ -66,7 +66,7 @@ def _core(index: int, core: Core) -> Iterator[str]:
 
 
 def _task(number: int, task: Task) -> Iterator[str]:
-    """What is wrong with the task's own numbers."""
+    """Yield what is wrong with the task's own numbers."""
     if task.after is not None and not 0 <= task.after < number:
         yield f"comes after task {task.after}, which is not an earlier one"
     if task.release < 0 or task.frame_interval < 0:
@@ -78,7 +78,7 @@ def _task(number: int, task: Task) -> Iterator[str]:
 
 
 def _places(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
-    """What is wrong with the cores that it may take."""
+    """Yield what is wrong with the cores that a task may take."""
     if not task.cores:
         yield "may run on no core"
     if task.partners and len(task.partners) != len(task.cores):
@@ -99,7 +99,7 @@ def _places(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
 
 
 def _wide(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
-    """What is wrong with a task that may take several of its cores at once."""
+    """Yield what is wrong with a task that may take several of its cores at once."""
     if not task.wide or not all(0 <= each < len(cores) for each in task.cores):
         return
     if task.partners or task.content or task.preempts:
@@ -139,7 +139,7 @@ def _contents(program: Program) -> Iterator[str]:
 
 
 def _units_of_members(task: Task, kind: int, cores: tuple[Core, ...]) -> list[int]:
-    """How many units each member of the task's places has at least, where the first core is of that kind."""
+    """For each member of a task the least number of units of its core, over places whose first core is of `kind`."""
     known = [place for place in task.places if all(0 <= each < len(cores) for each in place)]
     places = [place for place in known if cores[place[0]].kind == kind]
     if len({len(place) for place in places}) > 1:
@@ -208,5 +208,5 @@ def _dependence(need: Dependence, index: int, number: int, phases: tuple[Phase, 
 
 
 def describe_wait(task: Task, operation: Operation, lacking: str) -> str:
-    """A sentence for a deadlock: which task waits with which operation for what."""
+    """Say in a sentence, for a deadlock, which operation of which task waits for what."""
     return f"task {task.name}: {operation.label or 'operation'} on unit {operation.unit} waits for {lacking}"

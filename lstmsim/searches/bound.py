@@ -1,8 +1,8 @@
 """How many cycles an (EP, VP) takes at least, without a simulation: its tiles alone.
 
-An array issues at most one tile a cycle (docs/timing.md, section 3), so that jobs on it take as many cycles as they
-have tiles, from the arrival of the first of them, and the last tile's sums another MVM latency and a cycle until
-something of them is visible. No order of the tiles, no thread and no policy can help it.
+An array issues at most one tile a cycle (docs/timing.md, section 3). So jobs on it take as many cycles as they have
+tiles, from the arrival of the first job. The last tile's sums take another MVM latency and a cycle until something of
+them is visible. No order of the tiles, no thread and no policy can change that.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Least = Callable[[int, int], int]
 
 @dataclass(frozen=True)
 class _Load:
-    """Jobs, the latest first, that run on some cores of the searched ones and nowhere else."""
+    """Jobs, the latest first, that run on some of the searched cores and nowhere else."""
 
     jobs: tuple[Job, ...]
     cores: int
 
 
 def least_of(searched: Searched) -> Least:
-    """The bound for these jobs on these cores; the VP must hold a unit of every model.
+    """Make the bound for the searched jobs on the searched cores; its VP must hold a unit of every model.
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
@@ -60,12 +60,15 @@ def _loads(searched: Searched) -> list[_Load]:
 
 
 def _last(load: _Load, tiles: dict[int, tuple[int, int]]) -> int:
-    """The earliest cycle after the last tile of a load."""
+    """The earliest cycle after the last tile of a load.
+
+    tiles: for each model by its id, all tiles of a step, and those of the last step that must wait for its frame.
+    """
     last = total = 0
     for job in load.jobs:
         step, final = tiles[id(job.model)]
         total += job.steps * step
         alone = max(job.steps * step, (job.steps - 1) * job.frame_interval + final)
-        # what arrives no earlier than this job is spread over the cores at best
+        # At best, all jobs that arrive no earlier than this one are spread over the cores.
         last = max(last, job.arrival + max(alone, -(-total // load.cores)))
     return last

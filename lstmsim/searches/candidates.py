@@ -1,7 +1,7 @@
-"""Which (EP, VP) there are, and which of them are worth a simulation before the others.
+"""Which (EP, VP) exist, and which of them are worth a simulation before the others.
 
-Sources: column-wise LSTM patent (Hw = gates x hidden; VP <= Hw, VP <= NPE / EP; EP from 1 upwards). What else bounds
-EP and VP follows from docs/timing.md, section 2.
+Sources: column-wise LSTM patent (Hw = gates x hidden; VP <= Hw, VP <= NPE / EP; EP from 1 upwards). All other bounds on
+EP and VP follow from docs/timing.md, section 2.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Limits:
-    """What the models ask of an array: `stages` holds (gates, units) of each stage, `widths` the elements of vectors;
-    and the units that its tail takes a cycle.
+    """What the models ask of an array.
+
+    stages: (gates, units) of each stage.
+    widths: elements of the vectors.
+    tail_width: units that the array's tail takes a cycle.
 
     >>> Limits(stages=((4, 512),), widths=(512, 256)).rows
     2048
@@ -55,7 +58,7 @@ class Limits:
 
 
 def limits_of(models: Iterable[Model], tail_width: int = 1) -> Limits:
-    """The limits of some models together.
+    """Give the limits of some models together.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -69,7 +72,7 @@ def limits_of(models: Iterable[Model], tail_width: int = 1) -> Limits:
 
 
 def widest_vp(limits: Limits, npe: int, ep: int) -> tuple[int, str]:
-    """VP = min(Hw, NPE // EP), and which of the two bounds it (`Hw`, `NPE/EP` or `both`).
+    """Give VP = min(Hw, NPE // EP), and the name of the constraint that bounds it (`Hw`, `NPE/EP` or `both`).
 
     >>> lstm_512 = Limits(((4, 512),), (512,))
     >>> [widest_vp(lstm_512, 65536, ep) for ep in (16, 32, 64)]
@@ -82,14 +85,14 @@ def widest_vp(limits: Limits, npe: int, ep: int) -> tuple[int, str]:
 
 
 def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
-    """The VPs of an EP that mostly hold its best one, the widest first: min(Hw, NPE // EP), and narrower ones that make
-    as many row blocks of a stage: blocks of equal size, and the most and the fewest units that are whole turns in the
-    tail.
+    """List the VPs of an EP that mostly include its best one, the widest first.
 
-    Any other VP makes more blocks, or as many with no fewer turns in the tail. That does not always make it worse:
-    where jobs share a core, tiles in another order can end earlier. Of the first 500 pairs of
-    `benchmarks/greedy_regret.py` (one model, one or two threads) these hold the optimum of 498 and miss it twice, by
-    0.06 %; with several models they miss it by more (`lstmsim.searches.exhaustive` tries the others).
+    These are min(Hw, NPE // EP), and narrower ones that make as many row blocks of a stage: blocks of equal size, and
+    the most and the fewest units that are whole turns in the tail. Any other VP makes more blocks, or as many with no
+    fewer turns in the tail. That does not always make it worse: where jobs share a core, tiles in another order can end
+    earlier. Of the first 500 pairs of `benchmarks/greedy_regret.py` (one model, one or two threads) the useful VPs
+    include the optimum of 498 and miss it twice, by 0.06 %; with several models they miss it by more
+    (`lstmsim.searches.exhaustive` tries the others).
 
     >>> useful_vps(Limits(((4, 100),), (100,), tail_width=16), npe=1024, ep=4)
     (256, 200)
@@ -108,8 +111,9 @@ def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
 
 
 def vp_starts(limits: Limits) -> tuple[int, ...]:
-    """Every VP, the narrowest first, that cuts some stage into other row blocks than the VP below it; from the first
-    that holds a unit of every stage to Hw.
+    """List every VP, the narrowest first, that cuts some stage into other row blocks than the VP below it.
+
+    The list goes from the least VP that holds a unit of every stage to Hw.
 
     >>> vp_starts(Limits(((4, 3), (1, 6)), (3,)))
     (4, 5, 6, 8, 12)
@@ -119,8 +123,12 @@ def vp_starts(limits: Limits) -> tuple[int, ...]:
 
 
 def different_vps(starts: tuple[int, ...], widest: int) -> tuple[int, ...]:
-    """VPs up to the widest of which no two make the same row blocks, the widest first: every VP below it makes the
-    blocks, and so the cycles, of one of them. `starts` are those of `vp_starts`.
+    """List VPs up to the widest of which no two make the same row blocks, the widest first.
+
+    Every other VP up to the widest makes the same blocks, and so the same cycles, as one of these.
+
+    starts: what `vp_starts` gives.
+    widest: the largest VP allowed.
 
     >>> different_vps((4, 5, 6, 8, 12), widest=11)
     (11, 6, 5, 4)
@@ -130,7 +138,7 @@ def different_vps(starts: tuple[int, ...], widest: int) -> tuple[int, ...]:
 
 
 def doublings(limits: Limits, npe: int) -> tuple[int, ...]:
-    """Powers of two from EP = 1 as long as NPE // EP rows hold one unit.
+    """List the powers of two from EP = 1 as long as NPE // EP rows hold one unit.
 
     >>> doublings(Limits(((4, 512),), (512,)), npe=100)
     (1, 2, 4, 8, 16)
@@ -139,8 +147,10 @@ def doublings(limits: Limits, npe: int) -> tuple[int, ...]:
 
 
 def every_ep(limits: Limits, npe: int) -> tuple[int, ...]:
-    """Whole numbers up to the longest vector, and beyond it the least EP of every depth of the adder tree: one column
-    group a vector has each of those, so that others of that depth differ in nothing but fewer rows.
+    """List all EPs of which no two are alike: whole numbers up to the longest vector, then one for each depth of tree.
+
+    Beyond the longest vector every EP has one column group a vector, so that EPs with adder trees of one depth differ
+    in nothing but the number of rows: the least EP is the best of them.
 
     >>> every_ep(Limits(((4, 5),), (3, 5)), npe=80)
     (1, 2, 3, 4, 5, 9, 17)
@@ -151,8 +161,10 @@ def every_ep(limits: Limits, npe: int) -> tuple[int, ...]:
 
 
 def between(limits: Limits, npe: int, low: int, high: int) -> tuple[int, ...]:
-    """EPs strictly between two others that are no powers of two, each the least with its number of column groups of
-    some vector: a larger EP with as many groups has fewer rows and is no better.
+    """List the EPs strictly between two others that are no powers of two and may be better than their neighbours.
+
+    Each is the least EP with its number of column groups: a larger EP with as many groups of some vector has fewer rows
+    and is no better.
 
     >>> between(Limits(((4, 100),), (100,)), 65536, 16, 64)
     (17, 20, 25, 34, 50)

@@ -2,8 +2,8 @@
 
 Which pairs there are: EP a power of two (or any whole number), VP a unit of every stage or more, EP x VP at most NPE.
 Cycles depend on VP only through the row blocks that it makes of each stage, so that one VP for each set of row blocks
-stands for all (`candidates.different_vps`). Of these, a pair whose tiles alone take longer than the best pair so far
-cannot be better (`lstmsim.searches.bound`). All others are simulated. If they are too many, or one of them is too large
+stands for all (`candidates.different_vps`). A pair whose tiles alone take longer than the best pair so far cannot be
+better (`lstmsim.searches.bound`). All other pairs are simulated. If they are too many, or one of them is too large
 to be simulated, the result is the best of the pairs tried, and says that it is not proven.
 """
 
@@ -28,7 +28,9 @@ Pair = tuple[int, int]
 
 
 def all_pairs(limits: Limits, npe: int, any_ep: bool = False) -> tuple[Pair, ...]:
-    """Every useful (EP, VP).
+    """List every useful (EP, VP).
+
+    any_ep: whether EPs that are no powers of two count too.
 
     >>> all_pairs(Limits(((4, 100),), (100,)), npe=64)
     ((1, 64), (1, 60), (2, 32), (4, 16), (8, 8), (16, 4))
@@ -37,7 +39,10 @@ def all_pairs(limits: Limits, npe: int, any_ep: bool = False) -> tuple[Pair, ...
 
 
 def best_of_all(limits: Limits, npe: int, score: Score, any_ep: bool = False) -> Exhaustive:
-    """The best of all useful pairs, which is mostly the optimum; `InputError` if none can be simulated.
+    """Find the best of all useful pairs, which is mostly the optimum; `InputError` if none can be simulated.
+
+    score: simulates a pair.
+    any_ep: whether EPs that are no powers of two are tried too.
 
     >>> score = lambda ep, vp: Point(ep, vp, "", cycles=100 - vp % 61, utilization=0, hazard=0)
     >>> best_of_all(Limits(((4, 100),), (100,)), 64, score).optimum.vp
@@ -60,8 +65,14 @@ def best_of_every(
     most: int = MOST,
     skip: Callable[[int], None] = lambda pairs: None,
 ) -> Exhaustive:
-    """The optimum of all pairs, or the best of the useful ones and `most` others; `InputError` if none can be
-    simulated. `skip` is called with numbers of pairs that need no simulation.
+    """Find the optimum of all pairs, or the best of the useful pairs and `most` others.
+
+    score: simulates a pair.
+    least: the cycles that a pair takes at least.
+    any_ep: whether EPs that are no powers of two are tried too.
+    most: how many pairs beside the useful ones may be tried.
+    skip: is called with numbers of pairs that need no simulation.
+    `InputError` if no pair can be simulated.
 
     >>> score = lambda ep, vp: Point(ep, vp, "", cycles=100 - (vp == 48), utilization=0, hazard=0)
     >>> search = best_of_every(Limits(((4, 100),), (100,)), 64, score, lambda ep, vp: 2000 // vp)
@@ -74,7 +85,7 @@ def best_of_every(
     for ep in (each for each in eps if each & (each - 1) == 0):
         tried.add(ep, vps[ep][0])
     tried.need_one(npe)
-    # the likely ones first, for whatever is good excludes the more of the others
+    # The likely pairs come first, for a good pair excludes more of the others.
     for ep in eps:
         _try(tried, ep, [vp for vp in useful_vps(limits, npe, ep) if vp in vps[ep]], least, inf)
     room, excluded = len(tried.answers) + most, 0
@@ -89,7 +100,7 @@ def best_of_every(
 
 
 def _try(tried: _Tried, ep: int, vps: Sequence[int], least: Least, room: float) -> int:
-    """Try the VPs of an EP, the widest first, that may be better than the best; the number of those that cannot be."""
+    """Try the VPs of an EP, the widest first, that may be better than the best; count the VPs that cannot be."""
     excluded = 0
     for number, vp in enumerate(vps):
         if (ep, vp) in tried.answers:
@@ -118,7 +129,7 @@ class _Tried:
         self.points = 0
 
     def add(self, ep: int, vp: int) -> None:
-        """Try a pair."""
+        """Simulate a pair and note the answer."""
         answer = self.answers[ep, vp] = self.score(ep, vp)
         if isinstance(answer, Point):
             self.points += 1
@@ -136,7 +147,7 @@ class _Tried:
         return self.points, len(self.answers) - self.points
 
     def promise(self, ep: int) -> tuple[bool, float, int]:
-        """Sorts EPs by the best of each so far, those without one last."""
+        """The sorting key of an EP: its best cycles so far, EPs without a simulated pair last."""
         return ep not in self.by_ep, self.by_ep.get(ep, self.best).cycles, ep
 
     def gap(self, least: Least) -> bool:
@@ -146,7 +157,7 @@ class _Tried:
 
 
 def count_pairs(limits: Limits, npe: int, any_ep: bool = False) -> int:
-    """How many (EP, VP) there are of which no two make the same tiles.
+    """Count the (EP, VP) of which no two make the same tiles.
 
     >>> count_pairs(Limits(((4, 100),), (100,)), npe=64)
     31

@@ -4,12 +4,12 @@ Source: column-wise LSTM patent (greedy search from EP = 1 under VP <= Hw and VP
 the latency hidden). It does not say when to stop. To stop at the first EP that is no better is wrong: row blocks that
 divide badly at one EP make its cycles tie or rise, and the next EP is better (LSTM of 1536, NPE 65536: EP 8 has 1 row
 block, EP 16 has 2, the second half empty, and ties, EP 32 has 3 full ones and is better). So the walk goes on over
-ties and over every EP that takes at most `TOLERANCE` more cycles than the best so far, and ends at the first that
+ties and over every EP that takes at most `TOLERANCE` more cycles than the best so far, and ends at the first EP that
 takes more.
 
 Why that number: `benchmarks/greedy_regret.py` compares rules on random pairs of array and model. Without a tolerance
-the walk comes within 1 % of the optimum for two pairs in three, with 2 % for 98 in 100, and from 5 % on only what no
-doubling of EP with the widest VP reaches is missed; to look ahead by a fixed number of doublings instead is worse
+the walk comes within 1 % of the optimum for two pairs in three, with 2 % for 98 in 100. From 5 % on it misses only an
+optimum that no doubling of EP with the widest VP reaches. To look ahead by a fixed number of doublings instead is worse
 (two: 91 in 100, three: 98). Random stacks of layers with random latencies and tail units are rougher: there 5 % was
 enough for 99.3 of 100, 10 % for 99.7, 20 % for 99.9. Cycles rise fast soon beyond the optimum, so 20 % costs one
 simulation more than 2 % does.
@@ -29,8 +29,13 @@ TOLERANCE = 0.20
 
 
 def walk(limits: Limits, npe: int, score: Score, any_ep: bool = False, tolerance: float = TOLERANCE) -> Walk:
-    """Walk up from EP = 1; `any_ep`: then look at other whole numbers between the neighbours of the best power of two.
+    """Walk up from EP = 1 to the first EP that takes too many cycles, and choose the best.
 
+    limits: what the models ask of the array.
+    npe: the array's multipliers.
+    score: simulates a pair.
+    any_ep: whether other whole numbers between the neighbours of the best power of two are then tried too.
+    tolerance: the share of cycles beyond the best at which the walk ends.
     `InputError` if no pair can be simulated.
 
     >>> def score(ep, vp):
@@ -77,5 +82,6 @@ def _too_slow(point: Point, best: Point, tolerance: float) -> str:
 
 
 def _refine(limits: Limits, npe: int, score: Score, best: Point) -> list[Point | Refused]:
+    """Try the EPs around the best one that are no powers of two."""
     eps = between(limits, npe, best.ep // 2, 2 * best.ep)
     return [score(ep, widest_vp(limits, npe, ep)[0]) for ep in eps]

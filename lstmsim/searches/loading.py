@@ -1,4 +1,4 @@
-"""The scenario of a search: what the array of its file could not run may be run by the array that is searched."""
+"""Reads the scenario of a search, whose own array need not be able to run its jobs: the search replaces the array."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _TRIVIAL = {"model": {"layers": [{"cell": "dense", "hidden": 1, "input": 1}]}, "
 
 
 def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
-    """The scenario, whose EP and VP need not fit its jobs, because a search replaces them; `InputError` for whatever
-    else is wrong.
+    """Read a scenario whose EP and VP need not fit its jobs, because a search replaces them.
+
+    source, overrides: as for `load_scenario`.
+    `InputError` for every other mistake.
 
     >>> core = {"npe": 64, "ep": 32, "vp": 2}
     >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
@@ -33,7 +35,7 @@ def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], override
         return load_scenario(source, overrides)
     except InputError as error:
         try:
-            # the chip without its jobs, then the jobs on a chip that runs whatever any array runs
+            # First the chip is read without its jobs, then the jobs with a chip that runs all that any array can run.
             trivial = [f"jobs={json.dumps([_TRIVIAL])}", "precision.calibration=null"]
             chip = load_scenario(source, [*overrides, *trivial]).chip
             array = target_of(chip.kind).array_search()

@@ -21,7 +21,7 @@ AtEp = Callable[[int], Point | Refused]
 
 
 def reachable(tree_inputs: int, cat: int) -> tuple[int, ...]:
-    """The EPs of an adder tree with CAT-`cat`, the largest first.
+    """List the EPs of an adder tree with CAT-`cat`, the largest first.
 
     >>> reachable(64, 4), reachable(24, 16)
     ((64, 32, 16), (24, 12, 6, 3))
@@ -31,8 +31,12 @@ def reachable(tree_inputs: int, cat: int) -> tuple[int, ...]:
 
 
 def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoice | None:
-    """The tree with the fewest cycles, all models' single runs added up, each at its best reachable EP; None if there
-    is none on which every model runs.
+    """Find the tree on which the models take the fewest cycles in sum, each alone and at its best reachable EP.
+
+    cat: n of CAT-n.
+    trees: numbers of inputs to choose from.
+    models: for each model its points by EP.
+    None if there is no tree on which every model runs.
 
     >>> cycles = ({16: 9, 32: 12}, {16: 30, 32: 20})
     >>> models = [lambda ep, own=own: Point(ep, 4, "", own[ep], 0, 0) for own in cycles]
@@ -50,8 +54,13 @@ def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoi
 
 
 def trees_for(eps: Iterable[int], powers: Sequence[int]) -> tuple[int, ...]:
-    """The inputs of the trees to look at: all of `powers`, the powers of two that an EP can be, and the models' choices
-    `eps` times powers of two up to the largest of those. Where EPs are powers of two, no other tree has any of them.
+    """List the inputs of the trees to look at, ascending.
+
+    These are all of `powers`, and the models' choices times powers of two up to the largest of `powers`. Where EPs are
+    powers of two, no other tree has any of them.
+
+    eps: the models' choices.
+    powers: the powers of two that an EP can be.
 
     >>> trees_for([4, 6], (1, 2, 4, 8, 16))
     (1, 2, 4, 6, 8, 12, 16)
@@ -67,8 +76,12 @@ def trees_for(eps: Iterable[int], powers: Sequence[int]) -> tuple[int, ...]:
 def cat_choices(
     eps: Sequence[int], models: Sequence[AtEp], trees: Sequence[int]
 ) -> tuple[CatChoice | None, tuple[CatChoice, ...]]:
-    """The least CAT-n with a tree on which the models take no more cycles in sum than with their choices `eps`, in the
-    order of the models (None if no tree does), and the best of `trees` for every CAT up to it.
+    """Find the least CAT-n with a tree on which the models take no more cycles in sum than with their own choices.
+
+    eps: the choices, in the order of the models.
+    models: for each model its points by EP.
+    trees: numbers of inputs to choose from.
+    Returns that choice (None if no tree is sufficient), and the best of `trees` for every CAT up to it.
 
     >>> at = lambda ep: Point(ep, 4, "", 100 - ep, 0, 0)
     >>> only_16 = lambda ep: Point(ep, 4, "", 84 + abs(ep - 16), 0, 0)
@@ -97,5 +110,6 @@ def _cats(most: int) -> Iterator[int]:
 
 
 def _best(at: AtEp, eps: Sequence[int]) -> Point | None:
+    """The best point of a model among some EPs; None if it runs at none of them."""
     points = [each for each in map(at, eps) if isinstance(each, Point)]
     return min(points, key=lambda each: each.key, default=None)

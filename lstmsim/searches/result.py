@@ -1,4 +1,4 @@
-"""What a search found: frozen numbers. Their text and JSON are in `lstmsim.searches.result_text`."""
+"""The result of a search: frozen numbers. Its text and JSON are in `lstmsim.searches.result_text`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ __all__ = ["CatChoice", "Exhaustive", "Found", "Mix", "ModelChoice", "Point", "R
 
 @dataclass(frozen=True)
 class Point:
-    """One simulated (EP, VP): makespan in cycles, and of the searched cores utilization and share of hazard cycles
-    (0 to 1); `bound` names the constraint that gave VP: `Hw`, `NPE/EP`, `both`, or `blocks` for a narrower one.
+    """One simulated (EP, VP).
+
+    ep, vp: the pair.
+    bound: the constraint that gave VP: `Hw`, `NPE/EP`, `both`, or `blocks` for a narrower VP.
+    cycles: the makespan.
+    utilization: of the searched cores, 0 to 1.
+    hazard: the share of hazard cycles of the searched cores, 0 to 1.
 
     >>> Point(32, 2048, "both", 1471, 0.87, 0.09).key < Point(64, 1024, "NPE/EP", 1471, 0.87, 0.09).key
     True
@@ -27,14 +32,18 @@ class Point:
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """Fewest cycles first; among equals the smallest EP (the flattest adder tree), then the smallest VP."""
+        """Sort the fewest cycles first; of equals the smallest EP (the flattest adder tree), then the smallest VP."""
         return self.cycles, self.ep, self.vp
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A pair that cannot be simulated, and why; `too_large`: the machine could run it, the simulation would be too
-    long."""
+    """A pair that cannot be simulated.
+
+    ep, vp: the pair.
+    reason: why not.
+    too_large: whether the machine could run it, but the simulation would be too long.
+    """
 
     ep: int
     vp: int
@@ -44,7 +53,14 @@ class Refused:
 
 @dataclass(frozen=True)
 class Walk:
-    """The greedy search: every EP in the order in which it was looked at; `refined` of them are no powers of two."""
+    """The course of the greedy search.
+
+    path: every EP in the order in which it was looked at.
+    refined: EPs that are no powers of two, tried afterwards.
+    refused: pairs that could not be simulated.
+    chosen: the best point.
+    stopped: why the walk ended.
+    """
 
     path: tuple[Point, ...]
     refined: tuple[Point, ...]
@@ -55,9 +71,15 @@ class Walk:
 
 @dataclass(frozen=True)
 class Exhaustive:
-    """Of `pairs` with other cycles than each other: how many were `simulated`, how many `refused`, how many `excluded`
-    because their tiles alone take longer than the best; and the best. `proven`: no pair is better, because each of them
-    is one of those, or cannot run."""
+    """The best of all pairs of which no two have the same cycles by construction.
+
+    simulated: how many were simulated.
+    refused: how many could not be simulated.
+    optimum: the best.
+    pairs: how many there are.
+    excluded: how many were left out because their tiles alone take longer than the best.
+    proven: whether no pair is better: each was simulated or excluded, or cannot run.
+    """
 
     simulated: int
     refused: int
@@ -69,7 +91,7 @@ class Exhaustive:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found for some jobs: greedily, and, if asked for, among all pairs."""
+    """The results for some jobs: of the greedy search, and, if asked for, of all pairs."""
 
     walk: Walk
     exhaustive: Exhaustive | None
@@ -85,7 +107,13 @@ class Found:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model of a mix, its jobs simulated alone: its own best pair, and what the common EP costs it."""
+    """A model of a mix, its jobs simulated alone.
+
+    model: its name.
+    jobs: how many it has.
+    found: its own best pair.
+    cycles_at_common_ep: what its jobs take at the EP chosen for all jobs.
+    """
 
     model: str
     jobs: int
@@ -97,7 +125,10 @@ class ModelChoice:
 class CatChoice:
     """The best tree for one CAT-n: every model takes the best EP among `tree_inputs`, `/2`, ... `/cat`.
 
-    `eps` in the order of the models; `cycles` is the sum of their single-model runs.
+    cat: n of CAT-n.
+    tree_inputs: leaves of the tree.
+    eps: of the models, in their order.
+    cycles: the sum of the models' single runs.
     """
 
     cat: int
@@ -108,9 +139,14 @@ class CatChoice:
 
 @dataclass(frozen=True)
 class Mix:
-    """Several models on one array, each at an EP of its own; `sufficient`: the least CAT-n with a tree on which they
-    take no more cycles in sum, None if there is no such tree. `cats`: the best of the trees tried (`trees`: their
-    inputs) for smaller CATs, up to that one."""
+    """Several models on one array, each at an EP of its own.
+
+    models: each searched alone.
+    sufficient: the least CAT-n with a tree on which the models take no more cycles in sum; None if there is no such
+        tree.
+    cats: the best of the trees tried for smaller CATs, up to the sufficient one.
+    trees: the inputs of the trees tried.
+    """
 
     models: tuple[ModelChoice, ...]
     sufficient: CatChoice | None
@@ -119,14 +155,24 @@ class Mix:
 
     @property
     def own_cycles(self) -> int:
-        """The sum over all models, each at its own choice."""
+        """The sum of cycles over all models, each at its own choice."""
         return sum(each.found.walk.chosen.cycles for each in self.models)
 
 
 @dataclass(frozen=True)
 class SearchResult(Table, forms="lstmsim.searches.result_text"):
-    """What was searched (`cores`: their numbers; `rows`: Hw), what was found for all jobs at one EP, and, of several
-    models, for each at its own."""
+    """The result of a search.
+
+    scenario, chip: names of what was searched.
+    cores: numbers of the searched cores.
+    npe: multipliers of each.
+    any_ep: whether EPs that are no powers of two were tried too.
+    jobs: how many there are.
+    models: names of the models that run on the searched cores.
+    rows: Hw.
+    common: the best for all jobs at one EP.
+    mix: of several models, the best for each at its own EP; None for a single model.
+    """
 
     scenario: str
     chip: str

@@ -20,8 +20,10 @@ _WIDTH = 100
 
 
 def search_text(result: SearchResult) -> str:
-    """The path with the chosen pair marked, why it ended, and the optimum and the mix where they were asked for;
-    without a final newline."""
+    """Write the path with the chosen pair marked, why it ended, and optimum and mix where they were asked for.
+
+    There is no final newline.
+    """
     return "\n\n".join([_title(result), _found_text(result.common), *([_mix_text(result)] if result.mix else [])])
 
 
@@ -141,7 +143,7 @@ def _cat_cells(choice: CatChoice) -> list[str]:
 
 
 def search_json(result: SearchResult) -> dict[str, Any]:
-    """The result as plain data of schema `lstmsim/search/1`, ready for `json.dumps`; shares are 0 to 1."""
+    """Give the result as plain data of schema `lstmsim/search/1`, ready for `json.dumps`; shares are 0 to 1."""
     return {
         "schema": SCHEMA,
         "scenario": result.scenario,
@@ -195,7 +197,7 @@ def _cats_json(cats: Sequence[CatChoice]) -> list[dict[str, Any]]:
 
 
 def _records(result: SearchResult) -> list[dict[str, Any]]:
-    """Every pair that the search simulated, in the order in which it did."""
+    """Every pair that the search simulated, in order."""
     walk = result.common.walk
     return [asdict(each) for each in (*walk.path, *walk.refined)]
 

@@ -23,9 +23,12 @@ Score = Callable[[int, int], Point | Refused]
 
 @dataclass(frozen=True)
 class Searched:
-    """Jobs on a chip whose cores of these numbers get `npe` multipliers, their EP and VP being searched.
+    """What is searched: jobs on a chip some of whose cores get other arrays.
 
-    chip: of a machine that has an array with EP and VP. jobs, cores, npe: as above.
+    chip: of a machine that has an array with EP and VP.
+    jobs: what runs.
+    cores: numbers of the cores whose EP and VP are searched.
+    npe: multipliers that each of these cores gets.
     """
 
     chip: Chip
@@ -35,7 +38,7 @@ class Searched:
 
     @cached_property
     def distinct(self) -> tuple[Job, ...]:
-        """The first job of each kind that a chip runs or does not run."""
+        """The first job of each model, choice of cores and batch: a chip runs or refuses such jobs alike."""
         jobs: dict[tuple[int, tuple[int, ...] | None, int], Job] = {}
         for job in self.jobs:
             jobs.setdefault((id(job.model), job.cores, job.batch), job)
@@ -50,12 +53,12 @@ class Searched:
 
     @cached_property
     def limits(self) -> Limits:
-        """What the models that may run on the searched cores ask of them."""
+        """The limits of the models that may run on the searched cores."""
         able = [job.model for job in self.jobs if job.may_use(self.cores)]
         return limits_of(dict.fromkeys(able), self.array.tail_width(self.chip.cores[self.cores[0]]))
 
     def chip_with(self, ep: int, vp: int) -> Chip:
-        """The chip with that array; its adder trees are built for the EP, so that a CAT does not narrow the search."""
+        """Give the chip with that array. Its adder trees are built for the EP: a CAT does not narrow the search."""
         cores = list(self.chip.cores)
         for index in self.cores:
             cores[index] = self.array.with_array(cores[index], self.npe, ep, vp)
@@ -63,7 +66,7 @@ class Searched:
 
 
 def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
-    """One pair, simulated; what the chip or its lowering refuses is told, not raised."""
+    """Simulate one pair; a refusal by the chip or its lowering is returned, not raised."""
     runs = False
     try:
         chip = searched.chip_with(ep, vp)
@@ -90,7 +93,10 @@ def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
 
 
 def score_of(searched: Searched, tick: Callable[[], None]) -> Score:
-    """The score; `tick` is called after every simulation.
+    """Make the function that simulates pairs, each once.
+
+    searched: what is simulated.
+    tick: is called after every simulation.
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell

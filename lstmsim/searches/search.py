@@ -1,4 +1,4 @@
-"""The search as a whole: what is searched, for all jobs at one EP, and for each model of a mix at its own."""
+"""The search as a whole: the best array for all jobs at one EP, and for each model of a mix at its own."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ __all__ = ["search"]
 
 Progress = Callable[[int, int], None]
 
-#: Simulations after which loading the compiled loop of the engine is worth its time, though each is a small run: it is
-#: not known before how many there will be.
+#: After so many simulations, each a small run, loading the compiled loop of the engine is worth its time. How many
+#: simulations there will be is not known beforehand.
 _COMPILER_PAYS = 300
 
 
 @dataclass(frozen=True)
 class _How:
+    """What is asked of a search; `exhaustive` and `any_ep` as in `search`."""
+
     exhaustive: bool
     any_ep: bool
 
@@ -48,7 +50,7 @@ class _Steps:
             self.show(self.done, self.total)
 
     def skip(self, simulations: int) -> None:
-        """So many will not be needed."""
+        """Note that so many simulations will not be needed."""
         self.total = max(self.done, self.total - simulations)
 
 
@@ -61,12 +63,17 @@ def search(
     core: int | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
-    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs: fewest cycles until all are finished.
+    """Search the best (EP, VP) for a scenario's jobs: fewest cycles until all are finished.
 
-    Searched is core number `core` or, if None, every core of the chip, which then must be equal; all other parameters
-    stay. `any_ep`: not only powers of two. `exhaustive`: the optimum too, proven where it can be. Of several models,
-    each is searched alone as well. `progress` is called with simulations done and a bound on them. `InputError` if the
-    chip, `npe` or `core` do not fit, or nothing can be simulated.
+    Of several models, each is searched alone as well. All other parameters of the chip stay.
+
+    scenario: the chip and its jobs.
+    npe: multipliers of each searched core.
+    exhaustive: whether the optimum is sought too, proven where it can be.
+    any_ep: whether EPs that are no powers of two are tried too.
+    core: the number of the searched core; None: every core of the chip, which then must be equal.
+    progress: is called with simulations done and a bound on their number.
+    `InputError` if the chip, `npe` or `core` do not fit, or nothing can be simulated.
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell
@@ -101,6 +108,7 @@ def search(
 
 
 def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
+    """Check what is asked for, and put it together; `InputError` for mistakes."""
     chip = scenario.chip
     if target_of(chip.kind).array_search() is None:
         able = [kind for kind in KINDS if target_of(kind).array_search() is not None]
@@ -127,6 +135,7 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
 
 
 def _cores(chip: Chip, core: int | None) -> tuple[int, ...]:
+    """The numbers of the searched cores; `InputError` for a core that does not exist, or for several unequal cores."""
     count = len(chip.cores)
     if core is not None:
         if not 0 <= core < count:
@@ -140,8 +149,10 @@ def _cores(chip: Chip, core: int | None) -> tuple[int, ...]:
 
 
 def _alone(searched: Searched, model: Model) -> Searched:
-    """Only the jobs of one model, the first of which arrives at cycle 0; those that come after others still do, where
-    these are among them."""
+    """The jobs of one model only, the first of which arrives at cycle 0.
+
+    A job that comes after another one still does, where the other one is of the same model.
+    """
     kept = [number for number, job in enumerate(searched.jobs) if job.model == model]
     place = {number: position for position, number in enumerate(kept)}
     jobs = [searched.jobs[number] for number in kept]
@@ -157,11 +168,13 @@ def _alone(searched: Searched, model: Model) -> Searched:
 
 
 def _bound(searched: Searched, how: _How) -> int:
+    """How many simulations a search takes at most."""
     limits, npe = searched.limits, searched.npe
     return count_pairs(limits, npe, how.any_ep) if how.exhaustive else len(doublings(limits, npe))
 
 
 def _find(searched: Searched, how: _How, steps: _Steps, score: Score) -> Found:
+    """Search greedily, and among all pairs if asked for."""
     limits, npe = searched.limits, searched.npe
     walked = walk(limits, npe, score, how.any_ep)
     if not how.exhaustive:
@@ -170,12 +183,13 @@ def _find(searched: Searched, how: _How, steps: _Steps, score: Score) -> Found:
 
 
 def _mix(models: list[Model], alone: list[Searched], common: Found, how: _How, steps: _Steps) -> Mix:
+    """Search for each model of several its own EP, and for the least CAT-n that gives all of these."""
     chosen = common.walk.chosen
     choices, at_ep = [], []
     for model, own in zip(models, alone, strict=True):
         score = score_of(own, steps.tick)
         at_common = score(chosen.ep, chosen.vp)
-        # fewer of the jobs that have just run on this array
+        # A part of the jobs that have just run on this array can run there too.
         assert isinstance(at_common, Point)
         choices.append(ModelChoice(model.name, len(own.jobs), _find(own, how, steps, score), at_common.cycles))
         at_ep.append(_at_ep(own, score))
@@ -185,5 +199,6 @@ def _mix(models: list[Model], alone: list[Searched], common: Found, how: _How, s
 
 
 def _at_ep(searched: Searched, score: Score) -> AtEp:
+    """The function that simulates a model's jobs at an EP, with the widest VP."""
     limits, npe = searched.limits, searched.npe
     return lambda ep: score(ep, widest_vp(limits, npe, ep)[0])

@@ -1,1 +1,1 @@
-"""Design-space sweeps: what is to be varied, every point simulated once, and the table of what came out."""
+"""Design-space sweeps: what varies, every point simulated once, and the table of results."""

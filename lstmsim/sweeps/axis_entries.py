@@ -37,22 +37,25 @@ class AxisReader:
         self.targets: dict[tuple[str, ...], DataPath] = {}
 
     def keys(self, path: DataPath, known: Sequence[str]) -> None:
-        """Note every key of the mapping at `path` that is not known."""
+        """Note every key of the mapping at `path` that is not in `known`."""
         for key in self.document.at(path):
             if key not in known:
                 hint = nearest(key, known) or f"; known keys: {listed(known, 'and')}"
                 self.document.blame((*path, key), f"unknown key{hint}", key=True)
 
     def show(self, path: DataPath) -> str:
-        """The value at `path` as the user wrote it."""
+        """Give the value at `path` as the user wrote it."""
         return show(self.document.at(path), self.document.raw(path))
 
     def show_empty(self, path: DataPath) -> str:
-        """The value at `path` where something that is not empty is expected."""
+        """Give the words for the value at `path` where something that is not empty is expected."""
         return "an empty one" if self.document.at(path) in ({}, []) else self.show(path)
 
     def axis(self, name: str, path: DataPath) -> Axis | Derived | None:
-        """The axis or derived value at `path`, None if its values are wrong."""
+        """Read the axis or derived value at `path`; None if its values are wrong.
+
+        name: of the axis, the key at `path`.
+        """
         document = self.document
         self._check_name(name, path)
         entry = document.at(path)
@@ -80,6 +83,7 @@ class AxisReader:
         return Axis(name, paths, values) if values else None
 
     def _check_name(self, name: str, path: DataPath) -> None:
+        """Note a mistake if the name cannot be used, or is taken."""
         document = self.document
         if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
             why = "is a word of tables or expressions" if name.lower() in _TAKEN else "cannot be used"
@@ -90,6 +94,7 @@ class AxisReader:
         self.names[name.lower()] = path
 
     def _paths(self, path: DataPath) -> tuple[str, ...]:
+        """Read the paths that the axis sets; empty if they are wrong."""
         document = self.document
         if "path" not in document.at(path):
             document.blame((*path, "path"), "required key is missing (what it sets, for example chip.cores.0.ep)")
@@ -117,6 +122,7 @@ class AxisReader:
             self.document.blame(place, f"{text} is set by another axis too ({self.document.place(first)})")
 
     def _listed(self, path: DataPath) -> tuple[Value, ...]:
+        """Read a list of values; empty if it is wrong."""
         document, place = self.document, (*path, "values")
         values = document.at(place)
         if not isinstance(values, list) or not values:
@@ -133,6 +139,7 @@ class AxisReader:
         return tuple(values)
 
     def _range(self, path: DataPath, entry: dict[str, Any]) -> tuple[Value, ...]:
+        """Read the values of a range; empty if it is wrong."""
         document = self.document
         numbers: dict[str, int | float] = {}
         for key in ("from", "to", "step", "factor"):
@@ -158,7 +165,7 @@ class AxisReader:
 
 
 def _range_problem(numbers: dict[str, int | float]) -> tuple[str, str] | None:
-    """The key that is wrong with a range, and why."""
+    """The key that is wrong with a range, and why; None if the range is right."""
     low, high = numbers["from"], numbers["to"]
     if "step" in numbers and "factor" in numbers:
         return "factor", "step and factor exclude each other"

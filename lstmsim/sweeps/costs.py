@@ -1,7 +1,7 @@
-"""What the chip of a point is made of: columns that follow from its description and are never simulated.
+"""The parts of a point's chip: columns that follow from its description and are never simulated.
 
-`npe`, `threads`, `tail_width` and `banks` are there in every table. What the chip takes of an FPGA is there if the
-sweep names a `device`; `lstmsim.devices.fit` counts it, of all models of the point's jobs together.
+`npe`, `threads`, `tail_width` and `banks` are in every table. What the chip takes of an FPGA is there if the sweep
+names a `device`; `lstmsim.devices.fit` counts it, for all models of the point's jobs together.
 """
 
 from __future__ import annotations
@@ -41,14 +41,17 @@ class ChipColumns:
     device: Device | None = None
 
     def values(self, scenario: Scenario) -> tuple[Value, ...]:
-        """A value for each name; None where it is not known or the chip has no such thing."""
+        """Give a value for each name; None where it is unknown or the chip has no such part."""
         return (*chip_costs(scenario), *(_device_costs(scenario, self.device) if self.device else ()))
 
 
 def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipColumns:
-    """The columns of a sweep whose axes and derived values have the names `taken`.
+    """Choose the columns about the chip for one sweep.
 
-    A name that is taken stands with `chip_` before it, for the axis may be about one core and the column is about all.
+    A name that is taken gets `chip_` before it: the axis may be about one core, while the column is about all.
+
+    taken: names of the sweep's axes and derived values.
+    device: the FPGA that resources are counted for; None: no columns about one.
 
     >>> chip_columns(["npe", "ep"]).names
     ('chip_npe', 'threads', 'tail_width', 'banks')
@@ -59,7 +62,7 @@ def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipCo
 
 
 def device_words(device: Device) -> tuple[str, ...]:
-    """Names of the columns about an FPGA. Its memory has the name of its blocks, if they are of one kind.
+    """Name the columns about an FPGA. Its memory has the name of its blocks, if they are of one kind.
 
     >>> from lstmsim.formats.tables.devices_file import device
     >>> device_words(device("stratix-10-gx-2800"))
@@ -74,8 +77,10 @@ def device_words(device: Device) -> tuple[str, ...]:
 
 
 def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
-    """The values of `CHIP`, summed over cores, whatever each of them is: multipliers, threads, elements that all tails
-    take in a cycle, accumulator banks (each thread of a core has its own); None where the machine has no such thing.
+    """Give the values of `CHIP`, summed over all cores; None where the machine has no such part.
+
+    These are multipliers, threads, elements that all tails take in a cycle, and accumulator banks (each thread of a
+    core has banks of its own).
 
     >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
     >>> cores = (ColumnCore(npe=64, ep=4, vp=16, threads=2), ColumnCore(npe=32, ep=4, vp=8))
@@ -97,11 +102,12 @@ def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:
     try:
         return _counted(fit(chip, tuple(dict.fromkeys(job.model for job in scenario.jobs)), scenario.precision, device))
     except InputError:
-        # One of several cores cannot hold a model that another one runs.
+        # A model that one core runs may not fit on another core.
         return nothing
 
 
 def _counted(usage: Fit) -> tuple[Value, ...]:
+    """The values of `device_words` from what the chip takes of the device."""
     memory = usage.memory
     need, share = _need(memory)
     blocks: tuple[Value, ...] = (need,) if len(usage.device.memories) == 1 else ()
@@ -109,5 +115,5 @@ def _counted(usage: Fit) -> tuple[Value, ...]:
 
 
 def _need(resource: Resource) -> tuple[Value, Value]:
-    """Need and share. A lower bound is neither: points would be compared by what somebody could count of them."""
+    """Need and share; both None for a lower bound, because points would be compared by whatever part can be counted."""
     return (None, None) if resource.at_least else (resource.need, resource.share)

@@ -34,7 +34,7 @@ MODEL_VERSION = 4
 _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
-#: What a job is to the simulation, beside its model: not its names, and not where its numbers are from.
+#: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own.
 _NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of")
 _JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in _NO_CYCLES)
 
@@ -44,10 +44,15 @@ _NO_PART = ("name", "frequency_mhz", "cores", "sources", "kind")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a point: its key, `done`, `infeasible` or `failed`, its `NUMBERS` if done, else the reason.
+    """The result of a point.
 
-    `seconds` is the wall time that it took, which is no part of the result. `chip`: the values of the setup's columns
-    about the chip, none where there is no chip.
+    point: its number.
+    key: names everything that decides its cycles.
+    status: `done`, `infeasible` or `failed`.
+    numbers: its `NUMBERS` if done; otherwise None.
+    reason: why it is not done; None if it is.
+    seconds: the wall time that it took, which is no part of the result.
+    chip: the values of the setup's columns about the chip; empty where there is no chip.
     """
 
     point: int
@@ -60,8 +65,11 @@ class Outcome:
 
 
 def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
-    """The outcomes of some points, in their order; what a process has read for a setup it keeps for the next chunk."""
-    # The same sweep from another folder names its files in another way.
+    """Compute the outcomes of some points, in their order.
+
+    A process keeps what it has read for a setup for the next chunk.
+    """
+    # Folder and name belong to the key: the same sweep from another folder names its files in another way.
     kept = (setup.identity, os.path.abspath(setup.document.folder), setup.document.name)
     if kept not in _RESOLVERS:
         _RESOLVERS.clear()
@@ -78,16 +86,17 @@ def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
     return outcomes
 
 
-#: What this process keeps between chunks: of the last setup, and the time that it has spent on points.
+#: What this process keeps between chunks: the resolver of the last setup, and the seconds spent on points.
 _RESOLVERS: dict[tuple[str, ...], Resolver] = {}
 _SPENT_SECONDS = [0.0]
-#: About what loading the compiled engine takes.
+#: About how long loading the compiled engine takes.
 _COMPILE_SECONDS = 1.5
-#: Points of a sweep that take longer than that without it, also on several processors.
+#: So many points take longer than that without the compiled engine, also on several processors.
 _MANY_POINTS = 4000
 
 
 def _outcome(resolver: Resolver, point: int) -> Outcome:
+    """The outcome of one point; no error of a point is raised."""
     started = time.perf_counter()
     values = resolver.setup.sweep.values(point)
     key, status, numbers, reason = None, "infeasible", None, resolver.setup.sweep.broken(values)
@@ -102,7 +111,7 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
         reason = "; ".join(_sentence(each, resolver.setup.document) for each in error.mistakes[:3])
     except (LstmsimError, MemoryError) as error:
         status, reason = "failed", f"{type(error).__name__}: {error}".strip()
-    except Exception as error:  # A fault of ours in one point must not lose the others; it is kept and shown.
+    except Exception as error:  # A fault of lstmsim in one point must not lose other points; it is kept and shown.
         status, reason = "failed", " ".join(f"internal error: {type(error).__name__}: {error}".split())
     # Reasons name jobs and paths, so they belong to the values of the point and not to what it simulates.
     key = key or value_key(resolver, values)
@@ -111,7 +120,7 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
 
 
 def _sentence(mistake: Mistake, document: Document) -> str:
-    """The mistake as every process says it, wherever it was started: file names count from the scenario's folder."""
+    """The mistake in the same words in every process: file names count from the scenario's folder."""
     if mistake.place.startswith(LABEL):
         place = mistake.place.removeprefix(LABEL)
     elif document.name and mistake.place.startswith(f"{document.name}:"):
@@ -122,7 +131,7 @@ def _sentence(mistake: Mistake, document: Document) -> str:
 
 
 def _from_folder(text: str, folder: Path) -> str:
-    """The text without the folder before the names in it, as it was typed or as the system knows it.
+    """The text without the folder before its file names, as the folder was typed or as the system knows it.
 
     >>> _from_folder("a/models/b.yaml:3:1: layers: must be a list", Path("a"))
     'models/b.yaml:3:1: layers: must be a list'
@@ -134,7 +143,7 @@ def _from_folder(text: str, folder: Path) -> str:
 
 
 def _nearest_file(name: str, folder: Path) -> str:
-    """The hint at a file, sought among names as they are shown: long folders make all names alike."""
+    """The hint at a file, sought among names without their folders: long folders make all names alike."""
     try:
         siblings = sorted(os.listdir((folder / name).parent))
     except (OSError, ValueError):
@@ -152,7 +161,7 @@ def _simulate(scenario: Scenario) -> Totals:
 
 
 def digest(content: Any) -> str:
-    """SHA-256 of the canonical JSON of plain data.
+    """Give the SHA-256 of the canonical JSON of plain data.
 
     >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
     True
@@ -162,9 +171,9 @@ def digest(content: Any) -> str:
 
 
 def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tuple[Value, ...]]:
-    """The key of a point without simulating it, and the values of its columns about the chip.
+    """Give the key of a point without simulating it, and the values of its columns about the chip.
 
-    The key is that of its scenario, or of its values where it has none; there is no chip then either.
+    The key is that of its scenario, or of its values where it has no scenario; then there is no chip either.
     """
     if resolver.setup.sweep.broken(values) is None:
         try:
@@ -176,7 +185,7 @@ def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tup
 
 
 def scenario_key(scenario: Scenario) -> str:
-    """The key of everything that decides the cycles: chip, models and jobs without their names, and our version."""
+    """Give the key of all that decides the cycles: chip, models and jobs without their names, and the version."""
     jobs = [[_model_digest(job.model), *(getattr(job, key) for key in _JOB_KEYS)] for job in scenario.jobs]
     chip = scenario.chip
     cores = [_core_digest(core) for core in chip.cores]
@@ -184,14 +193,14 @@ def scenario_key(scenario: Scenario) -> str:
 
 
 def _beside_cores(chip: Chip) -> list[Any]:
-    """What the cores of a chip share: every field of its description that no cycle can do without."""
+    """What the cores of a chip share: every field of its description on which cycles depend."""
     named = (each.name for each in fields(chip) if each.name not in _NO_PART)  # type: ignore[arg-type]
     shared = [getattr(chip, name) for name in named]
     return [asdict(each) if is_dataclass(each) and not isinstance(each, type) else each for each in shared]
 
 
 def value_key(resolver: Resolver, values: Mapping[str, Value]) -> str:
-    """The key of a point that has no scenario."""
+    """Give the key of a point that has no scenario."""
     return digest([_versions(), resolver.setup.identity, dict(values)])
 
 

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _BATCH_ROWS = 10_000
-#: Columns of the table that no point has by itself.
+#: Columns of the table that depend on all points.
 _JUDGED = ("objectives", "pareto", "knee")
 _META = "objectives"
 
@@ -46,7 +46,10 @@ def keep_objectives(store: Store, objectives: Sequence[Objective]) -> None:
 
 
 def objectives_of(store: Store) -> tuple[Objective, ...]:
-    """What the points of a file are judged by; `InputError` if it does not say, as files of earlier versions do not."""
+    """Read what the points of a file are judged by.
+
+    `InputError` if the file does not say, as files of earlier versions do not.
+    """
     text = store.meta(_META)
     if text is None:
         again = "run `lstmsim sweep` on it again (results that are there are taken over)"
@@ -58,32 +61,34 @@ def objectives_of(store: Store) -> tuple[Objective, ...]:
 
 
 def varied(store: Store) -> list[Axis]:
-    """Axes and derived values of a file, without values; columns about the chip set no path and are left out."""
+    """List axes and derived values of a file, without values; columns about the chip set no path and are left out."""
     return [Axis(name, paths, ()) for name, paths in store.axes() if paths]
 
 
 def work_of(store: Store) -> list[str]:
-    """Axes that vary the work: points are rivals only where these are equal."""
+    """List the axes that vary the work: points are rivals only where their values are equal."""
     return [axis.name for axis in varied(store) if axis.of_workload]
 
 
 def chip_names(store: Store) -> list[str]:
-    """The columns about the chip."""
+    """List the columns about the chip."""
     return [name for name, paths in store.axes() if not paths]
 
 
 def columns(store: Store) -> list[str]:
-    """The columns of the table, in order: axes, numbers that were simulated, columns about the chip, the judgement."""
+    """List the columns of the table, in order: axes, simulated numbers, columns about the chip, the judgement."""
     given = [axis.name for axis in varied(store)]
     return ["point", *given, "status", *NUMBERS, *chip_names(store), *_JUDGED, "reason", "key"]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Which points of a sweep nothing beats.
+    """The points of a sweep that no other point beats.
 
-    objectives: what they are judged by. front, knees: numbers of points. done: how many points were simulated.
-    lacking: per objective, how many of these have no number there; they are on no front.
+    objectives: what they are judged by.
+    front, knees: numbers of points.
+    done: how many points were simulated.
+    lacking: for each objective, how many of these have no number there; they are on no front.
     turned_away: how many of these turned jobs away (their latencies are those of the jobs that were served).
     """
 
@@ -95,7 +100,7 @@ class Judgement:
     turned_away: int
 
     def lines(self) -> list[str]:
-        """The front in a line, then a line for all that should be known about it."""
+        """Write the front in a line, then a line for all that should be known about it."""
         text = f"Pareto front ({described(self.objectives)}): {len(self.front):,} of {self.done:,} points"
         notes = [f"{_points(count)} without {name}: on no front" for name, count in self.lacking.items()]
         if self.turned_away and "turned_away" not in {each.column for each in self.objectives}:
@@ -110,10 +115,12 @@ def _points(count: int) -> str:
 
 
 def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgement:
-    """Judge the points of a file by its objectives, or by others over columns of its table.
+    """Judge the points of a file.
 
-    Points are rivals only if they do the same work: fronts are taken for each combination of the values of axes below
+    Points are rivals only if they do the same work: there is a front for each combination of the values of axes below
     `jobs` and `cells`.
+
+    objectives: columns of the table to judge by; None: the file's own.
     """
     by = tuple(objectives) if objectives is not None else objectives_of(store)
     work = work_of(store)
@@ -140,10 +147,11 @@ def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgem
 
 
 def table(store: Store) -> Iterator[list[Any]]:
-    """The rows of the table, in the order of the points; `pareto` and `knee` are 1 or 0, None where nothing was done.
+    """Give the rows of the table, in the order of the points.
 
-    `objectives` says what `pareto` was judged by (see `judge`); `knee` is that of the front of the first two. Truth
-    values are `true` and `false`; nothing and empty text are both blank in CSV.
+    `pareto` and `knee` are 1 or 0, None where nothing was simulated. `objectives` says what `pareto` was judged by (see
+    `judge`); `knee` is that of the front of the first two. Truth values are `true` and `false`; nothing and empty text
+    are both blank in CSV.
     """
     judged = judge(store)
     text = described(judged.objectives)
@@ -159,7 +167,7 @@ def table(store: Store) -> Iterator[list[Any]]:
 
 
 def table_names(stem: str) -> list[str]:
-    """The files that `export` writes.
+    """Name the files that `export` writes.
 
     >>> table_names("out/sweep")[0]
     'out/sweep.csv'
@@ -168,7 +176,10 @@ def table_names(stem: str) -> list[str]:
 
 
 def export(store: Store, stem: str) -> list[str]:
-    """Write `stem`.csv, and `stem`.parquet where pyarrow is installed; their names. Equal tables give equal bytes."""
+    """Write `stem`.csv, and `stem`.parquet where pyarrow is installed. Equal tables give equal bytes.
+
+    Returns the names of the files.
+    """
     written = table_names(stem)
     with whole_file(written[0]) as file:
         rows = CsvWriter(file)
@@ -206,7 +217,7 @@ def _arrow(rows: list[list[Any]], schema: Any) -> Any:
 
 
 def _arrow_type(store: Store, name: str) -> Any:
-    """Whole numbers, numbers or text: what the column holds; text if it is mixed or empty."""
+    """Whole numbers, numbers or text: the kind of the column's values; text if they are mixed or there are none."""
     import pyarrow
 
     if name in _JUDGED:

@@ -1,7 +1,8 @@
-"""Small expressions over named numbers: parsed into Python's syntax tree, then computed by our own rules, never run.
+"""Small expressions over named numbers: parsed into Python's syntax tree, then computed by rules of this module.
 
-Known are numbers, names, `+ - * / // % **`, comparisons (also chained), `and or not`, `A if C else B`, `min`, `max`
-and parentheses. Length, depth and the size of every number on the way are bounded.
+No code of an expression is ever run. Known are numbers, names, `+ - * / // % **`, comparisons (also chained),
+`and or not`, `A if C else B`, `min`, `max` and parentheses. Length, depth and the size of every number on the way are
+bounded.
 """
 
 from __future__ import annotations
@@ -52,14 +53,19 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that has been read: its text, the names in it (in order), and how to compute it."""
+    """An expression that has been read.
+
+    text: as it was written.
+    names: the names in it, in order.
+    rule: computes it from the names' values.
+    """
 
     text: str
     names: tuple[str, ...]
     rule: _Rule
 
     def __call__(self, values: Values) -> Any:
-        """Its value; `ExpressionError` if it has none (division by zero, text in a sum, a number too large).
+        """Compute its value; `ExpressionError` if it has none (division by zero, text in a sum, a number too large).
 
         >>> parse("min(ep, 4) * vp <= 64")({"ep": 8, "vp": 16})
         True
@@ -77,7 +83,7 @@ class Expression:
 
 
 def parse(text: str) -> Expression:
-    """The expression of a text; `ExpressionError` for everything that is not one of the known things.
+    """Read an expression; `ExpressionError` for everything that is not known.
 
     >>> parse("ep * vp <= npe and ep % 2 == 0").names
     ('ep', 'vp', 'npe')
@@ -89,7 +95,7 @@ def parse(text: str) -> Expression:
         raise ExpressionError(f"must hold at most {MAX_LENGTH} letters, got {len(text)}")
     try:
         with warnings.catch_warnings():
-            # Python warns of `1 is 1`, `0x1for x` and the like; they are refused anyway.
+            # Python warns of `1 is 1`, `0x1for x` and the like; such expressions are refused anyway.
             warnings.simplefilter("ignore")
             body = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -192,6 +198,7 @@ def _writable(text: str) -> str:
 
 
 def _bounded(value: Any) -> Any:
+    """The number itself; `ExpressionError` if it is too large."""
     if isinstance(value, int):
         if value.bit_length() > _MAX_BITS:
             raise ExpressionError("a number becomes too large")
@@ -207,6 +214,8 @@ def _logic(is_and: bool, parts: list[_Rule]) -> _Rule:
 
 
 def _chain(tests: list[Callable[[Any, Any], bool]], parts: list[_Rule]) -> _Rule:
+    """Comparisons one after another, as in `a < b < c`."""
+
     def rule(values: Values) -> bool:
         left = parts[0](values)
         for test, part in zip(tests, parts[1:], strict=True):
@@ -220,6 +229,7 @@ def _chain(tests: list[Callable[[Any, Any], bool]], parts: list[_Rule]) -> _Rule
 
 
 def _refuse(node: ast.expr) -> NoReturn:
+    """Raise `ExpressionError` with words for what is not allowed."""
     words = {
         ast.Attribute: "an attribute (a.b)",
         ast.Subscript: "an index (a[b])",

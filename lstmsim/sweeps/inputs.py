@@ -1,4 +1,4 @@
-"""The files that a sweep reads: those that none of its outputs may replace."""
+"""The files that a sweep reads: none of its outputs may replace them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ __all__ = ["files_of_sweep"]
 
 
 def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
-    """The file of the sweep, the scenario's and what that names after `PATH=VALUE` overrides, the files that its axes
-    go through, and those that come with lstmsim. Mistakes are passed over, the sweep itself says them.
+    """List the files that a sweep reads. Mistakes are passed over, because the sweep itself tells them.
+
+    These are the sweep's own file, the scenario's, all files that the scenario names after `PATH=VALUE` overrides,
+    files that its axes go through, and the files that come with lstmsim.
+
+    spec: the file of the sweep.
+    overrides: changes of the scenario.
 
     >>> files_of_sweep("no-such-file.yaml")
     ['no-such-file.yaml']

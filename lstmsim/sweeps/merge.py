@@ -26,7 +26,13 @@ _KEY, _STATUS = 0, 1
 
 @dataclass(frozen=True)
 class Merged(Table, forms="lstmsim.sweeps.merged_text"):
-    """What a merge wrote, and how many of the sweep's points are there."""
+    """The result of a merge.
+
+    path: the SQLite file.
+    tables: files with its table.
+    points: how many of the sweep's points are there.
+    total: how many the sweep has.
+    """
 
     path: str
     tables: tuple[str, ...]
@@ -35,10 +41,12 @@ class Merged(Table, forms="lstmsim.sweeps.merged_text"):
 
 
 def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]]) -> Merged:
-    """Join the SQLite files of shards into `out` (new, or a part of the same sweep), and write its tables beside it.
+    """Join the SQLite files of shards into one, and write its tables beside it.
 
+    out: new, or a part of the same sweep.
+    inputs: the shards' files.
     `InputError` if a file belongs to another sweep or is damaged, if two have different results for a point, or if
-    `out` does not end in `.sqlite`; `out` is then as it was before.
+    `out` does not end in `.sqlite`; `out` is then unchanged.
     """
     if not inputs:
         raise InputError("nothing to merge: name at least one file of a shard")
@@ -64,7 +72,7 @@ def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]])
 
 
 def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
-    """Put the shards into the target, all or none; the points that are there then, and those of the whole sweep."""
+    """Put the shards into the target, all or none; give the number of points there, and that of the whole sweep."""
     with Store(names[0], create=False) as first:
         identity, axes, total, derived = _identity(first), first.axes(), first.total(), first.derived()
         objectives = objectives_of(first)
@@ -88,6 +96,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
 
 
 def _identity(store: Store) -> str:
+    """What names the sweep of a file; `InputError` if it holds none."""
     identity = store.meta("identity")
     if identity is None:
         raise InputError(Mistake(store.path, "holds no sweep"))
@@ -95,7 +104,7 @@ def _identity(store: Store) -> str:
 
 
 def _take(store: Store, shard: Store, axes: Sequence[str], total: int) -> None:
-    """Add the points of a shard; one that is done elsewhere takes the place of one that failed."""
+    """Add the points of a shard; a point that is done in one file replaces one that failed in another."""
     columns = ", ".join(["p.point", *(f"p.{quoted(each)}" for each in ("key", *axes, "row checksum"))])
     results = ", ".join(f"r.{quoted(each)}" for each in (*_RESULT, "checksum"))
     width = 3 + len(axes)
@@ -124,13 +133,13 @@ def _take(store: Store, shard: Store, axes: Sequence[str], total: int) -> None:
 
 
 def _sound(result: Sequence[Any]) -> bool:
-    """Whether a result may be one that was written."""
+    """Whether a result has the form of one that was written."""
     numbers = result[_STATUS] != "done" or all(isinstance(each, int | float) for each in result[2:-1])
     return numbers and result[_STATUS] in STATUSES and isinstance(result[_KEY], str)
 
 
 def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether two results are not the same; reasons may be worded in other ways."""
+    """Whether two results differ; reasons may be worded in other ways."""
     return "failed" not in (one[_STATUS], other[_STATUS]) and one[:-1] != other[:-1]
 
 

@@ -1,4 +1,4 @@
-"""What a merge wrote, in words and as plain data."""
+"""The result of a merge, in words and as plain data."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["FORMS", "merged_json", "merged_text"]
 
 
 def merged_json(merged: Merged) -> dict[str, Any]:
-    """The result as plain data of schema `lstmsim/merge/1`: its files and counts."""
+    """Give the result as plain data of schema `lstmsim/merge/1`: its files and counts."""
     return {"schema": "lstmsim/merge/1", **asdict(merged)}
 
 
 def merged_text(merged: Merged) -> str:
-    """How many points are there, and how many are missing, in a line.
+    """Say in a line how many points are there, and how many are missing.
 
     >>> merged_text(Merged("sweep.sqlite", ("sweep.csv",), 50, 200))
     '50 of 200 points; 150 are missing'

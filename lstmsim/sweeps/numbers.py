@@ -26,9 +26,10 @@ NUMBERS = (
 
 
 def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
-    """The `NUMBERS` of a run: those that its report has, to the last bit.
+    """Give the `NUMBERS` of a run: equal to those of its report, to the last bit.
 
-    scenario: what was simulated. totals: of its program, whose cores and tasks are the scenario's, in the same order.
+    scenario: what was simulated.
+    totals: of its program, whose cores and tasks are the scenario's, in the same order.
 
     >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell, engines, targets
     >>> jobs = (Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20),)
@@ -54,7 +55,7 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
 
 
 def _cycles(scenario: Scenario, totals: Totals) -> list[int]:
-    """The cycles of each name, summed over the cores that know it; a memory beside the chip is none of them."""
+    """The cycles of each name, summed over the cores that know it; a memory beside the chip is not a core."""
     cores = scenario.chip.core_figures
     summed = [0] * len(CYCLE_NAMES)
     for core, counts in zip(cores, totals.cycles.tolist(), strict=False):

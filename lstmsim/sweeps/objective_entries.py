@@ -1,4 +1,4 @@
-"""The keys `objectives` and `device` of a sweep file: what points are judged by, and the FPGA that they may take of."""
+"""The keys `objectives` and `device` of a sweep file: what points are judged by, and the FPGA to count on."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lstmsim.sweeps.spec import Sweep
 __all__ = ["device_file", "read_device_key", "read_objectives"]
 
 _SENSES = ("minimise", "maximise")
-#: Columns of any device: without one, what is missing is said.
+#: Columns that need a device: where the file names none, the mistake says so.
 _OF_DEVICES = {"dsp", "m20k", "logic", "memory", "ramb18", "fits", "dsp_share", "m20k_share", "logic_share"}
 
 
 def device_file(document: Document) -> str | None:
-    """The file that `device` names, counted from the sweep file; None for the name of a known device."""
+    """Give the file that `device` names, counted from the sweep file; None for the name of a known device."""
     given = document.data.get("device")
     if not isinstance(given, str) or "\0" in given or given in device_files():
         return None
@@ -33,8 +33,10 @@ def device_file(document: Document) -> str | None:
 
 
 def read_device_key(document: Document) -> Device | None:
-    """The device that `device` names, a known one or a file counted from the sweep file's folder; mistakes go to the
-    document."""
+    """Read the device that `device` names: a known one or a file counted from the sweep file's folder.
+
+    None without that key, or for a mistake, which goes to the document.
+    """
     given = document.data.get("device")
     if "device" not in document.data:
         return None
@@ -51,8 +53,9 @@ def read_device_key(document: Document) -> Device | None:
 
 
 def read_objectives(document: Document, sweep: Sweep, chip: Sequence[str], *, on_device: bool) -> tuple[Objective, ...]:
-    """The objectives of a sweep file, in their order, none if it names none; mistakes go to the document.
+    """Read the objectives of a sweep file, in their order; empty if it names none. Mistakes go to the document.
 
+    sweep: its axes and derived values, which may be objectives.
     chip: the columns about the chip.
     on_device: whether the file names a device.
     """

@@ -1,4 +1,4 @@
-"""What a front makes small and what it makes large: columns of a sweep's table."""
+"""The objectives of a front: columns of a sweep's table that are to be small or large."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Objective:
     """One column of the table that points are judged by.
 
     column: its name.
-    maximise: whether more is better; else less is.
+    maximise: whether more is better; otherwise less is.
 
     >>> Objective("tops", maximise=True).phrase
     'maximise tops'
@@ -33,7 +33,7 @@ class Objective:
         return f"{'maximise' if self.maximise else 'minimise'} {self.column}"
 
     def cost(self, value: Any) -> float:
-        """A value of the column as a number to be made small; NaN where it is no number.
+        """Give a value of the column as a number to be made small; NaN where it is no number.
 
         >>> Objective("tops", maximise=True).cost(2), Objective("fits", maximise=True).cost("true")
         (-2.0, -1.0)
@@ -43,7 +43,7 @@ class Objective:
 
 
 def worth(value: Any) -> float:
-    """A value of a table as a number: truth values are 1 and 0, nothing and other text are NaN.
+    """Give a value of a table as a number: truth values are 1 and 0, nothing and other text are NaN.
 
     >>> worth(3), worth("false"), worth(None)
     (3.0, 0.0, nan)
@@ -54,9 +54,9 @@ def worth(value: Any) -> float:
 
 
 def default_objectives(chip_columns: Collection[str]) -> tuple[Objective, ...]:
-    """What a sweep is judged by if its file does not say: the mean latency and the multipliers of the chip.
+    """Give the objectives of a sweep whose file names none: the mean latency and the multipliers of the chip.
 
-    chip_columns: names of the columns about the chip, among them that of its multipliers.
+    chip_columns: names of the columns about the chip, one of which is that of its multipliers.
 
     >>> [each.phrase for each in default_objectives(["npe", "threads"])]
     ['minimise latency_ms_mean', 'minimise npe']
@@ -66,7 +66,7 @@ def default_objectives(chip_columns: Collection[str]) -> tuple[Objective, ...]:
 
 
 def described(objectives: Iterable[Objective]) -> str:
-    """Objectives as one line, equal verbs together, in their order.
+    """Describe objectives in one line, equal verbs together, in their order.
 
     >>> described([Objective("dsp"), Objective("npe"), Objective("tops", True)])
     'minimise dsp, npe; maximise tops'
@@ -83,8 +83,11 @@ def described(objectives: Iterable[Objective]) -> str:
 
 
 def drawn_pair(known: Sequence[Objective], wanted: Sequence[str]) -> tuple[Objective, ...]:
-    """The objectives on the axes of a front, (x, y): those wanted, else the second and the first of all; of a single
-    one only that. `InputError` for a name that is no objective, or for another number than two.
+    """Choose the objectives on the axes of a front, (x, y).
+
+    known: all objectives.
+    wanted: names of two of them; empty: the second and the first of all (of a single one, only that).
+    `InputError` for a name that is no objective, or for another number than two.
 
     >>> [each.column for each in drawn_pair([Objective("latency_ms_p99"), Objective("dsp"), Objective("logic")], [])]
     ['dsp', 'latency_ms_p99']
@@ -100,12 +103,12 @@ def drawn_pair(known: Sequence[Objective], wanted: Sequence[str]) -> tuple[Objec
 
 
 def to_text(objectives: Sequence[Objective]) -> str:
-    """Objectives as JSON, for a file that keeps them."""
+    """Write objectives as JSON, for a file that keeps them."""
     return json.dumps([[each.column, each.maximise] for each in objectives])
 
 
 def from_text(text: str) -> tuple[Objective, ...]:
-    """The objectives that `to_text` wrote; `ValueError` for anything else.
+    """Read the objectives that `to_text` wrote; `ValueError` for anything else.
 
     >>> from_text(to_text([Objective("dsp")]))
     (Objective(column='dsp', maximise=False),)

@@ -1,4 +1,4 @@
-"""Which points nothing else beats, and where more hardware stops to pay."""
+"""Which points no other point beats, and where more hardware stops to pay."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _FEW_PAIRS = 4096
 
 
 def front(costs: ArrayLike) -> Flags:
-    """Which rows no other row beats: none is at most as large in every column and smaller in one.
+    """Say which rows no other row beats: no row is at most as large in every column and smaller in one.
 
-    costs: rows of numbers, each to be made small. Equal rows are all on the front or all off it. A row with a NaN is
-    not on it and beats none.
+    Equal rows are all on the front or all off it. A row with a NaN is not on it and beats none.
 
     n rows of c columns take about n * log(n) ** max(1, c - 2) steps: halves are taken apart and compared in fewer
     columns (Kung, Luccio and Preparata, On finding the maxima of a set of vectors, Journal of the ACM 22, 1975).
+
+    costs: rows of numbers to be made small, shape [rows, columns].
 
     >>> front([[1, 5], [2, 2], [2, 3], [5, 1], [2, 2], [0, float("nan")]]).tolist()
     [True, True, False, True, True, False]
@@ -42,7 +43,7 @@ def front(costs: ArrayLike) -> Flags:
 
 
 def _unbeaten(table: Costs, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Those of the rows, which are sorted and distinct, that none of them beats."""
+    """The rows that no other of them beats; `rows` are sorted and distinct."""
     if len(rows) < 2:
         return rows
     if table.shape[1] <= 2:
@@ -62,7 +63,7 @@ def _unbeaten(table: Costs, rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _reached(upper: Costs, lower: Costs) -> Flags:
-    """Which rows of `lower` some row of `upper` is at most as large as, in every column."""
+    """For each row of `lower`, whether some row of `upper` is at most as large in every column."""
     if not len(upper) or not len(lower):
         return np.zeros(len(lower), dtype=bool)
     width = upper.shape[1]
@@ -94,7 +95,7 @@ def _reached_by_halves(upper: Costs, lower: Costs) -> Flags:
 
 
 def knee(x: ArrayLike, y: ArrayLike) -> int | None:
-    """The place of the knee of the front of (x, y): the point farthest below the line between the front's ends.
+    """Find the knee of the front of (x, y): the place of the point farthest below the line between the front's ends.
 
     Both axes are scaled to 0..1 between the ends. None if the front has no point below that line, or fewer than
     three points.
@@ -120,9 +121,12 @@ def knee(x: ArrayLike, y: ArrayLike) -> int | None:
 
 
 def marks(costs: Sequence[Sequence[float]], groups: Sequence[Hashable]) -> tuple[Flags, Flags]:
-    """Rows on the front of all columns, and rows that are the knee of the first two, each within its group.
+    """Find the rows on the front of all columns, and the knees of the first two, each within its group.
 
-    The knee is a row of the front. Rows of one column have none.
+    The knee is a row of the front. Rows of one column have no knee.
+
+    costs: rows of numbers to be made small.
+    groups: the group of each row.
 
     >>> on_front, knees = marks([[1, 9], [2, 3], [9, 2], [3, 5]], ["a"] * 4)
     >>> on_front.tolist(), knees.tolist()

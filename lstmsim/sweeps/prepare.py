@@ -1,4 +1,4 @@
-"""Before the first point: the scenario's files are read once, and what no point could mend is said at once."""
+"""Before the first point: the scenario's files are read once; mistakes that no point could mend are told."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _TRIED = 1000
 def prepare(
     source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> tuple[Setup, list[tuple[str, tuple[str, ...]]]]:
-    """The setup of a sweep file and its axes as (name, paths); `InputError` with what is wrong for every point.
+    """Make the setup of a sweep file, and its axes as (name, paths).
+
+    source, overrides: the sweep file, and changes of its scenario.
+    `InputError` with what is wrong for every point.
 
     >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
     >>> axes = {"ep": {"path": "chip.cores.0.epp", "values": [8]}}
@@ -70,8 +73,11 @@ def prepare(
 
 
 def _file_names(sweep: Sweep, document: Document) -> Iterator[str]:
-    """Files that decide about cycles and are no part of the document: of arrivals; of chips and models that axes name,
-    or a scenario that could not be read before the axes change it."""
+    """Name the files that decide about cycles and are no part of the document.
+
+    These are files of arrivals, and of chips and models that axes name, or that a scenario names which could not be
+    read before the axes change it.
+    """
     for axis in sweep.axes:
         come = any(path.endswith(".arrival.path") for path in axis.paths)
         yield from (value for value in axis.values if isinstance(value, str) and (come or is_path(value)))
@@ -85,7 +91,7 @@ def _file_names(sweep: Sweep, document: Document) -> Iterator[str]:
 
 
 def _content(document: Document, name: str) -> str:
-    """What stands for the content of a file: its digest, or why it cannot be read."""
+    """A text for the content of a file: its digest, or why it cannot be read."""
     try:
         with bounded_file(document.folder / name, "a file of a scenario") as (file, _):
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -94,7 +100,7 @@ def _content(document: Document, name: str) -> str:
 
 
 def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:
-    """`InputError` with mistakes of the first wanted point that every other point has too."""
+    """Raise `InputError` with mistakes of the first wanted point that every other point has too."""
     sweep = setup.sweep
     first = next((each for each in range(min(len(sweep), _TRIED)) if sweep.broken(sweep.values(each)) is None), None)
     if first is None:
@@ -108,6 +114,7 @@ def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:
 
 
 def _hopeless(mistake: Mistake, setup: Setup, file: SweepFile) -> Iterator[Mistake]:
+    """The mistake, with its place in the sweep file, if no value of an axis could mend it."""
     label = mistake.place.removeprefix(LABEL)
     if label == mistake.place:
         if _LACKING.match(mistake.sentence):

@@ -70,7 +70,7 @@ def _every_core_key() -> frozenset[str]:
 
 @lru_cache(_MOST_KEPT)
 def quick_path(path: str) -> bool:
-    """Whether a number at that path can be put in without reading anything, on some machine.
+    """Say whether a number at that path can be put in without reading anything, on some machine.
 
     >>> quick_path("chip.cores.0.ep"), quick_path("jobs.1.model.layers.0.hidden"), quick_path("chip")
     (True, True, False)
@@ -82,7 +82,12 @@ def quick_path(path: str) -> bool:
 
 
 class _Place(NamedTuple):
-    """of_core: whether it leads to a core (else a job). number: which. key: below it."""
+    """A number's place in a scenario.
+
+    of_core: whether it belongs to a core; otherwise it belongs to a job.
+    number: of the core or job.
+    key: the path below it.
+    """
 
     of_core: bool
     number: int
@@ -91,6 +96,7 @@ class _Place(NamedTuple):
 
 @lru_cache(_MOST_KEPT)
 def _split(path: str) -> _Place | None:
+    """The place that a path leads to; None if it leads to no core and no job."""
     for start, of_core in (("chip.cores.", True), ("jobs.", False)):
         index, dot, key = path.removeprefix(start).partition(".")
         if path.startswith(start) and dot and _INDEX.fullmatch(index):
@@ -99,6 +105,7 @@ def _split(path: str) -> _Place | None:
 
 
 def _job_range(key: str) -> _Range | None:
+    """The smallest and the largest number at a key of a job; None for a key that is not quick."""
     if key in _job_keys():
         return _job_keys()[key]
     model, layers, index, name, *more = [*key.split("."), *[""] * 4][:5]
@@ -107,7 +114,7 @@ def _job_range(key: str) -> _Range | None:
 
 
 class Prepared:
-    """A scenario that has been read, with the entries of its file that say how cores and jobs came about."""
+    """A scenario that has been read, with the entries of its file from which cores and jobs were made."""
 
     def __init__(self, scenario: Scenario, document: Document) -> None:
         self.base = scenario
@@ -117,8 +124,8 @@ class Prepared:
         self.chip_entry: dict[str, Any] = {**document.data["chip"], "name": scenario.chip.name}
         self.core_entries: list[dict[str, Any]] = document.data["chip"]["cores"]
         self.job_entries: list[dict[str, Any]] = document.data["jobs"]
-        # jobs over several cores, and weights that must find room, are checked all together; what is drawn, or comes
-        # from a file, is not one number
+        # Jobs over several cores, and weights that must find room, are checked all together. Values that are drawn or
+        # come from a file are not one number.
         self.shared = (
             any(job.split for job in scenario.jobs)
             or not self.target.varies(scenario.chip)
@@ -130,7 +137,11 @@ class Prepared:
         self.jobs: dict[tuple[_Changes, ...], tuple[Job, ...] | None] = {}
 
     def scenario(self, assignments: Assignments) -> Scenario | None:
-        """The scenario with those numbers, `InputError` if they do not fit together, None if it must be read anew."""
+        """Give the scenario with other numbers.
+
+        assignments: (path, number) pairs of quick paths.
+        `InputError` if the numbers do not fit together; None if the scenario must be read anew.
+        """
         if self.shared:
             return None
         cores: list[dict[str, int]] = [{} for _ in self.core_entries]
@@ -153,6 +164,7 @@ class Prepared:
 
     @staticmethod
     def _kept(kept: dict[tuple[_Changes, ...], Any], changes: list[dict[str, int]], make: Any) -> Any:
+        """What `make` gives for these changes, made once."""
         key = tuple(tuple(each.items()) for each in changes)
         if key not in kept:
             if len(kept) >= _MOST_KEPT:
@@ -161,6 +173,7 @@ class Prepared:
         return kept[key]
 
     def _chip(self, changes: list[dict[str, int]]) -> Chip | None:
+        """The chip with the changed cores; None if it must be read anew."""
         cores: list[Any] = []
         for entry, change in zip(self.core_entries, changes, strict=True):
             core = self.target.core_of(_changed(own_keys(entry, set()), change))
@@ -173,6 +186,7 @@ class Prepared:
         return chip
 
     def _jobs(self, changes: list[dict[str, int]]) -> tuple[Job, ...] | None:
+        """The jobs with the changed numbers; None if they must be read anew."""
         names: list[str] = []
         jobs: list[Job] = []
         for entry, first, change in zip(self.job_entries, self.first_job, changes, strict=True):
@@ -212,7 +226,7 @@ class Prepared:
 
 
 def _changed(entry: dict[str, Any], change: dict[str, int]) -> dict[str, Any]:
-    """The entry of a core with other numbers; those of a part stand behind a dot."""
+    """The entry of a core with other numbers; a key of a part has a dot between both names."""
     for path, value in change.items():
         name, _, key = path.partition(".")
         entry[name] = {**entry.get(name, {}), key: value} if key else value
@@ -220,7 +234,7 @@ def _changed(entry: dict[str, Any], change: dict[str, int]) -> dict[str, Any]:
 
 
 def _starts(entries: list[dict[str, Any]]) -> list[int]:
-    """Where what an entry stands for begins, in the list of all."""
+    """For each entry, the place of its first job in the list of all jobs."""
     starts, start = [], 0
     for entry in entries:
         starts.append(start)
@@ -229,6 +243,7 @@ def _starts(entries: list[dict[str, Any]]) -> list[int]:
 
 
 def _allowed(chip: Chip, job: Job) -> tuple[Any, ...]:
+    """The different cores that a job may run on."""
     if len(chip.cores) == 1:
         return chip.cores
     return tuple(dict.fromkeys(chip.cores[index] for index in job.allowed(len(chip.cores))))
@@ -241,7 +256,7 @@ def _per_step(kind: str, cores: tuple[Any, ...], model: Model, batch: int) -> Pe
 
 
 def _model(model: Model, entry: dict[str, Any], change: dict[str, int]) -> Model | None:
-    """The model with the changed layers; called anew if its name was made of its size."""
+    """The model with the changed layers, renamed if its name was made of its size; None for a missing layer."""
     layers = list(model.layers)
     for key, value in change.items():
         if not key.startswith("model.layers."):

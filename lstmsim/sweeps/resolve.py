@@ -1,9 +1,9 @@
 """From the values of a point to its scenario.
 
-What a point sets is applied to the scenario's document like `--set`, shorter paths first. Reading and checking a
-document takes milliseconds, so it is done once for all points that differ only in numbers of cores, jobs and layers;
-those numbers are then put into the frozen descriptions, which check themselves. Whatever is unusual, also every number
-out of its range, goes the long way round.
+The values of a point are applied to the scenario's document like `--set`, shorter paths first. Reading and checking a
+document takes milliseconds, so it is done once for all points that differ only in numbers of cores, jobs and layers.
+Those numbers are then put into the frozen descriptions, which check themselves. All unusual values, also every number
+out of its range, go through reading and checking.
 """
 
 from __future__ import annotations
@@ -29,9 +29,15 @@ _MOST_PREPARED = 200
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """Everything that all points share; `identity` names it (equal setups, equal names).
+    """Everything that all points share.
 
-    `chip`: the columns about the chip of each point. `objectives`: what points are judged by.
+    sweep: axes, derived values and constraints.
+    document: the scenario's.
+    scenario_name: its name unless the document has one.
+    overrides: changes of the scenario that come before those of the axes.
+    identity: names the setup: equal setups have equal names.
+    chip: the columns about the chip of each point.
+    objectives: what points are judged by.
     """
 
     sweep: Sweep
@@ -44,20 +50,20 @@ class Setup:
 
 
 class Resolver:
-    """Makes scenarios; keeps what was read for the points to come."""
+    """Makes the scenarios of points, and keeps what it has read for further points."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.prepared: dict[tuple[str, ...], Prepared | None] = {}
 
     def assignments(self, values: Mapping[str, Value]) -> Assignments:
-        """(path, value) pairs in the order in which they are made."""
+        """Give (path, value) pairs in the order in which they are made."""
         paths = self.setup.sweep.paths
         pairs = [(path, value) for name, value in values.items() for path in paths[name]]
         return sorted(pairs, key=lambda pair: pair[0].count("."))
 
     def scenario(self, values: Mapping[str, Value]) -> Scenario:
-        """The scenario of a point; `InputError` if there is none."""
+        """Make the scenario of a point; `InputError` if there is none."""
         pairs = self.assignments(values)
         rest = [override(path, value) for path, value in pairs if not quick_path(path)]
         prepared = self._prepare(tuple(rest))
@@ -68,7 +74,7 @@ class Resolver:
         return self.checked(values)
 
     def checked(self, values: Mapping[str, Value]) -> Scenario:
-        """The scenario of a point by the long way: every value through the checks of scenario files."""
+        """Make the scenario of a point the long way: every value goes through the checks of scenario files."""
         texts = [override(path, value) for path, value in self.assignments(values)]
         return self._read(texts)[0]
 
@@ -78,7 +84,7 @@ class Resolver:
         return scenario_from_document(document, [*setup.overrides, *overrides], setup.scenario_name), document
 
     def _prepare(self, overrides: tuple[str, ...]) -> Prepared | None:
-        """The scenario without the quick numbers; None if it needs them to be one."""
+        """The scenario without the quick numbers; None if it is incomplete without them."""
         if overrides not in self.prepared:
             if len(self.prepared) >= _MOST_PREPARED:
                 self.prepared.clear()
@@ -90,7 +96,7 @@ class Resolver:
 
 
 def override(path: str, value: Value) -> str:
-    """The value at a path, as `--set` takes it.
+    """Write the value at a path as `--set` takes it.
 
     >>> override("chip", "column-npu-64k"), override("chip.cores.0.vp", None)
     ('chip="column-npu-64k"', 'chip.cores.0.vp=null')

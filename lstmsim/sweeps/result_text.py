@@ -1,4 +1,4 @@
-"""What a sweep left behind, in words and as plain data; its table is read from its SQLite file."""
+"""The result of a sweep, in words and as plain data; its table is read from its SQLite file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["FORMS", "stored_records", "sweep_json", "sweep_text"]
 
 
 def stored_records(path: str) -> Iterator[dict[str, Any]]:
-    """The rows of the sweep's table in a SQLite file, by the names of its columns."""
+    """Read the rows of the sweep's table from a SQLite file, by the names of its columns."""
     with Store(path, create=False) as store:
         names = columns(store)
         yield from (dict(zip(names, row, strict=True)) for row in table(store))
 
 
 def sweep_json(result: SweepResult) -> dict[str, Any]:
-    """The result as plain data of schema `lstmsim/sweep/1`: its files and counts."""
+    """Give the result as plain data of schema `lstmsim/sweep/1`: its files and counts."""
     return {"schema": "lstmsim/sweep/1", **asdict(result)}
 
 
 def sweep_text(result: SweepResult) -> str:
-    """How many points there are and what became of them, in a line.
+    """Say in a line how many points there are, and how many have each status.
 
     >>> from lstmsim.sweeps.run import Progress
     >>> sweep_text(SweepResult("sweep.sqlite", ("sweep.csv",), Progress(50, 200, infeasible=9, failed=1)))

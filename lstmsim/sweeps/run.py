@@ -1,4 +1,4 @@
-"""A sweep from its file to its tables: what is left to do, doing it, and keeping it."""
+"""A sweep from its file to its tables: it finds the points that are left, computes them, and keeps the results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,13 @@ _FEW_POINTS = 3
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a sweep is: points with a result, of how many; of them `reused` from before, infeasible and failed."""
+    """How far a sweep is.
+
+    done: points with a result.
+    total: points to compute, those with a result included.
+    reused: points whose result was there before.
+    infeasible, failed: points with that status.
+    """
 
     done: int
     total: int
@@ -45,9 +51,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class SweepResult(Table, forms="lstmsim.sweeps.result_text"):
-    """What a sweep left behind: its SQLite file, the tables written from it, and the counts; `dropped`: rows that were
-    there and did not match their checksums, or had none, whose points were computed anew; `rebuilt`: whether that was
-    so of what the file says of its sweep (axes, objectives, ...), which was then taken from the sweep file."""
+    """The result of a sweep.
+
+    path: its SQLite file.
+    tables: files with its table.
+    progress: the counts of its points.
+    dropped: rows that did not match their checksums, or had none; their points were computed anew.
+    rebuilt: whether the file's own description of its sweep (axes, objectives, ...) was damaged in such a way, and was
+        written anew from the sweep file.
+    """
 
     path: str
     tables: tuple[str, ...]
@@ -57,7 +69,7 @@ class SweepResult(Table, forms="lstmsim.sweeps.result_text"):
 
 
 def table_stem(folder: str, shard: Shard | None) -> str:
-    """Where the files of a sweep go, without their suffixes; shards keep theirs apart.
+    """Give the path of a sweep's files without their suffixes; shards have paths of their own.
 
     >>> table_stem("out", None), table_stem("out", (3, 20))
     ('out/sweep', 'out/sweep-3-of-20')
@@ -77,11 +89,20 @@ def run_sweep(
     retry_failed: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> SweepResult:
-    """Simulate every point of a sweep that has no result yet, and write its tables into `folder`.
+    """Simulate every point of a sweep that has no result yet, and write its tables.
 
-    `jobs`: worker processes, default one for each processor (1: this process alone); `dask`: address of a scheduler
-    instead. `overrides` change the scenario, before the axes do. `progress` is called after every commit. The tables do
-    not depend on who computed. Raises `InputError` for mistakes in the file; those of one point are in its row.
+    The tables are the same whichever processes compute the points.
+
+    source: the sweep file, or data laid out like one.
+    folder: where the results go.
+    overrides: changes of the scenario, before the changes of the axes.
+    jobs: worker processes; None: one for each processor; 1: this process alone.
+    dask: the address of a scheduler that is used instead.
+    shard: the part of the points that is computed; None: all.
+    resume: whether results that are there are kept.
+    retry_failed: whether failed points are computed once more.
+    progress: is called after every commit.
+    `InputError` for mistakes in the file; mistakes of one point are in its row.
     """
     setup, axes = prepare(source, overrides)
     stem = table_stem(os.fspath(folder), shard)
@@ -106,7 +127,7 @@ def run_sweep(
 
 
 def make_folder(folder: str) -> None:
-    """Make the folder if it is not there; `InputError` if it cannot be."""
+    """Make the folder if it is missing; `InputError` if that cannot be done."""
     try:
         os.makedirs(folder, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -163,11 +184,11 @@ def _compute(
     dask: str | None,
     progress: Callable[[Progress], None] | None,
 ) -> Progress:
-    """Compute what is left, committing as it comes in."""
+    """Compute the points that are left, and commit results as they come in."""
     count = sum(left)
     if not count:
         if dask is not None:
-            # A wrong address is said also where it is not needed.
+            # A wrong address is told even where no scheduler is needed.
             pool.dask_executor(dask)[0].shutdown(wait=False)
         return counts
     results = _results(setup, _numbers(left), count, jobs, dask)
@@ -188,7 +209,7 @@ def _compute(
                 commit()
                 last = time.monotonic()
     finally:
-        # Also what came in before an interrupt is kept.
+        # Results that came in before an interrupt are kept too.
         commit()
         results.close()
     if counts.done != counts.total:

@@ -1,4 +1,4 @@
-"""What a sweep varies: axes of values, how they combine, and which points are wanted."""
+"""The plan of a sweep: axes of values, how they combine, and which points are wanted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ Value = int | float | str | bool | None
 
 @dataclass(frozen=True)
 class Axis:
-    """A name, the paths in the scenario that take its value, and its values in order.
+    """A quantity that varies.
+
+    name: of its column.
+    paths: places in the scenario that take its value.
+    values: in order.
 
     >>> Axis("ep", ("chip.cores.0.ep",), (1, 2, 4)).key
     'ep'
@@ -29,7 +33,7 @@ class Axis:
 
     @property
     def key(self) -> str:
-        """The last word of its first path: what it varies, whatever it is called."""
+        """The last word of its first path: the key that it varies, whatever its name."""
         return self.paths[0].rpartition(".")[2] if self.paths else self.name
 
     @property
@@ -40,7 +44,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Derived:
-    """A value computed from the axes at each point; it adds no points."""
+    """A value computed from the axes at each point; it adds no points.
+
+    name: of its column.
+    paths: places in the scenario that take its value.
+    text: the expression.
+    """
 
     name: str
     paths: tuple[str, ...]
@@ -49,7 +58,11 @@ class Derived:
 
 @dataclass(frozen=True)
 class Group:
-    """Axes that combine as a `product` (the last one fastest) or as a `zip` (all step together)."""
+    """Axes that combine.
+
+    axes: in order.
+    combine: `product` (the last axis changes fastest) or `zip` (all axes step together).
+    """
 
     axes: tuple[Axis, ...]
     combine: str = "product"
@@ -65,7 +78,7 @@ class Group:
         return self.size
 
     def values(self, number: int) -> list[Value]:
-        """The values of the axes at combination `number`.
+        """Give the values of the axes at combination `number`.
 
         >>> group = Group((Axis("a", (), (1, 2)), Axis("b", (), (5, 6, 7))))
         >>> len(group), group.values(4)
@@ -82,7 +95,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Groups of axes (multiplied, the last one fastest), derived values, and constraints on both.
+    """The points of a sweep.
+
+    groups: of axes; they are multiplied, the last one changes fastest.
+    derived: values computed from the axes.
+    constraints: expressions that wanted points satisfy.
+    name: of the sweep.
 
     >>> axes = (Axis("ep", ("chip.cores.0.ep",), (1, 2)), Axis("vp", ("chip.cores.0.vp",), (8, 16)))
     >>> sweep = Sweep((Group(axes),), constraints=("ep * vp <= 16",))
@@ -128,7 +146,9 @@ class Sweep:
         return tuple(parse(each.text) for each in self.derived), tuple(parse(each) for each in self.constraints)
 
     def values(self, number: int) -> dict[str, Value]:
-        """The values of point `number` by name, counted from 0; a derived value that has none is None."""
+        """Give the values of point `number` by name; points count from 0. None stands for a value that cannot be
+        computed.
+        """
         chosen: list[Value] = []
         rest = number
         for group in reversed(self.groups):
@@ -143,7 +163,9 @@ class Sweep:
         return values
 
     def broken(self, values: Mapping[str, Value]) -> str | None:
-        """Why a point is not wanted: the first constraint that is false or cannot be computed; None if it is."""
+        """Say why a point is not wanted: the first constraint that is false or cannot be computed; None if there is
+        none.
+        """
         try:
             for each, rule in zip(self.derived, self._rules[0], strict=True):
                 if values[each.name] is None:
@@ -157,7 +179,7 @@ class Sweep:
 
 
 def _kept(derived: Derived, rule: Expression, values: Mapping[str, Value]) -> Value:
-    """A derived value; `ExpressionError` if it has none, or one that no table can hold."""
+    """A derived value; `ExpressionError` if it cannot be computed, or no table can hold it."""
     value: Value = rule(values)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ExpressionError(f"{derived.text}: a whole number of 2**63 or more fits in no table")
@@ -165,7 +187,7 @@ def _kept(derived: Derived, rule: Expression, values: Mapping[str, Value]) -> Va
 
 
 def shard_numbers(total: int, shard: tuple[int, int]) -> Iterator[int]:
-    """The points of shard i of n, i counted from 1: every n-th point.
+    """List the points of shard i of n, i counted from 1: every n-th point.
 
     >>> list(shard_numbers(10, (2, 4)))
     [1, 5, 9]

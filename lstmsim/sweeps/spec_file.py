@@ -30,10 +30,14 @@ _COMBINE = ("product", "zip")
 
 @dataclass(frozen=True, eq=False)
 class SweepFile:
-    """A sweep and the scenario that its points change, not yet checked: the axes may bring what it lacks.
+    """A sweep and the scenario that its points change. It is not yet checked: the axes may bring missing parts.
 
+    sweep: axes, derived values and constraints.
+    scenario, scenario_name: the scenario's document, and its name unless the document has one.
+    places: for each axis by its name, the place of its paths in the file.
     chip: columns about the chip of each point, on the file's `device` if it names one.
-    objectives: what points are judged by. device_file: the file of that device, None for a known one.
+    objectives: what points are judged by.
+    device_file: the file of that device; None for a known device.
     """
 
     sweep: Sweep
@@ -47,7 +51,7 @@ class SweepFile:
 
 
 def load_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
-    """The sweep of a file, or of data laid out like one; `InputError` with every mistake, file, line and column.
+    """Read the sweep of a file, or of data laid out like one; `InputError` with every mistake, file, line and column.
 
     >>> axes = {"ep": {"path": "chip.cores.0.ep", "from": 1, "to": 8, "factor": 2}}
     >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
@@ -163,7 +167,7 @@ class _Reader(AxisReader):
         spelled = {name.lower(): str(path[-1]) for name, path in self.names.items()}
         choices = [spelled[each] for each in known if each not in self.refused]
         for name in names:
-            # A name that is refused where it stands is not refused once more where it is used.
+            # A name that is refused at its axis is not refused once more where it is used.
             if name not in choices and name.lower() not in self.refused:
                 hint = nearest(name, choices) or f"; there are: {listed(choices, 'and')}"
                 self.document.blame(place, f"no axis called {show(name)}{hint}")
@@ -184,7 +188,7 @@ class _Reader(AxisReader):
         return [str(text) for text in given]
 
     def _scenario(self) -> tuple[Document, str]:
-        """The scenario's own document: its file's, or the part of this one where it stands in place."""
+        """The scenario's own document: that of its file, or the part of the sweep's document that holds it."""
         document = self.document
         given = document.data.get("scenario")
         if isinstance(given, str):
@@ -207,5 +211,6 @@ class _Reader(AxisReader):
 
 
 def _line(mistake: Mistake) -> tuple[int, int]:
+    """The line and column of a mistake, (0, 0) without these."""
     match = re.match(r".*?:(\d+):(\d+)", mistake.place)
     return (int(match[1]), int(match[2])) if match else (0, 0)

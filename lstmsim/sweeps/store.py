@@ -6,7 +6,7 @@ times apart, so that equal sweeps have equal tables.
 
 Each row of `results` and `points` carries a checksum of itself. `mend` drops rows that do not match theirs, so that a
 sweep computes those points anew and never exports what the disk has made of them. All rows of `meta` share a checksum:
-where it does not match, `begin` writes them anew, and whoever only reads refuses the file. Stores of format 1, which
+where it does not match, `begin` writes them anew, and code that only reads refuses the file. Stores of format 1, which
 had no checksums, are begun anew.
 """
 
@@ -28,7 +28,7 @@ from lstmsim.sweeps.stored import checksum, locked, marks, quoted, spelled
 __all__ = ["FORMAT", "SPELLING", "STATUSES", "Store"]
 
 FORMAT = "lstmsim sweep 2"
-#: The format before, whose rows have no checksums.
+#: The previous format, whose rows have no checksums.
 _UNCHECKED = "lstmsim sweep 1"
 #: Part of what `begin` is told: to be raised when values and reasons are spelled in another way than before.
 SPELLING = "2"
@@ -51,8 +51,10 @@ _WRITES = "another process writes to it"
 class Store:
     """An open file; `with` closes it. `InputError` for a file that is no sweep's, or that another process holds.
 
-    `dropped`: rows that were dropped so far because they were damaged or had no checksum. `rebuilt`: whether `begin`
-    had to write anew what the file says of its sweep, for the same reason.
+    path: the file.
+    create: whether it is made where it is missing, and may be written to.
+    dropped: rows that were dropped so far because they were damaged or had no checksum.
+    rebuilt: whether `begin` had to write the file's description of its sweep anew, for the same reason.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool) -> None:
@@ -72,6 +74,7 @@ class Store:
             raise
 
     def _open(self, create: bool) -> None:
+        """Take the lock and check the format; `InputError` if this version cannot read the file."""
         try:
             self.sql.execute("PRAGMA locking_mode = EXCLUSIVE" if create else "PRAGMA query_only = ON")
             self.sql.execute("PRAGMA synchronous = NORMAL")
@@ -107,7 +110,7 @@ class Store:
         self.put_meta([("format", FORMAT)])
 
     def _clear(self) -> None:
-        """Drop everything of a store of the format before."""
+        """Drop everything of a store of format 1."""
         self.dropped += next(self.sql.execute("SELECT count(*) FROM results"))[0]
         self.sql.execute("DROP VIEW IF EXISTS sweep")
         for name in ("points", "timings", "results", "meta"):
@@ -131,7 +134,7 @@ class Store:
         self.sql.close()
 
     def meta(self, name: str) -> str | None:
-        """A text about the whole file, None if there is none of that name."""
+        """Give a text about the whole file; None if there is no text of that name."""
         rows = list(self.read("SELECT content FROM meta WHERE name = ?", [name]))
         return str(rows[0][0]) if rows else None
 
@@ -141,7 +144,7 @@ class Store:
         self.sql.execute("INSERT OR REPLACE INTO meta VALUES ('checksum', ?)", [self._meta_checksum()])
 
     def check_meta(self, remedy: str) -> None:
-        """`InputError` with a remedy if what the file says of its sweep is not what was written."""
+        """Raise `InputError` with a remedy if the file's description of its sweep is damaged."""
         if self.meta("checksum") != self._meta_checksum():
             text = f"is damaged: what it says of its sweep has no checksum or does not match it; {remedy}"
             raise InputError(Mistake(self.path, text))
@@ -151,24 +154,24 @@ class Store:
         return checksum([each for row in rows for each in row])
 
     def read(self, text: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query; `InputError` if the file is damaged."""
+        """Give the rows of a query; `InputError` if the file is damaged."""
         try:
             yield from self.sql.execute(text, values)
         except (sqlite3.Error, OverflowError, UnicodeError) as error:
             raise self.damage(error) from None
 
     def damage(self, why: object) -> InputError:
-        """The error for a file that does not hold what was written, or that another process holds."""
+        """Make the error for a file that does not hold what was written, or that another process holds."""
         text = _WRITES if locked(why) else f"is damaged ({why}); a sweep without that file begins anew"
         return InputError(Mistake(self.path, text))
 
     def begin(
         self, identity: str, axes: Sequence[tuple[str, Sequence[str]]], total: int, derived: Sequence[str] = ()
     ) -> bool:
-        """Make the file one of this sweep, with columns for its axes (name, paths); whether it was another's before.
+        """Make the file one of this sweep; say whether it was another sweep's before. Results with equal keys stay.
 
-        `derived`: those of the axes that are computed from others. What was simulated for another sweep stays, for
-        points with equal keys.
+        identity, total: what names the sweep, and its number of points.
+        axes, derived: (name, paths) of all columns, and names of the computed ones.
         """
         self.rebuilt = self.meta("checksum") != self._meta_checksum()
         if not self.rebuilt and self.meta("identity") == identity:
@@ -205,7 +208,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of the block or nothing of it, also of blocks within it; a full disk is a `LstmsimError`."""
+        """Commit all of the block or nothing of it, also with blocks inside it; `LstmsimError` for a full disk."""
         within = self.sql.in_transaction
         if within:
             yield
@@ -215,7 +218,7 @@ class Store:
             yield
             self.sql.execute("COMMIT")
         except sqlite3.Error as error:
-            # The lowest byte is the kind of error, the others say more.
+            # The lowest byte is the kind of error, the other bytes say more.
             if error.sqlite_errorcode & 0xFF not in _MACHINE:
                 raise self.damage(error) from None
             raise LstmsimError(f"{self.path}: {error}; results up to the last commit are kept") from None
@@ -224,7 +227,7 @@ class Store:
                 self.sql.execute("ROLLBACK")
 
     def record(self, rows: Iterable[tuple[Outcome, Sequence[Value]]]) -> None:
-        """Write outcomes with the values of their points, all in one commit; what is done is never replaced."""
+        """Write outcomes with the values of their points, all in one commit; done results are never replaced."""
         pairs = list(rows)
         if not pairs:
             return
@@ -237,7 +240,7 @@ class Store:
             self.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", timings)
 
     def put(self, results: Sequence[Sequence[Any]], points: Sequence[Sequence[Any]]) -> None:
-        """Insert rows of the two tables; a failed result makes room for another one."""
+        """Insert rows of `results` and `points`; a failed result makes room for another one."""
         changed = ", ".join(
             f"{quoted(each)} = excluded.{quoted(each)}" for each in ("status", *NUMBERS, "reason", "checksum")
         )
@@ -251,16 +254,16 @@ class Store:
             self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({marks(points)})", checked)
 
     def tidy(self) -> None:
-        """Forget failures that no point has any more."""
+        """Forget failures that belong to no point any more."""
         with self.transaction():
             self.sql.execute("DELETE FROM results WHERE status = 'failed' AND key NOT IN (SELECT key FROM points)")
 
     def has(self, key: str) -> bool:
-        """Whether that scenario has been simulated."""
+        """Say whether the scenario with that key has been simulated."""
         return bool(list(self.read("SELECT 1 FROM results WHERE key = ? AND status = 'done'", [key])))
 
     def has_any(self) -> bool:
-        """Whether anything has been simulated that no point has."""
+        """Say whether there are simulated results that belong to no point."""
         text = "SELECT 1 FROM results WHERE status = 'done' AND key NOT IN (SELECT key FROM points) LIMIT 1"
         return bool(list(self.read(text)))
 
@@ -270,7 +273,7 @@ class Store:
             self.put([], points)
 
     def statuses(self) -> Iterator[tuple[int, str]]:
-        """Every point that has a result, and its status."""
+        """Give every point that has a result, with its status."""
         total = self.total()
         for point, status in self.read("SELECT p.point, r.status FROM points p JOIN results r ON r.key = p.key"):
             if status not in STATUSES or not 0 <= point < total:
@@ -278,22 +281,25 @@ class Store:
             yield point, status
 
     def reasons(self, status: str) -> list[tuple[str, int]]:
-        """Why points have that status, and how many each, the most frequent first."""
+        """Give the reasons of points with that status, and how many points have each, the most frequent first."""
         text = "SELECT reason, count(*) FROM sweep WHERE status = ? GROUP BY reason ORDER BY count(*) DESC, min(point)"
         return [(str(reason), int(count)) for reason, count in self.read(text, [status])]
 
     def axes(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Names and paths of the axes, then of derived values."""
+        """Give names and paths of the axes, then of derived values."""
         return [(str(name), tuple(paths)) for name, paths in json.loads(self.meta("axes") or "[]")]
 
     def derived(self) -> list[str]:
-        """Names among the axes that are computed from others."""
+        """Give the names of axes that are computed from others."""
         return [str(name) for name in json.loads(self.meta("derived") or "[]")]
 
     def total(self) -> int:
-        """Points of the whole sweep."""
+        """Give the number of points of the whole sweep."""
         return int(self.meta("total") or 0)
 
     def rows(self, columns: Sequence[str], where: str = "") -> Iterator[tuple[Any, ...]]:
-        """Those columns of the table, in the order of the points; `where` is an SQL condition of ours."""
+        """Give some columns of the table, in the order of the points.
+
+        where: an SQL condition, never from a user.
+        """
         return self.read(f"SELECT {', '.join(quoted(each) for each in columns)} FROM sweep {where}")

@@ -1,4 +1,4 @@
-"""What a sweep's store is made of besides SQL: names of columns and files, values, and the checksums of rows."""
+"""Small parts of a sweep's store: names of columns and files, values, and the checksums of rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["beside", "checksum", "locked", "marks", "quoted", "spelled"]
 
 
 def beside(path: str) -> tuple[str, ...]:
-    """The files that SQLite may write, and remove, beside a store.
+    """Name the files that SQLite may write, and remove, beside a store.
 
     >>> beside("out/sweep.sqlite")
     ('out/sweep.sqlite-journal', 'out/sweep.sqlite-wal', 'out/sweep.sqlite-shm')
@@ -22,7 +22,7 @@ def beside(path: str) -> tuple[str, ...]:
 
 
 def quoted(name: str) -> str:
-    """A column's name in SQL.
+    """Write a column's name in SQL.
 
     >>> quoted("ep")
     '"ep"'
@@ -31,19 +31,19 @@ def quoted(name: str) -> str:
 
 
 def checksum(values: Iterable[Any]) -> str:
-    """What a row of these values carries; equal for a row that is read back.
+    """Give the checksum of a row of these values; a row that is read back has the same.
 
     >>> checksum(["a", 1, 2.5, None]) == checksum(("a", 1, 2.5, None)) != checksum(["a", 1, 2.25, None])
     True
     """
-    # SQLite knows no minus zero and no NaN.
+    # SQLite has no minus zero and no NaN.
     plain = [(each + 0.0 if each == each else None) if isinstance(each, float) else each for each in values]
     text = repr([float(each) if isinstance(each, float) else each for each in plain])
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def locked(error: object) -> bool:
-    """Whether an error of SQLite says that another process has the file.
+    """Say whether an error of SQLite means that another process has the file.
 
     >>> locked(sqlite3.OperationalError("database is locked"))
     True
@@ -52,7 +52,7 @@ def locked(error: object) -> bool:
 
 
 def spelled(value: Value) -> Value:
-    """A value as SQLite keeps it, which knows no truth values: they would come back as 1 and 0.
+    """Give a value as SQLite keeps it. SQLite knows no truth values: they would come back as 1 and 0.
 
     >>> spelled(True), spelled(1)
     ('true', 1)
@@ -61,7 +61,7 @@ def spelled(value: Value) -> Value:
 
 
 def marks(rows: Sequence[Sequence[Any]]) -> str:
-    """A mark for each value of a row, and one for its checksum.
+    """Write an SQL mark for each value of a row, and one for its checksum.
 
     >>> marks([("a", 1)])
     '?, ?, ?'

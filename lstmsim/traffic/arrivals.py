@@ -205,8 +205,7 @@ OpenArrivals = Fixed | Periodic | Poisson | Bursty | Stream | Timestamps
 
 
 def arrivals(description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,)) -> Iterator[int]:
-    """Give the cycles of the first `count` arrivals, one at a time, in memory that does not grow; no cycle is below the
-    last.
+    """Give the cycles of the first `count` arrivals in order, one at a time, in memory that does not grow.
 
     description: how requests come.
     frequency_mhz: the clock.

@@ -68,8 +68,7 @@ class Clients:
         self._arrived = [-1] * description.clients
 
     def first_arrivals(self) -> list[tuple[int, int]]:
-        """Give the pair (cycle, client) of every client's first request, in order; all clients begin to think at cycle
-        0.
+        """Give the pair (cycle, client) of every client's first request, in order; all begin to think at cycle 0.
 
         This method must be called once, before `next_arrival`.
         """

@@ -88,8 +88,7 @@ def batch_number(requests: int, relaxation: float) -> int:
 
 
 def forgetting(spreads: Sequence[Spread], variance: float, relaxation: float | None) -> float:
-    """Give the relaxation that intervals are made with: `relaxation`, unless the batches vary far more than it
-    explains.
+    """Give the relaxation for intervals: `relaxation`, unless the batches vary far more than it explains.
 
     In a stationary series size * variance of batch means / variance goes to twice the relaxation of a queue as batches
     grow. The largest of several sizes is taken, for small batches hide what is forgotten slowly.
@@ -173,9 +172,7 @@ def _widened(plain: Interval, size: int, units: float) -> float:
 
 
 def _unless_alike(plain: Interval, half: float, value: float | None = None) -> Interval:
-    """The interval around `value` (None: around `plain.value`); without a half width where neighbouring batches are
-    alike.
-    """
+    """The interval around `value` (None: around `plain.value`); no half width where neighbouring batches are alike."""
     alike = plain.correlation > ALIKE / sqrt(plain.batches) or half == inf
     middle = plain.value if value is None else value
     return Interval(middle, None if alike else half, plain.batches, plain.correlation)

@@ -35,8 +35,7 @@ def wilson(share: float, number: float, confidence: float = 0.95, widths: float 
 
 
 def of_interval(interval: Interval, bound: float, widths: float = 1.0) -> str:
-    """Say where an interval lies: `below` the bound, `above` it, `cannot tell` (the bound is inside) or `too few` (no
-    interval).
+    """Say where an interval lies: `below` or `above` the bound, `cannot tell` (around it), `too few` (no interval).
 
     widths: how many half widths away from the bound is certain.
 

@@ -197,8 +197,7 @@ class Series:
             values = values[room:]
 
     def grows(self, warmup: int, relaxation: float) -> bool:
-        """Say whether the numbers grow all the time, where a stable queue would have forgotten its empty beginning long
-        ago.
+        """Say whether the numbers grow all the time, where a stable queue would have settled long ago.
 
         The answer is False where there are too few numbers; `warmup` and `relaxation` are as in `distribution`.
 

@@ -98,8 +98,7 @@ class Uniform:
 
 @record
 class Geometric:
-    """A number 1, 2, ... `most` is drawn, each 1 - 1 / `mean` times as likely as the one below, independent of earlier
-    draws.
+    """A number 1, 2, ... `most` is drawn, each 1 - 1 / `mean` times as likely as the one below; draws are independent.
 
     This is the geometric distribution on 1, 2, ... whose mean is `mean`, given that the number is at most `most`; the
     mean of the drawn numbers is therefore below `mean`. (A geometric number has no memory: the remainder of N - 1 by

@@ -60,9 +60,7 @@ class Load:
 
     @property
     def bounded(self) -> bool:
-        """Whether more is asked for than the machine can do, but not by requests that go on coming and cannot be turned
-        away.
-        """
+        """Whether more is asked for than the machine can do, but the excess ends or is turned away."""
         return self.offered >= 1 and self.stable
 
 
@@ -81,15 +79,14 @@ class Traffic:
 
 
 def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float | None:
-    """Give about how many requests pass until the queue has forgotten its past; None: only the data can say (with
-    caution).
+    """Give about how many requests pass until the queue has forgotten its past; None: only the data can say.
 
     In a closed loop every client's past is forgotten once it has been served.
 
     traffic: what comes to the machine.
     requests: how many came in this run.
     utilization: the share of time in which threads are taken. It stands for the load where that is not known (with gaps
-        and work that vary like those of M/M/1).
+        and work that vary as in M/M/1).
 
     >>> relaxation_of(Traffic(), 1000, utilization=0.5)
     8.0

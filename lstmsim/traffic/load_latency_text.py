@@ -112,8 +112,9 @@ def load_latency_rows(curves: LoadLatency) -> list[list[Any]]:
 
 
 def load_latency_json(curves: LoadLatency) -> dict[str, Any]:
-    """Give the curves as plain data of schema `lstmsim/load-latency/1`; `latency_ms` holds mean and percentiles by
-    name.
+    """Give the curves as plain data of schema `lstmsim/load-latency/1`.
+
+    The key `latency_ms` holds mean and percentiles by name.
     """
     return {
         "schema": LOAD_LATENCY_SCHEMA,

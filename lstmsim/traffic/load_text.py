@@ -51,9 +51,7 @@ def _where(cores: tuple[int, ...]) -> str:
 
 
 def _missing(serving: Serving) -> str:
-    """How many requests would be enough, where there are too few and that is known; or what happens to too many
-    requests.
-    """
+    """How many requests would be enough, where there are too few; or what happens to too many requests."""
     load = serving.load
     if load is not None and load.offered < 1 and serving.verdict == "unstable":
         return "; the offered load does not explain it, but the latencies of this run rise all the time"

@@ -56,8 +56,7 @@ def md1_wait(load: float, service: float) -> float:
 
 
 def mmc_wait(load: float, service: float, servers: int) -> float:
-    """Give the mean wait before service: Poisson arrivals, exponential service of mean `service`, any number of
-    servers.
+    """Give the mean wait before service: Poisson arrivals, exponential service, any number of servers.
 
     Source: Erlang's delay formula (Kleinrock, Queueing Systems I (1975), 3.5).
 
@@ -101,14 +100,13 @@ def mdc_wait(load: float, service: float, servers: int) -> float:
 
 
 def md1n_throughput(clients: int, think: float, service: float) -> float:
-    """Give the requests per unit of time that one server does for a closed loop of clients; every service is equally
-    long. Exact.
+    """Give the requests per unit of time that one server does for a closed loop of clients. Exact.
 
-    The machine repair problem with constant repair times (Ashcroft: The productivity of several machines under the care
-    of one operator; Journal of the Royal Statistical Society B 12, 1950). The clients that a service leaves behind are
-    a
-    chain: of the clients who think when it begins, each asks before its end with probability 1 - exp(-service / think).
-    With the zeroth of its probabilities the server is idle for the share
+    Every service is equally long. This is the machine repair problem with constant repair times (Ashcroft: The
+    productivity of several machines under the care of one operator; Journal of the Royal Statistical Society B 12,
+    1950). The clients that a service leaves behind are a chain: of the clients who think when it begins, each asks
+    before its end with probability 1 - exp(-service / think). With the zeroth of its probabilities the server is idle
+    for the share
 
         1 / (1 + N a sum over i < N of C(N - 1, i) product over 0 < j <= i of (exp(j a) - 1)),  a = service / think
 

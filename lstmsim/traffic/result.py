@@ -219,9 +219,7 @@ class Serving(Table, forms="lstmsim.traffic.text"):
 
     @property
     def goodput_per_second(self) -> float:
-        """Requests that finish in time per second, in the same part as throughput; those without a due time are in
-        time.
-        """
+        """Requests that finish in time per second, in the same part as throughput; without a due time all do."""
         if self.window is None:
             return self.per_second(self.requests - self.misses)
         return self._inside_per_second(sum(each.counted_in_time for each in self.tenants.values()))
@@ -250,8 +248,7 @@ class Serving(Table, forms="lstmsim.traffic.text"):
 
     @property
     def stp(self) -> float | None:
-        """System throughput: the sum of the tenants' progress; the higher the better, at most about the number of
-        tenants.
+        """System throughput: the sum of the tenants' progress; the higher the better, at most about their number.
 
         Source: as that of `antt`.
         """

@@ -77,9 +77,7 @@ def collect(
 
 
 def _tenant(job: Job) -> str:
-    """The job's tenant; a job that was made without a scenario file belongs to no entry: its model's name stands for
-    one.
-    """
+    """The job's tenant; for a job that belongs to no entry of a scenario file, its model's name."""
     return job.tenant or job.model.name
 
 

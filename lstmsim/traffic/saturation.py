@@ -232,9 +232,7 @@ class _Search:
         return self.runs[-1].kept
 
     def note(self, rate: float, kept: bool | None) -> None:
-        """Draw the bracket closer; a certain rate on the wrong side of an undecided rate makes the undecided one
-        worthless.
-        """
+        """Draw the bracket closer; a certain rate on the wrong side of an undecided rate makes that one worthless."""
         least, most = self.undecided or (inf, -inf)
         if kept is None:
             self.undecided = (min(least, rate), max(most, rate))

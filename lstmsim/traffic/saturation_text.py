@@ -72,7 +72,7 @@ def _bound(saturation: Saturation) -> list[str]:
 
 
 def limits_text(limits_per_second: Mapping[str, float]) -> str:
-    """Which resource is used up at which rate, the first one first.
+    """Name each resource with the rate at which it is used up, the first one first.
 
     >>> limits_text({"threads": 2000.0, "PE arrays": 1500.0})
     '1,500/s (PE arrays), 2,000/s (threads)'

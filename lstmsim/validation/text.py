@@ -180,9 +180,7 @@ def _places(rows: Sequence[ClaimRow]) -> str:
 
 
 def validation_json(validation: Validation) -> dict[str, Any]:
-    """Give the validation as plain data of schema `lstmsim/validation/1`, ready for `json.dumps`; an error of 1 is 100
-    %.
-    """
+    """Give the validation as plain data of schema `lstmsim/validation/1`, ready for `json.dumps`; errors are shares."""
     groups = [
         {
             "key": group.key,

@@ -49,7 +49,7 @@ def _gates(cell: Cell) -> Iterator[tuple[str, Gate]]:
 
 
 def sum_place(place: str, gate: Gate, name: str) -> str:
-    """The place of a sum of the gate at `place`: the same place if it is the only sum and bears the name of the gate."""
+    """The place of a sum of the gate at `place`: the same place if it is the only sum and has the name of the gate."""
     return place if [each.name for each in gate.sums] == [gate.name] else f"{place}.{name}"
 
 

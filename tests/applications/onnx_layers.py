@@ -14,7 +14,7 @@ from lstmsim.workload.model import Layer
 
 Run = Callable[[NDArray[np.floating], NDArray[np.floating]], NDArray[np.float64]]
 
-#: ONNX operator, and for each of its gates in its own order the sums here that read x and h.
+#: ONNX operator, and for each gate in ONNX's order the sums here that read x and h.
 _GATES = {
     "lstm": ("LSTM", (("i", "i"), ("o", "o"), ("f", "f"), ("g", "g"))),
     "gru": ("GRU", (("z", "z"), ("r", "r"), ("nx", "nh"))),
@@ -22,7 +22,7 @@ _GATES = {
 
 
 def onnx_layer(layer: Layer, weights: PassWeights) -> Run:
-    """A function from x [steps, input] and h before the first step [hidden] to h [steps, hidden], in float32."""
+    """Make a function from x [steps, input] and h before the first step [hidden] to h [steps, hidden], in float32."""
     operator, gates = _GATES[layer.cell.name]
     inputs = {
         "W": np.concatenate([weights.matrices[x, "x"] for x, _ in gates])[None],

@@ -1,4 +1,4 @@
-"""The networks and inputs that come with lstmsim, as the tests here need them."""
+"""The networks and inputs that come with lstmsim, read for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def array(path: Path, name: str) -> NDArray[np.float64]:
 
 
 def real_network(name: str) -> Network:
-    """The network as its model file and the weight file that it names say."""
+    """Read a network from its model file and the weight file that this names."""
     model = load_model(name)
     return read_weights(model.weights, model)
 

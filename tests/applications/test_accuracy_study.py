@@ -21,7 +21,7 @@ from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
 
 TWO = Model("two", (Layer(cell("lstm"), 6, 5, bidirectional=True), Layer(cell("lstm"), 4, 12)))
-#: Wide wherever it is not the weights and vectors that are measured.
+#: Wide in everything but the weights and vectors, which are measured.
 WIDE = Precision(tail_bits=24, state_bits=24, multiplier_bits=20, activation_entries=4096)
 
 

@@ -29,7 +29,7 @@ from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Floats, Stimulus
 from tests.applications.real_files import INPUTS
 
-#: As printed in the README of g2p-en 2.1.0.
+#: The README of g2p-en 2.1.0 prints these phonemes.
 PUBLISHED = {
     "activationist": "AE2 K T IH0 V EY1 SH AH0 N IH0 S T",
     "popular": "P AA1 P Y AH0 L ER0",

@@ -1,4 +1,4 @@
-"""The weights and inputs that come with lstmsim: whole, licensed, and right in what they compute."""
+"""The weights and inputs that come with lstmsim are whole, have a licence and compute what they should."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus
 from tests.applications.real_files import INPUTS, NAMES, array, real_input, real_network, tensors, weights_path
 
-#: As the README of the inputs says.
+#: The README of the inputs says where each sound is.
 SILENCES, VOICE, NOISE = (slice(0, 24), slice(126, 150)), slice(34, 118), slice(150, 174)
 
 
@@ -43,7 +43,7 @@ def test_weights_fit_their_model_and_are_trained(name: str) -> None:
         for matrix in weights.matrices.values():
             assert matrix.dtype == np.float32
             assert 0.01 < matrix.std() < 10
-        # A sum without a bias would be a lost tensor: all these networks have them everywhere.
+        # A sum without a bias would mean a lost tensor: in these networks every sum has a bias.
         assert set(weights.biases) == {each.name for each in network.model.layers[0].cell.sums}
 
 

@@ -32,8 +32,8 @@ def scenario(folder: Path, **job: object) -> str:
 def report(*arguments: str) -> dict[str, Any]:
     result = call("accuracy", *arguments, "--json", "-")
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(name))
-    return found
+    data: dict[str, Any] = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(name))
+    return data
 
 
 def refused(*arguments: str) -> str:
@@ -52,11 +52,11 @@ def test_equal_jobs_are_shown_once(tmp_path: Path) -> None:
     assert "(and 2 equal)" in shown.stdout
     assert "8-bit weights (a scale per row)" in shown.stdout
     assert "WORDS" not in shown.stdout
-    found = report(path)
-    assert found["schema"] == "lstmsim/accuracy/1"
-    assert found["words"] is None
-    assert found["precision"]["vector_bits"] == 8
-    (job,) = found["jobs"]
+    data = report(path)
+    assert data["schema"] == "lstmsim/accuracy/1"
+    assert data["words"] is None
+    assert data["precision"]["vector_bits"] == 8
+    (job,) = data["jobs"]
     assert job["jobs"] == ["silero-vad-16k-a", "silero-vad-16k-b", "silero-vad-16k-c"]
     steps = job["steps"]
     assert [len(own) for own in steps.values()] == [4, 4, 4]
@@ -97,12 +97,12 @@ def test_without_an_error_there_is_no_ratio(tmp_path: Path) -> None:
 def test_widths_are_a_table_and_a_part_of_the_json(tmp_path: Path) -> None:
     path = scenario(tmp_path, steps=20)
     arguments = (path, "--random-weights", "7", "--bits", "5:7")
-    found = report(*arguments)
-    assert [each["bits"] for each in found["bits"]] == [5, 6, 7]
-    assert [each["precision"]["weight_bits"] for each in found["bits"]] == [5, 6, 7]
-    sqnr = [each["jobs"][0]["sqnr_db"] for each in found["bits"]]
+    data = report(*arguments)
+    assert [each["bits"] for each in data["bits"]] == [5, 6, 7]
+    assert [each["precision"]["weight_bits"] for each in data["bits"]] == [5, 6, 7]
+    sqnr = [each["jobs"][0]["sqnr_db"] for each in data["bits"]]
     assert sqnr[2] > sqnr[0] + 6
-    assert "steps" not in found["bits"][0]["jobs"][0]
+    assert "steps" not in data["bits"][0]["jobs"][0]
     (alone,) = report(path, "--random-weights", "7", "--set", "precision.weight_bits=6", "--set",
                       "precision.vector_bits=6")["jobs"]  # fmt: skip
     assert alone["sqnr_db"] == sqnr[1]
@@ -127,19 +127,19 @@ def test_words_of_g2p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fine = call("accuracy", path, "--set", "precision.weight_bits=14", "--set", "precision.vector_bits=14").stdout
     assert "WORDS: 9 of 9 (100.0 %)" in fine
     coarse = ("--set", "precision.weight_bits=2", "--set", "precision.vector_bits=2")
-    found = report(path, *coarse, "--bits", "2:3")
-    changed = found["words"]["changed"]
-    assert found["words"]["words"] == 9
-    assert found["words"]["unchanged"] == pytest.approx(1 - len(changed) / 9)
+    data = report(path, *coarse, "--bits", "2:3")
+    changed = data["words"]["changed"]
+    assert data["words"]["words"] == 9
+    assert data["words"]["unchanged"] == pytest.approx(1 - len(changed) / 9)
     assert len(changed) > 5
     assert all(each["float64"] != each["fixed"] for each in changed)
-    assert found["bits"][0]["words"] == found["words"]
+    assert data["bits"][0]["words"] == data["words"]
     shown = call("accuracy", path, *coarse, "--bits", "2:3").stdout
     assert f"WORDS: {9 - len(changed)} of 9" in shown
     assert shown.count(" -> ") == 5
     assert f"... and {len(changed) - 5} more" in shown
     line = next(line for line in shown.splitlines() if line.startswith("words unchanged, %"))
-    assert line.split()[-2] == f"{100 * found['words']['unchanged']:.1f}"
+    assert line.split()[-2] == f"{100 * data['words']['unchanged']:.1f}"
 
 
 def test_a_plot_has_its_numbers_beside_it(tmp_path: Path) -> None:
@@ -149,11 +149,11 @@ def test_a_plot_has_its_numbers_beside_it(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [f"wrote {name}" for name in files]
     assert Path(files[0]).read_bytes().startswith(b"\x89PNG")
-    found = json.loads(Path(files[2]).read_text())["bits"]
+    widths = json.loads(Path(files[2]).read_text())["bits"]
     with open(files[1], newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
-    assert [int(row[0]) for row in rows[1:]] == list(range(4, 13)) == [each["bits"] for each in found]
-    for row, each in zip(rows[1:], found, strict=True):
+    assert [int(row[0]) for row in rows[1:]] == list(range(4, 13)) == [each["bits"] for each in widths]
+    for row, each in zip(rows[1:], widths, strict=True):
         assert [float(value) for value in row[1:]] == pytest.approx([job["sqnr_db"] for job in each["jobs"]], rel=1e-5)
     call("accuracy", path, "--random-weights", "1", "--plot", files[0], "--bits", "6:7")
     assert len(Path(files[1]).read_text().splitlines()) == 3
@@ -180,9 +180,9 @@ def test_outputs_are_looked_at_first(tmp_path: Path) -> None:
 
 def test_as_functions(tmp_path: Path) -> None:
     data = {"chip": CHIP, "jobs": [{"model": MODEL, "steps": 3}]}
-    found = lstmsim.accuracy(data, random_weights=3, bits=[9, 6])
-    assert set(found.by_bits) == {6, 9}
-    lstmsim.plot_accuracy(found, tmp_path / "a.svg")
+    answer = lstmsim.accuracy(data, random_weights=3, bits=[9, 6])
+    assert set(answer.by_bits) == {6, 9}
+    lstmsim.plot_accuracy(answer, tmp_path / "a.svg")
     lines = (tmp_path / "a.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in lines] == ["bits", "6", "9"]
     with pytest.raises(lstmsim.InputError, match="nothing to draw"):

@@ -26,8 +26,8 @@ def scenario(folder: Path, *jobs: object, **others: object) -> str:
 def result(*arguments: str) -> dict[str, Any]:
     done = call("compare", *arguments, "--json", "-")
     assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
-    return found
+    comparison: dict[str, Any] = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
+    return comparison
 
 
 def refused(*arguments: str) -> str:
@@ -38,23 +38,23 @@ def refused(*arguments: str) -> str:
     return done.stderr
 
 
-def cycles(found: dict[str, Any], row: int = 0) -> list[int | None]:
-    return [each["cycles"] for each in found["workloads"][row]["entries"]]
+def cycles(comparison: dict[str, Any], row: int = 0) -> list[int | None]:
+    return [each["cycles"] for each in comparison["workloads"][row]["entries"]]
 
 
 def test_the_scenario_on_its_own_chip_and_others(tmp_path: Path) -> None:
     path = scenario(tmp_path)
-    found = result(path, "--chip", "column-npu-16k")
-    assert found["schema"] == "lstmsim/comparison/1"
-    assert [each["name"] for each in found["machines"]] == ["own", "column-npu-16k"]
-    assert cycles(found) == [
+    comparison = result(path, "--chip", "column-npu-16k")
+    assert comparison["schema"] == "lstmsim/comparison/1"
+    assert [each["name"] for each in comparison["machines"]] == ["own", "column-npu-16k"]
+    assert cycles(comparison) == [
         simulate(path).makespan_cycles,
         simulate(path, overrides=["chip=column-npu-16k"]).makespan_cycles,
     ]
     shown = call("compare", path, "--chip", "column-npu-16k")
     assert shown.exit_code == 0
     assert not shown.stderr
-    assert f"{cycles(found)[0]:,}" in shown.stdout
+    assert f"{cycles(comparison)[0]:,}" in shown.stdout
     assert max(map(len, shown.stdout.splitlines())) <= 100
 
 
@@ -79,12 +79,12 @@ def test_each_model_alone_and_files_of_chips(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text("{kind: column-npu, frequency_mhz: 100, cores: [{npe: 48, ep: 4, vp: 3}]}")
     path = scenario(tmp_path, JOB, OTHER, JOB)
-    found = result(path, "--each", "--chip", str(mine))
-    assert [each["name"] for each in found["workloads"]] == ["tiny", "wide"]
-    assert found["machines"][1]["name"] == "mine"
-    assert cycles(found)[1] is None
-    assert "vp >= 4, got vp 3" in found["workloads"][0]["entries"][1]["reason"]
-    assert isinstance(cycles(found, 1)[1], int)
+    comparison = result(path, "--each", "--chip", str(mine))
+    assert [each["name"] for each in comparison["workloads"]] == ["tiny", "wide"]
+    assert comparison["machines"][1]["name"] == "mine"
+    assert cycles(comparison)[1] is None
+    assert "vp >= 4, got vp 3" in comparison["workloads"][0]["entries"][1]["reason"]
+    assert isinstance(cycles(comparison, 1)[1], int)
     shown = call("compare", path, "--each", "--chip", str(mine)).stdout
     assert "[1] mine: job tiny-a: no core can run it: cell 'lstm' has 4 gates" in " ".join(shown.split())
 
@@ -106,12 +106,12 @@ def test_overrides_change_the_own_chip_only_and_base_leaves_it_out(tmp_path: Pat
 
 def test_published_rows_beside(tmp_path: Path) -> None:
     path = scenario(tmp_path, {"model": "deepbench-lstm-256-150"}, JOB)
-    found = result(path, "--each", "--published")
-    names = {each["name"] for each in found["machines"] if each["published"]}
+    comparison = result(path, "--each", "--published")
+    names = {each["name"] for each in comparison["machines"] if each["published"]}
     assert {"Brainwave BW_S10", "Plasticine", "Tesla V100"} < names
-    column = [each["name"] for each in found["machines"]].index("Plasticine")
-    assert found["workloads"][0]["entries"][column]["ms"] == 0.0419
-    assert found["workloads"][1]["entries"][column]["ms"] is None
+    column = [each["name"] for each in comparison["machines"]].index("Plasticine")
+    assert comparison["workloads"][0]["entries"][column]["ms"] == 0.0419
+    assert comparison["workloads"][1]["entries"][column]["ms"] is None
     together = call("compare", path, "--published", "--chip", "column-npu-64k")
     assert together.exit_code == 0
     assert "several jobs together; --each compares each model alone" in together.stderr

@@ -21,9 +21,9 @@ def _folder(tmp_path, monkeypatch):
 
 
 def test_all_devices_unless_one_is_named() -> None:
-    found = json.loads(call("fit", "s.json", "--json", "-").stdout)
-    assert [each["device"] for each in found["fits"]] == list(device_files())
-    assert found["energy"] == []
+    answer = json.loads(call("fit", "s.json", "--json", "-").stdout)
+    assert [each["device"] for each in answer["fits"]] == list(device_files())
+    assert answer["energy"] == []
     one = call("fit", "s.json", "--device", "stratix-10-gx-2800", "--energy")
     assert one.exit_code == 0
     assert one.stdout.startswith("FIT of column-npu-16k on stratix-10-gx-2800: fits")
@@ -37,8 +37,8 @@ def test_an_unknown_device_is_a_sentence() -> None:
 
 
 def test_the_last_lines_say_on_which_devices_the_chip_fits() -> None:
-    found = call("fit", "s.json", "--energy").stdout.split("SUMMARY of column-npu-16k\n")[1]
-    assert found.startswith("fits: agilex-7-agi-027 (DSP ")
+    summary = call("fit", "s.json", "--energy").stdout.split("SUMMARY of column-npu-16k\n")[1]
+    assert summary.startswith("fits: agilex-7-agi-027 (DSP ")
     data = json.loads(call("fit", "s.json", "--json", "-").stdout)
     assert set(data["summary"]["fits"]) == {each["device"] for each in data["fits"] if each["fits"] is True}
     assert "stratix-10-gx-2800" in data["summary"]["fits"]

@@ -146,12 +146,12 @@ def _scenario(draw: random.Random) -> dict[str, Any]:
         for _ in range(draw.randint(0, 2)):
             job |= draw.choice(extras)
         jobs.append(job)
-    found: dict[str, Any] = {"chip": draw.choice(CHIPS[:5]), "jobs": jobs}
+    scenario: dict[str, Any] = {"chip": draw.choice(CHIPS[:5]), "jobs": jobs}
     if draw.random() < 0.2:
-        found |= {"dispatch": draw.choice(["sjf", "edf", "priority"]), "preemption": draw.random() < 0.3}
+        scenario |= {"dispatch": draw.choice(["sjf", "edf", "priority"]), "preemption": draw.random() < 0.3}
     if draw.random() < 0.2:
-        found["precision"] = {"weight_bits": draw.choice([4, 8, 12])}
-    return found
+        scenario["precision"] = {"weight_bits": draw.choice([4, 8, 12])}
+    return scenario
 
 
 def _mutated(draw: random.Random, data: Any) -> Any:
@@ -350,21 +350,21 @@ def _one(draw: random.Random) -> None:
     READ = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = call(*arguments)
+        done = call(*arguments)
     read, READ = READ, None
     if command == "merge":
         read |= {os.path.realpath(each) for each in arguments[2:4]}
     where = (arguments, data)
-    assert found.exit_code in (0, 1, 2), (*where, found.exit_code, found.exception)
-    assert found.exception is None or isinstance(found.exception, SystemExit), (*where, found.exception)
-    assert "internal error" not in found.output + found.stderr, (*where, found.stderr)
-    assert "Traceback" not in found.stderr, (*where, found.stderr)
+    assert done.exit_code in (0, 1, 2), (*where, done.exit_code, done.exception)
+    assert done.exception is None or isinstance(done.exception, SystemExit), (*where, done.exception)
+    assert "internal error" not in done.output + done.stderr, (*where, done.stderr)
+    assert "Traceback" not in done.stderr, (*where, done.stderr)
     after = _hashes()
     # A file that the command has not read may be replaced, like any other.
     changed = [path for path in before if after.get(path) != before[path] and os.path.realpath(path) in read]
-    assert not changed, (*where, changed, found.stderr)
-    if found.exit_code == 2:
-        assert found.stderr.strip(), where
+    assert not changed, (*where, changed, done.stderr)
+    if done.exit_code == 2:
+        assert done.stderr.strip(), where
     for path, content in kept.items():
         path.write_bytes(content)
     if sweep != ORIGINAL.get("sweep", sweep):

@@ -123,8 +123,8 @@ def test_the_weights_are_beside_the_model_that_names_them() -> None:
     Path("sub").mkdir()
     assert call("speech.onnx", "--out", "sub/other.yml", "--licence", "MIT").exit_code == 0
     assert "\nweights: other.safetensors\n" in Path("sub/other.yml").read_text()
-    found = read_weights("sub/other.safetensors", written("sub/other.yml"))
-    assert found.passes[0][0].matrices["o", "h"].tolist() == [[0.25] * 8] * 8
+    network = read_weights("sub/other.safetensors", written("sub/other.yml"))
+    assert network.passes[0][0].matrices["o", "h"].tolist() == [[0.25] * 8] * 8
     about = read_safetensors("sub/other.safetensors").metadata
     assert about == {"licence": "MIT", "source": "speech.onnx: LSTM 'node0'"}
 

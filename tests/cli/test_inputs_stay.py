@@ -36,9 +36,9 @@ def _scenario(chip: str = "column-npu-16k", **job: Any) -> str:
 
 def _stays(path: str, *arguments: str) -> None:
     before = Path(path).read_bytes()
-    found = call(*arguments)
-    assert found.exit_code == 2, found.output
-    assert "is also the input; expected another file" in found.stderr
+    done = call(*arguments)
+    assert done.exit_code == 2, done.output
+    assert "is also the input; expected another file" in done.stderr
     assert Path(path).read_bytes() == before
 
 
@@ -122,6 +122,6 @@ def test_files_that_the_axes_of_a_sweep_go_through() -> None:
 def test_mistakes_are_left_to_who_loads(content: str) -> None:
     Path("s.json").write_text(content)
     for override in ("jobs.0.model=x", "jobs.0.arrival.path=1", "chip.cores.0.ep=2", "arrivals.path=a"):
-        found = call("simulate", "s.json", "--set", override, "--json", "out.json")
-        assert (found.exit_code, found.stdout) == (2, ""), found.exception
-        assert found.stderr == call("simulate", "s.json", "--set", override).stderr
+        done = call("simulate", "s.json", "--set", override, "--json", "out.json")
+        assert (done.exit_code, done.stdout) == (2, ""), done.exception
+        assert done.stderr == call("simulate", "s.json", "--set", override).stderr

@@ -28,9 +28,9 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_table_files_and_picture() -> None:
     outputs = ("--csv", "c.csv", "--json", "c.json", "--plot", "c.svg", "--out", "kept")
-    found = call("load-latency", *QUICK, "--policies", "fcfs,edf", *outputs)
-    assert found.exit_code == 0, found.stderr
-    lines = found.stdout.splitlines()
+    done = call("load-latency", *QUICK, "--policies", "fcfs,edf", *outputs)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
     assert lines[0].startswith("LOAD AND LATENCY: s; load 1 is ")
     assert [line.split()[:2] for line in lines if line.startswith(("fcfs", "edf"))] == [
         ["fcfs", "0.4"],
@@ -54,7 +54,7 @@ def test_table_files_and_picture() -> None:
         assert text in picture
     assert len(list(Path("kept/points").iterdir())) == 4
     again = call("load-latency", *QUICK, "--policies", "fcfs,edf", "--out", "kept")
-    assert again.stdout == found.stdout
+    assert again.stdout == done.stdout
 
 
 def test_json_alone_on_standard_output() -> None:

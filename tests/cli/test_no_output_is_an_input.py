@@ -119,8 +119,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _options(command: str) -> list[click.Option]:
-    found = import_module(COMMANDS[command]).command.params
-    return [each for each in found if isinstance(each, click.Option)]
+    parameters = import_module(COMMANDS[command]).command.params
+    return [each for each in parameters if isinstance(each, click.Option)]
 
 
 def test_every_option_that_takes_a_text_is_known() -> None:
@@ -147,10 +147,10 @@ def _pairs() -> list[tuple[str, str]]:
 def _refused(command: str, option: str, name: str, source: Path, arguments: tuple[str, ...] | None = None) -> None:
     before = source.read_bytes()
     given = ARGUMENTS.get(command, ("s.json",)) if arguments is None else arguments
-    found = call(command, *given, option, name)
-    assert (found.exit_code, source.read_bytes() == before) == (2, True), (command, option, name, found.stderr)
+    done = call(command, *given, option, name)
+    assert (done.exit_code, source.read_bytes() == before) == (2, True), (command, option, name, done.stderr)
     if command != "import":  # which reads its file first
-        assert "is also the input; expected another file" in found.stderr, (command, option, name, found.stderr)
+        assert "is also the input; expected another file" in done.stderr, (command, option, name, done.stderr)
 
 
 @pytest.mark.parametrize(("command", "option"), _pairs())
@@ -207,9 +207,9 @@ def test_weights_beside_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_file_for_two_outputs() -> None:
     Path("s.json").write_text(json.dumps({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2}]}))
     Path("link.json").symlink_to("out.json")
-    found = call("simulate", "s.json", "--json", "out.json", "--trace", "link.json")
-    assert (found.exit_code, Path("out.json").exists()) == (2, False)
-    assert "is also the output of --json" in found.stderr
+    done = call("simulate", "s.json", "--json", "out.json", "--trace", "link.json")
+    assert (done.exit_code, Path("out.json").exists()) == (2, False)
+    assert "is also the output of --json" in done.stderr
 
 
 def _python() -> dict[str, Any]:

@@ -34,9 +34,9 @@ def scenario(folder: Path, *others: dict[str, Any], **more: object) -> str:
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    found = read_safetensors(path)
-    assert {each.kind for each in found.tensors.values()} <= {"F64"}
-    return {name: each.read().reshape(each.shape) for name, each in found.tensors.items()}, dict(found.metadata)
+    file = read_safetensors(path)
+    assert {each.kind for each in file.tensors.values()} <= {"F64"}
+    return {name: each.read().reshape(each.shape) for name, each in file.tensors.items()}, dict(file.metadata)
 
 
 def refused(*arguments: str) -> str:
@@ -87,8 +87,8 @@ def test_with_a_precision_they_are_its_numbers_as_the_check_has_them(tmp_path: P
 
 def test_the_width_of_a_memory_asks_for_no_fixed_point(tmp_path: Path) -> None:
     path = scenario(tmp_path, chip={**CHIP, "cores": [{**CHIP["cores"][0], "weight_kib": 9, "weight_bits": 4}]})  # type: ignore[index]
-    found = lstmsim.outputs(lstmsim.run(path))
-    assert not found.fixed
+    computed = lstmsim.outputs(lstmsim.run(path))
+    assert not computed.fixed
 
 
 @pytest.mark.parametrize("name", ["outputs", "check_numerics", "serving", "explain", "save_report"])

@@ -39,48 +39,48 @@ def searched(*arguments: str) -> tuple[dict[str, Any], str]:
 
 
 def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
-    found, text = searched("--bound-ms", "0.0008")
-    runs = {run["rate"]: run for run in found["runs"]}
-    best, worst = runs[found["rate"]], runs[found["fails_from"]]
+    answer, text = searched("--bound-ms", "0.0008")
+    runs = {run["rate"]: run for run in answer["runs"]}
+    best, worst = runs[answer["rate"]], runs[answer["fails_from"]]
     assert best["percentile_ms"] + best["half_width_ms"] <= 0.0008 < worst["percentile_ms"] - worst["half_width_ms"]
-    assert (best["kept"], worst["kept"], found["percentile"]) == (True, False, 99.0)
-    assert found["rate"] < found["fails_from"] < found["bound_per_second"]
+    assert (best["kept"], worst["kept"], answer["percentile"]) == (True, False, 99.0)
+    assert answer["rate"] < answer["fails_from"] < answer["bound_per_second"]
     by_hand = serve("s.json", requests=best["requests"], overrides=[f"jobs.0.arrival.rate_per_second={best['rate']!r}"])
     assert best["p99_ms"] == by_hand.serving.ms(by_hand.serving.latency.p99.value)
-    assert text.startswith(f"MACHINE: at most {found['bound_per_second']:,.0f} requests/s")
-    assert f"{found['rate']:,.1f} requests/s keep a p99 of 0.0008 ms" in text
+    assert text.startswith(f"MACHINE: at most {answer['bound_per_second']:,.0f} requests/s")
+    assert f"{answer['rate']:,.1f} requests/s keep a p99 of 0.0008 ms" in text
 
 
 def test_a_rate_that_the_machine_cannot_do() -> None:
-    found, text = searched("--bound-ms", "50", "--to", "5e7")
-    assert found["fails_from"] <= found["bound_per_second"]
-    last = max(found["runs"], key=lambda run: run["rate"])
+    answer, text = searched("--bound-ms", "50", "--to", "5e7")
+    assert answer["fails_from"] <= answer["bound_per_second"]
+    last = max(answer["runs"], key=lambda run: run["rate"])
     assert (last["verdict"], last["kept"], last["p99_ms"]) == ("unstable", False, None)
     assert "do not (unstable)" in text
 
 
 def test_who_is_turned_away_is_not_served_in_time() -> None:
-    found, text = searched("--set", "jobs.0.queue_limit=0", "--bound-ms", "0.05")
-    broken = [each for each in found["runs"] if each["kept"] is False]
+    answer, text = searched("--set", "jobs.0.queue_limit=0", "--bound-ms", "0.05")
+    broken = [each for each in answer["runs"] if each["kept"] is False]
     assert broken
     assert all(each["p99_ms"] < 0.05 and each["turned_away"] > 0.01 for each in broken), (
         "those served are served at once"
     )
-    assert all(each["turned_away"] < 0.01 for each in found["runs"] if each["kept"])
+    assert all(each["turned_away"] < 0.01 for each in answer["runs"] if each["kept"])
     assert "turned away" in text
 
 
 def test_a_bound_for_each_tenant_alone() -> None:
-    found, _ = searched("--bound", "lstm-256=0.0012")
-    assert (found["bound_ms"], found["bounds_ms"]) == (None, {"lstm-256": 0.0012})
-    best = next(run for run in found["runs"] if run["rate"] == found["rate"])
+    answer, _ = searched("--bound", "lstm-256=0.0012")
+    assert (answer["bound_ms"], answer["bounds_ms"]) == (None, {"lstm-256": 0.0012})
+    best = next(run for run in answer["runs"] if run["rate"] == answer["rate"])
     assert best["tenants"]["lstm-256"]["verdict"] == "below"
 
 
 @pytest.mark.parametrize("percentile", [90.25, 99.95])
 def test_any_percentile_is_judged(percentile: float) -> None:
-    found, _ = searched("--bound-ms", "0.0012", "--percentile", str(percentile))
-    run = next(run for run in found["runs"] if run["percentile_ms"] is not None)
+    answer, _ = searched("--bound-ms", "0.0012", "--percentile", str(percentile))
+    run = next(run for run in answer["runs"] if run["percentile_ms"] is not None)
     change = f"jobs.0.arrival.rate_per_second={run['rate']!r}"
     by_hand = serve("s.json", requests=run["requests"], overrides=[change], percentiles=(99.0, percentile)).serving
     value = by_hand.ms(by_hand.latency.percentiles[percentile].value)
@@ -109,9 +109,9 @@ def test_what_was_judged_before_an_interrupt_is_shown(runs: int, monkeypatch: py
     if not runs:
         assert (result.stdout, Path("c.json").exists()) == ("", False)
         return
-    found = json.loads(Path("c.json").read_text())
-    assert (found["runs"], found["complete"], whole["complete"]) == (whole["runs"][:runs], False, True)
-    assert found["rate"] == max(run["rate"] for run in found["runs"] if run["kept"])
+    answer = json.loads(Path("c.json").read_text())
+    assert (answer["runs"], answer["complete"], whole["complete"]) == (whole["runs"][:runs], False, True)
+    assert answer["rate"] == max(run["rate"] for run in answer["runs"] if run["kept"])
     assert "interrupted: the search was not done" in result.stdout
 
 

@@ -27,8 +27,8 @@ def result(*arguments: str) -> dict[str, Any]:
     done = call("search", *arguments, "--json", "-")
     assert done.exit_code == 0, done.output
     assert not done.stderr
-    found: dict[str, Any] = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
-    return found
+    answer: dict[str, Any] = json.loads(done.stdout, parse_constant=lambda name: pytest.fail(name))
+    return answer
 
 
 def refused(*arguments: str) -> str:
@@ -41,17 +41,17 @@ def refused(*arguments: str) -> str:
 
 def test_the_path_is_shown_and_the_choice_marked(tmp_path: Path) -> None:
     path = scenario(tmp_path)
-    found = result(path, "--npe", "1024")
-    assert found["schema"] == "lstmsim/search/1"
-    assert (found["hw"], found["npe"], found["mix"], found["exhaustive"]) == (96, 1024, None, None)
+    answer = result(path, "--npe", "1024")
+    assert answer["schema"] == "lstmsim/search/1"
+    assert (answer["hw"], answer["npe"], answer["mix"], answer["exhaustive"]) == (96, 1024, None, None)
     shown = call("search", path, "--npe", "1024")
     assert shown.exit_code == 0
     assert not shown.stderr
     rows = [line.split() for line in shown.stdout.splitlines() if line.endswith("%") and line[0] in " *"]
-    assert len(rows) == len(found["path"]) > 3
+    assert len(rows) == len(answer["path"]) > 3
     marked = [row for row in rows if row[0] == "*"]
-    assert [row[1:3] for row in marked] == [[str(found["chosen"]["ep"]), str(found["chosen"]["vp"])]]
-    for row, point in zip(rows, found["path"], strict=True):
+    assert [row[1:3] for row in marked] == [[str(answer["chosen"]["ep"]), str(answer["chosen"]["vp"])]]
+    for row, point in zip(rows, answer["path"], strict=True):
         own = row[1:] if row[0] == "*" else row
         assert [int(own[0]), int(own[1]), own[2]] == [point["ep"], point["vp"], point["bound"]]
         assert int(own[3].replace(",", "")) == point["cycles"]
@@ -77,27 +77,27 @@ def test_exhaustive_tells_the_regret(tmp_path: Path) -> None:
 def test_what_is_not_proven_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lstmsim.searches.search.best_of_every", partial(best_of_every, most=0))
     path = scenario(tmp_path, JOB, OTHER, JOB, cores=[{**CHIP["cores"][0], "tail_width": 1}])  # type: ignore[index]
-    found = result(path, "--npe", "1000", "--exhaustive")
-    brute = found["exhaustive"]
+    answer = result(path, "--npe", "1000", "--exhaustive")
+    brute = answer["exhaustive"]
     assert brute["proven"] is False
     shown = " ".join(call("search", path, "--npe", "1000", "--exhaustive").stdout.split())
     assert f"best of {brute['simulated']} pairs tried, not proven: EP {brute['optimum']['ep']}, " in shown
     assert f"regret of the greedy choice: at least {brute['regret_percent']:.2f} %; {brute['pairs']} pairs" in shown
     assert "optimum" not in shown
-    for each in found["mix"]["models"]:
+    for each in answer["mix"]["models"]:
         said = f"regret of {each['model']}: at least; best of {each['exhaustive']['simulated']} pairs tried, not proven"
         assert (said in shown) is not each["exhaustive"]["proven"]
-    assert not all(each["exhaustive"]["proven"] for each in found["mix"]["models"])
+    assert not all(each["exhaustive"]["proven"] for each in answer["mix"]["models"])
 
 
 def test_any_ep_and_overrides(tmp_path: Path) -> None:
     path = scenario(tmp_path)
-    found = result(path, "--npe", "1000", "--any-ep", "--set", "jobs.0.steps=9")
-    assert found["any_ep"]
-    assert {point["ep"] & (point["ep"] - 1) for point in found["path"]} == {0}
-    assert all(point["ep"] & (point["ep"] - 1) for point in found["refined"])
-    assert found["chosen"] in found["path"] + found["refined"]
-    assert found["chosen"]["cycles"] > result(path, "--npe", "1000", "--any-ep")["chosen"]["cycles"]
+    answer = result(path, "--npe", "1000", "--any-ep", "--set", "jobs.0.steps=9")
+    assert answer["any_ep"]
+    assert {point["ep"] & (point["ep"] - 1) for point in answer["path"]} == {0}
+    assert all(point["ep"] & (point["ep"] - 1) for point in answer["refined"])
+    assert answer["chosen"] in answer["path"] + answer["refined"]
+    assert answer["chosen"]["cycles"] > result(path, "--npe", "1000", "--any-ep")["chosen"]["cycles"]
     shown = call("search", path, "--npe", "1000", "--any-ep").stdout
     assert "any EP" in shown
     eps = [int(line.lstrip("* ").split()[0]) for line in shown.splitlines() if line.endswith("%") and line[0] in " *"]
@@ -107,14 +107,14 @@ def test_any_ep_and_overrides(tmp_path: Path) -> None:
 
 def test_a_mix_names_its_cat(tmp_path: Path) -> None:
     path = scenario(tmp_path, JOB, OTHER)
-    found = result(path, "--npe", "2048", "--exhaustive")
-    models = found["mix"]["models"]
+    answer = result(path, "--npe", "2048", "--exhaustive")
+    models = answer["mix"]["models"]
     assert [each["model"] for each in models] == ["tiny", "wide"]
-    assert found["mix"]["cat"] == max(e["chosen"]["ep"] for e in models) // min(e["chosen"]["ep"] for e in models) > 1
+    assert answer["mix"]["cat"] == max(e["chosen"]["ep"] for e in models) // min(e["chosen"]["ep"] for e in models) > 1
     shown = call("search", path, "--npe", "2048", "--exhaustive").stdout
-    assert f"CAT-{found['mix']['cat']} suffices: trees of {found['mix']['tree_inputs']} inputs give EP " in shown
+    assert f"CAT-{answer['mix']['cat']} suffices: trees of {answer['mix']['tree_inputs']} inputs give EP " in shown
     text = " ".join(shown.split())
-    assert f"take {found['chosen']['cycles']:,} cycles: that is a simulated run of the whole scenario" in text
+    assert f"take {answer['chosen']['cycles']:,} cycles: that is a simulated run of the whole scenario" in text
     assert "runs of one model's jobs alone" in text
     total = next(line for line in shown.splitlines() if line.startswith("sum ")).split()
     assert total[1:] == [
@@ -156,9 +156,9 @@ def test_the_files_own_ep_and_vp_need_not_fit(tmp_path: Path) -> None:
     long = {**OTHER, "steps": 100_000}
     path = scenario(tmp_path, long, cores=[{"npe": 4, "ep": 1, "vp": 3}])
     assert "operations on this chip" in call("simulate", path).stderr
-    found = result(path, "--npe", "65536")
-    assert found["chosen"]["ep"] > 1
-    assert found["chip"] == "column-npu"
+    answer = result(path, "--npe", "65536")
+    assert answer["chosen"]["ep"] > 1
+    assert answer["chip"] == "column-npu"
     narrow = scenario(tmp_path, JOB, cores=[{"npe": 64, "ep": 32, "vp": 2}])
     assert "needs vp >= 4" in call("simulate", narrow).stderr
     assert result(narrow, "--npe", "1024") == result(scenario(tmp_path, JOB), "--npe", "1024", "--set", THREAD)

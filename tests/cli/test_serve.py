@@ -76,11 +76,11 @@ def test_it_is_the_simulation_of_all(entries: list[dict[str, Any]], dispatch: st
     data = {"chip": chip, "dispatch": dispatch, "jobs": jobs}
     whole = run(data)
     rows: list[Row] = []
-    found = serve(data, rows=rows.extend, window=64)
-    assert serving_json(found.serving) == serving_json(serving(whole))
-    assert found.makespan_cycles == whole.report.makespan_cycles
-    assert found.utilization == pytest.approx(whole.report.utilization, rel=1e-12)
-    assert found.tops == pytest.approx(whole.report.tops, rel=1e-12)
+    answer = serve(data, rows=rows.extend, window=64)
+    assert serving_json(answer.serving) == serving_json(serving(whole))
+    assert answer.makespan_cycles == whole.report.makespan_cycles
+    assert answer.utilization == pytest.approx(whole.report.utilization, rel=1e-12)
+    assert answer.tops == pytest.approx(whole.report.tops, rel=1e-12)
     served = sorted((row.arrival, row.start, row.finish, row.core, row.thread) for row in rows if row.core >= 0)
     assert served == sorted((job.arrival, job.start, job.finish, job.core, job.thread) for job in whole.report.jobs)
     assert sum(row.core < 0 for row in rows) == len(whole.report.turned_away)
@@ -111,8 +111,8 @@ def test_one_trace_with_tenants_and_steps_of_its_own() -> None:
     for dispatch in ("fcfs", "sjf"):
         data = {"chip": chip, "dispatch": dispatch, "arrivals": {"path": "t.csv"}, "jobs": [*jobs, drawn]}
         whole = run(data)
-        found: list[Row] = []
-        served = serve(data, rows=found.extend)
+        done: list[Row] = []
+        served = serve(data, rows=done.extend)
         assert serving_json(served.serving) == serving_json(serving(whole))
         assert list(served.serving.tenants) == [
             *(f"a/t{n}" for n in (1, 2, 0, 3)),
@@ -120,7 +120,7 @@ def test_one_trace_with_tenants_and_steps_of_its_own() -> None:
             "c",
         ]
         jobs_of = [(job, whole.scenario.jobs[job.number]) for job in whole.report.jobs]
-        assert sorted(row[4:] for row in found if row.core >= 0) == sorted(
+        assert sorted(row[4:] for row in done if row.core >= 0) == sorted(
             (job.arrival, job.start, job.finish, asked.steps, asked.tenant) for job, asked in jobs_of
         )
 
@@ -141,9 +141,9 @@ def test_what_is_shown_and_written() -> None:
 
 
 def test_processes_go_on_as_long_as_it_takes() -> None:
-    found = serve(SCENARIO, requests=3000)
-    assert found.serving.requests + found.serving.turned_away == 3000
-    assert found.serving.little.difference == 0
+    served = serve(SCENARIO, requests=3000)
+    assert served.serving.requests + served.serving.turned_away == 3000
+    assert served.serving.little.difference == 0
     assert serve(SCENARIO, requests=100).serving.requests < 101
 
 
@@ -200,13 +200,13 @@ OVERLOAD: dict[str, Any] = {
 def test_a_machine_that_is_full_says_what_it_has_counted() -> None:
     Path("o.json").write_text(json.dumps(OVERLOAD))
     result = call("serve", "o.json", "--requests", "20000", "--json", "o.out.json")
-    found = json.loads(Path("o.out.json").read_text())
+    served = json.loads(Path("o.out.json").read_text())
     assert result.exit_code == 0
-    assert (found["ended"], found["verdict"]) == ("full", "unstable")
-    assert 8192 <= found["requests"] < 20_000
-    assert found["full_at_cycle"] > 0
+    assert (served["ended"], served["verdict"]) == ("full", "unstable")
+    assert 8192 <= served["requests"] < 20_000
+    assert served["full_at_cycle"] > 0
     assert "unstable: more requests than there is room for (8,192) were in the machine at once" in result.stdout
-    assert f"stopped after {found['requests']:,} requests" in result.stderr
+    assert f"stopped after {served['requests']:,} requests" in result.stderr
 
 
 def test_what_is_counted_then_is_what_a_run_of_so_many_counts() -> None:
@@ -229,12 +229,12 @@ def test_serving_goes_on_until_the_intervals_are_narrow() -> None:
     data = {"chip": "column-npu-16k", "jobs": [job]}
     Path("u.json").write_text(json.dumps(data))
     result = call("serve", "u.json", "--until-half-width", "8%", "--percentile", "90", "--json", "u.out.json")
-    found = json.loads(Path("u.out.json").read_text())
-    assert (result.exit_code, found["ended"], found["until_half_width"]) == (0, "half width", 0.08)
+    served = json.loads(Path("u.out.json").read_text())
+    assert (result.exit_code, served["ended"], served["until_half_width"]) == (0, "half width", 0.08)
     for name in ("mean", "p90"):
-        own = found["latency_cycles"][name]
+        own = served["latency_cycles"][name]
         assert own["half_width"] <= 0.08 * own["value"] * 1.05, "the last ones were under way when it was decided"
-    assert f"intervals within 8 % after {found['requests']:,} requests" in result.stdout
+    assert f"intervals within 8 % after {served['requests']:,} requests" in result.stdout
     limited = serve(data, requests=300, until_half_width=0.01)
     assert (limited.ended, limited.serving.requests) == ("limit", 300)
 

@@ -158,7 +158,7 @@ def test_what_arrives_by_the_second_does_so_at_the_clock_of_each_chip(
     assert (expected[0] == expected[1]) == in_cycles
     for source in (data, "s.json", Path("s.json")):
         assert [each.cycles for each in api.compare(source, [names[1]]).entries[0]] == expected
-    # a ready scenario has cycles only
+    # A scenario that has been read knows arrivals in cycles only.
     ready = api.compare(load_scenario(data), [names[1]])
     assert [each.cycles for each in ready.entries[0]] == [expected[0]] * 2
 
@@ -201,7 +201,7 @@ def test_published_rows_stand_beside_and_match_all_sizes() -> None:
     assert "arXiv:1909.13654" in brainwave.source
     entry = compared.entries[0][1]
     assert (entry.ms, entry.tops, entry.utilization, entry.cycles) == (0.425, 0.37, 0.008, None)
-    # the same sizes under another name, and sizes that nobody published
+    # One job has published sizes under another name, the other has sizes that nobody published.
     assert compared.entries[1][1] == entry
     assert [each.reason for each in compared.entries[3][1:]] == ["not published"] * 3
     # Titan Xp prints no TOPS: they follow from its latency

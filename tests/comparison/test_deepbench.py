@@ -1,4 +1,4 @@
-"""The experiment deepbench in a small setting: its claims hold, and what it prints is what stands beside it."""
+"""The experiment deepbench in a small setting: its claims hold, and the stored report is what it prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lstmsim.formats.tables.published import deepbench
 from lstmsim.workload.precision import Precision
 
 FOLDER = Path(__file__).parents[2] / "experiments"
-#: How titles of columns begin that hold words, behind those of the rivals.
+#: The beginnings of titles of columns that hold words; these columns follow those of the rivals.
 WORDS = "room on "
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
 
@@ -136,7 +136,7 @@ def test_geometric_means_follow_from_the_rows() -> None:
 
 
 def test_every_row_says_whether_the_chip_and_its_weights_have_room() -> None:
-    """On the FPGA of the machine that it is compared with; only the chip that was made for it has."""
+    """Only the chip that was made for the rival's FPGA has room there."""
     verdicts = []
     for part in expected().split("is so many times as fast:\n\n")[1:]:
         head, _, *lines = part.split("\n\n")[0].splitlines()
@@ -192,7 +192,7 @@ def test_no_larger_chip_has_room() -> None:
 
 
 def test_the_chip_of_the_headline_is_the_fastest_of_those_that_fit() -> None:
-    """Over the tasks whose weights all of them hold; "the largest" it is not."""
+    """The chip that is chosen is the fastest over the tasks whose weights all chips hold, not the largest."""
     tried, (first, *_) = small().tried, small().places
     tasks = set.intersection(*(set(each.held) for each in tried))
     assert len(tasks) == 8

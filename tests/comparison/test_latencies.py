@@ -55,7 +55,7 @@ def verdict(*entries: Latencies) -> str:
 
 
 def test_two_cores_finish_hardly_sooner_but_answer_in_half_the_time() -> None:
-    # one every 1,000 cycles: on one core the n-th waits n times 423 cycles, on two none waits
+    # A job comes every 1,000 cycles: on one core the n-th job waits n times 423 cycles, on two cores no job waits.
     compared = compare(Scenario(ONE, jobs(7, 1000)), [ONE, TWO])
     one, two = (entry.latencies for entry in compared.entries[0])
     assert one is not None
@@ -67,7 +67,7 @@ def test_two_cores_finish_hardly_sooner_but_answer_in_half_the_time() -> None:
     assert compared.latency_ratio(0, 1, 50) == pytest.approx((1423 + 3 * 423) / 1423)
     assert (one.sooner, two.sooner) == (None, 6)
     assert two.last_arrival_ms == pytest.approx(6000 / 260e3)
-    # the makespans: 6,000 cycles of both are over when the last one comes
+    # 6,000 cycles of both makespans are over when the last job comes.
     assert compared.speedup(0, 1) == pytest.approx((6000 + 1423 + 6 * 423) / 7423)
     assert compared.before_last_arrival == pytest.approx([6000 / 9961, 6000 / 7423])
     assert (compared.way, compared.by_latency) == ("open", True)
@@ -178,7 +178,7 @@ def test_json_and_csv_have_every_figure() -> None:
     first, second = (each["latency"] for each in data["workloads"][0]["entries"])
     assert first["mean_ms"] == {"value": 3.0, "half_width": 0.1}
     assert (second["mean_ms"]["half_width"], second["mean_latency_ratio"], second["sooner"]) == (None, 1.5, 17)
-    # what was there before means what it did
+    # The older keys keep their meaning.
     assert data["workloads"][0]["entries"][1]["mean_latency_ms"] == 1.0
     assert data["workloads"][0]["entries"][1]["speedup"] == 1.0
     file = io.StringIO()

@@ -1,4 +1,4 @@
-"""A chip that cannot run some job says so, in a sentence for each job, before anything else is asked of it."""
+"""A chip that cannot run some jobs says so first, in a sentence for each job."""
 
 from __future__ import annotations
 

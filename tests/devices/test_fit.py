@@ -1,4 +1,4 @@
-"""What a chip takes of a device, against counts by hand."""
+"""The resources that a chip takes of a device, against counts by hand."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_the_multipliers_of_the_tail_follow_the_cell_and_its_widths() -> None:
     narrow = fit(CHIP, [lanes["lstm"]], Precision(accumulator_bits=18), PLENTY)
     assert narrow.tail_blocks == 64 * 13 // 2
     normalised = fit(CHIP, [Model("n", (Layer(cell("lstm-layernorm"), 256, 256),))], INT8, PLENTY)
-    # what has one value for all units is there once: a mean's square for each of three statistics
+    # A value for all units needs one multiplier: the square of a mean, for each of three statistics.
     assert [each.count - 64 * each.lane for each in normalised.tail] == [0, 0, 3, 0, 0]
 
 
@@ -135,7 +135,7 @@ def test_a_tail_needs_independent_products() -> None:
     only_sums = small(packings=(Packing("sum of two", 2, (18, 19), summed=2),))
     answer = fit(CHIP, [LSTM], INT8, only_sums)
     assert (answer.array_blocks, answer.tail_blocks, answer.multipliers.need) == (32768, None, 32768)
-    # Enough for the array is not known to be enough; too few for the array is too few.
+    # Blocks that suffice for the array may not suffice for the tail; blocks too few for the array are too few.
     assert (answer.multipliers.fits, answer.fits) == (None, None)
     assert answer.verdict == "cannot tell: no source for independent products in a DSP, which the tail needs"
     assert fit(CHIP, [LSTM], INT8, replace(only_sums, multipliers=30000)).fits is False
@@ -165,7 +165,7 @@ def test_a_need_of_which_a_part_is_not_known_is_printed_as_the_least() -> None:
     assert "DSP at least 32,768 80,000 at least 40 %" in text
     assert "binding: DSP at least 40 % used" in text
     assert "estimated" not in text.split("binding: ")[1].split("DSP: ")[0]
-    # too few for the array alone: over, at least so much
+    # The array alone needs more than there is: the share is a lower bound.
     over = fit(CHIP, [LSTM], INT8, replace(only_sums, multipliers=30_000))
     assert over.verdict == "does not fit: DSP at least 1.09 times over"
     assert fit_json(over)["resources"][0]["at_least"] is True

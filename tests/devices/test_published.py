@@ -1,4 +1,4 @@
-"""Published designs: what is known of their resources against what is counted or estimated here."""
+"""Published designs: their known resources against the counts and estimates of lstmsim."""
 
 from __future__ import annotations
 

@@ -55,9 +55,9 @@ def test_every_best_ep_is_in_the_stated_range_or_within_a_thousandth_of_it() -> 
 
 def test_concurrent_lstms() -> None:
     script, expected = load("concurrent_lstms")
-    found = script.results()
-    assert script.summary(found) == expected
-    alone, together = (found[setting] for setting in script.SETTINGS[:2])
+    measured = script.results()
+    assert script.summary(measured) == expected
+    alone, together = (measured[setting] for setting in script.SETTINGS[:2])
     for job, steps in enumerate(script.STEPS):
         assert len(script.gaps(alone.timeline, job)) == steps - 1
         assert script.filled(alone.timeline, job) == [set()] * (steps - 1)
@@ -77,10 +77,10 @@ def test_threads_and_cores() -> None:
 
 def test_mixes_lie_on_both_sides_of_each_published_figure() -> None:
     script, expected = load("threads_and_cores")
-    found = script.results()
-    assert script.summary(found) == expected
+    measured = script.results()
+    assert script.summary(measured) == expected
     for machine in script.PUBLISHED:
-        below, above = script.bracket(found, machine)
+        below, above = script.bracket(measured, machine)
         assert below
         assert above
 
@@ -144,11 +144,11 @@ def test_splitting() -> None:
 
 def test_a_core_that_splits_and_joins_again_is_better_for_all_than_one_that_does_not() -> None:
     script, expected = load("splitting")
-    found = script.Results({}, {}, {}, {}, script.mixed())
-    assert "\n".join(script.mix_table(found)) in expected
+    measured = script.Results({}, {}, {}, {}, script.mixed())
+    assert "\n".join(script.mix_table(measured)) in expected
     times = {
         name: [sum(job.latency for job in report.jobs if job.name.startswith(kind)) for kind in ("large", "small")]
-        for name, report in found.mix.items()
+        for name, report in measured.mix.items()
     }
     both = times["joined for the large, split for the small"]
     # as good as one large core or as always joined for the large requests, and twice as good for the small ones
@@ -159,7 +159,7 @@ def test_a_core_that_splits_and_joins_again_is_better_for_all_than_one_that_does
     assert both[0] < times["four cores"][0] / 3
     assert both[1] > times["four cores"][1]
     # no policy is still busy with a round when the next one comes
-    for report in found.mix.values():
+    for report in measured.mix.values():
         assert max(job.start - job.arrival for job in report.jobs if job.name.startswith("large")) == 0
 
 
@@ -168,9 +168,9 @@ def test_deciding_late_over_how_many_cores_to_run_wins_at_medium_loads() -> None
 
     script, expected = load("splitting")
     late = tuple(loads.POLICIES)[-1:]
-    (found,) = loads.at_load(script.joined_chip(), 0.2, late).values()
+    (mean,) = loads.at_load(script.joined_chip(), 0.2, late).values()
     row = next(line for line in expected.splitlines() if line.startswith("| 0.2 |"))
-    assert row.split("|")[-2].startswith(f" {found.value:,.0f} ")
+    assert row.split("|")[-2].startswith(f" {mean.value:,.0f} ")
     means = [float(cell.split("+-")[0].replace(",", "")) for cell in row.strip("|").split("|")[1:]]
     assert means[-1] < 0.9 * min(means[:-1])
 

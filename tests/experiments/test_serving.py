@@ -149,9 +149,9 @@ def test_latencies_grow_with_the_load_and_capacities_stay_below_the_peak() -> No
 
 def test_the_bound_lies_where_the_table_breaks_it() -> None:
     p99 = {(cells[0], float(cells[1])): float(cells[3].split()[0]) for cells in rows(expected(), 8)}
-    found = rows(expected(), 4)
-    assert len(found) == len(study().machines())
-    for name, low, high, _ in found:
+    bounds = rows(expected(), 4)
+    assert len(bounds) == len(study().machines())
+    for name, low, high, _ in bounds:
         below = [value for (machine, load), value in p99.items() if machine == name and load <= float(low)]
         above = [value for (machine, load), value in p99.items() if machine == name and load >= float(high)]
         assert below

@@ -45,9 +45,9 @@ def test_the_stride_of_a_dimension_of_one_means_nothing(write: object, stride: i
         body += text(name) + tensor(str(number), array, old, strides=strides)
     path = tmp_path / "a.pth"
     path.write_bytes(write(arrays, body + b"u"))  # type: ignore[operator]
-    (found,) = import_weights(path)
-    assert found.network is not None
-    read = found.network.passes[0][0].matrices["r", "x"]
+    (imported,) = import_weights(path)
+    assert imported.network is not None
+    read = imported.network.passes[0][0].matrices["r", "x"]
     np.testing.assert_array_equal(read, arrays["weight_ih_l0"][:2])
 
 

@@ -74,11 +74,11 @@ def test_initial_states_of_keras(pattern: str, tmp_path: Path) -> None:
     models = {each.nodes[0]: each for each in imported(name, tmp_path)}
     data = arrays(f"{name.split('.')[0]}.npz")
     assert [each.nodes for each in models.values()] == [("a", "d"), ("b",), ("c",)]
-    # Constants are part of the network, in both directions; that others read the states of 'a' separates nothing.
+    # Constants are part of the network, in both directions; another reader of the states of 'a' separates nothing.
     check(models["a"], data["x0"], data["y_d"])
     assert models["a"].network is not None
     assert sorted(models["a"].network.initial) == [(1, 0), (1, 1)]
-    # A decoder's states come from the encoder; an input's begin at 0, which is said.
+    # A decoder's states come from the encoder; states that are inputs begin at 0, and a note says so.
     assert models["b"].model.states_from == "the last states of layer 'a', in part or in other places"
     assert "the states of layer 'c' are inputs of the model" in models["c"].notes[0]
     assert [models[each].model.states_from for each in "ac"] == ["", ""]
@@ -124,7 +124,7 @@ def test_weights_of_keras_without_their_model(name: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("suffix", ["-whole.pt", "-script.pt", "-trace.pt", ".pt", "-old.bin"])
 def test_the_function_of_an_rnn(suffix: str, tmp_path: Path) -> None:
-    """A module says it, a state dictionary does not: then nothing is taken for granted."""
+    """A module names its function; a state dictionary does not, so the user has to say it."""
     name, data = f"torch-relu{suffix}", arrays("torch-relu.npz")
     if suffix == ".pt":
         with pytest.raises(InputError, match="an RNN, whose function is not in the file: say --cell rnn"):

@@ -26,7 +26,7 @@ STACK = "a model of its own, not a stack"
 
 
 def called(entry: dict[str, Any], *sources: str, states: str = "") -> dict[str, Any]:
-    """The entry, called once for each source."""
+    """Change a layer's entry so that the layer is called once for each source."""
 
     def tensor(name: str, index: int = 0) -> dict[str, Any]:
         return {"class_name": "__keras_tensor__", "config": {"keras_history": [name, 0, index]}}

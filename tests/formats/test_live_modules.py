@@ -20,7 +20,7 @@ X = np.random.default_rng(3).normal(size=(4, 2))
 
 
 class Tensor:
-    """What is asked of a torch.Tensor."""
+    """The methods of torch.Tensor that are asked for."""
 
     def __init__(self, array: np.ndarray, kind: str = "float32") -> None:
         self.array, self.dtype, self.shape = array, f"torch.{kind}", array.shape

@@ -1,4 +1,4 @@
-"""Weights of a model written, read back, and refused with every mistake."""
+"""Weights of a model are written and read back; wrong weights are refused with every mistake."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRU = Model("m", (Layer(cell("gru"), 3, 2, True), Layer(cell("gru"), 2, 6)))
 
 
 def same(first: Network, second: Network) -> bool:
-    """Equal numbers under equal names; a bias that is left out is 0."""
+    """Check that two networks have equal numbers under equal names; a bias that is left out is 0."""
     for one, two in zip(first.passes, second.passes, strict=True):
         for left, right in zip(one, two, strict=True):
             for a, b in (
@@ -54,7 +54,7 @@ def test_any_cell_comes_back_as_it_was(tmp_path_factory: Any, name: str, hidden:
 
 
 def saved(path: Path, model: Model, **changes: Any) -> Path:
-    """A file of a model's weights; changes: name (dots as __) -> array or None."""
+    """Write a file of a model's weights; changes: name (dots as __) -> array, or None to leave it out."""
     arrays = {name: np.ones(shape, np.float32) for name, shape in canonical_shapes(model).items()}
     for name, array in changes.items():
         if array is None:

@@ -1,4 +1,4 @@
-"""Damaged files of every format: never anything but a sentence."""
+"""Damaged files of every format are refused by a sentence, or read."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def damaged(whole: bytes, changes: list[tuple[int, int]], cut: int | None) -> by
 
 
 def outcome(path: Path, read: Any = import_weights) -> list[Any]:
-    """What is read, or nothing if a sentence that begins with the file's name says why not."""
+    """Read a file; the result is empty if a sentence that begins with the file's name refuses it."""
     try:
         models: list[Any] = read(path)
     except InputError as error:
@@ -105,7 +105,7 @@ def test_damaged_files(
     tmp_path_factory: Any, whole: dict[str, bytes], suffix: str, changes: Any, cut: int | None, early: bool
 ) -> None:
     if early:
-        # Headers and pickles, where most can go wrong, are in the first bytes.
+        # Headers and pickles are in the first bytes: there, damage does most.
         changes = [(place % 300, value) for place, value in changes]
     path = tmp_path_factory.mktemp("w") / f"a{suffix}"
     path.write_bytes(damaged(whole[suffix], changes, cut))
@@ -120,7 +120,7 @@ def test_damaged_files(
 @settings(max_examples=100)
 @given(CHANGES, st.none() | st.integers(0, 2**20))
 def test_damage_inside_a_whole_zip(tmp_path_factory: Any, changes: Any, cut: int | None) -> None:
-    """Checksums of zip files hide what is inside from the damage above."""
+    """The damage above never gets past the checksums of a zip file, so here its members themselves are damaged."""
     path = tmp_path_factory.mktemp("w") / "a.pt"
     arrays = torch_tensors("gru", 3, 2)
     pickled = torch_stream(arrays)
@@ -176,7 +176,7 @@ def test_pipes_folders_and_large_files(tmp_path: Path) -> None:
 
 
 def test_bombs_of_opcodes(tmp_path: Path) -> None:
-    # Each list holds the one before twice.
+    # Each list holds the list before it twice.
     double = b"(]q\x00" + b"".join(b"]q%c(h%ch%ce" % (at, at - 1, at - 1) for at in range(1, 200)) + b"t"
     ordered = glob("collections", "OrderedDict") + b"q\x00"
     copies = b"(" + ordered + b"](" + b"K\x01K\x02\x86" * 1000 + b"eq\x01" + b"h\x00h\x01\x85R" * 1000 + b"t"

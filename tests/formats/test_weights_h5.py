@@ -1,4 +1,4 @@
-"""Keras's HDF5 files: whole models and weights alone, in layouts written here, and hostile ones."""
+"""Keras's HDF5 files: whole models and weights alone, in layouts written here, and hostile files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = ("kernel:0", "recurrent_kernel:0", "bias:0")
 
 
 def legacy(path: str, variables: list[np.ndarray]) -> dict[str, Any]:
-    """The variables of a cell as Keras 2 calls them."""
+    """Name the variables of a cell as Keras 2 does."""
     return {f"{path}/{name}": array for name, array in zip(NAMES, variables, strict=False)}
 
 
@@ -33,7 +33,7 @@ def attribute(name: str, value: Any) -> Callable[[Any, str], None]:
 
 
 def whole(config: Any, datasets: dict[str, Any]) -> bytes:
-    """A whole model of Keras 2."""
+    """Make the file of a whole model of Keras 2."""
     inner = {f"model_weights/{path}": value for path, value in datasets.items()}
     return h5({"config": attribute("model_config", json.dumps(config)), **inner})
 
@@ -57,7 +57,7 @@ GRU = keras_variables("GRU", 3, 2)
 
 
 def test_layers_are_found_by_their_names(tmp_path: Path) -> None:
-    """Also one with a slash in its name, and one of an inner model."""
+    """A layer may have a slash in its name, or be in an inner model."""
     inner = keras_model([keras_layer("GRU", "own", 3)])
     inner["config"]["name"] = "inner"
     config = keras_model([keras_layer("LSTM", "a/own", 3), inner])
@@ -69,7 +69,7 @@ def test_layers_are_found_by_their_names(tmp_path: Path) -> None:
 
 
 def test_the_oldest_sequential_models(tmp_path: Path) -> None:
-    """Their configuration is a list of layers."""
+    """The configuration of the oldest Sequential models is a list of layers."""
     config = {"class_name": "Sequential", "config": [{**keras_layer("LSTM", "own", 3), "module": "keras.layers"}]}
     (model,) = read(tmp_path, whole(config, legacy("own/lstm_1", LSTM)))
     np.testing.assert_allclose(output(model, X), keras_pass("LSTM", LSTM, X), rtol=0, atol=1e-6)
@@ -98,7 +98,7 @@ def test_shapes_alone_tell_most(tmp_path: Path) -> None:
 
 
 def test_cells_of_layers_of_a_users_own_are_named(tmp_path: Path) -> None:
-    """A layer of another class may hold recurrent layers: its configuration does not say which."""
+    """A layer of another class may hold recurrent layers; its configuration does not say which."""
     mine = {"class_name": "Encoder", "registered_name": "my>Encoder", "config": {"name": "enc"}}
     config = keras_model([keras_layer("LSTM", "own", 3), mine])
     sentence = "variables of cells that its configuration does not describe, they are left out: "
@@ -183,7 +183,7 @@ def test_groups_that_hold_each_other(tmp_path: Path) -> None:
 
 
 def test_a_heap_without_end(tmp_path: Path) -> None:
-    """The HDF5 library would read it for ever."""
+    """The HDF5 library would never stop reading such a file."""
     content = bytearray(whole(keras_model([keras_layer("LSTM", "own", 3)]), legacy("own/lstm_cell", LSTM)))
     heap = content.index(b"GCOL")
     free = heap + 16
@@ -207,7 +207,7 @@ CONSTANT = [[0.1, 0.2, 0.3]]
 
 
 def functional(call: Any) -> dict[str, Any]:
-    """A model of an input and a GRU that is called so."""
+    """Make a model of an input and a GRU with these calls."""
     entries = [
         {"class_name": "InputLayer", "config": {"name": name}, "name": name, "inbound_nodes": []} for name in ("x", "s")
     ]

@@ -1,4 +1,4 @@
-"""Keras 3 files, against the formulas of Keras's layers computed on its own matrices, and hostile ones."""
+"""Keras 3 files against the formulas of Keras's layers on Keras's own matrices, and hostile files."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def test_zip_bombs_and_files_of_something_else(tmp_path: Path) -> None:
     bomb = keras_file(keras_model([LSTM]), bytes(10**7), zipfile.ZIP_DEFLATED)
     assert "inflates to 10000000 bytes" in refusal(saved(tmp_path, bomb))
     liar = bytearray(keras_file(keras_model([LSTM]), bytes(3 * 10**6), zipfile.ZIP_DEFLATED))
-    # The directory claims a small size: what really comes out counts.
+    # The directory claims a small size, but the size after inflation counts.
     place = liar.rindex(b"PK\x01\x02")
     liar[place + 24 : place + 28] = (1000).to_bytes(4, "little")
     assert "net.keras: " in refusal(saved(tmp_path, bytes(liar)))

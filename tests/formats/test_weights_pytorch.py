@@ -1,4 +1,4 @@
-"""PyTorch's names and gate orders, against the formulas of its documentation computed on the stacked matrices."""
+"""PyTorch's names and gate orders, against the formulas of its documentation on the stacked matrices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.formats.weight_files import sigmoid, torch_tensors
 
 
 def torch_pass(tensors: dict[str, np.ndarray], kind: str, suffix: str, x: np.ndarray) -> np.ndarray:
-    """One layer in one direction: the equations on the pages of torch.nn.LSTM, GRU and RNN."""
+    """Run one layer in one direction by the equations on the pages of torch.nn.LSTM, GRU and RNN."""
     part = {
         name: tensors.get(f"{name}_{suffix}", np.zeros(1)) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     }

@@ -1,4 +1,4 @@
-"""PyTorch's own files: what is read, and that hostile ones are refused without anything being run."""
+"""PyTorch's own files are read; hostile files are refused, and nothing in them is run."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Storage:
 
 
 class _Made:
-    """Pickles itself as a call of a fake torch function."""
+    """An object that pickles itself as a call of a fake torch function."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
         self.made = (function, arguments)
@@ -180,7 +180,7 @@ def test_attacks_are_refused_by_name(attack: str, write: Any, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     body, sentence = ATTACKS[attack]
     path = tmp_path / "a.pt"
-    # After a whole network, where a reader that has what it wants may have stopped looking.
+    # The call stands after a whole network, where a reader may have stopped already.
     path.write_bytes(
         write(ARRAYS, b"}(" + text("net") + state_dict(ARRAYS, write is torch_stream) + text("x") + body + b"u")
     )
@@ -217,7 +217,7 @@ OBJECTS = {
 @pytest.mark.parametrize("kind", OBJECTS)
 @pytest.mark.parametrize("write", [torch_zip, torch_stream])
 def test_objects_beside_the_weights_do_no_harm(kind: str, write: Any, tmp_path: Path) -> None:
-    """Checkpoints hold settings of any class: they are looked past, and nothing of them is imported or called."""
+    """Checkpoints hold settings of any class; these are passed over, and none is imported or called."""
     path = tmp_path / "a.ckpt"
     state = state_dict(ARRAYS, write is torch_stream)
     path.write_bytes(write(ARRAYS, b"}(" + text("settings") + OBJECTS[kind] + text("state_dict") + state + b"u"))

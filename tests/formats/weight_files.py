@@ -22,7 +22,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 
 def torch_tensors(kind: str, hidden: int, width: int, layers: int = 1, **options: Any) -> dict[str, np.ndarray]:
-    """A state dictionary as torch.nn.LSTM, GRU or RNN has it; options: both, bias, projection, seed."""
+    """Make a state dictionary as torch.nn.LSTM, GRU or RNN has it; options: both, bias, projection, seed."""
     both, bias, projection = options.get("both", False), options.get("bias", True), options.get("projection")
     rows = {"lstm": 4, "gru": 3, "rnn": 1}[kind] * hidden
     random = np.random.default_rng(options.get("seed", 0))
@@ -40,12 +40,12 @@ def torch_tensors(kind: str, hidden: int, width: int, layers: int = 1, **options
 
 
 def text(word: str) -> bytes:
-    """BINUNICODE."""
+    """Encode a text with the opcode BINUNICODE."""
     return b"X" + struct.pack("<I", len(word.encode())) + word.encode()
 
 
 def number(value: int) -> bytes:
-    """BININT, or LONG1 for what does not fit."""
+    """Encode a whole number with BININT, or with LONG1 if it does not fit."""
     if -(2**31) <= value < 2**31:
         return b"J" + struct.pack("<i", value)
     size = value.bit_length() // 8 + 1
@@ -53,17 +53,17 @@ def number(value: int) -> bytes:
 
 
 def numbers(values: tuple[int, ...]) -> bytes:
-    """A tuple of whole numbers."""
+    """Encode a tuple of whole numbers."""
     return b"(" + b"".join(map(number, values)) + b"t"
 
 
 def glob(module: str, name: str) -> bytes:
-    """GLOBAL."""
+    """Encode a name with the opcode GLOBAL."""
     return f"c{module}\n{name}\n".encode()
 
 
 def tensor(key: str, array: np.ndarray, old: bool, **claims: Any) -> bytes:
-    """A tensor as PyTorch pickles it; `claims` overrides shape, strides, count, offset, kind, mark."""
+    """Encode a tensor as PyTorch pickles it; `claims` overrides shape, strides, count, offset, kind, mark."""
     shape = claims.get("shape", array.shape)
     strides = claims.get("strides", tuple(step // array.itemsize for step in array.strides))
     kind = claims.get("kind", KINDS[array.dtype.name])
@@ -74,7 +74,7 @@ def tensor(key: str, array: np.ndarray, old: bool, **claims: Any) -> bytes:
 
 
 def state_dict(arrays: Arrays, old: bool, **claims: Any) -> bytes:
-    """An ordered dictionary of tensors with _metadata, as PyTorch's modules give it, without PROTO and STOP."""
+    """Encode an ordered dictionary of tensors with _metadata as PyTorch's modules give it, without PROTO and STOP."""
     body = glob("collections", "OrderedDict") + b")R("
     for at, (name, array) in enumerate(arrays.items()):
         body += text(name) + tensor(str(at), array, old, **claims)
@@ -82,12 +82,12 @@ def state_dict(arrays: Arrays, old: bool, **claims: Any) -> bytes:
 
 
 def under(key: str, value: bytes) -> bytes:
-    """A dictionary with one entry more beside the value."""
+    """Encode a dictionary of the value and one more entry."""
     return b"}(" + text("steps") + number(7) + text(key) + value + b"u"
 
 
 def torch_zip(arrays: Arrays, body: bytes | None = None, extra: Mapping[str, bytes] | None = None) -> bytes:
-    """PyTorch's zip format."""
+    """Make a file in PyTorch's zip format."""
     body = state_dict(arrays, old=False) if body is None else body
     members = {"data.pkl": b"\x80\x02" + body + b".", "byteorder": b"little", "version": b"3\n"}
     members |= {f"data/{at}": array.tobytes() for at, array in enumerate(arrays.values())}
@@ -95,7 +95,7 @@ def torch_zip(arrays: Arrays, body: bytes | None = None, extra: Mapping[str, byt
 
 
 def torch_stream(arrays: Arrays, body: bytes | None = None) -> bytes:
-    """PyTorch's old format."""
+    """Make a file in PyTorch's old format."""
     body = state_dict(arrays, old=True) if body is None else body
     machine = b"}(" + text("protocol_version") + number(1001) + text("little_endian") + b"\x88u"
     keys = b"](" + b"".join(text(str(at)) for at in range(len(arrays))) + b"e"
@@ -105,7 +105,7 @@ def torch_stream(arrays: Arrays, body: bytes | None = None) -> bytes:
 
 
 def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
-    """A zip file."""
+    """Make a zip file."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in members.items():
@@ -114,13 +114,13 @@ def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_STORED) -> by
 
 
 def safe(header: Any, numbers: bytes = b"") -> bytes:
-    """A safetensors file with any header (an object or its text)."""
+    """Make a safetensors file with any header (an object or its text)."""
     content = header if isinstance(header, bytes) else json.dumps(header).encode()
     return len(content).to_bytes(8, "little") + content + numbers
 
 
 def keras_layer(kind: str, name: str, units: int, **config: Any) -> dict[str, Any]:
-    """A recurrent layer's entry in config.json."""
+    """Make a recurrent layer's entry in config.json."""
     functions = {"activation": "tanh"} | ({} if kind == "SimpleRNN" else {"recurrent_activation": "sigmoid"})
     defaults = {"name": name, "units": units, "use_bias": True, "return_sequences": True, "go_backwards": False}
     return {"module": "keras.layers", "class_name": kind, "config": defaults | functions | config}
@@ -129,19 +129,19 @@ def keras_layer(kind: str, name: str, units: int, **config: Any) -> dict[str, An
 def keras_both(
     entry: dict[str, Any], name: str, merge: str = "concat", backward: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A layer in both directions; `backward` changes the configuration of the second."""
+    """Make the entry of a layer in both directions; `backward` changes the configuration of the second direction."""
     other = {**entry, "config": {**entry["config"], "go_backwards": True, **(backward or {})}}
     config = {"name": name, "layer": entry, "backward_layer": other, "merge_mode": merge}
     return {"module": "keras.layers", "class_name": "Bidirectional", "config": config}
 
 
 def keras_model(layers: list[dict[str, Any]]) -> dict[str, Any]:
-    """config.json of a Sequential model."""
+    """Make config.json of a Sequential model."""
     return {"module": "keras", "class_name": "Sequential", "config": {"name": "sequential", "layers": layers}}
 
 
 def keras_variables(kind: str, units: int, width: int, seed: int = 0, reset_after: bool = True) -> list[np.ndarray]:
-    """Kernel, recurrent kernel and bias of a cell."""
+    """Draw kernel, recurrent kernel and bias of a cell."""
     columns = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}[kind] * units
     random = np.random.default_rng(seed)
     bias = (2, columns) if kind == "GRU" and reset_after else (columns,)
@@ -149,7 +149,7 @@ def keras_variables(kind: str, units: int, width: int, seed: int = 0, reset_afte
 
 
 def h5(datasets: Mapping[str, Any]) -> bytes:
-    """An HDF5 file; a callable in place of an array makes what it wants under (file, path)."""
+    """Make an HDF5 file; a callable in place of an array is called with (file, path) and writes there itself."""
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
         for path, value in datasets.items():
@@ -161,12 +161,12 @@ def h5(datasets: Mapping[str, Any]) -> bytes:
 
 
 def cell_at(path: str, variables: list[np.ndarray]) -> dict[str, Any]:
-    """The datasets of one cell."""
+    """List the datasets of one cell."""
     return {f"{path}/cell/vars/{at}": array for at, array in enumerate(variables)}
 
 
 def keras_file(config: Any, datasets: Mapping[str, Any] | bytes, method: int = zipfile.ZIP_STORED) -> bytes:
-    """A whole `.keras` file."""
+    """Make a whole `.keras` file."""
     content = datasets if isinstance(datasets, bytes) else h5(datasets)
     text = config if isinstance(config, bytes) else json.dumps(config).encode()
     return zipped({"metadata.json": b"{}", "config.json": text, "model.weights.h5": content}, method)

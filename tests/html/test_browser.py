@@ -28,7 +28,7 @@ DARK = "--blink-settings=preferredColorScheme=0"
 def browse(page: Path, profile: Path, *options: str) -> str:
     """Runs the browser on a page; what it wrote to its log, the page's complaints included."""
     assert BROWSER is not None
-    # A page of our own: no sandbox is needed, and root has none.
+    # The page is made here: no sandbox is needed, and root has none.
     fixed = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
     where = [f"--user-data-dir={profile}", f"--window-size={WIDTH},{HEIGHT}"]
     command = [BROWSER, *fixed, *where, *options, page.as_uri()]
@@ -39,7 +39,7 @@ def browse(page: Path, profile: Path, *options: str) -> str:
 
 
 def complaints(log: str) -> list[str]:
-    """What the page itself made the browser say: errors, refused loads, broken markup."""
+    """The complaints of the browser about the page: errors, refused loads, broken markup."""
     return [line for line in log.splitlines() if "CONSOLE" in line]
 
 

@@ -136,7 +136,7 @@ def test_the_resolved_input_of_a_page_gives_the_same_run(tmp_path: Path) -> None
     again = api.run(file)
     assert again.scenario == result.scenario
     assert again.report == result.report
-    # A page of a page's input is that page.
+    # The input shown on a page gives the same page again.
     assert report_page(again) == report_page(result)
 
 
@@ -149,7 +149,7 @@ def test_an_endless_input_is_cut_and_says_so() -> None:
 
 
 def stub(scenario: Scenario, **changes: Any) -> Any:
-    """A run with the report of another one, however the scenario is called."""
+    """A run with the report of another run, whatever the scenario's name is."""
     result = run("one job")
     names = [job.name for job in scenario.jobs]
     jobs = tuple(replace(result.report.jobs[0], name=name) for name in names)

@@ -81,7 +81,7 @@ def test_spans_are_drawn_one_by_one_and_nothing_is_lost(name: str) -> None:
 
 
 def area(path: str) -> float:
-    """Area of what `steps` draws."""
+    """The area of an outline that `steps` made."""
     boxes = re.findall(r"M([\d.]+) ([\d.]+)H([\d.]+)V([\d.]+)H([\d.]+)z", path)
     assert "".join(f"M{a} {b}H{c}V{d}H{e}z" for a, b, c, d, e in boxes) == path
     return sum((float(c) - float(a)) * (float(d) - float(b)) for a, b, c, d, e in boxes)

@@ -33,7 +33,7 @@ def loaded(text: str) -> Scenario:
 
 def assert_same(one: Scenario, other: Scenario) -> None:
     assert one == other
-    # What no comparison looks at.
+    # Fields that comparisons of jobs leave out.
     assert (one.name, dict(one.chip.sources)) == (other.name, dict(other.chip.sources))
     assert [job.inputs for job in one.jobs] == [job.inputs for job in other.jobs]
     assert [job.model.weights for job in one.jobs] == [job.model.weights for job in other.jobs]
@@ -92,7 +92,7 @@ def test_where_numbers_are_from_comes_back(tmp_path: Path) -> None:
     assert again.jobs[0].initial == "zero"
     assert again.calibration == {"lstm-256": str(tmp_path / "c.npy")}
     assert again.precision_given
-    # outputs are in float64 without the key, so it must not come of itself
+    # Without the key outputs are in float64, so a page must not add the key.
     plain = load_scenario({"chip": "column-npu-16k", "jobs": [job]})
     assert "precision" not in resolved_text(plain)
 

@@ -25,7 +25,7 @@ HALF = Fraction(1, 2)
 #: Outside every format.
 BEYOND = 2**100
 
-#: Every operation that is no table, reading a sum, a state, a vector, a parameter, a number, a scalar.
+#: Every operation that is no table; they read a sum, a state, a vector, a parameter, a number, a scalar.
 MIXED = Cell(
     "mixed",
     (stage_of("a[x h] b[x h]"),),
@@ -70,17 +70,17 @@ def real(raw: int, own: QFormat) -> Fraction:
 
 
 def rounded(exact: Fraction) -> int:
-    """Half up."""
+    """Round half up."""
     return math.floor(exact + HALF)
 
 
 def within(exact: Fraction, own: QFormat | VectorFormat) -> int:
-    """Rounded and saturated, from units of the format."""
+    """Round and saturate a number in units of the format."""
     return max(own.lowest, min(rounded(exact), own.highest))
 
 
 def product(raw: int, scale: Fraction, bits: int) -> Fraction:
-    """Times a real number of which only the first `bits` bits count, as a multiplier and a shift do it."""
+    """Multiply by a real number of which only the first `bits` bits count, as a multiplier and a shift do it."""
     if not scale:
         return Fraction(0)
     exponent = math.floor(math.log2(scale)) - bits + 1
@@ -89,7 +89,7 @@ def product(raw: int, scale: Fraction, bits: int) -> Fraction:
 
 
 def reference(own: FixedArithmetic, node: Node, values: Mapping[str, Any], unit: int) -> int:
-    """One unit of a node by exact rational numbers, rounded, not saturated; parameters and numbers as they are held."""
+    """Compute one unit of a node with exact rational numbers from what is held; rounded, not saturated."""
     tail, bits = own.precision.tail_bits, own.precision.multiplier_bits
     numbers: list[list[Fraction]] = []
     for each in node.inputs:
@@ -136,12 +136,12 @@ def reference(own: FixedArithmetic, node: Node, values: Mapping[str, Any], unit:
 
 
 def random_values(own: FixedArithmetic, data: st.DataObject) -> dict[str, np.ndarray]:
-    """Anything that could be held, extremes included, for every name."""
+    """Draw values for every name from all that its format can hold, extremes included."""
     generator = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     drawn = {}
     for name, form in own.formats.items():
         if name not in own.weights.parameters:
-            # of every magnitude, not only large ones
+            # numbers of every magnitude, not only large numbers
             numbers = generator.integers(form.lowest, form.highest + 1, own.layer.width(name))
             small = numbers >> generator.integers(0, form.bits, len(numbers))
             extremes = generator.choice([form.lowest, form.highest, 0], len(numbers))

@@ -1,4 +1,4 @@
-"""Formats and tables that calibration chooses, and what it refuses."""
+"""Formats and tables that calibration chooses, and inputs that it refuses."""
 
 from __future__ import annotations
 

@@ -51,12 +51,12 @@ def test_more_bits_are_better(name: str) -> None:
     network = network_of(name)
     stimulus = random_stimulus(network.model, STEPS, 4)
     wide = replace(SIXTEEN, multiplier_bits=20, tail_bits=24, state_bits=24, activation_entries=65536)
-    # Each further bit halves the error, 6 dB; at least 4 of them are asked for.
+    # Each further bit halves the error, which is 6 dB; the test asks for at least 4 dB.
     streamed = [
         sqnr_db(network, replace(wide, weight_bits=each, vector_bits=each), stimulus) for each in (4, 8, 12, 16)
     ]
     assert np.diff(streamed).min() > 4 * 4
-    # In a wide stream, the tail is what counts.
+    # In a wide stream, the width of the tail decides.
     tails = [sqnr_db(network, replace(wide, tail_bits=each, state_bits=each), stimulus) for each in (6, 9, 12)]
     assert np.diff(tails).min() > 4 * 3
     assert tails[-1] < streamed[-1]

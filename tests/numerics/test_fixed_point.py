@@ -25,7 +25,7 @@ from lstmsim.numerics.fixed_point import (
 HALF = Fraction(1, 2)
 #: Raw numbers of the widest tail, with its extremes.
 RAW = st.one_of(st.sampled_from([0, 1, -1, 2**23 - 1, -(2**23)]), st.integers(-(2**23), 2**23 - 1))
-#: Fractions of formats: usual ones, and those of values like 1e-30 and 1e30.
+#: Fractions of formats: usual fractions, and fractions for values like 1e-30 and 1e30.
 FRACTION = st.one_of(st.integers(-4, 24), st.integers(-130, 130))
 REALS = st.one_of(
     st.sampled_from([0.0, 1.0, -1.0, 1e12, -1e12, 1e-30, -1e-30, 127.5, 255.0, 2.0**-1074]),
@@ -34,7 +34,7 @@ REALS = st.one_of(
 
 
 def units(exact: Fraction, fraction: int) -> Fraction:
-    """A real number in units of 2**-fraction."""
+    """Give a real number in units of 2**-fraction."""
     return exact * Fraction(2) ** fraction
 
 
@@ -43,7 +43,7 @@ def stopped(value: int) -> int:
 
 
 def rounded(exact: Fraction, fraction: int) -> int:
-    """Half up, stopped."""
+    """Round half up, and stop at the limit."""
     return stopped(math.floor(units(exact, fraction) + HALF))
 
 
@@ -209,7 +209,7 @@ def test_one_number_meets_many(operation: str) -> None:
 @pytest.mark.parametrize("operation", ["add", "subtract", "maximum", "minimum", "divide"])
 @pytest.mark.parametrize("apart", [*range(30, 48), 60, 64])
 def test_the_widest_operands_of_formats_far_apart(operation: str, apart: int) -> None:
-    """Where a shift to the finer format leaves what 64 bits hold, the result is still that of exact numbers."""
+    """If a shift to the finer format needs more than 64 bits, the result is still exact."""
     exact = {
         "add": lambda a, b: a + b,
         "subtract": lambda a, b: a - b,

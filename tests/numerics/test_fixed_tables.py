@@ -1,4 +1,4 @@
-"""Activation tables: what they hold against the functions, how they are read against exact rational numbers."""
+"""Activation tables: entries against the functions, reading against exact rational numbers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_entries_are_the_function_at_middles_or_edges(table: ActivationTable) ->
         value = EXACT[table.function](low + (high - low) * (number + (0 if linear else 0.5)) / cells)
         units = math.ldexp(value, table.result.fraction)
         wanted = max(table.result.lowest, min(units, table.result.highest))
-        # half a unit, and what two libraries' last bits may differ by
+        # half a unit, and a difference in the last bits of two libraries
         assert abs(entry - wanted) <= 0.5 + 1e-12 * abs(units)
 
 
@@ -88,7 +88,7 @@ def test_the_place_within_a_cell_counts_to_the_last_of_24_bits() -> None:
 @pytest.mark.parametrize("function", ["sigmoid", "tanh", "log_sigmoid"])
 @pytest.mark.parametrize(("entries", "reach"), [(64, 8), (512, 8), (1024, 16)])
 def test_errors_stay_below_the_bounds_of_calculus(function: str, entries: int, reach: int) -> None:
-    """A step is half a cell times the steepest slope off, a straight piece an eighth of its square times the bend."""
+    """Steps err by half a cell times the steepest slope, straight pieces by an eighth of its square times the bend."""
     source, result = QFormat(24, 18), QFormat(24, 19)
     raw = np.arange(-reach * 2**18, reach * 2**18, 997)
     exact = np.array([EXACT[function](each) for each in source.real(raw).tolist()])
@@ -130,9 +130,9 @@ def test_arguments_count_as_outside_from_a_whole_cell_on(kind: str) -> None:
     a_cell_above, a_cell_below = 9 * 256, -9 * 256
     assert [lost("exp", a_cell_above + off) for off in (-1, 0, 1)] == [0, 1, 1]
     assert [lost("log_sigmoid", a_cell_below + off) for off in (-1, 0, 1)] == [1, 1, 0]
-    # only on the side where the function goes on: exp is flat below, log_sigmoid above
+    # arguments count only on the side where the function goes on: exp is flat below, log_sigmoid above
     assert lost("exp", a_cell_below) == lost("log_sigmoid", a_cell_above) == 0
-    # with all cells below zero the table ends at 0
+    # a table with all cells below zero ends at 0
     assert [lost("exp", 256 + off, negative=True) for off in (-1, 0, 1)] == [0, 1, 1]
     for function in ("sigmoid", "tanh"):
         assert lost(function, a_cell_above) == lost(function, a_cell_below) == 0

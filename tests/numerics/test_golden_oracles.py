@@ -1,4 +1,4 @@
-"""The golden model against independent ones: ONNX's reference evaluator, onnxruntime, and equations written out."""
+"""The golden model against ONNX's reference evaluator, onnxruntime, and equations written out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def network_of(
 
 
 def onnx_model(network: Network, steps: int) -> tuple[Any, dict[str, NDArray[np.float32]]]:
-    """One recurrent node with the network's weights as inputs, states from zero."""
+    """Make a model of one recurrent node with the network's weights as inputs; states begin at 0."""
     from onnx import TensorProto, helper
 
     layer = network.model.layers[0]
@@ -144,7 +144,7 @@ def slstm(w: Any, x: NDArray[np.float64], hidden: int) -> list[NDArray[np.float6
 
 
 def mingru(w: Any, x: NDArray[np.float64], hidden: int) -> list[NDArray[np.float64]]:
-    """The parallel form: h_t as a sum over all candidates, weighted by the products of what later gates leave."""
+    """The parallel form: h_t is a sum over all candidates, each times the product of (1 - z) of later steps."""
     z = sigmoid(x @ w.matrices["z", "x"].T + w.biases["z"])
     n = x @ w.matrices["n", "x"].T + w.biases["n"]
     return [
@@ -204,7 +204,7 @@ def test_initial_states_and_layers_chain() -> None:
     states = {(number, 0): first.passes[number][0].states for number in range(2)}
     rest = run_network(float_arithmetic(network), Stimulus(x[2:], states))
     np.testing.assert_allclose(np.concatenate([first.output(), rest.output()]), whole.output(), atol=1e-12)
-    # h alone is enough for the GRU: what h is quantized from starts with it
+    # h alone is enough for the GRU: the state that h is quantized from starts as h
     only_h = {(0, 0): {"h": first.passes[0][0].states["h"]}, (1, 0): first.passes[1][0].states}
     np.testing.assert_allclose(
         run_network(float_arithmetic(network), Stimulus(x[2:], only_h)).output(), whole.output()[2:], atol=1e-12

@@ -1,4 +1,4 @@
-"""docs/numerics.md is complete: what is written down from its text alone computes the same bits."""
+"""docs/numerics.md is complete: a program written from its text alone computes the same bits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def as_pages(net: Network, stimulus: Stimulus) -> list[list[page.PassNumbers]]:
 
 
 def assert_equal_bits(net: Network, stimulus: Stimulus, precision: Precision, *others: Stimulus) -> None:
-    """`others`: what formats are calibrated on, if not on the stimulus."""
+    """Compare all bits; `others`: the stimuli of the calibration, if it is not the stimulus itself."""
     assert not precision.mistakes()
     ours = run_network(fixed_arithmetic(net, list(others) or stimulus, precision), stimulus)
     runs = [each.x.tolist() for each in others] or None

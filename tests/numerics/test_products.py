@@ -41,7 +41,7 @@ class Watched(np.ndarray[Any, Any]):
 
 
 class Watching(FixedArithmetic):
-    """Fixed point that notes what it multiplies for a sum or a node."""
+    """Fixed point that notes its multiplications for each sum and node."""
 
     notes: dict[str, list[tuple[int, int]]]
 
@@ -59,7 +59,7 @@ class Watching(FixedArithmetic):
 
 
 def watched(cell: Cell, precision: Precision) -> dict[str, list[tuple[int, int]]]:
-    """What two steps of the cell multiply, by sum or node, of the second step."""
+    """Run two steps, and give the multiplications of the second step by sum or node."""
     layer = Layer(cell, hidden=6, input=5, projection=3 if cell.projected else None)
     model = Model("m", (layer,))
     network, stimulus = random_network(model, seed=1), random_stimulus(model, 4, seed=1)

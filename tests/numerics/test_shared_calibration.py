@@ -1,4 +1,4 @@
-"""One calibration for all jobs of a network, on their own frames or on a file; what is said about it."""
+"""One calibration for all jobs of a network, on their own frames or on a file, and its lines in the reports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_jobs_of_a_network_share_formats_and_weights_but_no_counters() -> None:
     quiet, loud = fixed_numbers(data(QUIET, LOUD), Precision(accumulator_bits=13)).values()
     assert one(quiet).formats is one(loud).formats
     assert one(quiet).matrix("i", "x") is one(loud).matrix("i", "x")
-    # the formats hold what all of them reach
+    # the formats hold what all jobs reach
     both = fixed_arithmetic(NETWORK, [QUIET, LOUD], Precision())[0][0]
     assert float(one(quiet).x.scale) == float(both.x.scale)
     run_jobs({0: quiet, 1: loud})

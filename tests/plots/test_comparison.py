@@ -54,7 +54,7 @@ def test_bars_are_the_numbers_and_published_ones_are_hatched() -> None:
     shares = [each for each in lower.containers if isinstance(each, BarContainer)]
     assert heights(shares[0]) == [50.0, 50.0, 50.0]
     assert heights(shares[2]) == [0.0, 0.0, 0.0]
-    # numbers above the bars, a dash where there is none
+    # Numbers stand above the bars, a dash where there is no number.
     assert [text.get_text() for text in upper.texts] == ["1", "1.1", "1.2", "2", "–", "2.4", "1.5", "1.65", "1.8"]
     assert [text.get_text() for text in lower.texts][-3:] == ["–"] * 3
 
@@ -74,7 +74,7 @@ def test_bars_do_not_overlap_and_groups_stay_apart() -> None:
 def test_names_and_legend() -> None:
     figure = plot(comparison())
     lower = figure.axes[1]
-    # what all names begin with stands below once
+    # The common beginning of all names is written once, below.
     assert [tick.get_text() for tick in lower.get_xticklabels()] == ["a-0", "b-1", "c-2"]
     assert lower.get_xlabel() == "task-..."
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -107,7 +107,7 @@ def test_latencies_are_drawn_where_jobs_come_over_time() -> None:
     first, second = (each for each in left.containers if isinstance(each, BarContainer))
     assert heights(first) == [2.0, 2.0, 4.0, 6.0]
     assert heights(second) == [3.0, 3.0, 6.0, 9.0]
-    # whiskers where there are intervals; where one is missing the group says so
+    # Intervals are whiskers; where an interval is missing, the name of the group says so.
     whiskers = [each for each in left.containers if not isinstance(each, BarContainer)]
     assert len(whiskers) == 3
     labels = [tick.get_text() for tick in left.get_xticklabels()]

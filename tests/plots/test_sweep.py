@@ -1,4 +1,4 @@
-"""Pictures of sweeps: which one, what is in it, and its numbers beside it."""
+"""Pictures of sweeps: which kind is drawn, what is in the picture, and its numbers beside it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_points_that_have_no_place_on_a_map_are_counted(tmp_path: Path) -> None:
     assert {row["vp"] for row in numbers} == {"16", "32"}
     whole, _ = drawn(tmp_path / "whole", {"ep": {**EP, "from": 4}, "vp": VP})
     assert "not drawn" not in whole.get_suptitle()
-    # Without any place there is no map.
+    # Without any point that has a place there is no map.
     _, front = drawn(tmp_path / "none", {"ep": {**EP, "from": 4}, "vp": {**VP, "values": [None, "x"]}})
     assert [(row["point"], row["pareto"]) for row in front if row["pareto"] == "1"]
 
@@ -123,7 +123,7 @@ def test_anything_else_gives_the_front_of_the_first_two_objectives(tmp_path: Pat
     }
     assert joined(figure) == best != {point[1:] for point in points}
     assert {(int(row["pes_used"]), int(row["makespan_cycles"])) for row in numbers if row["front"] == "1"} == best
-    # With the third objective more points are on the front of the table than on that of the picture.
+    # With the third objective more points are on the table's front than on the picture's.
     assert sum(row["pareto"] == "1" for row in numbers) > sum(row["front"] == "1" for row in numbers)
     title = figure.axes[0].get_title()
     assert title.splitlines()[0].startswith("minimise makespan_cycles, pes_used: points that none beats joined")

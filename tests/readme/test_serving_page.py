@@ -32,9 +32,9 @@ def said(default: object) -> str:
 
 def table(head: str) -> list[list[str]]:
     """The cells of the rows of the table whose first column is called so."""
-    found = re.search(rf"^\| {head} \|.*\n\|[ -|]*\n((?:\|.*\n?)*)", TEXT, re.MULTILINE)
-    assert found is not None, head
-    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in found[1].splitlines()]
+    match = re.search(rf"^\| {head} \|.*\n\|[ -|]*\n((?:\|.*\n?)*)", TEXT, re.MULTILINE)
+    assert match is not None, head
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in match[1].splitlines()]
 
 
 def test_every_kind_has_its_keys_units_and_defaults() -> None:

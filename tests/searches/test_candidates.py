@@ -1,4 +1,4 @@
-"""Which pairs are looked at: the patent's constraints hold, and what is left out is no better."""
+"""The pairs that a search tries: the patent's constraints hold, and pairs that are left out are no better."""
 
 from __future__ import annotations
 

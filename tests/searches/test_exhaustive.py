@@ -1,4 +1,4 @@
-"""The optimum is one: against every (EP, VP) there is; what is left out is no better; what is not proven says so."""
+"""The optimum against every possible (EP, VP): no pair that is left out is better, and open proofs are named."""
 
 from __future__ import annotations
 

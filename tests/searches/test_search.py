@@ -1,4 +1,4 @@
-"""A whole search: what is simulated, which cores and models it concerns, mixes, and what it refuses."""
+"""A whole search: the simulated points, the searched cores and models, mixes, and refusals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_one_core_of_several() -> None:
     jobs = (Job("a", SMALL, 4, cores=(1,)), Job("b", LARGE, 3, cores=(0,)), Job("c", SMALL, 5))
     original = scenario(*jobs, cores=(CORE, small))
     result = search(original, 512, core=1, exhaustive=True)
-    # the large model may not run on core 1, so that it has no say there
+    # The large model may not run on core 1, so it does not count there.
     assert (result.models, result.rows, result.mix) == (("small",), 128, None)
     for point in result.common.walk.path:
         report = simulate(on(original, (1,), 512, point))
@@ -151,7 +151,7 @@ def test_smaller_cats_pick_the_best_tree() -> None:
 
 
 def test_trees_without_a_choice_are_looked_at_too() -> None:
-    """The best common EP may be smaller or larger than every model's own one, neither of which it is a multiple of."""
+    """The best common EP may be smaller or larger than every model's own EP, and a multiple of none."""
     low = cat_choices([8, 16], at_eps({4: 20, 8: 10, 16: 40}, {4: 20, 8: 60, 16: 11}), POWERS)[1]
     assert (low[0].cat, low[0].tree_inputs, low[0].cycles) == (1, 4, 40)
     high = cat_choices([8, 16], at_eps({8: 10, 16: 90, 32: 20}, {8: 90, 16: 11, 32: 20}), POWERS)[1]

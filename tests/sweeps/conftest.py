@@ -1,4 +1,4 @@
-"""What the tests of sweeps share."""
+"""The fixtures that tests of sweeps share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps that are killed, and sweeps whose workers are."""
+"""Sweeps that are killed, and sweeps whose workers are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What points are judged by: the user's objectives over any column, among them what the chip is made of."""
+"""The objectives of a sweep: the user chooses any columns, those about the chip included."""
 
 from __future__ import annotations
 

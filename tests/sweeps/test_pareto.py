@@ -22,7 +22,7 @@ def beats(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 @settings(derandomize=True, max_examples=200, deadline=None)
 @given(COSTS, st.sampled_from([2, module._FEW_PAIRS]))
 def test_the_front_is_what_nothing_beats(costs: list[tuple[int, ...]], pairs: int) -> None:
-    # With few pairs also small tables are taken apart as large ones are.
+    # With so few pairs, small tables are divided like large ones.
     before, module._FEW_PAIRS = module._FEW_PAIRS, pairs
     try:
         assert front(costs).tolist() == [not any(beats(other, own) for other in costs) for own in costs]

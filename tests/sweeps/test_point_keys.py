@@ -1,4 +1,4 @@
-"""The key of a point is the same for ever, as long as its numbers are: what was stored once stays valid."""
+"""The key of a point never changes as long as its numbers do not: stored results stay valid."""
 
 from __future__ import annotations
 

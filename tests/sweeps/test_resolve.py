@@ -1,4 +1,4 @@
-"""The quick way to a point's scenario gives what the long way gives."""
+"""The quick way to a point's scenario gives the same scenario as the long way."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def agree(data: st.DataObject, scenario: dict[str, Any], choices: dict[str, list
     try:
         setup, _ = prepare({"scenario": scenario, "axes": axes})
     except InputError:
-        # A name of a model or a key that there is not: said before any point.
+        # An unknown model or key is told before any point.
         assert {"jobs.1.model", "chip.cores.0.ep"} & set(paths)
         return
     point = data.draw(st.integers(0, len(setup.sweep) - 1))

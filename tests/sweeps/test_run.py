@@ -1,4 +1,4 @@
-"""Whole sweeps: who computes and what interrupts them changes nothing in the table."""
+"""Whole sweeps: the table is the same whichever processes compute it, and whatever interrupts them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_has_a_result_is_not_computed_again(whole: Path, tmp_path: Path, mo
     assert computed == list(range(60))
     assert run_sweep(spec(), tmp_path, jobs=1).progress.reused == 60
     assert len(computed) == 60
-    # Another spec in the same folder: only what is new is simulated, by the key of what is simulated.
+    # Another sweep in the same folder simulates only points whose keys are new.
     axes = spec()["axes"]
     axes["hidden"] = {**axes["hidden"], "to": 40}
     result = run_sweep(spec(axes=axes), tmp_path, jobs=1)
@@ -172,7 +172,7 @@ def test_a_derived_value_that_no_table_holds_makes_its_point_infeasible(tmp_path
     fine, large = rows(tmp_path)
     assert (fine["status"], fine["big"], large["big"]) == ("done", str(2**21 - 1), "")
     assert large["reason"] == "s ** 21 - 1: a whole number of 2**63 or more fits in no table"
-    # The largest that fits.
+    # The largest whole number that fits.
     axes["big"]["expression"] = "2 ** 62 - 1 + 2 ** 62 - s + 2"
     run_sweep(spec(axes=axes, constraints=[]), tmp_path / "edge", jobs=1)
     assert [row["big"] for row in rows(tmp_path / "edge")] == [str(2**63 - 1), str(2**63 - 8)]

@@ -119,7 +119,7 @@ MISTAKES = [
         'axes: {a: {path: jobs.0.name, values: [fine, "\\ud800"]}}',
         "s.yaml:2:46: axes.a.values.1: must be a number below 2**63, text (no lone surrogates)",
     ),
-    # What every point would have in common is said before the first one.
+    # A mistake that every point would have is told before the first point.
     ("axes: {ep: {path: chip.cores.0.epp, values: [1]}}", "s.yaml:2:19: axes.ep.path: chip.cores.0.epp: unknown key"),
     ("axes: {ep: {path: chip.cores.1.ep, values: [1]}}", "s.yaml:2:19: axes.ep.path: chip.cores.1.ep: 'chip.cores'"),
     ("axes: {ep: {path: [chip.cores.0.ep, jobz.0], values: [8]}}", "jobz"),

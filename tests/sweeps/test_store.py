@@ -1,4 +1,4 @@
-"""The file of a sweep: what is damaged is said, what is old is written anew."""
+"""The file of a sweep: damage is told, and old formats are written anew."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_a_damaged_file_is_named_whatever_page_it_is(whole: Path, tmp_path: Path
     for start in range(0, len(content), PAGE_BYTES):
         path.write_bytes(content[:start] + b"\xff" * PAGE_BYTES + content[start + PAGE_BYTES :])
         try:
-            message = use(path)
+            written = use(path)
         except InputError as error:
             said.append(str(error))
         else:
-            # A page that nothing is read from.
-            assert message.read_bytes() == table(whole)
-    # At least the first page, that of the points and those of the results.
+            # No content is read from this page.
+            assert written.read_bytes() == table(whole)
+    # The first page, the page of the points and the pages of the results are noticed, at least.
     assert len(said) >= 4
     assert {each.partition(": ")[0] for each in said} == {str(path)}
     assert all("is damaged" in each or "is no table of a sweep" in each for each in said)
@@ -88,7 +88,7 @@ def test_what_a_file_says_of_its_sweep_is_written_anew_where_it_is_damaged(
         merge(path, [whole / "sweep.sqlite"])
     with pytest.raises(InputError, match=said):
         Store(path, create=False)
-    # What was simulated is taken over.
+    # Simulated results are taken over.
     monkeypatch.setattr(evaluate, "_simulate", lambda *_: 1 // 0)
     result = run_sweep(spec(), tmp_path, jobs=1)
     assert (result.rebuilt, result.dropped, result.progress.failed) == (True, 0, 0)

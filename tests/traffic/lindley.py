@@ -12,13 +12,13 @@ Finished = tuple[int, int, int, int]
 
 
 def served(arrivals: Iterable[int], services: Iterable[int], servers: int = 1) -> Iterator[Finished]:
-    """Each request starts when it is there and a server is free (Lindley's recursion); in the order of finishes."""
+    """Requests in the order of finishes: each starts once it has come and a server is free (Lindley's recursion)."""
     free = [0] * servers
     running: list[tuple[int, int, int, int]] = []
     for number, (arrival, service) in enumerate(zip(arrivals, services, strict=False)):
         start = max(arrival, heapq.heappop(free))
         heapq.heappush(free, start + service)
-        # Whatever comes later starts, and so finishes, no earlier than this start.
+        # Later requests start, and so finish, no earlier than this start.
         while running and running[0][0] <= start:
             finish, *rest = heapq.heappop(running)
             yield rest[0], rest[1], rest[2], finish

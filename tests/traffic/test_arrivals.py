@@ -117,7 +117,7 @@ def test_bursts_have_the_gaps_of_an_interrupted_poisson_process(rate: float, on:
     squared_variation = 1 + 2 * rate * leaves / (leaves + comes) ** 2
     assert abs(gaps.mean() / mean - 1) < 4 * sqrt(squared_variation / count)
     spread = gaps.var() / gaps.mean() ** 2
-    # the variance of a variance, from the gaps' own fourth moment
+    # The variance of a variance follows from the gaps' own fourth moment.
     fourth = ((gaps - gaps.mean()) ** 4).mean() / gaps.var() ** 2
     assert abs(spread / squared_variation - 1) < 4 * sqrt((fourth + 3) / count)
 
@@ -142,7 +142,7 @@ def test_memory_does_not_grow_with_the_number_of_arrivals(description: OpenArriv
         tracemalloc.stop()
         return most
 
-    peak(10_000)  # what is imported and cached on the way
+    peak(10_000)  # imports and caches are filled on the way
     assert peak(30_000) < 1.2 * peak(10_000)
 
 

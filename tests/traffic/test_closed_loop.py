@@ -1,4 +1,4 @@
-"""Closed loops: one request a client, think times that hang on nothing else, and the laws of closed systems."""
+"""Closed loops: one request a client, independent think times, and the laws of closed systems."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_request_cannot_finish_before_it_arrives() -> None:
 
 
 def chain_throughput(clients: int, think: float, service: float) -> float:
-    """M/D/1//N by its chain, as it stands: how many are left behind at the ends of services."""
+    """M/D/1//N by its chain, solved directly: how many requests are left behind at the ends of services."""
     asks = 1 - exp(-service / think)
     moves = np.zeros((clients, clients))
     for left in range(clients):
@@ -169,7 +169,7 @@ def test_throughput_is_that_of_machine_repair(clients: int, think: int, count: i
     served = serving(simulate(closed(clients, think, count), overrides=ONE_THREAD))
     exact = md1n_throughput(clients, think, STEP) * 260e6
     assert served.throughput_per_second == pytest.approx(exact, rel=0.01)
-    # the response time law: each client is thinking or waiting (Denning, Buzen 1978)
+    # Response time law: each client is thinking or waiting (Denning, Buzen 1978).
     assert served.latency.mean.value + think == pytest.approx(clients / exact * 260e6, rel=0.01)
     if clients == 20:
         assert served.per_second(served.requests) < (0.99 if LONG else 0.96) * exact

@@ -1,4 +1,4 @@
-"""Intervals hold what they promise on queues whose truth is known, or there are none."""
+"""Intervals keep their promise on queues with known means, or there is no interval."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_percentile_in_a_gap_of_the_latencies_has_no_width_of_zero() -> None:
 def test_a_percentile_has_an_interval_from_the_request_on_that_makes_twelve_units_beyond_it(
     percent: float,
 ) -> None:
-    """Also where a share like 1 - 0.9 is no number of the machine: 120 requests with 12 beyond are enough."""
+    """120 requests with 12 beyond are enough, although 1 - 0.9 has no exact double."""
     least, share = round(TAIL_UNITS / min(percent / 100, 1 - percent / 100)), percent / 100
     around = Spread([share - 0.001, share + 0.001] * 5, 1000)
     for requests, told in ((least - 1, False), (least, True)):

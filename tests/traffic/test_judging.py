@@ -18,7 +18,7 @@ NEWCOMBE = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0
 @pytest.mark.parametrize(("seen", "number", "least", "most"), NEWCOMBE)
 def test_intervals_of_shares_are_the_published_ones(seen: int, number: int, least: float, most: float) -> None:
     assert wilson(seen / number, number) == pytest.approx((least, most), abs=5e-5)
-    # what was not seen has the mirrored interval
+    # The share of trials without the event has the mirrored interval.
     assert wilson(1 - seen / number, number) == pytest.approx((1 - most, 1 - least), abs=5e-5)
 
 
@@ -45,12 +45,12 @@ def test_a_share_turned_away_is_judged_by_its_interval() -> None:
     """0 of 20 may be up to 16.11 %; of 15 in 148 the interval is 6.24 to 16.05 %."""
     assert [of_share(0, 20, most) for most in (0.162, 0.160)] == ["below", "cannot tell"]
     assert [of_share(15, 148, most) for most in (0.161, 0.1, 0.0625, 0.062)] == ["below", *["cannot tell"] * 2, "above"]
-    # of requests that meet the same queue, four tell as much as one
+    # Four requests that meet the same queue tell as much as one.
     assert of_share(0, 80, 0.160, alike=4) == of_share(0, 20, 0.160)
     assert of_share(0, 80, 0.160) == "below"
     assert of_share(0, 20, 0.162, alike=0.1) == "below"
     assert of_share(0, 0, 0.5) == "cannot tell"
-    # at most all of them may leave: that is kept whatever comes
+    # If all requests may leave, the bound is kept in any case.
     assert of_share(20, 20, 1.0) == "below"
 
 

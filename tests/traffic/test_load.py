@@ -1,4 +1,4 @@
-"""Verdicts, and what kinds of arrivals offer."""
+"""Verdicts on loads, and the offers of each kind of arrivals."""
 
 from __future__ import annotations
 

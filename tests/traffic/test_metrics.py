@@ -71,7 +71,7 @@ def test_chunks_change_nothing(drawn: tuple[list[Finished], int], size: int, ran
     for start in range(0, len(rows), size):
         for row in rows[start : start + size]:
             parts.add(*row, tenant=str(row[0] % 3), due=row[1] + 50)
-        parts.add_many([], [], [], [])  # goes through what is there
+        parts.add_many([], [], [], [])  # counts the requests that are there
     one, other = whole.result(), parts.result()
     assert {**vars(one), "memory_requests": 0} == {**vars(other), "memory_requests": 0}
 
@@ -125,7 +125,7 @@ def test_enormous_cycles_are_exact() -> None:
 
 
 def test_overtaking_is_remembered_only_as_long_as_it_lasts() -> None:
-    """Request 0 stays in; the others pass by."""
+    """Request 0 stays in the system; the other requests pass by."""
     collector = Collector(100, servers=2)
     for number in range(1, 5001):
         collector.add(number, number, number, number + 1)
@@ -220,7 +220,7 @@ def test_windows_do_not_depend_on_how_the_sweep_is_cut() -> None:
 
 @pytest.mark.parametrize("last", [40, 255, 256, 257, 700])
 def test_changes_of_one_cycle_may_come_in_several_calls(last: int) -> None:
-    """A finish counts for the window that ends with its cycle, also where others of that cycle came before."""
+    """A finish counts for the window that ends with its cycle, also after other finishes of that cycle."""
     rng = np.random.default_rng(last)
     starts = np.array([0, *rng.integers(0, last, 300)])
     finishes = np.minimum(starts + np.array([0, *rng.choice([0, 1, 2, 30], 300)]), last)

@@ -38,12 +38,12 @@ def test_preemption_wins_for_an_urgent_job_behind_a_long_one() -> None:
     jobs = [{"steps": 60}, {"steps": 1, "arrival": 5, "priority": 1}]
     waits, stops = (latencies(jobs, dispatch="priority", preemption=each) for each in (False, True))
     assert stops[1] < 4 * STEP < waits[1]
-    # and the long one loses no more than the urgent one takes, the pipeline that runs empty, and what fills it again
+    # The long job loses only the urgent job's time, and the time for the pipeline to empty and to fill again.
     assert stops[0] - waits[0] <= 4 * STEP
 
 
 def test_preemption_does_not_depend_on_what_happens_elsewhere() -> None:
-    """The job of one step just finishes when it is asked; the long one is asked in the next cycle, and pauses."""
+    """The job of one step just finishes when it is asked to pause; the long job is asked a cycle later, and pauses."""
     large = {"layers": [{"cell": "rnn", "hidden": 160, "input": 160}]}
     jobs = [
         {"steps": 60, "cores": [0], "priority": 1},
@@ -53,7 +53,7 @@ def test_preemption_does_not_depend_on_what_happens_elsewhere() -> None:
     keys: dict[str, Any] = {"dispatch": "priority", "preemption": True}
     threads = {"core": {"threads": 2, "thread_policy": "fine"}}
     alone = latencies(jobs, 2, chip=dict(threads), **keys)
-    # asked only once, the urgent one waited for the end of the job of one step: 1,040 cycles
+    # If running jobs were asked only once, the urgent job would wait for the job of one step: 1,040 cycles.
     assert alone == [2238, 1043, 81]
     for arrival in (50, 51, 60, 300):
         beside = [*jobs, {"steps": 1, "cores": [1], "arrival": arrival}]
@@ -61,7 +61,7 @@ def test_preemption_does_not_depend_on_what_happens_elsewhere() -> None:
 
 
 def test_who_has_lost_patience_makes_room_in_the_queue() -> None:
-    """Two wait for a job of 60 steps; when they leave, the queue has room for who comes then, not a cycle before."""
+    """Two jobs wait for a job of 60 steps; once they leave, and not a cycle before, the queue has room for others."""
     first = [{"steps": 60}, {"steps": 1, "arrival": 1, "patience": 100, "queue_limit": 2, "count": 2}]
     for arrival, served in ((101, 0), (102, 1)):
         late = {"steps": 1, "arrival": arrival, "queue_limit": 2}
@@ -71,7 +71,7 @@ def test_who_has_lost_patience_makes_room_in_the_queue() -> None:
 
 
 def test_preemption_loses_where_it_only_changes_the_order() -> None:
-    """Each stop empties the pipeline: equal jobs that overtake each other finish later in the mean, and at last."""
+    """Each stop empties the pipeline: equal jobs that overtake each other finish later, the mean job and the last."""
     jobs = [{"steps": 20, "arrival": 2 * STEP * number, "priority": number} for number in range(6)]
     waits, stops = (result_of(jobs, dispatch="priority", preemption=each).report for each in (False, True))
     assert stops.makespan_cycles > waits.makespan_cycles
@@ -96,7 +96,7 @@ def weighted(placement: str, jobs: list[dict[str, Any]], gb_per_s: float = 0.05)
 
 
 def test_affinity_wins_where_weights_would_be_loaded_again_and_again() -> None:
-    """Two models, each core has room for one: the least loaded core is the wrong one every other time."""
+    """Each core has room for one of two models: the least loaded core is the wrong core every other time."""
     jobs = [{"steps": 1, "arrival": 5000 * n, "model": (MODEL, OTHER)[n % 3 == 0]} for n in range(12)]
     spread, kept = weighted("least-loaded", jobs), weighted("affinity", jobs)
     assert kept.report.memory_busy_cycles < spread.report.memory_busy_cycles
@@ -104,7 +104,7 @@ def test_affinity_wins_where_weights_would_be_loaded_again_and_again() -> None:
 
 
 def test_affinity_loses_where_the_core_that_has_the_weights_is_busy() -> None:
-    """With two threads a core, the one that holds the weights is shared while the other one is idle."""
+    """With two threads a core, jobs share the core that holds the weights while the other core is idle."""
     layers = [{"cell": "rnn", "hidden": 64, "input": 64}]
     large, other = {"layers": layers}, {"name": "other", "layers": layers, "layer_order": "step"}
     chip = {
@@ -128,7 +128,7 @@ def test_core_sets_win_for_the_short_jobs_and_lose_when_the_mix_changes() -> Non
     split = [{**LOADED[0], "cores": [0]}, {**LOADED[1], "cores": [1]}]
     shared, apart = latencies(LOADED, 2), latencies(split, 2)
     assert max(apart[6:]) < max(shared[6:]) / 5
-    # only long jobs: the core of the short ones stands still
+    # With long jobs only, the core for short jobs stands still.
     assert max(latencies([{**LOADED[0], "cores": [0]}], 2)) > 1.9 * max(latencies([LOADED[0]], 2))
 
 
@@ -152,7 +152,7 @@ def test_a_short_queue_wins_in_latency_and_loses_requests() -> None:
     served = serving(few)
     assert (served.requests, served.turned_away) == (len(few.report.jobs), len(few.report.turned_away))
     assert served.little.difference == served.little_waiting.difference == 0
-    # with deadlines that is a gain: of those who are served late nobody has anything
+    # With deadlines that is a gain: a request that is served late is worth nothing.
     due = {**RUSH, "deadline": 4 * STEP}
     late, kept = (serving(result_of([each])) for each in (due, {**due, "queue_limit": 2}))
     assert kept.goodput_per_second > late.goodput_per_second
@@ -171,7 +171,7 @@ def test_patience_wins_time_for_those_who_can_still_be_served_and_loses_the_othe
     assert not any(job.missed for job in kept.report.jobs)
     assert len(kept.report.turned_away) > 10
     assert all(job.at - job.arrival == 2 * STEP + 1 for job in kept.report.turned_away)
-    # where nothing is due, who loses patience just loses
+    # Without deadlines, requests that lose patience are a mere loss.
     assert len(result_of([{**RUSH, "patience": 2 * STEP}]).report.jobs) < len(result_of([RUSH]).report.jobs)
     assert serving(kept).little.difference == 0
 
@@ -189,7 +189,7 @@ def test_split_jobs_beside_whole_ones(split: str) -> None:
     result = result_of([*jobs, {"steps": 4, "arrival": 2}], 4)
     whole, last = result.report.jobs[4:]
     assert whole.start == max(job.finish for job in result.report.jobs[:4])
-    # what came later does not overtake the job that waits for all cores
+    # Later jobs do not overtake the job that waits for all cores.
     assert last.start >= whole.finish
     assert serving(result).little.difference == 0
     assert sum(core.macs for core in result.report.cores) == sum(job.macs for job in result.report.jobs)
@@ -216,7 +216,7 @@ def test_deciding_late_over_how_many_cores_to_run_wins_over_both_fixed_choices()
 
 
 def test_deciding_late_loses_where_the_next_ones_come_a_little_later() -> None:
-    """It takes all cores when it is alone; whoever comes then waits until it is through."""
+    """A job takes all cores when it is alone; a job that comes then waits until the first one has finished."""
     jobs = {"steps": 2, "count": 4, "model": HALF, "arrival": [0, 30, 60, 90]}
     late, apart = (result_of([{**jobs, **key}], 4).report.latency_ms.mean for key in ({"split": "auto"}, {}))
     assert late > apart

@@ -30,7 +30,7 @@ def spitzer(load: float, servers: int) -> float:
     while not total or total[-1] > 1e-14 * fsum(total):
         n += 1
         mean, floor = n * load * servers, n * servers
-        # Poisson probabilities fall at least by the factor load from one to the next here
+        # From here on each Poisson probability is at most load times the one before.
         overs = range(1, int(40 / -log(load)) + 60)
         total.append(fsum(over * poisson(mean, floor + over) for over in overs) / n)
     return fsum(total) / (load * servers)
@@ -72,7 +72,7 @@ def test_one_server_is_a_special_case(load: float) -> None:
 
 @pytest.mark.parametrize("servers", [2, 16, 200, 1000])
 def test_heavy_traffic_halves_the_wait(servers: int) -> None:
-    """Kingman: towards load 1 the wait depends on the variance only, so that M/D/c has half of M/M/c."""
+    """Kingman: towards load 1 the wait depends on the variance only, so that M/D/c has half the wait of M/M/c."""
     halves = [mdc_wait(load, 1, servers) / mmc_wait(load, 1, servers) for load in (0.99, 0.9999, 0.999999)]
     assert halves == sorted(halves, reverse=True)
     assert halves[-1] == pytest.approx(0.5, abs=2e-4)

@@ -1,4 +1,4 @@
-"""Bisection for the highest rate: where it is known, where it is not there, and where the order is broken."""
+"""Bisection for the highest rate: with a known answer, with no answer, and with a broken order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search for the highest rate and a curve say of the machine."""
+"""The words about the machine in a search for the highest rate and in a curve."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ LOADS = tuple(COUNTS)
 
 
 def simulate(cycles: list[int]) -> list[Finished]:
-    """What the simulator makes of a small network that is asked for at these cycles, on one core with one thread."""
+    """The jobs of a small network that come at these cycles, as simulated on one core with one thread."""
     core = {"npe": 64, "ep": 8, "vp": 8}
     model = {"layers": [{"cell": "rnn", "hidden": 8, "input": 8}]}
     jobs = [{"model": model, "steps": 1, "count": len(cycles), "arrival": cycles}]
@@ -46,7 +46,7 @@ def run(load: float) -> tuple[list[int], list[Finished], Serving]:
         collector.add(*row)
     rate = load / service() * MHZ * 1e6
     known = Load(load, {"threads": load}, rate, rate / load, relaxation=1 / (1 - load) ** 2)
-    # all loads together hold with 95 % (Bonferroni)
+    # All loads together hold with 95 % (Bonferroni).
     return cycles, rows, collector.result(confidence=1 - 0.05 / len(LOADS), load=known)
 
 
@@ -59,7 +59,7 @@ def test_the_simulator_is_lindleys_queue(load: float) -> None:
 
 @pytest.mark.parametrize("load", LOADS)
 def test_waits_are_those_of_the_formula(load: float) -> None:
-    """Floored arrivals leave the mean wait of M/D/1 as it is: what is lost in between slots is won within them."""
+    """Floored arrivals leave the mean wait of M/D/1 unchanged: time lost between slots is won within slots."""
     _, _, result = run(load)
     assert result.wait.mean.holds(md1_wait(load, service()))
     assert result.wait.exact

@@ -1,4 +1,4 @@
-"""Slowdown is against the job alone on the chip: ANTT and STP as published, and who keeps others out."""
+"""Slowdown is against the job alone on the chip: ANTT and STP as published, and remarks on who keeps others out."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_nobody_is_named_for_what_the_memory_does() -> None:
 )
 def test_cycles_kept_out_are_those_of_a_count(drawn: list[tuple[int, int, int, bool]], size: int) -> None:
     """Each job that never stalls has the array for as long as it takes alone, at its end."""
-    # one after another, as they have the same array
+    # The jobs run one after another, because they share the array.
     end, runs = 0, []
     for start, alone_cycles, tenant, stalls in drawn:
         end += alone_cycles

@@ -80,7 +80,7 @@ def test_exponentials_are_minus_the_logarithm(drawn: list[int]) -> None:
 def test_logarithms_use_nothing_but_exact_operations() -> None:
     """The same steps in Python's own doubles, one at a time, give the same bits."""
     block = next(words((5, "bits"), 5000))
-    for word, logarithms in zip(block.tolist(), _negative_logs(block).tolist(), strict=True):
+    for word, logarithm in zip(block.tolist(), _negative_logs(block).tolist(), strict=True):
         odd = 2 * (word >> 12) + 1
         exponent = odd.bit_length()
         mantissa = odd / 2**exponent
@@ -90,7 +90,7 @@ def test_logarithms_use_nothing_but_exact_operations() -> None:
         series = 1 / 21
         for odd_number in range(19, 0, -2):
             series = series * (s * s) + 1 / odd_number
-        assert logarithms == int(((53 - exponent + low) * 0.6931471805599453 - 2 * s * series) * 2**52)
+        assert logarithm == int(((53 - exponent + low) * 0.6931471805599453 - 2 * s * series) * 2**52)
 
 
 def test_numbers_never_change() -> None:
@@ -101,7 +101,7 @@ def test_numbers_never_change() -> None:
 
 
 def test_another_process_draws_the_same() -> None:
-    """Nothing hangs on Python's own hashes, which differ from process to process."""
+    """Nothing depends on Python's own hashes, which differ from process to process."""
     code = "from itertools import islice; from lstmsim.traffic.streams import *; "
     code += "print(sum(islice(exponentials((3, 'a', 1)), 5000)))"
     for seed in ("1", "2"):

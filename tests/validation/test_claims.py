@@ -1,4 +1,4 @@
-"""Every published claim has its row, and a claim that says something else is noticed."""
+"""Every published claim has its row, and a changed claim is noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows, groups and what counts as a failure."""
+"""Rows and groups, and their failures."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_a_note_on_the_figures_of_the_cpp_simulator_stands_with_them_alone() -> 
     for key in (RTL, CPP):
         notes = {row.name: row.note for row in group(whole(), key).rows}
         assert ("1067 cycles" in notes[noted.workload]) == (key == CPP)
-        # what is about the workload stands with both
+        # A note on the workload stands with both rows.
         assert notes["16_mlp5_512"].startswith("three products of this size")
 
 
@@ -78,7 +78,7 @@ def test_the_reference_engine_finds_the_same_of_brainwave(key: str) -> None:
     own = brainwave_group(key, short, Bench("reference"))
     fast = {row.name: row for row in group(whole(), key).rows}
     assert own.rows
-    # the short ones alone fit no null model
+    # The short tasks alone fit no null model.
     assert own.rows == tuple(replace(fast[row.name], null=None) for row in own.rows)
 
 
@@ -86,7 +86,7 @@ def test_the_reference_engine_finds_the_same_of_brainwave(key: str) -> None:
 def test_edited_intel_rows_are_noticed(key: str) -> None:
     name = "rtl" if key == RTL else "cpp"
     slower = tuple(replace(row, **{f"{name}_cycles": getattr(row, f"{name}_cycles") + 1}) for row in PUBLISHED.intel)
-    # The last figure of every second row, by one in its last digit.
+    # The last digit of the last figure of every second row is changed by one.
     edited = tuple(
         replace(row, **{f"{name}_tops": round(getattr(row, f"{name}_tops") + 0.01, 2)}) if number % 2 else row
         for number, row in enumerate(slower)

@@ -1,4 +1,4 @@
-"""One job by itself on an idle chip: what every slowdown and every bound on a load is held against."""
+"""One job by itself on an idle chip: the measure of every slowdown and of every bound on a load."""
 
 from __future__ import annotations
 
@@ -26,18 +26,20 @@ _AMONG_OTHERS: dict[str, Any] = {
     "queue_limit": None,
     "patience": None,
 }
-#: What else changes no cycle of it; the model is told from others by itself, for it is large.
+#: Keys that change no cycle of the job; a model is known by its place in memory, for it is large.
 _NAMES = {"name", "tenant", "inputs", "initial", "states_of", "model"}
 _own = attrgetter(*(each.name for each in fields(Job) if each.name not in {*_AMONG_OTHERS, *_NAMES}))
 
 
 @dataclass(frozen=True)
 class Alone:
-    """A job that has the chip to itself.
+    """The cycles of a job that has the chip to itself.
 
-    `latency_cycles`: from its arrival to its finish. `array_cycles`: cycles in which the PE arrays of its cores issue
-    for it, summed over them. `cores`: on how many it runs at once. `stalls`: whether there is a cycle between its first
-    tile and its last in which it cannot issue; a coarse-grained core turns to another thread only then.
+    latency_cycles: from its arrival to its finish.
+    array_cycles: cycles in which the PE arrays of its cores issue for it, summed over the cores.
+    cores: on how many cores it runs at once.
+    stalls: whether there is a cycle between its first tile and its last in which it cannot issue; a coarse-grained core
+    turns to another thread only then.
     """
 
     latency_cycles: int
@@ -47,7 +49,7 @@ class Alone:
 
 
 def alone(chip: Chip, job: Job) -> Alone:
-    """Simulate the job by itself, where it would run on an idle chip; whatever ranks it among others is left out.
+    """Simulate the job by itself, where it would run on an idle chip. Keys that rank it among others are left out.
 
     >>> from lstmsim.api.loading import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
@@ -65,12 +67,15 @@ def alone(chip: Chip, job: Job) -> Alone:
 
 
 def bare(job: Job) -> Job:
-    """The job without what ranks it among others, turns it away, or says when it comes."""
+    """Give the job without the keys that rank it among others, turn it away, or say when it comes."""
     return replace(job, **_AMONG_OTHERS)
 
 
 def kind_of(job: Job) -> tuple[Any, ...]:
-    """What jobs have in common that run alike; of jobs whose models are kept, for a model is told by where it is."""
+    """Give a key that jobs share if they run alike.
+
+    A model is known in the key by its place in memory, so the jobs' models have to be kept.
+    """
     return (id(job.model), *_own(job))
 
 
@@ -91,7 +96,7 @@ class Alones:
         self._known: dict[tuple[Any, ...], tuple[Job, Alone]] = {}
 
     def __call__(self, job: Job) -> Alone:
-        """What the job does by itself."""
+        """Give the cycles of the job by itself."""
         kind = kind_of(job)
         known = self._known.get(kind)
         if known is None:

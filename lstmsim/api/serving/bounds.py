@@ -1,4 +1,4 @@
-"""What kinds of jobs ask of the cores that they may use, for certain, and how long a queue of them remembers."""
+"""What kinds of jobs certainly ask of the cores that they may use, and how long a queue of such jobs remembers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ MOST_SETS = 8
 
 
 class Kind(NamedTuple):
-    """Jobs that are alike on a chip: how many a cycle, how irregularly, on which cores; each one's cycles of arrays, of
-    threads, of the memory."""
+    """Jobs that are alike on a chip.
+
+    rate: how many come in a cycle.
+    variability: how irregularly they come.
+    cores: the cores that they may use.
+    arrays, threads, memory: cycles of the arrays, of threads and of the memory that each of them takes.
+    """
 
     rate: float
     variability: float
@@ -29,7 +34,8 @@ class Kind(NamedTuple):
 
 
 def bounds(kinds: Sequence[Kind], threads: Sequence[int]) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
-    """The worst part of each resource, which cores it concerns if not all, and the longest relaxation of any set."""
+    """Give the worst part of each resource, the cores that it concerns (if not all), and the longest relaxation of any
+    set."""
     parts = {"PE arrays": 0.0, "threads": 0.0}
     where: dict[str, tuple[int, ...]] = {}
     longest, total = 1.0, sum(kind.rate for kind in kinds)
@@ -58,7 +64,7 @@ def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:
 
 
 def relaxation_at(kinds: Sequence[Kind], load: float) -> float:
-    """(ca^2 + cs^2) / (1 - load)^2 requests of these kinds."""
+    """Give (ca^2 + cs^2) / (1 - load)^2: the relaxation of these kinds in requests."""
     if load >= 1:
         return inf
     rate = sum(kind.rate for kind in kinds)
@@ -69,9 +75,9 @@ def relaxation_at(kinds: Sequence[Kind], load: float) -> float:
 
 
 def beat(offers: Iterable[Offer], frequency_mhz: float) -> float:
-    """A tenth of the requests after which streams that come evenly, each at a rate of its own, meet again as before.
+    """Give a tenth of the requests after which streams that come evenly, each at its own rate, meet again as before.
 
-    They remember for that long how they lie to each other; a run should hold ten times as much at least.
+    The streams remember for that long how they lie to each other; a run should hold ten times as much at least.
     """
     even = {each.rate_per_second for each in offers if each.rate_per_second > 0 and not each.variability}
     if len(even) < 2:

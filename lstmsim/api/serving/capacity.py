@@ -23,10 +23,14 @@ _MANY = 10_000
 
 @dataclass(frozen=True)
 class Capacity:
-    """Parts of a load that grow with the rate: `fixed[name] + per_request[name] * rate` of what the machine can do.
+    """How the parts of a load grow with the rate: `fixed[name] + per_request[name] * rate` of what the machine can do.
 
-    Rates are the sum of those that stand in the scenario, in requests per second (of `bursty` arrivals: while on);
-    `fixed` is the work of all other arrivals. `own_rate`: the scenario's. `not_counted`: what comes beside.
+    Rates are the sum of the scenario's random rates, in requests per second (of `bursty` arrivals: while on).
+
+    fixed: the work of all other arrivals, for each part.
+    per_request: the work of one request per second, for each part.
+    own_rate: the rate that the scenario states.
+    not_counted: what comes but is in no part.
 
     >>> machine = Capacity({"PE arrays": 0.2}, {"PE arrays": 0.001}, own_rate=100.0)
     >>> round(machine.load(300), 3), machine.rate(1.0)
@@ -39,25 +43,26 @@ class Capacity:
     not_counted: tuple[str, ...] = ()
 
     def parts(self, rate: float) -> dict[str, float]:
-        """Work that comes at a rate over what the machine can do, for each of its resources."""
+        """Give the work that comes at a rate over what the machine can do, for each resource."""
         return {name: self.fixed[name] + each * rate for name, each in self.per_request.items()}
 
     def load(self, rate: float) -> float:
-        """The offered load at a rate: the largest part."""
+        """Give the offered load at a rate: the largest part."""
         return max(self.parts(rate).values())
 
     def rate(self, load: float) -> float:
-        """The rate at which the offered load is `load`; `InputError` if it is more than that without these arrivals."""
+        """Give the rate at which the offered load is `load`; `InputError` if the other arrivals alone are more than
+        that."""
         return self._rate(load, self.per_request)
 
     @property
     def bound_per_second(self) -> float:
-        """The rate at which a part that holds for certain is used up: no machine of this kind can keep up with more."""
+        """Give the rate at which a certain part is used up: no machine of this kind can keep up with more."""
         return self._rate(1.0, {name: each for name, each in self.per_request.items() if name != _MEASURED})
 
     @property
     def limits_per_second(self) -> dict[str, float]:
-        """The rates at which each part of the load would be 1; those that never are are left out."""
+        """Give the rate at which each part of the load would be 1; parts that never reach 1 are left out."""
         return {name: self._rate(1.0, {name: each}) for name, each in self.per_request.items() if each > 0}
 
     def _rate(self, load: float, parts: Mapping[str, float]) -> float:
@@ -69,9 +74,11 @@ class Capacity:
 
 
 def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Capacity:
-    """How the offered load of a scenario grows with the rates of its poisson and bursty arrivals, each in its share.
+    """Say how the offered load of a scenario grows with the rates of its poisson and bursty arrivals, each in its
+    share.
 
-    Exact where all arrivals are of these kinds; beside others the measured part is that of the scenario's own mix.
+    The answer is exact where all arrivals are of these kinds. Beside other arrivals the measured part is that of the
+    scenario's own mix.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-512", "steps": 20, "arrival": arrival}]
@@ -92,7 +99,7 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
 
 
 def load_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str], requests: int) -> Load:
-    """What so many requests of a scenario with these overrides ask of its chip."""
+    """Say what so many requests of a scenario with these overrides ask of its chip."""
     load = traffic_of(load_requests(scenario, overrides, requests).scenario, requests).load
     if load is None:
         raise InputError(Mistake("jobs", "the load of these arrivals is not known"))

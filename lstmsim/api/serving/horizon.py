@@ -1,4 +1,4 @@
-"""So many requests of a scenario over one horizon that all its entries have in common, with preemption or without."""
+"""Runs of so many requests of a scenario over one horizon that all its entries share, with or without preemption."""
 
 from __future__ import annotations
 
@@ -33,11 +33,18 @@ def serve_on_horizon(
 ) -> Serving:
     """Serve the first `requests` of all entries together: each process of arrivals goes on until the last of them.
 
-    A stream of requests where that is possible (`lstmsim.serve`). With preemption it is a simulation of as many jobs of
-    each entry as come within that horizon, one where none does, of `MOST_SIMULATED` at most.
+    Where that is possible it is a stream of requests (`lstmsim.serve`). With preemption it is a simulation of as many
+    jobs of each entry as come within that horizon: one job where none comes, and `MOST_SIMULATED` jobs at most.
 
-    With `until_half_width` up to `most_requests` are served instead, until the intervals of the mean latency and of the
-    last of `percentiles` are within that share of their values. `InputError` for clients who wait for answers.
+    scenario: a path or a mapping.
+    requests: how many in all.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    percentiles: of the latencies.
+    until_half_width: go on until the intervals of the mean latency and of the last of `percentiles` are within that
+    share of their values.
+    most_requests: with `until_half_width`, the most requests.
+
+    `InputError` for clients who wait for answers.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 7, "arrival": arrival, "priority": at} for at in (0, 1)]

@@ -34,7 +34,7 @@ _PREEMPTS = "+preempt"
 
 
 def loads_of(text: str) -> tuple[float, ...]:
-    """The loads that a text names: `A:B` (evenly spaced, at most 0.05 apart), `A:B:N` (N of them), or a list by commas.
+    """Read the loads that a text names: `A:B` (evenly spaced, at most 0.05 apart), `A:B:N` (N of them), or a list.
 
     >>> loads_of("0.3:0.9:4"), loads_of("0.5,0.9")
     ((0.3, 0.5, 0.7, 0.9), (0.5, 0.9))
@@ -59,7 +59,7 @@ def loads_of(text: str) -> tuple[float, ...]:
 
 
 def _evenly(place: str, low: float, high: float, count: int | None = None) -> list[float]:
-    """So many loads from `low` to `high`, as many as lie at most `_STEP` apart unless told."""
+    """Give `count` loads from `low` to `high`; without a count, as many as lie at most `_STEP` apart."""
     if not 0 < low < high < 100:
         raise InputError(Mistake(place, f"A:B needs A below B, both above 0 and below 100, got {low:g} and {high:g}"))
     count = 1 + round((high - low) / _STEP + 0.499) if count is None else count
@@ -83,19 +83,25 @@ def load_latency(
     jobs: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> LoadLatency:
-    """Latency against offered load, a curve for each policy, placement and chip.
+    """Measure latency against offered load, a curve for each policy, placement and chip.
 
-    A load is the offered load of the scenario's own chip (`lstmsim.traffic.load.Load`): the share of what it can do of
-    its mix of requests, reached by changing the rates of all poisson and bursty arrivals together. Every curve has the
-    same requests at a load: the same rates on all chips, and the same random numbers everywhere.
+    A load is the offered load of the scenario's own chip (`lstmsim.traffic.load.Load`): the share of what the chip can
+    do of its mix of requests, reached by changing the rates of all poisson and bursty arrivals together. Every curve
+    has the same requests at a load: the same rates on all chips, and the same random numbers everywhere.
 
-    `policies`: orders of dispatch, with `+preempt` those with preemption; the scenario's own if there are none.
-    `chips`: further chips, by preset or path. `placements`: as in a scenario. One name alone is a list of one. `loads`:
-    numbers, or a text as `loads_of` reads it. `requests`: of each point; with `until_half_width` as many, up to
-    `most_requests`, as it takes until the 95 % intervals of mean and p99 are within that share of their values.
-    `folder` keeps the points, so that the same call goes on where it was stopped. `jobs`: worker processes (None: one
-    for each processor), on which no number depends. `progress` is called with points done and in all. `InputError` for
-    a scenario without rates and whatever is not known.
+    scenario: a path, a mapping, or a `Scenario`.
+    policies: orders of dispatch, with `+preempt` those with preemption; the scenario's own unless given.
+    chips: further chips, by preset or path.
+    placements: as in a scenario. One name alone is a list of one, here and for policies and chips.
+    loads: numbers, or a text as `loads_of` reads it.
+    requests: of each point.
+    until_half_width: a point takes up to `most_requests` requests, until the 95 % intervals of mean and p99 are within
+    that share of their values.
+    folder: keeps the points, so that the same call goes on where it was stopped.
+    jobs: worker processes (None: one for each processor); no number depends on them.
+    progress: is called with points done and in all.
+
+    `InputError` for a scenario without rates, and for a name that is not known.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> entries = [{"model": "lstm-256", "steps": 1, "arrival": arrival}]
@@ -162,7 +168,7 @@ def _variants(
     chips: Sequence[str],
     placements: Sequence[str],
 ) -> tuple[_Variant, ...]:
-    """Every policy on every chip with every placement; `InputError` for one that the scenario cannot have."""
+    """List every policy on every chip with every placement; `InputError` for one that the scenario cannot have."""
     named: tuple[Sequence[str | None], ...] = ([None, *chips], placements or [None], policies or [None])
     variants: list[_Variant] = []
     for chip, placement, policy in product(*named):
@@ -183,12 +189,12 @@ def _variants(
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """A list of names; one name alone, which is a sequence of letters too, is a list of one."""
+    """Make a list of names; one name alone, which is a sequence of letters too, becomes a list of one."""
     return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: str | None) -> Scenario:
-    """The scenario on that chip; what is wrong with the chip is said of the option that names it."""
+    """Read the scenario on that chip; a mistake of the chip is told of the option that names it."""
     try:
         return load_scenario(scenario, overrides)
     except InputError as error:
@@ -200,7 +206,7 @@ def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: 
 
 
 def _policy(text: str | None) -> list[str]:
-    """Overrides for `edf` or `edf+preempt`; none for None: the scenario's own order."""
+    """Give the overrides for `edf` or `edf+preempt`; None gives none, for the scenario's own order."""
     if text is None:
         return []
     order = text.removesuffix(_PREEMPTS)
@@ -213,7 +219,7 @@ def _policy(text: str | None) -> list[str]:
 
 
 def _chip(name: str | None) -> list[str]:
-    """The override that takes another chip; paths start at the working directory."""
+    """Give the override that takes another chip; paths start at the working directory."""
     if name is None:
         return []
     return [f"chip={dumps(os.path.abspath(name) if is_path(name) else name)}"]

@@ -1,10 +1,13 @@
 """Offered load: what a mix of requests asks of a chip per second, against what the chip can do.
 
-Two kinds of parts. Bounds that hold for certain, from each kind of job alone on the idle chip: cycles of the PE arrays
-(no tile issues twice as fast in company), cycles of threads (no job ends sooner in company), cycles of the memory's
-transfers. Jobs that may not use all cores are counted against those that they may use, for each union of such sets of
-cores; the worst one counts. And one measurement, `saturated`: requests of the same mix, all there at once, and how
-fast they start while there is a queue. What threads lose to each other and models that take turns cost is in there.
+The load has two kinds of parts.
+
+* Bounds that hold for certain, from each kind of job alone on the idle chip: cycles of the PE arrays (no tile issues
+  twice as fast in company), cycles of threads (no job ends sooner in company), cycles of the memory's transfers. Jobs
+  that may not use all cores are counted against those that they may use, for each union of such sets of cores; the
+  worst union counts.
+* One measurement, `saturated`: how fast requests of the same mix, all there at once, start while there is a queue. It
+  contains what threads lose to each other, and what models that take turns cost.
 """
 
 from __future__ import annotations
@@ -49,9 +52,12 @@ class _Share(NamedTuple):
 
 
 def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
-    """What comes to the chip of a scenario, by the rates of its entries; `requests`: how many are asked about (all).
+    """Say what comes to the chip of a scenario, by the rates of its entries.
 
-    Where entries have no rates, because the scenario is not from a file, they are estimated from the arrivals.
+    Where entries have no rates, because the scenario is not from a file, the rates are estimated from the arrivals.
+
+    scenario: the jobs and the chip.
+    requests: how many requests the question is about (None: all).
 
     >>> from lstmsim.api.loading import load_scenario
     >>> job = {"model": "lstm-512", "steps": 20, "arrival": {"kind": "poisson", "rate_per_second": 203_125}}
@@ -87,7 +93,8 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
 
 
 def _groups(scenario: Scenario, offers: Mapping[str, Offer]) -> dict[tuple[Any, ...], list[Job]]:
-    """Jobs that come at a rate, those of one entry that run alike together; the entry's name is first in each key."""
+    """Group jobs that come at a rate: jobs of one entry that run alike are together. Each key begins with the entry's
+    name."""
     groups: dict[tuple[Any, ...], list[Job]] = {}
     for job in scenario.jobs:
         offer = _offer(offers, job)
@@ -110,7 +117,7 @@ def _mix(groups: Mapping[tuple[Any, ...], list[Job]], offers: Mapping[str, Offer
 
 
 def _not_counted(scenario: Scenario, offers: Mapping[str, Offer], early: set[str], clients: int) -> tuple[str, ...]:
-    """What comes beside the load, in words."""
+    """Name the requests that come but are in no part of the load."""
     once = dict.fromkeys(
         _offer(offers, job).entry or job.tenant or job.model.name
         for job in scenario.jobs
@@ -122,7 +129,8 @@ def _not_counted(scenario: Scenario, offers: Mapping[str, Offer], early: set[str
 
 
 def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
-    """Entries whose last request comes long before the last one of all: their load is not that of the whole run."""
+    """List the entries whose last request comes long before the last one of all: their load is not that of the whole
+    run."""
     ends = {each.entry: each.requests / each.rate_per_second for each in offers if each.requests}
     whole = len(ends) < len({each.entry for each in offers})
     last = requests / sum({each.entry: each.rate_per_second for each in offers}.values())
@@ -130,7 +138,7 @@ def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
 
 
 def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
-    """The kinds of jobs that this one stands for, of which so large a share of an entry's requests are."""
+    """Give the kinds of jobs that it stands for; `share` is the part of an entry's requests that are such jobs."""
     plain, rate = _plain(replace(job, tenant=offer.entry or job.tenant)), offer.rate_per_second * share
     return [
         _Share(replace(plain, steps=steps), rate * part, offer.variability)
@@ -143,7 +151,7 @@ def _offer(offers: Mapping[str, Offer], job: Job) -> Offer:
 
 
 def _estimated(scenario: Scenario) -> dict[str, Offer]:
-    """By tenant, of jobs that stand for themselves."""
+    """Estimate the offers of jobs that stand for themselves, by tenant."""
     if any(job.after is not None for job in scenario.jobs):
         roots = Counter(job.tenant for job in scenario.jobs if job.after is None)
         return {tenant: Offer(clients=number) for tenant, number in roots.items()}
@@ -158,13 +166,16 @@ def _estimated(scenario: Scenario) -> dict[str, Offer]:
 
 
 def _plain(job: Job) -> Job:
-    """The job by itself, under a name that all of its kind have."""
+    """Give the job by itself, under a name that all jobs of its kind have."""
     return replace(bare(job), name=job.tenant or job.model.name)
 
 
 @lru_cache(maxsize=64)
 def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> Load:
-    """`ordered`: whether requests may be served in another order than that in which they come."""
+    """Put the load of a mix together.
+
+    ordered: whether requests may be served in another order than that in which they come.
+    """
     program = targets.lower(chip, tuple(share.job for share in mix), templates=True)
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
@@ -197,7 +208,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
 
 
 def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[float, float, float]]]:
-    """Each kind of the mix with its cycles alone; of many lengths of one job only some are simulated."""
+    """Give each kind of the mix with its cycles alone; of many lengths of one job only some are simulated."""
     lengths: dict[Job, list[int]] = {}
     for share in mix:
         lengths.setdefault(replace(share.job, steps=1), []).append(share.job.steps)
@@ -215,7 +226,8 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[fl
 
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
-    """Cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may run."""
+    """Give the cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may
+    run."""
     arrays, each = chip.core_figures, []
     for choice in _choices(chip, job):
         totals = engines.totals(targets.lower(chip, (choice,)), check=False)
@@ -226,8 +238,11 @@ def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
 
 
 def _choices(chip: Chip, job: Job) -> list[Job]:
-    """The job on each of its cores that is unlike the others, or on all that it takes at once; of one that finds out at
-    its start how many cores it takes, on each number of them."""
+    """List the ways in which a job may run.
+
+    It runs on each of its cores that is unlike the others, or on all that it takes at once. A job that learns at its
+    start how many cores it takes runs on each number of them.
+    """
     cores, arrays = job.allowed(len(chip.core_figures)), chip.core_figures
     unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
     single = [replace(job, cores=(core,), split="") for core in unlike.values()]
@@ -252,9 +267,9 @@ def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float,
 def _capacity(
     chip: Chip, jobs: tuple[Job, ...], shares: tuple[float, ...], work: tuple[float, ...], requests: int
 ) -> float:
-    """Requests of this mix per cycle that start while there is a queue: that of the cores that are done last.
+    """Give the requests of this mix per cycle that start while there is a queue: that of the cores done last.
 
-    `work`: of each job; what was drawn may have a little more or less of it than the mix.
+    work: of each job; the requests drawn may have a little more or less work than the mix.
     """
     drawn = np.array(_drawn(shares, requests))
     started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
@@ -272,7 +287,7 @@ def _capacity(
 
 
 def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
-    """All cores that share jobs with these, directly or through others."""
+    """Give all cores that share jobs with these, directly or through others."""
     reached = cores
     while any(each & reached and not each <= reached for each in sets):
         reached = reached.union(*(each for each in sets if each & reached))
@@ -280,7 +295,7 @@ def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset
 
 
 def _drawn(shares: Sequence[float], requests: int) -> list[int]:
-    """So many places in `shares`, each as often as its share says, in an order that is mixed and always the same."""
+    """Draw so many places in `shares`, each as often as its share says, in a mixed order that is always the same."""
     ends = np.cumsum(shares) / sum(shares)
     ends[-1] = 1.0
     places: list[int] = np.searchsorted(ends, (np.arange(requests) + 0.5) / requests).tolist()

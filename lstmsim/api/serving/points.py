@@ -30,8 +30,14 @@ _WANTED = (*(each for each in CDF if each != 99.0), 99.0)
 
 @dataclass(frozen=True)
 class Asked:
-    """A run: a scenario with overrides and how many requests. With `until_half_width` it goes on, up to `most`, until
-    the intervals of mean and p99 are within that share of their values."""
+    """A run that is asked for.
+
+    scenario: a path or a mapping.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    requests: how many, or the fewest with `until_half_width`.
+    most: the most requests with `until_half_width`.
+    until_half_width: go on until the intervals of mean and p99 are within that share of their values.
+    """
 
     scenario: Path | Mapping[str, Any]
     overrides: tuple[str, ...]
@@ -56,8 +62,8 @@ def run_point(asked: Asked) -> Measured:
 
 
 def key_of(asked: Asked) -> str:
-    """A hash of everything that decides the numbers of a run: its scenario with all that it names, how long it is, and
-    our version."""
+    """Give a hash of all that decides the numbers of a run: its scenario with the files that it names, its length, our
+    version."""
     from lstmsim import __version__
 
     document, _ = open_scenario(asked.scenario)
@@ -68,7 +74,7 @@ def key_of(asked: Asked) -> str:
 
 
 def _files(data: Any) -> Iterator[str]:
-    """Every `path` of arrivals and lengths below job entries, in their order."""
+    """List every `path` of arrivals and lengths below job entries, in their order."""
     if isinstance(data, dict):
         if isinstance(data.get("path"), str):
             yield data["path"]
@@ -92,10 +98,14 @@ def compute(
     jobs: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Measured]:
-    """What all runs came to, in their order; those that are in `folder` already are read, equal ones made once.
+    """Give what all runs came to, in their order. Runs that are in `folder` already are read; equal runs are made once.
 
-    `jobs`: worker processes, 1: this process alone, None: one for each processor. Each point is kept when it is done,
-    whatever stops the others. `LstmsimError` if a worker ends without an answer.
+    points: the runs.
+    folder: keeps each point as soon as it is done, whatever stops the others; None: nothing is kept.
+    jobs: worker processes; 1: this process alone; None: one for each processor.
+    progress: is called with points done and in all.
+
+    `LstmsimError` if a worker ends without an answer.
     """
     keys = [key_of(each) for each in points]
     store = _Store(folder)
@@ -125,7 +135,7 @@ def _inline(left: Mapping[str, Asked]) -> Iterator[tuple[str, Measured]]:
 
 
 def _on_processes(left: Mapping[str, Asked], workers: int) -> Iterator[tuple[str, Measured]]:
-    """The runs as they end, the last ones begun first: those of the highest loads take longest."""
+    """Give the runs as they end. The last ones begin first, for those of the highest loads take longest."""
     executor = ProcessExecutor(workers)
     try:
         waiting: dict[Future[Measured], str] = {}
@@ -157,7 +167,7 @@ class _Store:
         return os.path.join(self.folder or "", f"{key}.json")
 
     def read(self, key: str) -> Measured | None:
-        """What is known of a point; a file that does not hold it is written anew."""
+        """Give what is known of a point; a file that does not hold the point is written anew."""
         if self.folder is None or not os.path.isfile(self._path(key)):
             return None
         try:

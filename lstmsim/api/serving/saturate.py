@@ -59,22 +59,27 @@ def saturate(
     overrides: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Saturation:
-    """The highest rate of requests per second at which latencies certainly keep their bounds, and the lowest at which
-    they certainly do not.
+    """Find the highest rate at which latencies certainly keep their bounds, and the lowest at which they do not.
 
     Jobs with arrivals of kind poisson or bursty change their rates together, each in its share; all entries go on until
     the last request of a run. At every rate a run grows until the 95 % interval of the percentile lies below or above
     its bound, or to `most_requests`: then the rate is undecided. A rate at which the machine has more work than it can
-    do, or its queue grows, is unstable and keeps no bound. More than 1 - percentile of requests turned away keep none
-    either (Wilson's interval of the share).
+    do, or its queue grows, is unstable and keeps no bound. If more than 1 - percentile of the requests are turned away
+    (Wilson's interval of the share), the rate keeps no bound either.
 
-    `bound_ms`: on the percentile of all requests together; `bounds_ms`: on those of tenants, by the name of their job
-    entry; at least one. `low`, `high`: rates between which to search; a hundredth of the most that the machine can
-    possibly do, and all of it, unless given; never more. `tolerance`: how near certain rates come to each other, or to
-    an undecided one, as a share of the higher. `most_requests`: 1,000,000, with preemption 20,000, unless given.
-    `progress` is called with runs done and about how many there will be. `InputError` for a scenario without rates, for
-    clients who wait for answers, and for tenants that are not there. Ctrl-C after the first run is a
-    `SearchInterrupted`, whose `found` is the answer as far as it is known.
+    scenario: a path, a mapping, or a `Scenario`.
+    bound_ms: the bound on the percentile of all requests together.
+    bounds_ms: the bounds on those of tenants, by the name of their job entry; `bound_ms` or one of these is needed.
+    percentile: the percentile that is judged.
+    low, high: rates per second between which to search; unless given, a hundredth of the most that the machine can
+    possibly do, and all of it; `high` is never more.
+    tolerance: how near certain rates come to each other, or to an undecided one, as a share of the higher.
+    most_requests: of one run; 1,000,000, with preemption 20,000, unless given.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    progress: is called with runs done and about how many there will be.
+
+    `InputError` for a scenario without rates, for clients who wait for answers, and for tenants that are not there.
+    Ctrl-C after the first run is a `SearchInterrupted`, whose `found` is the answer as far as it is known.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 200, "arrival": arrival}]
@@ -121,7 +126,7 @@ def _answer(asked: _Asked, capacity: Capacity, known: Known) -> Saturation:
 def _search(
     runs: _Runs, low: float, high: float, tolerance: float, progress: Callable[[int, int], None] | None
 ) -> Known:
-    """The bisection, `progress` told of every run."""
+    """Run the bisection; `progress` is told of every run."""
     about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))
     done = 0
 
@@ -141,7 +146,7 @@ def _search(
 
 @dataclass
 class _Asked:
-    """What is to be judged, and of which scenario."""
+    """The question: what is to be judged, and of which scenario."""
 
     scenario: Path | Mapping[str, Any]
     overrides: tuple[str, ...]
@@ -156,12 +161,12 @@ class _Asked:
 
     @property
     def all_bounds(self) -> dict[str, float]:
-        """The bounds by the words that name them."""
+        """The bounds, by the words that name them."""
         every = {} if self.bound_ms is None else {"bound_ms": self.bound_ms}
         return every | {f"bound of {name}": each for name, each in self.bounds_ms.items()}
 
     def check(self) -> Capacity:
-        """`InputError` for what cannot be judged; how the load grows with the rate."""
+        """Say how the load grows with the rate; `InputError` for a question that cannot be judged."""
         wrong = []
         if not self.all_bounds:
             wrong.append(Mistake("bound_ms", "is missing: expected a bound on all requests, or on a tenant"))
@@ -188,7 +193,7 @@ class _Asked:
 
 
 def _sizes(percentile: float, most: int | None, preempts: bool) -> tuple[int, int]:
-    """Fewest and most requests of a run."""
+    """Give the fewest and the most requests of a run."""
     if most is not None and most < 1:
         raise InputError(Mistake("most_requests", f"must be at least 1, got {most}"))
     limit = (MOST_SIMULATED if preempts else MOST_REQUESTS) if most is None else most
@@ -205,7 +210,7 @@ class _Runs:
     sizes: tuple[int, int]
 
     def judge(self, rate: float) -> Tried:
-        """One rate, by as many requests as its verdict needs."""
+        """Judge one rate, by as many requests as its verdict needs."""
         load = self.capacity.load(rate)
         # Where requests may leave the queue it may be stable at any load.
         if load >= 1 - 1e-9 and not self.asked.leaving:
@@ -220,8 +225,10 @@ class _Runs:
         return replace(tried, needs=needs)
 
     def _sizes(self, rate: float) -> tuple[int | None, list[int]]:
-        """How many requests an interval needs at this rate, and how many the runs have, one after another. Where that
-        is more than there may be, a short run shows what the latency is about."""
+        """Say how many requests an interval needs at this rate, and how many the runs have, one after another.
+
+        Where the need is more than there may be, a short run shows what the latency is about.
+        """
         first, most = self.sizes
         overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
         relaxation = load_of(self.asked.scenario, overrides, most).relaxation
@@ -273,7 +280,7 @@ class _Runs:
     def _judged(
         self, serving: Serving, latency: Distribution, name: str | None, served: int, away: int, widths: float
     ) -> Judged:
-        """One bound: of all requests (None) or of a tenant."""
+        """Judge one bound: of all requests (None) or of a tenant."""
         asked = self.asked
         interval = latency.percentiles[asked.percentile].scaled(serving.ms(1))
         # A queue of so many places is a random walk that has been everywhere after its square.

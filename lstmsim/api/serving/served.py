@@ -26,10 +26,12 @@ def served(
     slowdowns: bool = False,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Serving:
-    """Latencies, intervals, offered load and verdict of a run.
+    """Give latencies, intervals, offered load and verdict of a run.
 
-    `trace`: of the run, None if no job was preempted. `slowdowns`: simulate each kind of job alone for them too.
-    `percentiles`: which ones of latencies and waits.
+    scenario, program, report: of the run.
+    trace: of the run; None if no job was preempted.
+    slowdowns: simulate each kind of job alone for the slowdowns, too.
+    percentiles: of latencies and waits.
 
     >>> from lstmsim.api.run import run
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e6}

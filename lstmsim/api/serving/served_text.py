@@ -13,7 +13,7 @@ __all__ = ["FORMS", "served_json", "served_text"]
 
 
 def served_json(served: Served) -> dict[str, Any]:
-    """The serving as plain data of schema `lstmsim/serving/1`, and what the whole run did."""
+    """Give the serving as plain data of schema `lstmsim/serving/1`, with figures of the whole run."""
     return serving_json(served.serving) | {
         "makespan_cycles": served.makespan_cycles,
         "utilization_of_pes": served.utilization,
@@ -26,7 +26,7 @@ def served_json(served: Served) -> dict[str, Any]:
 
 
 def served_text(served: Served) -> str:
-    """Rates, latencies and queues, how long it took, and why it ended there."""
+    """Give rates, latencies and queues as text, with how long the run took and why it ended."""
     ms = served.serving.ms(served.makespan_cycles)
     useful = f"utilization {100 * served.utilization:.1f} %, {served.tops:.4g} TOPS"
     lines = [serving_text(served.serving), f"makespan {served.makespan_cycles:,} cycles = {ms:.4g} ms, {useful}"]

@@ -1,4 +1,5 @@
-"""Serving any number of requests in memory that does not grow with it: they are drawn, run and counted as they come."""
+"""Serving any number of requests in memory that does not grow with it: requests are drawn, run and counted as they
+come."""
 
 from __future__ import annotations
 
@@ -47,8 +48,15 @@ _NEVER = 2**63 - 1
 
 
 class Row(NamedTuple):
-    """One request, numbered as they come: its job entry's name, where it ran (-1: it was turned away, at `start`), its
-    cycles, its steps, and whose it is."""
+    """One request that is done.
+
+    request: its number, in the order in which requests come.
+    job: the name of its job entry.
+    core, thread: where it ran; -1: it was turned away, at `start`.
+    arrival, start, finish: cycles.
+    steps: its steps.
+    tenant: whose request it is.
+    """
 
     request: int
     job: str
@@ -63,11 +71,14 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Served(Table, forms="lstmsim.api.serving.served_text"):
-    """What serving came to, and what the whole run did: `utilization` and `tops` are those of a report.
+    """What serving came to, and figures of the whole run.
 
-    `ended`: why it ended there, a key of `ENDS`. `full_at`: the cycle in which more requests than there is room for
-    would have been in the machine at once; those that came until then were all finished and counted.
-    `until_half_width`: what was asked for, as a share. `remarks`: what the chip has to say about the jobs.
+    utilization, tops: as those of a report.
+    ended: why serving ended, a key of `ENDS`.
+    full_at: the cycle in which more requests than there is room for would have been in the machine at once; those that
+    came until then were all finished and counted.
+    until_half_width: what was asked for, as a share.
+    remarks: what the chip has to say about the jobs.
     """
 
     serving: Serving
@@ -93,13 +104,16 @@ def serve(
 ) -> Served:
     """Serve the requests of a scenario as they come, the same to the cycle as in a simulation of all of them.
 
-    `requests`: so many in all, processes of arrivals going on as long as that takes, instead of each entry's `count`.
-    `rows` is called with requests that are done, in the order of their ends; `progress` with requests done and in all.
-    At most `window` may be in the machine at once; with more, it ends there, with what has come until then (`ended`).
-    `percentiles`: which ones of the latencies. `until_half_width`: go on until the 95 % intervals of the mean latency
-    and of the last of `percentiles` are within that share of their values, up to `requests` (`MOST_REQUESTS`).
-    `InputError` as for a simulation; for clients who wait for answers and for preemption, which only a simulation
-    follows.
+    scenario: a path, a mapping, or a `Scenario`.
+    requests: how many in all, processes going on until all have come, or the most with `until_half_width`
+    (`MOST_REQUESTS` unless given); None: each entry's `count`.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    rows: is called with requests that are done, in the order of their ends.
+    progress: is called with requests done and in all.
+    window: how many requests may be in the machine at once; with more, serving ends there (`ended`).
+    percentiles: of the latencies.
+    until_half_width: go on until the 95 % intervals of mean and last percentile are within that share of their values.
+    `InputError` as for a simulation, and for clients who wait for answers and preemption, which need a simulation.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": arrival}]
@@ -178,24 +192,24 @@ def _goes_on(asked: Requests) -> bool:
 
 
 class _Goal:
-    """Ends what comes once the intervals are narrow enough."""
+    """Ends the requests that come once the intervals are narrow enough."""
 
     def __init__(self, share: float | None, percent: float, traffic: Traffic, collector: Collector) -> None:
         self.share, self.percent, self.traffic, self.collector = share, percent, traffic, collector
         self.next, self.reached = FIRST_LOOK, False
 
     def until_reached(self, coming: Iterator[Coming]) -> Iterator[Coming]:
-        """What comes, as long as more is wanted."""
+        """Pass on what comes, as long as more is wanted."""
         return takewhile(lambda _: not self.reached, coming)
 
     def ended(self, feed: Feed) -> str:
-        """Why it ended: a key of `ENDS`."""
+        """Say why serving ended: a key of `ENDS`."""
         if feed.full_at is not None:
             return "full"
         return "all" if self.share is None else "half width" if self.reached else "limit"
 
     def look(self, done: int) -> None:
-        """Are the intervals of the requests so far narrow enough?"""
+        """Whether the intervals of the requests so far are narrow enough."""
         load = self.traffic.load
         if self.share is None or done < self.next or load is None:
             return
@@ -212,7 +226,7 @@ def _within(each: Interval, share: float) -> bool:
 
 
 def _coming(asked: Requests, dues: dict[int, int], tenants: dict[int, str]) -> Iterator[Coming]:
-    """What comes, with its key; due times and tenants are kept until the request is done."""
+    """Give what comes, with its key; due times and tenants are kept until the request is done."""
     jobs = asked.scenario.jobs
     keys = [DISPATCH[job.dispatch](job)[0] for job in jobs]
     for number, each in enumerate(asked.coming):
@@ -238,7 +252,7 @@ def _collect(
     own: list[int],
     table: Any,
 ) -> None:
-    """Hand requests that are done to the collector, `tenants` being whose they are."""
+    """Hand requests that are done to the collector; `tenants` are the tenants that they belong to."""
     core, _, start, finish, arrived, _, taken = np.asarray(table).T
     alone = [alones(scenario.jobs[template]) for template in own]
     seats = np.array([max(1, len(job.together(len(scenario.chip.core_figures)))) for job in scenario.jobs])

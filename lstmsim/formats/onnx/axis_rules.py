@@ -45,7 +45,7 @@ def _whole(numbers: Numbers | None) -> list[int] | None:
 
 
 def _listed(known: Known, scope: Scope, node: Any, name: str, place: int) -> Numbers | None:
-    """A list that old operators take as attribute `name`, newer ones as input `place`."""
+    """A list of numbers that old operators take as attribute `name`, and newer operators as input `place`."""
     given = attributes(scope, node)
     if name in given:
         return tuple(fixed(each) for each in given[name].ints)

@@ -165,7 +165,11 @@ class Shapes:
         return None
 
     def given(self, scope: Scope, node: Any, name: str, place: int) -> Shape | None:
-        """Give a list of numbers that old operators take as attribute `name`, and newer operators as input `place`."""
+        """Give a list of numbers of a node; None if it is left out or not known.
+
+        name: its name as an attribute, in old versions of the operator.
+        place: its place among the inputs, in newer versions.
+        """
         own = attributes(scope, node)
         if name in own:
             return integers(own, name)

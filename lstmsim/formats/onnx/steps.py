@@ -39,7 +39,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Terms:
-    """A sum of products and of stored values (biases)."""
+    """A sum; products: its products, stored: the stored values in it (biases)."""
 
     products: tuple[Product, ...]
     stored: tuple[Value, ...]

@@ -66,12 +66,12 @@ def broadcast(shapes: list[Shape | None]) -> Shape | None:
 
 
 def integer(given: dict[str, Any], name: str, default: int) -> int:
-    """Read a whole-number attribute; `default` if it is left out."""
+    """Read a whole-number attribute of a node; given: its attributes by name, default: for one that is left out."""
     return int(given[name].i) if name in given else default
 
 
 def integers(given: dict[str, Any], name: str) -> Shape | None:
-    """Read an attribute that lists whole numbers; None if it is left out."""
+    """Read an attribute that lists whole numbers; given: a node's attributes by name. None if it is left out."""
     return tuple(int(each) for each in given[name].ints) if name in given else None
 
 
@@ -103,7 +103,7 @@ def elements(tensor: Any) -> Shape | None:
 
 
 def text(given: dict[str, Any], name: str, default: str) -> str:
-    """Read a text attribute in lower case; `default` if it is left out."""
+    """Read a text attribute in lower case; given: a node's attributes by name, default: for one that is left out."""
     return bytes(given[name].s).decode("utf-8", "replace").lower() if name in given else default
 
 

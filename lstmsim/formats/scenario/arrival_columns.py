@@ -41,11 +41,11 @@ class Measure(NamedTuple):
     per_step: float = 1
 
     def steps(self, texts: list[str]) -> int | str:
-        """The number of steps, or what should have been there; a plain column `steps` has to hold whole numbers."""
+        """The number of steps, or a sentence on what was expected. A plain column `steps` must hold whole numbers."""
         if self.columns == OWN_STEPS.columns and self.per_step == 1:
             if not _WHOLE.fullmatch(texts[0]) or not int(texts[0]):
                 return _expected(texts[0], "must be a whole number of steps, at least 1")
-            found = int(texts[0])
+            steps = int(texts[0])
         else:
             total = Fraction(0)
             for text in texts:
@@ -53,8 +53,8 @@ class Measure(NamedTuple):
                 if value is None:
                     return _expected(text, "must be a number of at least 0")
                 total += value
-            found = max(1, -(-total // exact(self.per_step)))
-        return found if found <= MAX_STEPS else f"must make at most {MAX_STEPS:,} steps"
+            steps = max(1, -(-total // exact(self.per_step)))
+        return steps if steps <= MAX_STEPS else f"must make at most {MAX_STEPS:,} steps"
 
 
 #: The steps of a row as it states them itself.
@@ -95,42 +95,42 @@ def seconds(text: str) -> int | str:
 
 
 def moment(text: str) -> int | str:
-    """A date and a time of day in femtoseconds (UTC, unless it says how far from that it is).
+    """A date and a time of day in femtoseconds, or a sentence on what was expected. Without an offset it is UTC.
 
     >>> (moment("2023-11-16 18:15:46.6805900") - moment("2023-11-16T18:15:46Z")) / 1e15
     0.68059
     >>> moment("2023-02-30 00:00:00")
     'must be a time such as 2023-11-16 18:15:46.6805900'
     """
-    found = _MOMENT.fullmatch(text)
+    match = _MOMENT.fullmatch(text)
     try:
-        if found is None:
+        if match is None:
             raise ValueError
-        days = date(int(found[1]), int(found[2]), int(found[3])).toordinal()
+        days = date(int(match[1]), int(match[2]), int(match[3])).toordinal()
     except ValueError:
         return "must not be empty" if not text else "must be a time such as 2023-11-16 18:15:46.6805900"
-    hours, minutes, second = int(found[4]), int(found[5]), int(found[6])
-    if hours > 23 or minutes > 59 or second > 60 or int(found[9] or 0) > 23 or int(found[10] or 0) > 59:
+    hours, minutes, second = int(match[4]), int(match[5]), int(match[6])
+    if hours > 23 or minutes > 59 or second > 60 or int(match[9] or 0) > 23 or int(match[10] or 0) > 59:
         return "must be a time such as 2023-11-16 18:15:46.6805900"
-    east = (int(found[9] or 0) * 60 + int(found[10] or 0)) * (-1 if found[8] == "-" else 1)
+    east = (int(match[9] or 0) * 60 + int(match[10] or 0)) * (-1 if match[8] == "-" else 1)
     whole = ((days * 24 + hours) * 60 + minutes - east) * 60 + second
-    return whole * FEMTOSECONDS + int((found[7] or "").ljust(_DIGITS, "0"))
+    return whole * FEMTOSECONDS + int((match[7] or "").ljust(_DIGITS, "0"))
 
 
 def word(text: str) -> str | None:
-    """What should have been in place of a text that is no word; None if it is one."""
+    """A sentence on what was expected in place of a text that is no word; None if it is one."""
     if not text or text != text.strip() or not text.isprintable() or len(text) > _MAX_WORD:
         return f"must be printable words of at most {_MAX_WORD} letters without spaces around them"
     return None
 
 
 def _decimal(text: str) -> Fraction | None:
-    found = _DECIMAL.fullmatch(text)
-    if found is None:
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
         return None
-    decimals, exponent = found[2] or "", int(found[3] or 0)
+    decimals, exponent = match[2] or "", int(match[3] or 0)
     tens = exponent - len(decimals)
-    return Fraction(int(found[1] + decimals) * 10 ** max(0, tens), 10 ** max(0, -tens))
+    return Fraction(int(match[1] + decimals) * 10 ** max(0, tens), 10 ** max(0, -tens))
 
 
 def _expected(text: str, otherwise: str, bound: str = "must be given ") -> str:

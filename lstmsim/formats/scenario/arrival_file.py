@@ -145,12 +145,12 @@ class _Lengths:
 
     def take(self, line: int, fields: list[str]) -> None:
         texts = [fields[place].strip() for place in self.places]
-        found = self.measure.steps(texts)
-        if isinstance(found, int):
-            self.values.append(found)
+        steps = self.measure.steps(texts)
+        if isinstance(steps, int):
+            self.values.append(steps)
         else:
             got = " and ".join(shown(text) for text in texts)
-            self.table.blame(line, f"{found}, got {got}", " + ".join(self.measure.columns))
+            self.table.blame(line, f"{steps}, got {got}", " + ".join(self.measure.columns))
 
 
 class _Words:
@@ -167,14 +167,14 @@ class _Words:
         if expected is not None:
             self.table.blame(line, f"{expected}, got {show(text)}", self.column)
             return
-        found = self.known.setdefault(text, text)
+        kept = self.known.setdefault(text, text)
         if len(self.known) > MAX_LABELS:
             self.table.blame(line, f"makes more than {MAX_LABELS} different words in this column", self.column)
-        self.values.append(found)
+        self.values.append(kept)
 
 
 class _Reader:
-    """Goes through the lines of one file of arrivals and keeps what is right."""
+    """The reader of one file of arrivals. It goes through the lines once."""
 
     def __init__(self, name: str, file: IO[bytes], cycles_per_ms: Fraction, limit: int, wanted: Wanted) -> None:
         self.name, self.limit, self.wanted = name, limit, wanted
@@ -213,7 +213,7 @@ class _Reader:
         return ArrivalFile(self.name, self.cycles, labels, steps, tuple(gaps), order)
 
     def _check_header(self) -> tuple[str, ...]:
-        """The columns of times. The rest cannot be read without a header; so its mistakes come alone."""
+        """The columns of times. A wrong header is told alone, because rows cannot be read without a right header."""
         table, columns = self.table, self.table.columns
         public = [each for each in PUBLIC if set(each) <= set(columns)]
         numbers = [column for measure in self.wanted.measures for column in measure.columns]
@@ -221,20 +221,20 @@ class _Reader:
             self._check_half(columns)
             table.check_unknown((*TIMES, *LABELS, *OWN_STEPS.columns, *self.wanted.words, *numbers))
         table.check_twice()
-        found = [*((each,) for each in TIMES if each in columns), *public]
-        if not table.mistakes and len(found) != 1:
+        times = [*((each,) for each in TIMES if each in columns), *public]
+        if not table.mistakes and len(times) != 1:
             known = "; public traces have TIMESTAMP, or end_timestamp and duration"
-            names = [" with ".join(each) for each in found]
-            if found and set(names) != set(TIMES):
+            names = [" with ".join(each) for each in times]
+            if times and set(names) != set(TIMES):
                 text = f"must name one kind of times only, got {listed(names, 'and')}"
             else:
-                got = "both" if found else "neither"
+                got = "both" if times else "neither"
                 text = f"must name either {TIMES[0]} or {TIMES[1]} as a column, got {got}"
             table.blame(table.header, text + known)
         if not table.mistakes:
             table.check_there((*self.wanted.words, *numbers))
         table.check()
-        return found[0]
+        return times[0]
 
     def _check_half(self, columns: Sequence[str]) -> None:
         """`InputError` if of two columns that make a time only one is there, and no other time is."""

@@ -21,24 +21,24 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_cells(document: Document, path: DataPath, wrong: list[DataPath]) -> Mapping[str, Cell | None]:
-    """The cells under `cells` of the mapping at `path`; None for those with a mistake, which the document notes."""
+    """Name -> cell, for the entries in `cells` of the mapping at `path`; None for a cell with a noted mistake."""
     holder = document.at(path)
     entries = holder.get("cells") if isinstance(holder, dict) else None
-    found: dict[str, Cell | None] = {}
+    cells: dict[str, Cell | None] = {}
     for name, data in (entries if isinstance(entries, dict) else {}).items():
         place = (*path, "cells", name)
         if name in CELLS:
             document.blame(place, f"{show(name)} is a built-in cell, take another name", key=True)
             continue
-        found[name] = None
+        cells[name] = None
         keys = wrong_keys(place, wrong)
         entry = usable(CellEntry, data, keys)
         if not name or not name.isprintable() or name != name.strip():
             text = f"a cell's name must be printable text without spaces around it, got {show(name)}"
             document.blame(place, text, key=True)
         elif entry is not None and not keys - {"source"}:
-            found[name] = _cell(document, place, name, entry)
-    return found
+            cells[name] = _cell(document, place, name, entry)
+    return cells
 
 
 def _cell(document: Document, place: DataPath, name: str, entry: CellEntry) -> Cell | None:
@@ -54,12 +54,12 @@ def _cell(document: Document, place: DataPath, name: str, entry: CellEntry) -> C
         return None
     stages = tuple(_stage(each) for each in entry.stages)
     cell = Cell(name, stages, tuple(nodes), dict(entry.states), tuple(entry.parameters), entry.source)
-    found = mistakes(cell)
+    wrong = mistakes(cell)
     # A name may hold points, so the places are looked up, not cut at them.
-    paths = {".".join(map(str, each)): each for each in _paths(document.at(place))} if found else {}
-    for where, text in found:
+    paths = {".".join(map(str, each)): each for each in _paths(document.at(place))} if wrong else {}
+    for where, text in wrong:
         document.blame((*place, *paths.get(where, ())), text)
-    return None if found else in_order(cell)
+    return None if wrong else in_order(cell)
 
 
 def _stage(entry: StageEntry) -> Stage:

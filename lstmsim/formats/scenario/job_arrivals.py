@@ -84,20 +84,20 @@ class JobArrivals:
         else:
             assert isinstance(process, ArrivalEntry)
             drawn = self._drawn(entry.count, process, (process.seed, name, occurrence), first)
-        found: list[Coming] = []
+        coming: list[Coming] = []
         place = self.document.place(("jobs", index, "arrival"))
         try:
             for one in drawn:
                 if one[0] > MAX_CYCLES:
-                    text = f"job {len(found) + 1:,} of this entry comes as late as cycle {one[0]:,}"
+                    text = f"job {len(coming) + 1:,} of this entry comes as late as cycle {one[0]:,}"
                     raise InputError(Mistake(place, f"{text}, at most {MAX_CYCLES:,} are simulated"))
-                found.append(one)
+                coming.append(one)
         except InputError as error:
             raise InputError([Mistake(place, each.sentence) for each in error.mistakes]) from None
-        return found
+        return coming
 
     def goes_on(self, index: int, entry: JobEntry) -> bool:
-        """Whether its arrivals go on as long as one likes."""
+        """Whether the arrivals of the entry never end."""
         return isinstance(entry.arrival, ArrivalEntry) and self.traces.comes_from(index, entry) is None
 
     def tenants(self, index: int, entry: JobEntry, name: str) -> list[str] | None:

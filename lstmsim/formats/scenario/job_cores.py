@@ -40,7 +40,7 @@ def check_cores(document: Document, path: DataPath, entry: JobEntry, cores: Core
 
 
 class Runnable:
-    """Which cores of a chip can run the jobs of a document: asked for every entry, found once for those alike."""
+    """Which cores of a chip can run the jobs of a document. Entries that are alike get one answer."""
 
     def __init__(self, document: Document, cores: Cores) -> None:
         self.document, self.of_chip = document, cores
@@ -48,20 +48,20 @@ class Runnable:
         self._known: dict[Hashable, list[AnyCore]] = {}
 
     def cores(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
-        """Distinct cores that can run the job; a mistake is noted if there is none among those that it may use.
+        """Distinct cores that can run the job. If no core that the job may use can run it, a mistake is noted.
 
-        Equal models have to be one object.
+        Equal models must be one object.
         """
         key = (named_cores(entry), entry.split, id(model))
         if key in self._known:
             return self._known[key]
         before = len(self.document.mistakes)
-        found = self._found(path, entry, model)
+        able = self._able(path, entry, model)
         if len(self.document.mistakes) == before:
-            self._known[key] = found
-        return found
+            self._known[key] = able
+        return able
 
-    def _found(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
+    def _able(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
         cores, named = self.of_chip.cores, named_cores(entry)
         indexes = range(len(cores)) if named is None else named
         if not self.of_chip.known or any(each >= len(cores) or cores[each] is None for each in indexes):
@@ -89,7 +89,7 @@ class Runnable:
     def _split_cores(
         self, path: DataPath, entry: JobEntry, model: Model, cores: list[AnyCore], members: int
     ) -> list[AnyCore]:
-        """The one kind of core that a job is split over; what forbids that is noted."""
+        """The one kind of core that a job is split over. Reasons against that are noted as mistakes."""
         target, split = self.of_chip.target, entry.split or ""
         if target is None or split not in target.splits:
             return []
@@ -106,7 +106,7 @@ class Runnable:
 
 
 def _reasons(by_core: dict[int, str]) -> str:
-    """Each reason once, with the first core that has it; the core is left out where all have the same."""
+    """Each reason once, with its first core. If all cores have the same reason, no core is named."""
     first = {text: index for index, text in sorted(by_core.items(), reverse=True)}
     if len(first) == 1:
         return next(iter(first))

@@ -106,17 +106,19 @@ def _name(entry: JobEntry | None, model: Model | None) -> str:
 
 
 def entry_keys(names: list[str]) -> list[tuple[str, int]]:
-    """The name of each entry and how many before it have that name: what its random numbers belong to.
+    """For each entry its name and how many entries before it have that name. Its random numbers belong to this pair.
+
+    names: names of the entries, in order.
 
     >>> entry_keys(["a", "b", "a"])
     [('a', 0), ('b', 0), ('a', 1)]
     """
     named = Counter[str]()
-    found = []
+    keys = []
     for name in names:
-        found.append((name, named[name]))
+        keys.append((name, named[name]))
         named[name] += 1
-    return found
+    return keys
 
 
 def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cores, keys: set[str | int]) -> None:
@@ -137,15 +139,15 @@ def _check_steps(
     count: int,
     alike: Hashable,
 ) -> int:
-    """The most steps that a job of the entry may have, 1 where there is no telling."""
+    """The most steps that a job of the entry may have; 1 if that is not known."""
     path: DataPath = ("jobs", index)
     model = document.at(path).get("model")
     own = model.get("steps") if isinstance(model, dict) else None
-    found = steps.check(index, entry, count, own if isinstance(own, int) else None, alike)
-    missing = entry.steps is None and found is None and own is None and "steps" not in keys
+    lengths = steps.check(index, entry, count, own if isinstance(own, int) else None, alike)
+    missing = entry.steps is None and lengths is None and own is None and "steps" not in keys
     if missing and isinstance(model, dict) and not steps.arrivals.traces.unread(index, entry):
         document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
-    return 1 if found is None else steps.possible(index)[-1]
+    return 1 if lengths is None else steps.possible(index)[-1]
 
 
 def _blame_size(document: Document, path: DataPath, wrong: TooLarge | None) -> None:
@@ -229,9 +231,12 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
 def tenant_offers(
     order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals, steps: JobSteps, counts: Sequence[int]
 ) -> dict[str, Offer]:
-    """At which rate the jobs of each entry come in the long run, under its own name and those of its tenants; `jobs`:
-    the templates, one for each entry; `counts`: how many come of it (0: as many as are asked for)."""
-    found: dict[str, Offer] = {}
+    """Name of an entry or tenant -> the rate at which its jobs come in the long run.
+
+    jobs: the templates, one for each entry.
+    counts: how many jobs each entry has; 0: as many as the user asks for.
+    """
+    offers: dict[str, Offer] = {}
     initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
     for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
         lengths, comes = steps.shares(index), index
@@ -241,5 +246,5 @@ def tenant_offers(
         offer = replace(
             arrivals.offer(comes, order.jobs[comes]), entry=job.tenant, lengths=lengths, requests=counts[index]
         )
-        found |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
-    return found
+        offers |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
+    return offers

@@ -32,14 +32,15 @@ class JobSteps:
         self._files: dict[tuple[str, Measure], Sequence[int] | InputError] = {}
 
     def check(self, index: int, entry: JobEntry, count: int, own: int | None, alike: Hashable = None) -> Lengths | None:
-        """How the steps of entry number `index` are chosen, for `count` jobs; `own`: the steps that its model states;
-        `alike`: equal for entries whose jobs of equal steps are lowered once (None: like no other).
+        """How the steps of entry number `index` are chosen; None if they are missing or wrong, which is noted.
 
-        None for steps that are missing or wrong, which is noted in the document.
+        count: how many jobs the entry has.
+        own: steps that the model states; None if it states none.
+        alike: equal for entries whose jobs of equal steps are lowered once; None for an entry like no other.
         """
         place: DataPath = ("jobs", index, "steps")
         try:
-            found = self._lengths(index, entry, own)
+            lengths = self._lengths(index, entry, own)
         except InputError as error:
             self.document.mistakes.extend(error.mistakes)
             return None
@@ -47,19 +48,19 @@ class JobSteps:
             text = f"must hold as many numbers as there are jobs ({count:,}), got {len(entry.steps):,}"
             self.document.blame(place, f"{text}; {{kind: list, values: [...]}} draws from some")
             return None
-        if found is None:
+        if lengths is None:
             return None
-        before, self.different = self.different, self.different + self._new(possible(found), alike)
+        before, self.different = self.different, self.different + self._new(possible(lengths), alike)
         if before <= MAX_LENGTHS < self.different:
             text = f"may be {self.different:,} different numbers, with those of the jobs before"
             hint = "; per_step makes fewer of a column" if isinstance(entry.steps, StepsEntry) else ""
             self.document.blame(place, f"{text}, at most {MAX_LENGTHS:,} are simulated{hint}")
             return None
-        self._known[index] = found
-        return found
+        self._known[index] = lengths
+        return lengths
 
     def _new(self, numbers: Sequence[int], alike: Hashable) -> int:
-        """How many of these numbers no entry like it has had before."""
+        """How many of these numbers are new: no entry with the same `alike` had them before."""
         if alike is None or len(numbers) > MAX_LENGTHS:
             return len(numbers)
         seen = self._numbers.setdefault(alike, set())
@@ -72,22 +73,22 @@ class JobSteps:
         return index in self._known
 
     def total(self, index: int, entry: JobEntry, key: tuple[str, int], count: int) -> int:
-        """The steps of the first `count` jobs together, of an entry that has been checked."""
+        """The sum of the steps of the first `count` jobs of an entry that has been checked."""
         return sum(islice(self.of_jobs(index, entry, key), count))
 
     def of_jobs(self, index: int, entry: JobEntry, key: tuple[str, int]) -> Iterator[int]:
-        """The steps of one job after another, of an entry that has been checked."""
+        """Yield the steps of one job after another, of an entry that has been checked."""
         seed = entry.steps.seed if isinstance(entry.steps, StepsEntry) else 0
         return drawn_lengths(self._known[index], (seed, *key, "steps"))
 
     def possible(self, index: int) -> Sequence[int]:
-        """The numbers of steps that may come, ascending, of an entry that has been checked."""
+        """The possible numbers of steps, ascending, of an entry that has been checked."""
         return possible(self._known[index])
 
     def shares(self, index: int) -> tuple[tuple[int, float], ...]:
-        """The numbers of steps that may come and how often each does; nothing where there is one only."""
-        found = shares(self._known[index])
-        return tuple(found.items()) if len(found) > 1 else ()
+        """The possible numbers of steps and the share of jobs that has each; empty if there is only one number."""
+        lengths = shares(self._known[index])
+        return tuple(lengths.items()) if len(lengths) > 1 else ()
 
     def _lengths(self, index: int, entry: JobEntry, own: int | None) -> Lengths | None:
         if isinstance(entry.steps, StepsEntry):
@@ -98,7 +99,7 @@ class JobSteps:
             return InOrder((entry.steps,))
         try:
             rows = self.arrivals.traces.rows(index, entry)
-        except InputError:  # which the check of its arrivals has noted
+        except InputError:  # the check of the arrivals has noted the mistake
             return None
         column = None if rows is None else rows.steps()
         if column:
@@ -138,8 +139,8 @@ class JobSteps:
                 self._files[key] = read_lengths(*key)
             except InputError as error:
                 self._files[key] = error
-        found = self._files[key]
-        if isinstance(found, InputError):
+        lengths = self._files[key]
+        if isinstance(lengths, InputError):
             named = self.document.place(place)
-            raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in found.mistakes])
-        return found
+            raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in lengths.mistakes])
+        return lengths

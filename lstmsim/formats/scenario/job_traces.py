@@ -1,4 +1,4 @@
-"""Which rows of which file of arrivals are the requests of which job entry; each file is read once."""
+"""The rows of files of arrivals that are the requests of each job entry. Each file is read once."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Rows:
 
     def steps(self, measure: Measure = OWN_STEPS) -> list[int] | None:
         """The steps of each; None where the file has no such columns."""
-        found = self.file.lengths.get(measure)
-        return None if found is None else [found[number] for number in self.numbers]
+        column = self.file.lengths.get(measure)
+        return None if column is None else [column[number] for number in self.numbers]
 
 
 @record
@@ -57,7 +57,7 @@ class _Source:
 
     @property
     def job(self) -> str | None:
-        """The word that a row must have to be taken; None: all rows."""
+        """The word of the rows that are taken; None for all rows."""
         return self.entry.job if isinstance(self.entry, ArrivalEntry) else None
 
     @property
@@ -105,12 +105,14 @@ class Traces:
         return None if source is None else source.place
 
     def unread(self, index: int, entry: JobEntry) -> bool:
-        """Whether it comes from a file whose rows nobody knows, which has been noted."""
+        """Whether the entry comes from a file whose rows are not known. A mistake has been noted then."""
         return self._source(index, entry) is not None and index not in self._rows
 
     def rows(self, index: int, entry: JobEntry) -> Rows | None:
-        """The rows that entry number `index` takes; None where there is no telling, which has been noted. `InputError`
-        for a file that is wrong, or that has too few rows for its `count`."""
+        """The rows that entry number `index` takes; None if they are not known, which has been noted as a mistake.
+
+        `InputError` for a file that is wrong, or that has too few rows for the `count` of the entry.
+        """
         source = self._source(index, entry)
         if source is None or self.frequency_mhz is None or (source.shared and self._routed is None):
             return None
@@ -151,15 +153,15 @@ class Traces:
                 self._files[key] = read_arrivals(key[0], self.frequency_mhz or 0, wanted=self._wanted(source))
             except InputError as error:
                 self._files[key] = error
-        found = self._files[key]
-        if isinstance(found, InputError):
-            # What concerns a file as a whole is said where it is named, for there it can be mended.
+        file = self._files[key]
+        if isinstance(file, InputError):
+            # A mistake of a whole file is told at the place that names the file, because the user can mend it there.
             named = self.document.place((*source.place, "path"))
-            raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in found.mistakes])
-        return found
+            raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in file.mistakes])
+        return file
 
     def _wanted(self, source: _Source) -> Wanted:
-        """What all entries together ask of the file of a source."""
+        """The columns that all entries together need of the file of a source."""
         from lstmsim.formats.scenario.arrival_file import Wanted
 
         words, measures = dict.fromkeys(sorted(source.words)), dict[Measure, None]()
@@ -182,48 +184,48 @@ class Traces:
             for number, each in enumerate(file.labels[column]):
                 groups.setdefault(each, []).append(number)
             self._by_word[file.name, column] = groups
-        found = self._by_word[file.name, column].get(source.job)
-        if found is None:
+        rows = self._by_word[file.name, column].get(source.job)
+        if rows is None:
             hint = nearest(source.job, self._by_word[file.name, column])
             text = f"no row of {file.name} has {show(source.job)} in its column {show(column)}{hint}"
             raise InputError(Mistake(self.document.place((*source.place, "job")), text))
-        return found
+        return rows
 
     def _route(self, file: ArrivalFile, taking: list[int], names: Sequence[str]) -> list[list[int]]:
-        """The rows of each entry: of those that are `taking` rows the one that the row names."""
+        """The rows of each entry. A row belongs to the entry that it names, of the entries that are `taking` rows."""
         assert self.whole is not None
-        found: list[list[int]] = [[] for _ in names]
+        rows: list[list[int]] = [[] for _ in names]
         column = self.whole.job_column
         words = file.labels.get(column)
         if words is None:
             if len(taking) > 1:
                 text = f"has no column {show(column)} that says to which of {len(taking)} jobs a row belongs"
                 raise InputError(Mistake(f"{file.name}:1", text))
-            found[taking[0]] = list(range(len(file.cycles)))
-            return found
+            rows[taking[0]] = list(range(len(file.cycles)))
+            return rows
         entries = _by_name(taking, names)
         unknown: dict[str, str] = {}
         mistakes: list[Mistake] = []
         for number, each in enumerate(words):
             if each in entries:
-                found[entries[each]].append(number)
+                rows[entries[each]].append(number)
                 continue
             if each not in unknown:
                 unknown[each] = _unknown(each, entries, names)
             mistakes.append(Mistake(f"{file.name}:{file.line(number)}: {column}", unknown[each]))
         for index in [] if mistakes else taking:
-            if not found[index]:
+            if not rows[index]:
                 text = f"no row of {file.name} has its name, {show(names[index])}, in column {show(column)}"
                 mistakes.append(Mistake(self.document.place(("jobs", index)), text))
         if mistakes:
             from lstmsim.formats.bounded import capped
 
             raise InputError(capped(mistakes))
-        return found
+        return rows
 
 
 def _unknown(name: str, entries: dict[str, int], names: Sequence[str]) -> str:
-    """What is wrong with a word that names no entry that takes rows."""
+    """The sentence for a word that names no entry which takes rows."""
     times = list(names).count(name)
     if times > 1:
         numbered = [each for each in entries if each.startswith(f"{name} #")]
@@ -236,6 +238,6 @@ def _unknown(name: str, entries: dict[str, int], names: Sequence[str]) -> str:
 
 
 def _by_name(taking: Iterable[int], names: Sequence[str]) -> dict[str, int]:
-    """The entries that take rows by their names; equal names have a number each."""
+    """Name -> entry, for the entries that take rows. Entries with equal names are numbered."""
     unique = tenant_names(list(names))
     return {unique[index]: index for index in taking}

@@ -95,8 +95,8 @@ def file_path(document: Document, path: DataPath, name: str | None) -> str:
 
 def frames_path(document: Document, path: DataPath, name: str | None) -> str:
     """As `file_path`, of a file of frames: one that comes with lstmsim is meant where there is no such file."""
-    found = file_path(document, path, name)
+    file = file_path(document, path, name)
     # only what is not there is looked for: a scenario may have thousands of jobs
-    if name is None or os.path.lexists(found):
-        return found
-    return str(input_files().get(name, found))
+    if name is None or os.path.lexists(file):
+        return file
+    return str(input_files().get(name, file))

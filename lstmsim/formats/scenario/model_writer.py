@@ -103,19 +103,21 @@ def write_model_file(
 
 
 def save_model(
-    found: ImportedModel, path: str | os.PathLike[str], *, licence: str | None = None, force: bool = False
+    imported: ImportedModel, path: str | os.PathLike[str], *, licence: str | None = None, force: bool = False
 ) -> str:
-    """Writes an imported model as a model file, its weights beside it as .safetensors, and returns the file's path.
+    """Write an imported model as a model file with its weights beside it as .safetensors. Returns the file's path.
 
-    found: what `import_weights`, `from_torch` or `from_keras` gave. path: the file, `.yaml` or `.yml`.
-    licence: of the network, kept in the file. force: replace what is there, but never what the network was read from.
-    `InputError`: a file is there already (without `force`), or cannot be written; then nothing is written.
+    imported: result of `import_weights`, `from_torch` or `from_keras`.
+    path: file to write, `.yaml` or `.yml`.
+    licence: licence of the network, kept in the file.
+    force: whether to replace files that are there; files that the network was read from are never replaced.
+    `InputError` if a file is there already (without `force`), or cannot be written. Then nothing is written.
 
     >>> import lstmsim, pathlib, tempfile
     >>> from lstmsim.workload.cells import cell
-    >>> found = lstmsim.ImportedModel(Model("speech", (Layer(cell("gru"), 8, 4),)), ("gru",), "an example")
+    >>> imported = lstmsim.ImportedModel(Model("speech", (Layer(cell("gru"), 8, 4),)), ("gru",), "an example")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = save_model(found, pathlib.Path(folder, "speech.yaml"))
+    ...     path = save_model(imported, pathlib.Path(folder, "speech.yaml"))
     ...     report = lstmsim.simulate({"chip": "column-npu-64k", "jobs": [{"model": path, "steps": 20}]})
     >>> report.jobs[0].name
     'speech'
@@ -123,29 +125,29 @@ def save_model(
     name = os.fspath(path)
     if not name.lower().endswith((".yaml", ".yml")):
         raise InputError(Mistake(name, "expected a file name that ends in .yaml or .yml"))
-    wanted = [name, *([weights_path(name)] if found.network else [])]
+    wanted = [name, *([weights_path(name)] if imported.network else [])]
     there = [each for each in wanted if os.path.lexists(each)]
     if there and not force:
         raise InputError([Mistake(each, "exists already; force=True replaces it") for each in there])
-    # What may not be replaced here is what the network was read from. A model file that a simulation has read since
-    # may be, for that is what `force` says.
+    # Only the files that the network was read from may not be replaced. A model file that a simulation has read since
+    # may be replaced, because `force` says so.
     with own_ledger():
-        for each in found.files:
+        for each in imported.files:
             note_read(each)
         write_model_file(
-            found.model,
+            imported.model,
             name,
-            source=found.source,
+            source=imported.source,
             licence=licence,
-            notes=found.comments(),
-            network=found.network,
-            steps=found.steps,
+            notes=imported.comments(),
+            network=imported.network,
+            steps=imported.steps,
         )
     return name
 
 
 def weights_path(path: str | os.PathLike[str]) -> str:
-    """Where the numbers of a model go whose file is `path`.
+    """The file of a model's numbers, beside the model's own file `path`.
 
     >>> weights_path("speech.yaml")
     'speech.safetensors'

@@ -34,16 +34,16 @@ def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[i
     'random, seed 0'
     """
     reader = _Reader(scenario, random_weights)
-    found = {}
+    numbers = {}
     mistakes: list[Mistake] = []
     for index in range(len(scenario.jobs)):
         try:
-            found[index] = reader.job(index)
+            numbers[index] = reader.job(index)
         except InputError as error:
             mistakes += error.mistakes
     if mistakes:
         raise InputError(list(dict.fromkeys(mistakes)))
-    return found
+    return numbers
 
 
 class _Reader:

@@ -23,15 +23,15 @@ def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
     >>> rates_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
     {'jobs.1.arrival.rate_per_second': 500.0}
     """
-    found = {}
+    rates = {}
     for index, arrival in processes_of(source, overrides).items():
         key = _KEYS.get(str(arrival.get("kind")))
         if key and isinstance(arrival.get(key), int | float):
-            found[f"jobs.{index}.arrival.{key}"] = float(arrival[key])
-    if not found:
+            rates[f"jobs.{index}.arrival.{key}"] = float(arrival[key])
+    if not rates:
         text = "no job comes at a rate: expected an arrival of kind poisson or bursty"
         raise InputError(Mistake("jobs", text))
-    return found
+    return rates
 
 
 def processes_of(

@@ -54,43 +54,43 @@ def load_requests(
 
     >>> arrival, steps = {"kind": "fixed", "interval_cycles": 7}, {"kind": "uniform", "low": 1, "high": 3}
     >>> jobs = [{"model": "lstm-256", "steps": steps, "arrival": arrival}, {"model": "lstm-512", "steps": 9}]
-    >>> found = load_requests({"chip": "column-npu-64k", "jobs": jobs}, requests=4)
-    >>> [job.steps for job in found.scenario.jobs]
+    >>> checked = load_requests({"chip": "column-npu-64k", "jobs": jobs}, requests=4)
+    >>> [job.steps for job in checked.scenario.jobs]
     [1, 2, 3, 9]
-    >>> [tuple(each) for each in found.coming]
+    >>> [tuple(each) for each in checked.coming]
     [(0, ..., None, 'lstm-256'), (0, 3, None, 'lstm-512'), (7, ..., None, 'lstm-256'), (14, ..., None, 'lstm-256')]
     """
     if requests is not None and not 1 <= requests <= MAX_REQUESTS:
         raise InputError(Mistake("requests", f"must be from 1 to {MAX_REQUESTS:,}, got {requests:,}"))
     document, name = open_scenario(source)
-    found = checked_scenario(document, overrides, single=True)
-    entries = job_templates(document, found.order, found.models)
+    checked = checked_scenario(document, overrides, single=True)
+    entries = job_templates(document, checked.order, checked.models)
     jobs: list[Job] = []
     origins: list[int] = []
     tenants: list[tuple[str, str]] = []
     streams, total, ends = [], 0, []
     keys = entry_keys([job.name for job in entries])
-    for index, (entry, job, key) in enumerate(zip(found.order.jobs, entries, keys, strict=True)):
-        own = found.arrivals.check(index, entry)
-        endless = requests is not None and found.arrivals.goes_on(index, entry)
+    for index, (entry, job, key) in enumerate(zip(checked.order.jobs, entries, keys, strict=True)):
+        own = checked.arrivals.check(index, entry)
+        endless = requests is not None and checked.arrivals.goes_on(index, entry)
         count = requests if requests is not None and endless else own
         ends.append(0 if endless else own)
-        lengths = found.steps.possible(index)
+        lengths = checked.steps.possible(index)
         templates = {steps: len(jobs) + place for place, steps in enumerate(lengths)}
         jobs += [replace(job, steps=steps) for steps in lengths]
         origins += [index] * len(lengths)
-        steps = map(templates.__getitem__, found.steps.of_jobs(index, entry, key))
-        whose = found.arrivals.tenants(index, entry, job.tenant)
+        steps = map(templates.__getitem__, checked.steps.of_jobs(index, entry, key))
+        whose = checked.arrivals.tenants(index, entry, job.tenant)
         tenants += [(name, job.model.name) for name in dict.fromkeys(whose or [job.tenant])]
-        coming = found.arrivals.one_by_one(index, entry, key, count)
+        coming = checked.arrivals.one_by_one(index, entry, key, count)
         streams.append(_in_time(index, entry, coming, steps, whose or repeat(job.tenant)))
         total += count
     if requests is not None and total < requests:
         text = f"the file's arrivals end after {total:,}, and none is a process that goes on: leave it out"
         raise InputError(Mistake(f"requests {requests:,}", text))
     count = total if requests is None else requests
-    offers = tenant_offers(found.order, entries, found.arrivals, found.steps, ends)
-    scenario = found.scenario(tuple(jobs), name, offers)
+    offers = tenant_offers(checked.order, entries, checked.arrivals, checked.steps, ends)
+    scenario = checked.scenario(tuple(jobs), name, offers)
     in_order = merge(*streams, key=lambda each: each[:2])
     coming_in_order = (request for _, _, request in islice(in_order, count))
     return Requests(scenario, coming_in_order, count, tuple(tenants), tuple(origins))

@@ -164,19 +164,19 @@ class Checked(NamedTuple):
     numbers: Numbers
 
     def scenario(self, jobs: tuple[Job, ...], name: str, offers: Mapping[str, Offer]) -> Scenario:
-        """The scenario with these jobs; `name`: what it is called if its file says nothing."""
+        """The scenario with these jobs. `name` is its name if the file gives none."""
         own = self.numbers
         called = self.order.name or name
         return Scenario(self.chip, jobs, called, own.precision, offers, own.given, own.calibration)
 
 
 def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:
-    found = checked_scenario(document, overrides)
-    jobs = build_jobs(document, found.order, found.models, found.arrivals, found.steps)
-    entries = job_templates(document, found.order, found.models)
-    counts = [found.arrivals.check(index, entry) for index, entry in enumerate(found.order.jobs)]
-    offers = tenant_offers(found.order, entries, found.arrivals, found.steps, counts)
-    return found.scenario(jobs, name, offers)
+    checked = checked_scenario(document, overrides)
+    jobs = build_jobs(document, checked.order, checked.models, checked.arrivals, checked.steps)
+    entries = job_templates(document, checked.order, checked.models)
+    counts = [checked.arrivals.check(index, entry) for index, entry in enumerate(checked.order.jobs)]
+    offers = tenant_offers(checked.order, entries, checked.arrivals, checked.steps, counts)
+    return checked.scenario(jobs, name, offers)
 
 
 def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
@@ -237,7 +237,7 @@ class References:
                 self.expand(("jobs", index, "model"))
 
     def expand(self, path: DataPath) -> bool:
-        """Replace the text at `path` if it names a chip or a model; False if there is none of that name."""
+        """Replace the text at `path` by the chip or model that it names; False if there is none of that name."""
         kind = "chip" if path == ("chip",) else "model"
         if kind == "model" and not (len(path) == 3 and path[0] == "jobs" and path[2] == "model"):
             return True
@@ -245,19 +245,19 @@ class References:
         name = holder.get(path[-1])
         if not isinstance(name, str):
             return path not in self.failed
-        found = self._find(kind, name)
-        if isinstance(found, InputError):
-            for mistake in found.mistakes:
-                # What concerns a file as a whole is said where it is named, for there it can be mended.
+        document = self._find(kind, name)
+        if isinstance(document, InputError):
+            for mistake in document.mistakes:
+                # A mistake of a whole file is told at the place that names the file: the user can mend it there.
                 inside = mistake.place not in ("", self._file(name))
                 self.document.mistakes.append(mistake if inside else Mistake(self.document.place(path), str(mistake)))
             holder[path[-1]] = None
             self.failed.add(path)
             return False
-        holder[path[-1]] = copy.deepcopy(found.data)
-        for below, value_place in found.values.items():
+        holder[path[-1]] = copy.deepcopy(document.data)
+        for below, value_place in document.values.items():
             self.document.values[path + below] = value_place
-        for below, key_place in found.keys.items():
+        for below, key_place in document.keys.items():
             self.document.keys[path + below] = key_place
         return True
 
@@ -268,21 +268,21 @@ class References:
         if (kind, name) not in self.read:
             find = find_chip if kind == "chip" else find_model
             try:
-                found = _named_document(self._file(name) if is_path(name) else name, find)
-                self.document.mistakes.extend(found.mistakes)
-                self.read[kind, name] = found
+                document = _named_document(self._file(name) if is_path(name) else name, find)
+                self.document.mistakes.extend(document.mistakes)
+                self.read[kind, name] = document
             except InputError as error:
                 self.read[kind, name] = error
         return self.read[kind, name]
 
 
 def _error(document: Document) -> InputError:
-    """Every mistake once, those of one file in the order of its lines."""
+    """The error with every mistake once. Mistakes of one file stand in the order of its lines."""
     files: dict[str, int] = {}
 
     def order(mistake: Mistake) -> tuple[int, int, int]:
-        found = re.match(r"(.*?):(\d+):(\d+)", mistake.place)
-        file, line, column = found.groups() if found else ("", "0", "0")
+        match = re.match(r"(.*?):(\d+):(\d+)", mistake.place)
+        file, line, column = match.groups() if match else ("", "0", "0")
         return files.setdefault(file, len(files)), int(line), int(column)
 
     return InputError(sorted(dict.fromkeys(document.mistakes), key=order))

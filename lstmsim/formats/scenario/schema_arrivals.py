@@ -99,16 +99,16 @@ def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
     """
     needed, allowed = KEYS[entry.kind]
     given = entry.given - {"kind"}
-    found = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
+    mistakes = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
     foreign = [key for key in keys_of(ArrivalEntry) if key in given and key not in (*needed, *allowed)]
     keys = listed((*needed, *allowed), "and")
-    found += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
-    if not found and entry.kind != "file":
+    mistakes += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
+    if not mistakes and entry.kind != "file":
         try:
             describe(entry)
         except InputError as error:
-            found += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
-    return found
+            mistakes += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
+    return mistakes
 
 
 def describe(entry: ArrivalEntry) -> OpenArrivals | ClosedLoop:

@@ -69,16 +69,16 @@ def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
     """
     needed, allowed = KEYS[entry.kind]
     given = entry.given - {"kind"}
-    found = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
+    mistakes = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
     foreign = [key for key in keys_of(StepsEntry) if key in given and key not in (*needed, *allowed)]
     keys = listed((*needed, *allowed), "and")
-    found += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
-    if not found:
+    mistakes += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
+    if not mistakes:
         try:
             random_lengths(entry)
         except InputError as error:
-            found += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
-    return found
+            mistakes += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
+    return mistakes
 
 
 def random_lengths(entry: StepsEntry) -> Lengths | None:

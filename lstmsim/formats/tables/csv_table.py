@@ -1,8 +1,8 @@
-"""CSV: a file with a header read, a line at a time, what is wrong with it gathered on the way; and rows written.
+"""CSV files: a table with a header is read line by line, and rows are written. Mistakes are gathered on the way.
 
-A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, a tab or a line's end for a formula and runs it. So a
-text of ours that begins so, which may be anybody's name of a job, is written with an apostrophe before it. Numbers stay
-as they are, also as text (`-3.5`). `original` undoes it, so that no two names become one.
+A spreadsheet takes a cell that begins with `=`, `+`, `-`, `@`, a tab or a line's end for a formula, and runs it. The
+name of a job may begin so. Such a text is written with an apostrophe before it. Numbers stay as they are, also as text
+(`-3.5`). `original` removes the apostrophe, so that no two names become one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from lstmsim.formats.wording import listed, nearest, show
 
 __all__ = ["NUMBER", "CsvTable", "CsvWriter", "neutral", "original", "shown"]
 
-#: What looks like a number, whatever is expected of it.
+#: A text that looks like a number.
 NUMBER = re.compile(r"[+-]?[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?", re.ASCII)
 
-#: How a cell begins that a spreadsheet would run, or one of ours that has been neutralised.
+#: The beginning of a cell that a spreadsheet would run, or of a cell that `neutral` has made.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 
 _MAX_LINE = 4096
@@ -28,9 +28,11 @@ _MAX_MISTAKES = 20
 
 
 class CsvTable:
-    """The lines of one file: `columns` are those of its header; `thing` is what a row stands for (an arrival).
+    """The lines of one file. It keeps the first 20 mistakes; `check` raises them.
 
-    Of the mistakes the first 20 are kept; `check` raises them.
+    name, file: the file and its name for errors.
+    thing: what a row stands for, as a word (`arrival`).
+    columns: the columns of the header.
     """
 
     def __init__(self, name: str, file: IO[bytes], thing: str) -> None:
@@ -42,7 +44,7 @@ class CsvTable:
         self.columns: list[str] = columns or []
 
     def rows(self, most: int | None = None) -> Iterator[tuple[int, list[str]]]:
-        """Line number and fields of each row that has as many fields as there are columns, of the first `most` rows."""
+        """Yield line number and fields of each row, of the first `most` rows. Rows of another length are mistakes."""
         count = 0
         for number, fields in self._lines:
             if fields is None:
@@ -59,7 +61,7 @@ class CsvTable:
             self.note(Mistake(self.name, f"has a header only, expected {self.thing}s below it, one per line"))
 
     def blame(self, line: int, sentence: str, column: str = "") -> None:
-        """Note that something is wrong in that line, in that column."""
+        """Note a mistake in a line, in a column."""
         self.note(Mistake(f"{self.name}:{line}" + (f": {column}" if column else ""), sentence))
 
     def note(self, mistake: Mistake) -> None:
@@ -83,7 +85,7 @@ class CsvTable:
                 self.blame(self.header, f"column {show(each)} comes {times} times, expected it once")
 
     def check_unknown(self, known: Iterable[str]) -> None:
-        """Note columns other than those."""
+        """Note columns that are not `known`."""
         known = list(dict.fromkeys(known))
         for each in self.columns:
             if each not in known:
@@ -100,7 +102,7 @@ class CsvTable:
                 self.blame(self.header, f"has no column {show(each)}{hint}")
 
     def _read(self) -> Iterator[tuple[int, list[str] | None]]:
-        """Number and fields of each line that is not blank; None for the fields of a line that has none to read."""
+        """Yield number and fields of each line that is not blank; None if the fields cannot be read."""
         number = 0
         while line := self.file.readline(_MAX_LINE + 1):
             number += 1
@@ -136,7 +138,7 @@ def neutral(text: str) -> str:
 
 
 def original(cell: str) -> str:
-    """The text that `neutral` made that cell of.
+    """The text from which `neutral` made a cell.
 
     >>> original("'=1+1"), original("'quoted'")
     ('=1+1', "'quoted'")
@@ -145,8 +147,9 @@ def original(cell: str) -> str:
 
 
 class CsvWriter:
-    """Writes rows of numbers and texts to a text file as CSV; None is an empty cell. All CSV but that of traces, which
-    is written by columns, goes this way.
+    """A writer of rows of numbers and texts as CSV; None is an empty cell.
+
+    All CSV files are written with it, except traces, which are written by columns.
 
     >>> import io
     >>> file = io.StringIO()
@@ -169,7 +172,7 @@ class CsvWriter:
 
 
 def shown(text: str) -> str:
-    """A field as a sentence has it: a number as it stands, cut short; anything else in quotes.
+    """A field for a sentence: a number without quotes, any other text in quotes; long ones are cut.
 
     >>> shown("12"), shown("soon")
     ('12', "'soon'")

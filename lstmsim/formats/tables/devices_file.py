@@ -1,4 +1,4 @@
-"""Tables of devices: one YAML file a device, each number with its source; the published designs on a device."""
+"""Tables of devices: one YAML file for each device, and the published designs on a device. Each number has a source."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ def device_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
 
 
 def device(name: str) -> Device:
-    """The device of that name, or of a file if the name is a path; `InputError` with the nearest name if there is none.
+    """The device of that name.
+
+    name: name of a device of lstmsim, or path of a file.
+    `InputError` with the nearest name if there is none.
 
     >>> device("arria-10-gx-1150").multipliers
     1518
@@ -97,7 +100,7 @@ def device(name: str) -> Device:
 
 
 def read_device(path: str | os.PathLike[str]) -> Device:
-    """A device from a file; `InputError` with every mistake in it, also for a number without a source."""
+    """Read a device from a file; `InputError` with every mistake. A number without a source is a mistake."""
     document = read_document(path)
     entry, _ = check(DeviceFile, document)
     if entry is not None:
@@ -136,14 +139,15 @@ def _check_sources(document: Document, entry: DeviceFile) -> None:
 
 @cache
 def _homes() -> Mapping[str, str]:
-    """The devices of the published designs and of the chip presets that were built, by their names."""
+    """Name of a published design, or of a chip preset that was built -> name of its device."""
     every = [read_device(path) for path in device_files().values()]
     return {name: each.name for each in every for name in (*each.published, *each.chips)}
 
 
 def device_of(machine: str) -> str | None:
-    """The device on which a machine was built: a design of `published/hardware.csv` or a chip preset; None if the
-    tables know none.
+    """The name of the device on which a machine was built; None if the tables know none.
+
+    machine: name of a design of `published/hardware.csv`, or of a chip preset.
 
     >>> device_of("Brainwave BW_S10"), device_of("brainwave-s10"), device_of("Tesla V100")
     ('stratix-10-gx-2800', 'stratix-10-gx-2800', None)
@@ -151,11 +155,13 @@ def device_of(machine: str) -> str | None:
     return _homes().get(machine)
 
 
-def published_on(found: Device) -> tuple[Hardware, ...]:
-    """Published designs on that device, as its table names them; `InputError` if `published/hardware.csv` is damaged.
+def published_on(device: Device) -> tuple[Hardware, ...]:
+    """The published designs on a device, as the device's table names them.
+
+    `InputError` if `published/hardware.csv` is damaged.
 
     >>> [row.design for row in published_on(device("stratix-10-nx-2100"))]
     ['Intel NPU']
     """
     rows = {row.design: row for row in hardware()}
-    return tuple(rows[name] for name in found.published if name in rows)
+    return tuple(rows[name] for name in device.published if name in rows)

@@ -1,6 +1,6 @@
-"""Published figures of recurrent-network accelerators, as the tables in `published/` hold them, each with its source.
+"""Published figures of recurrent-network accelerators from the tables in `published/`, each with its source.
 
-Nothing here was simulated: these are the numbers that models are compared with.
+None of these numbers was simulated: models are compared with them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 def published_folder(package: Path = _PACKAGE) -> Path:
-    """Where the tables are: in an installed package its `_published`, in a checkout the folder `published` beside it.
+    """The folder of the tables.
+
+    package: folder of the package; an installed package has the tables in `_published`, a checkout in `published`
+        beside it.
 
     >>> sorted(each.stem for each in published_folder().glob("*.csv")) == sorted(table_names())
     True
@@ -74,7 +77,7 @@ def published_folder(package: Path = _PACKAGE) -> Path:
 
 
 def table_names() -> tuple[str, ...]:
-    """The tables' names; each is a file `<name>.csv` and a function here.
+    """The names of the tables. Each is a file `<name>.csv` and a function of this module.
 
     >>> table_names()
     ('deepbench', 'intel_npu', 'accelerators', 'hardware', 'claims')
@@ -83,9 +86,12 @@ def table_names() -> tuple[str, ...]:
 
 
 def deepbench(folder: _Folder = None) -> tuple[Measurement, ...]:
-    """DeepBench tasks on Brainwave, Plasticine, V100, Xeon and Titan Xp; `InputError` for a damaged table.
+    """Read DeepBench tasks on Brainwave, Plasticine, V100, Xeon and Titan Xp.
 
-    Titan Xp also has batches of 2 and 4 and other numbers of steps. `folder`: where other tables of this form are.
+    Titan Xp also has batches of 2 and 4 and other numbers of steps.
+
+    folder: folder with tables of the same form; None for the tables of lstmsim.
+    `InputError` for a damaged table.
 
     >>> len([row for row in deepbench() if row.design == "Plasticine"])
     11
@@ -94,7 +100,7 @@ def deepbench(folder: _Folder = None) -> tuple[Measurement, ...]:
 
 
 def intel_npu(folder: _Folder = None) -> tuple[IntelWorkload, ...]:
-    """The 19 benchmarks of the Intel NPU, in its order; `InputError` for a damaged table.
+    """Read the 19 benchmarks of the Intel NPU, in the order of the source; `InputError` for a damaged table.
 
     >>> len(intel_npu())
     19
@@ -103,7 +109,7 @@ def intel_npu(folder: _Folder = None) -> tuple[IntelWorkload, ...]:
 
 
 def accelerators(folder: _Folder = None) -> tuple[Anchor, ...]:
-    """Single figures of other accelerators; `InputError` for a damaged table.
+    """Read single figures of other accelerators; `InputError` for a damaged table.
 
     >>> [row.tops for row in accelerators() if row.design == "RENOWN"]
     [29.6]
@@ -112,7 +118,7 @@ def accelerators(folder: _Folder = None) -> tuple[Anchor, ...]:
 
 
 def hardware(folder: _Folder = None) -> tuple[Hardware, ...]:
-    """What the machines are that the other tables name; `InputError` for a damaged table.
+    """Read the descriptions of the machines that the other tables name; `InputError` for a damaged table.
 
     >>> {row.design for row in deepbench()} <= {row.design for row in hardware()}
     True
@@ -121,7 +127,7 @@ def hardware(folder: _Folder = None) -> tuple[Hardware, ...]:
 
 
 def claims(folder: _Folder = None) -> tuple[Claim, ...]:
-    """Headline numbers of papers and of the column-wise LSTM patent; `InputError` for a damaged table.
+    """Read headline numbers of papers and of the column-wise LSTM patent; `InputError` for a damaged table.
 
     >>> next(each.value for each in claims() if each.key == "remarn-quad-core")
     '2.91'

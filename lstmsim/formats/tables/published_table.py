@@ -1,4 +1,4 @@
-"""Tables of published figures, read strictly: CSV whose every field is checked, mistakes with line and column."""
+"""Tables of published figures in CSV, read strictly: every field is checked, mistakes have line and column."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from lstmsim.formats.wording import listed, nearest, show
 
 __all__ = ["Column", "decimal", "one_of", "read_table", "sizes", "text", "whole"]
 
-#: Far more than any table of figures that people typed has.
+#: Most bytes of a table: far more than any table of figures that people typed has.
 _MAX_BYTES = 1_000_000
-# Plain ASCII digits: float() and int() would also take nan, inf, 1e9, 1_000, signs, blanks and other scripts' digits.
+# Plain ASCII digits: float() and int() also take nan, inf, 1e9, 1_000, signs, blanks and digits of other scripts.
 _WHOLE = re.compile(r"[1-9][0-9]{0,14}")
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,11})(?:\.[0-9]{1,9})?")
 _SIZES = re.compile(r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})+")
@@ -27,9 +27,12 @@ _SIZES = re.compile(r"[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})+")
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, how its fields are read (`ValueError` for a wrong one), and what they should be, in words.
+    """One column of a table.
 
-    An `optional` column's empty fields are None.
+    name: name of the column.
+    parse: reads a field; `ValueError` for a wrong one.
+    expected: what a field should be, in words.
+    optional: whether a field may be empty; it is None then.
     """
 
     name: str
@@ -82,7 +85,9 @@ def one_of(name: str, words: Sequence[str]) -> Column:
 
 
 def text(name: str, empty: bool = False) -> Column:
-    """A column of words on one line, without blanks around them; they may be missing if `empty`.
+    """A column of words on one line, without blanks around them.
+
+    empty: whether a field may have no words.
 
     >>> text("design").parse("Plasticine")
     'Plasticine'
@@ -99,10 +104,11 @@ def text(name: str, empty: bool = False) -> Column:
 def read_table(
     path: str | os.PathLike[str], columns: Sequence[Column], key: Sequence[str]
 ) -> tuple[dict[str, Any], ...]:
-    """The rows of a CSV file in its order, as mappings from column names to values; `key` tells rows apart.
+    """Read the rows of a CSV file, in its order, as mappings from names of columns to values.
 
-    `InputError` for a header that is not exactly `columns`, rows with more or fewer fields, fields that are not what
-    their column wants, and two rows with one key.
+    columns: the columns of the file, in order.
+    key: names of the columns whose values differ between any two rows.
+    `InputError` for another header, rows with more or fewer fields, wrong fields, and two rows with one key.
 
     >>> read_table("no-such-table.csv", [whole("steps")], ["steps"])
     Traceback (most recent call last):
@@ -133,7 +139,7 @@ def read_table(
 
 
 def _lines(name: str) -> Iterator[tuple[int, list[str]]]:
-    """Each row's fields and the line on which it begins."""
+    """Yield for each row the line on which it begins, and its fields."""
     with readable_file(name) as file:
         try:
             content = file.read(_MAX_BYTES + 1)

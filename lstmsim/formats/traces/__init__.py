@@ -11,7 +11,7 @@ from lstmsim.metrics.timeline import Timeline
 
 __all__ = ["LIMIT_BYTES", "READABLE", "SUFFIXES", "load_trace", "save_trace", "view_beside"]
 
-#: By suffix: the module that writes it, its writer, and its reader where the file holds all of a timeline.
+#: Suffix -> module, its writer, and its reader; None if the file does not hold all of a timeline.
 _FORMATS: dict[str, tuple[str, str, str | None]] = {
     ".json": ("perfetto", "write_perfetto", "read_perfetto"),
     ".json.gz": ("perfetto", "write_perfetto", "read_perfetto"),
@@ -23,13 +23,13 @@ _FORMATS: dict[str, tuple[str, str, str | None]] = {
     ".kanata": ("kanata", "write_kanata", None),
 }
 
-#: What can be written.
+#: Suffixes of files that can be written.
 SUFFIXES = tuple(_FORMATS)
 
-#: What can be read back, too.
+#: Suffixes of files that can also be read back.
 READABLE = tuple(suffix for suffix, (_, _, reader) in _FORMATS.items() if reader is not None)
 
-#: For GTKWave: a view of the trace is written beside it.
+#: Suffixes of files for GTKWave: a view of the trace is written beside such a file.
 _WAVES = (".vcd", ".fst")
 
 #: Size above which a trace is not written unless the caller says so: 1 GB.
@@ -37,7 +37,7 @@ LIMIT_BYTES = 10**9
 
 
 def _suffix(path: str, offered: tuple[str, ...] = SUFFIXES) -> str:
-    """The suffix of a trace's name; `InputError` with those that are `offered` if it has none."""
+    """The suffix of a trace's name; `InputError` with the `offered` suffixes if it has none."""
     lower = path.lower()
     for suffix in sorted(SUFFIXES, key=len, reverse=True):
         if lower.endswith(suffix):
@@ -58,12 +58,15 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: in
     """Write a timeline, whole or not at all, in the format that the suffix names.
 
     `.json`, `.json.gz` and `.pftrace` (needs the extra `trace`) are for Perfetto, `.vcd` and `.fst` (needs the extra
-    `fst`) for GTKWave and Surfer, `.kanata` for Konata, `.csv` and `.csv.gz` for all else. Beside `.vcd` and `.fst` a
-    `.gtkw` is written, which opens GTKWave with all rows at the whole run. One that is there already stays as it is:
-    users save their own views under that name.
+    `fst`) for GTKWave and Surfer, `.kanata` for Konata, `.csv` and `.csv.gz` for all other programs. Beside `.vcd` and
+    `.fst` a `.gtkw` is written, which opens GTKWave with all rows at the whole run. A `.gtkw` that is there already is
+    not replaced, because users save their own views under that name.
 
-    An unknown suffix, a missing extra, a path that cannot be written, or a trace that would take more than
-    `limit_bytes` (estimated; None: no limit) is an `InputError`, a full disk an `LstmsimError`.
+    timeline: the timeline of a run.
+    path: file to write; its suffix chooses the format.
+    limit_bytes: largest estimated size of the file; None for no limit.
+    `InputError` for an unknown suffix, a missing extra, a path that cannot be written, or a trace above the limit.
+    `LstmsimError` for a full disk.
 
     >>> save_trace(None, "trace.xls")  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
@@ -86,9 +89,9 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: in
 
 
 def load_trace(path: str | os.PathLike[str]) -> Timeline:
-    """The timeline that `save_trace` wrote as `.json`, `.json.gz`, `.csv` or `.csv.gz`, equal in every column.
+    """Read the timeline that `save_trace` wrote as `.json`, `.json.gz`, `.csv` or `.csv.gz`, equal in every column.
 
-    Anything else, and anything broken, is an `InputError`.
+    `InputError` for any other suffix, and for a broken file.
 
     >>> load_trace("trace.vcd")
     Traceback (most recent call last):

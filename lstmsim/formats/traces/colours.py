@@ -1,8 +1,8 @@
-"""Colours in Perfetto: words that it makes the wanted colours of.
+"""Colours in Perfetto: words for which Perfetto chooses the wanted colours.
 
 Perfetto takes no colours from a trace. It hashes a slice's `correlation_id` (in its absence the name without digits)
-to a hue and a lightness. So words are sought whose hashes are right: waits pale, work dark and of different hues. A
-viewer that hashes in another way shows other colours, still one for each word.
+to a hue and a lightness. This module looks for words with the right hashes: waits are pale, work is dark and has
+different hues. A viewer with another hash shows other colours, but still one colour for each word.
 
 Sources: google/perfetto (GitHub), ui/src/components/colorizer.ts and ui/src/base/hash.ts, version 52.
 """
@@ -16,9 +16,9 @@ from lstmsim.metrics.timeline import STATES
 
 __all__ = ["colour_of", "state_word", "work_word"]
 
-#: Lightness in percent (Perfetto has 40 to 79): of work at most, of waits at least.
+#: Lightness in percent (Perfetto has 40 to 79): work has at most the first, waits have at least the second.
 DARK, PALE = 58, 76
-#: Jobs take turns at that many hues, neighbours far apart.
+#: How many hues jobs have. Jobs with neighbouring numbers have hues that are far apart.
 _HUES = 24
 _STRIDE = 7
 _NEAR_DEGREES = 6
@@ -37,7 +37,7 @@ def _hash(text: str, size: int) -> int:
 
 
 def colour_of(word: str) -> tuple[int, int]:
-    """Hue in degrees and lightness in percent (HSLuv) that Perfetto gives the word as a correlation id.
+    """The hue in degrees and the lightness in percent (HSLuv) that Perfetto gives to a word as correlation id.
 
     >>> colour_of("busy")
     (116, 68)
@@ -47,7 +47,7 @@ def colour_of(word: str) -> tuple[int, int]:
 
 @lru_cache(None)
 def _word(stem: str, hue: int, low: int, high: int) -> str:
-    """The first of `stem 0`, `stem 1` ... with a lightness from low to high and a hue near the one wanted."""
+    """The first of `stem 0`, `stem 1` ... with a lightness from `low` to `high` and a hue near `hue`."""
     for number in count():
         word = f"{stem} {number}"
         own, lightness = colour_of(word)
@@ -57,7 +57,7 @@ def _word(stem: str, hue: int, low: int, high: int) -> str:
 
 
 def work_word(job: int) -> str:
-    """The word for the work of a job by its number: dark, the first 24 jobs in hues of their own.
+    """The word for the work of the job with this number. It is dark; the first 24 jobs have hues of their own.
 
     >>> colour_of(work_word(0))[1] <= DARK, len({work_word(job) for job in range(100)})
     (True, 24)
@@ -67,7 +67,7 @@ def work_word(job: int) -> str:
 
 
 def state_word(state: str) -> str:
-    """The word for a state that is no work: pale, and no other state has it.
+    """The word for a state that is no work. It is pale, and each state has its own word.
 
     >>> min(colour_of(state_word(state))[1] for state in STATES) >= PALE
     True

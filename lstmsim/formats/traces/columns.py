@@ -1,4 +1,4 @@
-"""What every trace file holds: the facts of a timeline, and the checks that stand between a file and a timeline."""
+"""The contents of every trace file: facts and spans of a timeline, and the checks when a file is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
 
 __all__ = ["SCHEMA", "Spans", "as_json", "extent", "facts", "timeline_of"]
 
-#: Named in every trace file; the number rises when the meaning of a field changes.
+#: The schema that every trace file names. Its number rises when the meaning of a field changes.
 SCHEMA = "lstmsim/trace/1"
 
 _LIMIT_32 = 2**31 - 1
@@ -37,7 +37,7 @@ class Spans:
     step: array[int] = field(default_factory=lambda: array("q"))
 
     def add(self, row: int, start: int, end: int, state: int, job: int, layer: int, step: int) -> None:
-        """One more span; a number that is none or needs more than 64 bits is a TypeError or an OverflowError."""
+        """Add a span; fields as in `Timeline`. TypeError for a value that is no number, OverflowError above 64 bits."""
         self.end.append(end)
         self.start.append(start)
         self.row.append(row)
@@ -48,9 +48,9 @@ class Spans:
 
 
 def extent(timeline: Timeline) -> tuple[int, int]:
-    """The cycles that a timeline shows, `first <= cycle < last`: all of the run, or the window it was cut to.
+    """The cycles that a timeline shows, `first <= cycle < last`: all of the run, or the window that was cut out.
 
-    Array rows name every cycle, so what they name is what is shown; without such rows it is the whole run.
+    Array rows name every cycle that is shown. A timeline without such rows shows the whole run.
 
     >>> from lstmsim.metrics.timeline import Row
     >>> none = np.zeros(1, dtype=np.int64)
@@ -66,7 +66,7 @@ def extent(timeline: Timeline) -> tuple[int, int]:
 
 
 def facts(timeline: Timeline) -> dict[str, object]:
-    """Everything about a timeline but its spans, ready for JSON; `window` is there if it is not the whole run."""
+    """The facts about a timeline without its spans, ready for JSON. Only a part of a run has the key `window`."""
     shown = extent(timeline)
     window = {} if shown == (0, timeline.makespan_cycles) else {"window": list(shown)}
     return {
@@ -83,7 +83,7 @@ def facts(timeline: Timeline) -> dict[str, object]:
 
 
 def as_json(value: object) -> str:
-    """JSON on one line, in plain characters: old trace viewers do not read escapes.
+    """JSON on one line. Letters are written as they are, because old trace viewers do not read escapes.
 
     >>> as_json(["é", 1])
     '["é",1]'
@@ -121,7 +121,7 @@ def _rows(path: str, listed: object) -> tuple[Row, ...]:
 
 
 def _require(path: str, known: Mapping[str, Any]) -> None:
-    """Refuse facts that no trace of ours has."""
+    """Refuse facts that no trace of lstmsim has."""
     if known.get("schema") != SCHEMA:
         got = f"{known.get('schema')!r:.40}"
         raise _refuse(path, f"not a trace that lstmsim wrote (expected schema {SCHEMA}, got {got})")
@@ -149,7 +149,7 @@ def _shown(path: str, known: Mapping[str, Any]) -> tuple[int, int]:
 def _require_whole(
     path: str, known: Mapping[str, Any], cycles_shown: int, rows: tuple[Row, ...], row: Column, cycles: Column
 ) -> None:
-    """Refuse a file that lacks spans: fewer than it says, or an array row (no spans overlap) with cycles unnamed."""
+    """Refuse a file that lacks spans: it has fewer than it says, or an array row has cycles without a span."""
     if known.get("spans", len(row)) != len(row):
         raise _refuse(path, f"holds {len(row)} of {known['spans']!r:.40} spans, perhaps cut short")
     named = np.zeros(len(rows), dtype=np.int64)
@@ -160,7 +160,13 @@ def _require_whole(
 
 
 def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
-    """The timeline with these facts and spans (in any order); what cannot be is an `InputError` that names `path`."""
+    """Make the timeline of a file.
+
+    path: name of the file, for errors.
+    known: facts of the file.
+    spans: its spans, in any order.
+    `InputError` if facts or spans are not those of a timeline.
+    """
     _require(path, known)
     rows, jobs = _rows(path, known.get("rows")), tuple(known["jobs"])
     first, last = _shown(path, known)

@@ -1,7 +1,7 @@
-"""The trace as a table: one line a span. Lines in front that start with `#` hold what is not a span.
+"""The trace as a table with one line for each span. Lines in front that start with `#` hold the other facts.
 
-`pandas.read_csv(path, comment="#")` and spreadsheets read it; every text that could hold a comma or a `#` is quoted.
-A `.csv.gz` holds the same, packed.
+`pandas.read_csv(path, comment="#")` and spreadsheets read the table. Every text that could hold a comma or a `#` is
+quoted. A `.csv.gz` holds the same table, packed.
 """
 
 from __future__ import annotations
@@ -28,36 +28,37 @@ __all__ = ["COLUMNS", "LIMIT_BYTES", "read_csv", "write_csv"]
 LIMIT_BYTES = 4 * 2**30
 
 _LINE = 2**20
-#: A text in JSON, and where in it a cell of a spreadsheet might begin that it would run.
+#: A text in JSON; and the places in it where a spreadsheet might see the beginning of a formula.
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _CELL = re.compile(r"([\"',;]\s*)([=+\-@])")
 
-#: `row` is the row's name, `end` the first cycle after the span, `job_index` the job's place in the scenario.
+#: `row` is the name of the row, `end` the first cycle after the span, `job_index` the job's place in the scenario.
 COLUMNS = ("row", "core", "kind", "index", "start", "end", "cycles", "state", "job", "layer", "step", "job_index")
 
 
 def _quoted(text: str) -> str:
-    """A CSV field on one line; the exact name is in the head of the file."""
+    """A text as a CSV field on one line. The exact name of a job is in the head of the file."""
     clean = "".join(char if char.isprintable() else " " for char in neutral(text))
     return '"' + clean.replace('"', '""') + '"'
 
 
 def _fact(value: Any) -> str:
-    """A fact as JSON, without a cell that a spreadsheet would run: `=` may be written as its number.
+    """A fact as JSON without anything that a spreadsheet would run: `=` may be written as its number.
 
     >>> _fact(["=a", "lstm-512", -1])
     '["\\\\u003da","lstm-512",-1]'
     """
 
-    def safe(found: re.Match[str]) -> str:
-        return _CELL.sub(lambda each: f"{each[1]}\\u{ord(each[2]):04x}", found[0])
+    def safe(match: re.Match[str]) -> str:
+        return _CELL.sub(lambda each: f"{each[1]}\\u{ord(each[2]):04x}", match[0])
 
     return _STRING.sub(safe, json.dumps(value, separators=(",", ":")))
 
 
 def write_csv(timeline: Timeline, path: str) -> None:
-    """Write the timeline as CSV in UTF-8 (gzip if `path` ends in .gz); numbers that a span lacks are -1, a job that it
-    lacks is empty.
+    """Write a timeline as CSV in UTF-8, packed by gzip if `path` ends in .gz.
+
+    A number that a span does not have is -1, a job that it does not have is empty.
     """
     rows = [f'"{row.name}",{row.core},{row.kind},{row.index}' for row in timeline.rows]
     jobs = [*(_quoted(name) for name in timeline.jobs), ""]
@@ -71,14 +72,14 @@ def write_csv(timeline: Timeline, path: str) -> None:
 
 
 def read_csv(path: str) -> Timeline:
-    """The timeline in a file of `write_csv`; anything else is an `InputError` with the line."""
+    """Read the timeline from a file of `write_csv`; `InputError` with the line if the file is none of them."""
     with readable_file(path, kept=False) as file:
         packed = file.peek(2)[:2] == b"\x1f\x8b"
         source: Any = io.BufferedReader(_Unpacked(path, gzip.GzipFile(fileobj=file))) if packed else file
         lines = io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
         try:
             known, first = _head(path, lines)
-            # Bounded, for a line without an end would fill the memory.
+            # Lines are bounded, because a line without an end would fill the memory.
             others = iter(lambda: lines.readline(_LINE), "")
             return timeline_of(path, known, _spans(path, known, csv.reader(chain([first], others), strict=True)))
         except UnicodeDecodeError:
@@ -90,7 +91,7 @@ def read_csv(path: str) -> Timeline:
 
 
 class _Unpacked(io.RawIOBase):
-    """What a packed file holds, as long as it is not too much: a small file may unpack to anything."""
+    """The contents of a packed file up to a limit, because a small file may unpack to any size."""
 
     def __init__(self, path: str, source: gzip.GzipFile) -> None:
         self.path = path

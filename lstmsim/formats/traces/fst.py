@@ -1,7 +1,7 @@
-"""Fast signal traces for GTKWave and Surfer: what a value change dump holds, in a tenth of the bytes.
+"""Fast signal traces for GTKWave and Surfer: the contents of a value change dump in a tenth of the bytes.
 
-Written by GTKWave's own library through `pylibfst` (extra `fst`), which has wheels for Linux only. Elsewhere
-`vcd2fst`, which comes with GTKWave, turns a `.vcd` into the same.
+GTKWave's own library writes them, through `pylibfst` (extra `fst`), which has wheels for Linux only. On other systems
+`vcd2fst`, which comes with GTKWave, turns a `.vcd` into the same file.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ def _library(path: str) -> Any:
 
 
 def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
-    """Write the variables of `write_vcd` to `path`, and their save file to `view` if that is given; equal timelines
-    give equal bytes.
+    """Write the variables of `write_vcd`. Equal timelines give equal bytes.
 
-    Without the package `pylibfst` it is an `InputError`.
+    path: file to write.
+    view: GTKWave save file to write beside it; None for none.
+    `InputError` without the package `pylibfst`.
     """
     library = _library(path)
-    # GTKWave's library opens files itself, by name: it gets a folder of its own, and the result is moved as a whole.
+    # GTKWave's library opens files itself, by name: it writes into a folder of its own, and the whole file is moved.
     with tempfile.TemporaryDirectory(prefix="lstmsim-") as folder:
         made = os.path.join(folder, "trace.fst")
         _write(library, timeline, made)
@@ -69,7 +70,7 @@ def _write(library: Any, timeline: Timeline, made: str) -> None:
 
 
 def _variables(lib: Any, writer: Any, timeline: Timeline) -> list[tuple[int, int, int]]:
-    """Handles of state, job and busy of each row, in scopes within scopes."""
+    """Handles of the variables state, job and busy of each row, in scopes within scopes."""
     handles = {}
     lib.fstWriterSetScope(writer, lib.FST_ST_VCD_MODULE, b"lstmsim", b"")
     for core in dict.fromkeys(row.core for row in timeline.rows):
@@ -93,7 +94,7 @@ def _row(lib: Any, writer: Any, row: Row) -> tuple[int, int, int]:
 
 
 def _emit(lib: Any, writer: Any, timeline: Timeline, variables: list[tuple[int, int, int]]) -> None:
-    """All values at cycle 0, then each that differs from the one before; all words are ASCII."""
+    """Write all values at cycle 0, then each value that differs from the one before. All words are ASCII."""
     text, bit = lib.fstWriterEmitVariableLengthValueChange, lib.fstWriterEmitValueChange
     before = [(NONE, NONE, 0)] * len(variables)
     lib.fstWriterEmitTimeChange(writer, 0)
@@ -120,7 +121,7 @@ def _emit(lib: Any, writer: Any, timeline: Timeline, variables: list[tuple[int, 
 
 
 def _require_whole(library: Any, made: str, path: str, last: int) -> None:
-    """The library does not say when a disk is full: a file that it cannot read up to the last cycle is none."""
+    """`LstmsimError` if the library cannot read its file up to the last cycle: it does not say when a disk is full."""
     reader = library.lib.fstReaderOpen(os.fsencode(made))
     if reader == library.ffi.NULL:
         raise LstmsimError(f"{path}: the folder for temporary files is full; nothing was written")

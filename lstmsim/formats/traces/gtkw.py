@@ -1,6 +1,6 @@
-"""GTKWave save files: the rows of a trace in groups, one a core, with the whole run in the window.
+"""GTKWave save files: the rows of a trace in one group for each core, with the whole run in the window.
 
-Written for wave files that hold the variables `busy`, `state` and `job` of each row (`vcd.py`, `fst.py`).
+A save file belongs to a wave file that holds the variables `busy`, `state` and `job` of each row (`vcd.py`, `fst.py`).
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from lstmsim.metrics.timeline import Row, Timeline
 
 __all__ = ["save_file", "scope", "zoom"]
 
-#: GTKWave's window and the columns left of the waves, in pixels; what is left for the waves is taken by the zoom.
+#: GTKWave's window and the columns left of the waves, in pixels. The zoom fills the rest of the window with the waves.
 _WINDOW = (1600, 900)
 _TREE_PIXELS, _NAMES_PIXELS = 220, 220
-#: Frames, the names' own margin, and the scroll bar.
+#: Pixels of frames, of the margin of the names, and of the scroll bar.
 _BESIDE_PIXELS = 120
-#: At zoom 0 GTKWave draws a cycle on that many pixels, at -1 two, and so on.
+#: At zoom 0 GTKWave draws one cycle on so many pixels, at zoom -1 two cycles, and so on.
 _FRAME_PIXELS = 200
 
 
 def scope(row: Row) -> str:
-    """Where a row's variables stand.
+    """The scope in a wave file that holds the variables of a row.
 
     >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail"))
     ('lstmsim.core0.thread1', 'lstmsim.core2.tail')
@@ -35,7 +35,7 @@ def scope(row: Row) -> str:
 
 
 def zoom(cycles: int) -> float:
-    """GTKWave's zoom at which that many cycles fill the width of the waves: minus the doublings of 1 cycle a frame.
+    """GTKWave's zoom at which `cycles` cycles fill the width of the waves.
 
     Source: calczoom and service_zoom_fit of GTKWave 3.3 (src/analyzer.c, src/zoombuttons.c).
 
@@ -47,7 +47,10 @@ def zoom(cycles: int) -> float:
 
 
 def save_file(timeline: Timeline, dump: str) -> str:
-    """The text of the save file for the wave file called `dump`, which is in the same folder."""
+    """The text of a save file.
+
+    dump: name of the wave file, which is in the same folder.
+    """
     start, end = extent(timeline)
     text = io.StringIO()
     save = GTKWSave(text)

@@ -1,12 +1,12 @@
-r"""Pipelines as a Kanata log, for the viewer Konata: one row an operation, time to the right.
+r"""Pipelines as a Kanata log, for the viewer Konata: one row for each operation, time to the right.
 
-An operation is one time step of one layer of one job. Its stages are named after the units that work on it; since
-units overlap within a step, each has a lane of its own: lane 0 the array, lane 1 (which Konata lays over the others
-as stalls) what the operation's thread waits for, then the other units. "Split lanes" in Konata draws them below each
-other. Spans without a job (an idle array, a drain) belong to no operation and are left out.
+An operation is one time step of one layer of one job. Its stages are named after the units that work on it. Units
+overlap within a step, so each unit has a lane of its own. Lane 0 is the array. Lane 1, which Konata lays over the
+others as stalls, shows what the operation's thread waits for. The other units follow. "Split lanes" in Konata draws the
+lanes below each other. Spans without a job (an idle array, a drain) belong to no operation and are left out.
 
 Cycles only go forward, every stage is ended and every operation retired. The log begins with `C= 0` and a step to the
-first cycle, for Konata reads past the number behind `C=`.
+first cycle, because Konata does not read the number behind `C=`.
 Source: docs/kanata-log-format.md of https://github.com/shioyadan/Konata (version 0004), and its OnikiriParser.
 """
 
@@ -25,23 +25,26 @@ from lstmsim.program.cycles import names_of
 
 __all__ = ["MAX_OPERATIONS", "write_kanata"]
 
-#: Rows above which a log is refused: assumption, because one reads a pipeline row by row, and Konata holds all rows.
+#: Most rows of a log: assumption, because people read a pipeline row by row, and Konata holds all rows in memory.
 MAX_OPERATIONS = 200_000
 
 _ARRAY_LANE, _STALL_LANE = 0, 1
 _BUSY = STATES.index("busy")
-#: Waiting without an operation that waits.
+#: States in which no operation waits.
 _NO_STALL = [STATES.index(state) for state in names_of("rest")]
-#: The order of events of one cycle: what ends makes room for what begins.
+#: The order of events in one cycle: ends come first, because they make room for beginnings.
 _END, _RETIRE, _BEGIN, _START = range(4)
 Column = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Pipeline:
-    """Operations in the order of their first cycles, and their stages (indices into the timeline's spans).
+    """Operations in the order of their first cycles, and their stages.
 
-    `operation[i]` belongs to the stage made of span `stage[i]`.
+    stage: for each stage its span in the timeline.
+    operation: for each stage its operation.
+    first_cycle, last_cycle: for each operation, its first cycle and the cycle behind its last.
+    key: for each operation its job, layer and step.
     """
 
     stage: Column
@@ -52,9 +55,9 @@ class _Pipeline:
 
 
 def write_kanata(timeline: Timeline, path: str) -> None:
-    """Write the operations of the timeline to `path`; equal timelines give equal bytes.
+    """Write the operations of a timeline to the file `path`. Equal timelines give equal bytes.
 
-    More than `MAX_OPERATIONS` operations are an `InputError`.
+    `InputError` if there are more than `MAX_OPERATIONS` operations.
     """
     pipeline = _pipeline(timeline)
     count = len(pipeline.key)
@@ -86,14 +89,14 @@ def _pipeline(timeline: Timeline) -> _Pipeline:
 
 
 def _lanes(timeline: Timeline) -> list[int]:
-    """The lane of every row of the timeline; units of equal name share a number on all cores."""
+    """The lane of every row of the timeline. Units with the same name have the same lane on all cores."""
     units = list(dict.fromkeys(row.kind for row in timeline.rows if is_unit(row.kind)))
     lane = {"array": _ARRAY_LANE, "thread": _STALL_LANE, **{kind: 2 + number for number, kind in enumerate(units)}}
     return [lane[row.kind] for row in timeline.rows]
 
 
 def _lines(timeline: Timeline, pipeline: _Pipeline) -> Iterator[str]:
-    """All events in the order of time, each as one line or more."""
+    """Yield all events in the order of time, each as one line or more."""
     count, stages = len(pipeline.key), len(pipeline.stage)
     kinds = ((_END, stages), (_RETIRE, count), (_BEGIN, count), (_START, stages))
     kind = np.concatenate([np.full(length, value) for value, length in kinds])
@@ -122,7 +125,7 @@ def _lines(timeline: Timeline, pipeline: _Pipeline) -> Iterator[str]:
 
 
 def _stage_names(timeline: Timeline, pipeline: _Pipeline) -> list[str]:
-    """Lane and name of each stage: a unit's name, or what is waited for."""
+    """Lane and name of each stage: the name of a unit, or of what the thread waits for."""
     lanes = _lanes(timeline)
     work = [f"{lane}\t{row.kind}" for lane, row in zip(lanes, timeline.rows, strict=True)]
     waits = [f"{_STALL_LANE}\t{state}" for state in STATES]
@@ -131,7 +134,7 @@ def _stage_names(timeline: Timeline, pipeline: _Pipeline) -> list[str]:
 
 
 def _labels(timeline: Timeline, pipeline: _Pipeline) -> list[str]:
-    """The lines that begin each operation: its number, its job as thread, what is shown beside it and on it."""
+    """The lines that begin each operation: its number, its job as thread, its label and its details."""
     jobs = ["".join(char if char.isprintable() else " " for char in name) for name in timeline.jobs]
     lines = []
     spans = zip(pipeline.key.tolist(), pipeline.first_cycle.tolist(), pipeline.last_cycle.tolist(), strict=True)

@@ -1,10 +1,10 @@
 """Chrome trace events as JSON, for ui.perfetto.dev and chrome://tracing.
 
-One process for the chip, which viewers open because it is the only one; one track a row, so that slices of a track
-follow each other and never overlap. The format counts in microseconds and viewers keep whole nanoseconds: one cycle is
-written as one nanosecond, and says so.
-Perfetto colours a slice by its name without the digits, hence words in names and numbers in `args`. `displayTimeUnit`
-is left out: old Perfetto versions scale all times by it.
+The chip is one process, which viewers open because it is the only one. Each row is a track, so that slices of a track
+follow each other and never overlap. The format counts in microseconds, and viewers keep whole nanoseconds. One cycle is
+written as one nanosecond, and the name of the process says so.
+Perfetto colours a slice by its name without the digits. So names have words, and numbers stand in `args`.
+`displayTimeUnit` is left out, because old Perfetto versions scale all times by it.
 Source: the Trace Event Format (ph X, C, M) and Perfetto's JSON reader.
 """
 
@@ -47,7 +47,10 @@ def _microseconds(cycle: int) -> str:
 
 
 def write_perfetto(timeline: Timeline, path: str) -> None:
-    """Write the timeline to `path` (gzip if it ends in .gz), one event a line; equal timelines give equal bytes."""
+    """Write a timeline to the file `path`, packed by gzip if it ends in .gz. Equal timelines give equal bytes.
+
+    Each event has one line.
+    """
     counters = busy_counters(timeline, *extent(timeline))
     other = {**facts(timeline), "counter_window_cycles": counters.window_cycles}
     with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:
@@ -70,7 +73,7 @@ def _meta(kind: str, track: int, key: str, value: object) -> str:
 
 
 def _names(timeline: Timeline) -> Iterator[str]:
-    """Names of the process and its tracks, and the order of these."""
+    """Yield the names of the process and its tracks, and the order of the tracks."""
     yield _meta("process_name", 0, "name", group_name(timeline))
     for number, name in enumerate(track_names(timeline.rows)):
         yield _meta("thread_name", FIRST_TRACK + number, "name", name)
@@ -78,7 +81,7 @@ def _names(timeline: Timeline) -> Iterator[str]:
 
 
 def _counters(counters: Counters) -> Iterator[str]:
-    """One value a window, and 0 where it all ends."""
+    """Yield one value for each window, and 0 at the end of the last."""
     for name, values in counters.percent.items():
         for cycle, value in zip(counters.edges, values, strict=True):
             place = f'"ph":"C","ts":{_microseconds(cycle)},"pid":{PROCESS}'
@@ -86,7 +89,7 @@ def _counters(counters: Counters) -> Iterator[str]:
 
 
 def _slices(timeline: Timeline) -> Iterator[str]:
-    """One complete event a span."""
+    """Yield one complete event for each span."""
     tracks = [f'"pid":{PROCESS},"tid":{FIRST_TRACK + number}' for number in range(len(timeline.rows))]
     jobs = [as_json(name) for name in [*slice_names(timeline.jobs), "work"]]
     waits = [as_json(name) for name in wait_names()]
@@ -102,7 +105,7 @@ def _slices(timeline: Timeline) -> Iterator[str]:
 
 
 def read_perfetto(path: str) -> Timeline:
-    """The timeline in a file of `write_perfetto`; a file of another program, or a broken one, is an `InputError`."""
+    """Read the timeline from a file of `write_perfetto`; `InputError` for a broken file or one of another program."""
     spans, problems = Spans(), []
     number = {state: index for index, state in enumerate(STATES)}
 
@@ -130,7 +133,7 @@ def read_perfetto(path: str) -> Timeline:
 
 
 def _content(path: str) -> bytes:
-    """All bytes of the file, unpacked if packed, as long as they are not too many."""
+    """All bytes of the file, unpacked if it is packed; `InputError` above `LIMIT_BYTES`."""
     with readable_file(path, kept=False) as file:
         source: Any = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == b"\x1f\x8b" else file
         try:

@@ -1,13 +1,13 @@
 """Perfetto's own protobuf format, for traces too large to be read as JSON: `.pftrace` opens in ui.perfetto.dev.
 
-One group of tracks for the chip, which viewers open because it is the only one; a track a row, a slice a span,
-arguments and counters as in the JSON (`perfetto.py`); one cycle is one nanosecond. What is no work is paler than work,
-as far as a trace can say (`colours.py`). Slices are pairs of begin and end; since the spans of a row never overlap,
-neither do the slices of a track. Each row is a packet sequence of its own, which says its track and its names once
-(interning). Packets are compressed in blocks (`TracePacket.compressed_packets`), which Perfetto unpacks. What is not a
-span is in the arguments of the instant event `facts`.
+The chip is one group of tracks, which viewers open because it is the only one. Each row is a track, each span is a
+slice, arguments and counters are those of the JSON (`perfetto.py`), and one cycle is one nanosecond. Waits are paler
+than work, as far as a trace can say so (`colours.py`). Slices are pairs of begin and end. The spans of a row never
+overlap, so the slices of a track do not overlap either. Each row is a packet sequence of its own, which says its track
+and its names once (interning). Packets are compressed in blocks (`TracePacket.compressed_packets`), which Perfetto
+unpacks. Facts that are no spans are arguments of the instant event `facts`.
 
-Messages are made by the package `perfetto` (extra `trace`).
+The package `perfetto` (extra `trace`) makes the messages.
 Source: protos/perfetto/trace of https://github.com/google/perfetto (TracePacket, TrackDescriptor, TrackEvent).
 """
 
@@ -37,18 +37,18 @@ from lstmsim.metrics.timeline import STATES, Timeline
 
 __all__ = ["ARGUMENTS", "write_pftrace"]
 
-#: Arguments of a slice: indices of the job, the layer and the time step, each where the span has one.
+#: Arguments of a slice: numbers of the job, the layer and the time step. A span may lack some of them.
 ARGUMENTS = ("job", "layer", "step")
 
 _BLOCK_BYTES = 2**20
-#: Each kind of track has numbers of its own: those of counters follow the third, those of rows the last.
+#: Each kind of track has numbers of its own. Counters are numbered from the third on, rows from the last on.
 _GROUP, _FACTS_TRACK, _COUNTER_TRACKS, _ROW_TRACKS = 2**40, 2**40 + 1, 2**41, 2**42
-#: Packet sequences: the first describes, those of rows follow.
+#: Packet sequences: the first describes the tracks; the sequences of rows are numbered from the second on.
 _DESCRIPTION, _FIRST_ROW = 1, 2
 
 
 def _builder(path: str) -> Any:
-    """The module with the streaming builder."""
+    """The module with the streaming builder; `InputError` if it is not installed."""
     try:
         from perfetto.trace_builder import proto_builder
     except ImportError:
@@ -66,7 +66,7 @@ class _Blocks:
     content: io.BytesIO = field(default_factory=io.BytesIO)
 
     def write(self, packets: Iterator[Any]) -> None:
-        """Write packets; they may be changed as soon as the next is asked for."""
+        """Write packets. The caller may change a packet as soon as the next one is asked for."""
         write, tell = self.module.StreamingTraceProtoBuilder(self.content).write_packet, self.content.tell
         for packet in packets:
             write(packet)
@@ -84,7 +84,10 @@ class _Blocks:
 
 
 def write_pftrace(timeline: Timeline, path: str) -> None:
-    """Write the timeline to `path`; equal timelines give equal bytes. Without `perfetto` it is an `InputError`."""
+    """Write a timeline to the file `path`. Equal timelines give equal bytes.
+
+    `InputError` without the package `perfetto`.
+    """
     module = _builder(path)
     with whole_file(path, "wb") as file:
         blocks = _Blocks(module, file)
@@ -96,15 +99,15 @@ def write_pftrace(timeline: Timeline, path: str) -> None:
 
 
 def _ranges(timeline: Timeline) -> list[tuple[int, int]]:
-    """Where the spans of each row stand: a timeline is sorted by rows."""
+    """First and last place of the spans of each row. A timeline is sorted by rows."""
     cuts = np.searchsorted(timeline.row, np.arange(len(timeline.rows) + 1)).tolist()
     return list(pairwise(cuts))
 
 
 def _description(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
-    """Tracks of the chip and its rows, and the facts.
+    """Yield the tracks of the chip and its rows, and the facts.
 
-    They are plain tracks, not processes and threads: behind the names of those, viewers show their numbers.
+    They are plain tracks, not processes and threads: viewers show a number behind the name of a process or thread.
     """
     packet = _packet(packet_type, _DESCRIPTION)
     track = packet.track_descriptor
@@ -117,7 +120,7 @@ def _description(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
 
 
 def _child(packet_type: Any, number: int, name: str, rank: int) -> Any:
-    """The description of a track below the chip, at that place among its siblings."""
+    """The description of a track below the chip, at the place `rank` among its siblings."""
     packet = _packet(packet_type, _DESCRIPTION)
     track = packet.track_descriptor
     track.uuid, track.parent_uuid, track.name, track.sibling_order_rank = number, _GROUP, name, rank
@@ -140,12 +143,12 @@ def _packet(packet_type: Any, sequence: int) -> Any:
 
 
 def _text(text: str) -> str:
-    """Text that has a UTF-8 form: half a surrogate pair has none."""
+    """The text with a UTF-8 form: half a surrogate pair has none, and is replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _counters(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
-    """Busy percentages of the arrays, a track for each, below the rows."""
+    """Yield how busy the arrays are in percent, one track for each counter, below the rows."""
     counters = busy_counters(timeline, *extent(timeline))
     for number, (name, values) in enumerate(counters.percent.items()):
         packet = _child(packet_type, _COUNTER_TRACKS + number, name, len(timeline.rows) + number)
@@ -161,7 +164,7 @@ def _counters(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
 
 
 def _slices(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> Iterator[Any]:
-    """Begin and end of every span of one row, on a sequence of its own."""
+    """Yield begin and end of every span of one row, on a sequence of its own."""
     busy, none = STATES.index("busy"), len(timeline.jobs)
     names = [*(_text(name) for name in slice_names(timeline.jobs)), "work", *wait_names()]
     colours = [*(work_word(index) for index in range(none + 1)), *(state_word(each) for each in STATES)]
@@ -195,7 +198,7 @@ def _slices(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> 
 
 
 def _interned(number: int, names: list[str], colours: list[str], used: list[int], packet_type: Any) -> Any:
-    """What the sequence of a row says once: its track and the words that its slices use."""
+    """The packet that says once, for the sequence of a row, its track and the words that its slices use."""
     packet = _packet(packet_type, _FIRST_ROW + number)
     packet.sequence_flags = packet_type.SEQ_INCREMENTAL_STATE_CLEARED | packet_type.SEQ_NEEDS_INCREMENTAL_STATE
     packet.trace_packet_defaults.track_event_defaults.track_uuid = _ROW_TRACKS + number

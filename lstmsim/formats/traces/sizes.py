@@ -1,4 +1,4 @@
-"""How large a trace will be, asked before it is written: a long run makes gigabytes faster than anyone notices."""
+"""The size of a trace file, estimated before it is written: a long run makes gigabytes faster than a user notices."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from lstmsim.metrics.timeline import Timeline
 
 __all__ = ["BYTES_PER_SPAN", "estimated_bytes", "require_small"]
 
-#: Bytes a span, measured on timelines of 10^5 and 10^6 spans (tests/formats/test_traces_window.py measures again).
-#: Long names of jobs make the formats that are text larger, regular traces those that are packed smaller.
+#: Suffix -> bytes for each span, measured on timelines of 10^5 and 10^6 spans (tests/formats/test_traces_window.py
+#: measures again). Long names of jobs make text formats larger. Regular traces make packed formats smaller.
 BYTES_PER_SPAN = {
     ".json": 160.0,
     ".json.gz": 14.4,
@@ -20,12 +20,14 @@ BYTES_PER_SPAN = {
     ".kanata": 68.0,
 }
 
-#: What to write instead, smallest first.
+#: Suffixes to offer instead, the smallest file first.
 _SMALL = (".fst", ".pftrace", ".csv.gz")
 
 
 def estimated_bytes(timeline: Timeline, suffix: str) -> int:
-    """About how many bytes the timeline takes in a file that ends in `suffix`, one of `BYTES_PER_SPAN`.
+    """Estimate the bytes of a timeline in a file.
+
+    suffix: ending of the file, a key of `BYTES_PER_SPAN`.
 
     >>> import numpy as np
     >>> none = np.zeros(10**6, dtype=np.int64)
@@ -38,7 +40,10 @@ def estimated_bytes(timeline: Timeline, suffix: str) -> int:
 
 
 def require_small(timeline: Timeline, path: str, suffix: str, limit_bytes: int) -> None:
-    """Refuse to write more than `limit_bytes`: the `InputError` says how large it would be, and what helps.
+    """Refuse to write a file of more than `limit_bytes`.
+
+    path, suffix: name of the file and its ending.
+    `InputError` if the file would be larger; it says how large, and what helps.
 
     >>> import numpy as np
     >>> none = np.zeros(10**5, dtype=np.int64)
@@ -61,7 +66,7 @@ def require_small(timeline: Timeline, path: str, suffix: str, limit_bytes: int) 
 
 
 def _megabytes(size: int) -> str:
-    """Bytes as people read them.
+    """A number of bytes for people.
 
     >>> _megabytes(2_340_000_000), _megabytes(23_400_000), _megabytes(2_340_000)
     ('2.3 GB', '23 MB', '2.3 MB')

@@ -1,4 +1,4 @@
-"""What Perfetto shows of a timeline, whatever the file's encoding: one group of tracks, names of slices, counters."""
+"""The view of a timeline in Perfetto, the same in all encodings: one group of tracks, names of slices, counters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WINDOWS = 300
 
 
 def group_name(timeline: Timeline) -> str:
-    """The name of the one group that all tracks are in. Viewers open a group if it is the only one.
+    """The name of the one group of all tracks. Viewers open a group if it is the only one.
 
     >>> none = np.zeros(0, dtype=np.int64)
     >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
@@ -42,7 +42,7 @@ def group_name(timeline: Timeline) -> str:
 
 
 def track_names(rows: Sequence[Row]) -> list[str]:
-    """The name of each row; that of its core is in it if there are several.
+    """The name of the track of each row. It holds the name of the core if there are several cores.
 
     >>> track_names([Row(0, "thread", 1), Row(0, "tail")]), track_names([Row(0, "array"), Row(1, "array")])
     (['thread 1', 'tail'], ['core 0 array', 'core 1 array'])
@@ -53,7 +53,7 @@ def track_names(rows: Sequence[Row]) -> list[str]:
 
 
 def wait_names() -> list[str]:
-    """The name of a slice that is no work, by state.
+    """For each state the name of a slice that is no work.
 
     >>> wait_names()[1:4]
     ['switch', 'stall: hazard', 'stall: input']
@@ -62,7 +62,7 @@ def wait_names() -> list[str]:
 
 
 def slice_names(jobs: tuple[str, ...]) -> list[str]:
-    """A name for each job that stays distinct, and so gets a colour of its own, when a viewer ignores digits.
+    """A name for each job that stays distinct when a viewer ignores digits. So each job gets a colour of its own.
 
     >>> slice_names(("lstm-512 #0", "lstm-512 #1", "gru"))
     ['lstm-512 #0 a', 'lstm-512 #1 b', 'gru']
@@ -78,7 +78,7 @@ def slice_names(jobs: tuple[str, ...]) -> list[str]:
 
 
 def _letters(number: int) -> str:
-    """a, b ... z, aa, ab ...: a number without digits."""
+    """A number in letters: a, b ... z, aa, ab ..."""
     text = ""
     number += 1
     while number:
@@ -89,7 +89,12 @@ def _letters(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """Busy percentage of the arrays by a counter's name: `percent[name][i]` holds from `edges[i]` on, the last is 0."""
+    """How busy arrays are in windows of time.
+
+    window_cycles: length of a window.
+    edges: cycles at which windows begin; the last window ends at the last edge.
+    percent: name of a counter -> percent busy from each edge on; the last number is 0.
+    """
 
     window_cycles: int
     edges: list[int]
@@ -97,7 +102,7 @@ class Counters:
 
 
 def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
-    """Busy percentage of the arrays from `start` to `end`: of the chip, and by core if it has several.
+    """Count how busy arrays are from cycle `start` to cycle `end`: of the chip, and of each core if it has several.
 
     >>> none = np.zeros(1, dtype=np.int64)
     >>> table = dict(row=none, start=none, end=none + 1, state=none, job=none, layer=none, step=none)

@@ -1,7 +1,7 @@
 """Value change dumps for wave viewers (GTKWave, Surfer), with a GTKWave save file beside them.
 
-One scope a row with three variables: `state` and `job` (strings) and `busy` (one bit). A time step is one cycle,
-called 1 ns. Layers and steps are not in it.
+Each row is a scope with three variables: `state` and `job` (strings) and `busy` (one bit). A time step is one cycle,
+called 1 ns. The dump does not hold layers and steps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BUSY = STATES.index("busy")
 
 
 def _plain(text: str) -> str:
-    """Text that every VCD reader takes as one word: ASCII, no white space, no `$`.
+    """A text that every VCD reader takes as one word: ASCII, no white space, no `$`.
 
     >>> _plain("lstm 512 é")
     'lstm_512_?'
@@ -36,7 +36,7 @@ def _plain(text: str) -> str:
 
 
 def comment(timeline: Timeline) -> str:
-    """One line about a timeline: the meaning of time, the chip, its size.
+    """One line about a timeline: the meaning of time, the chip, the size of the run.
 
     >>> none = np.zeros(0, dtype=np.int64)
     >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
@@ -48,7 +48,11 @@ def comment(timeline: Timeline) -> str:
 
 
 def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
-    """Write `path` and the save file `view` that shows its rows in groups, one a core; without `view` only `path`."""
+    """Write a value change dump.
+
+    path: file to write.
+    view: GTKWave save file to write beside it, with one group of rows for each core; None for none.
+    """
     with nullcontext() if view is None else whole_file(view) as save, whole_file(path) as file:
         if save is not None:
             save.write(save_file(timeline, os.path.basename(path)))
@@ -73,9 +77,9 @@ def _emit(timeline: Timeline, writer: VCDWriter) -> None:
 
 
 def changes(timeline: Timeline) -> Iterator[tuple[int, int, str, str, int]]:
-    """Cycle, row, and from then on its state, its job and whether it is busy, in the order of time.
+    """Yield (cycle, row, state, job, busy) for each change, in the order of time. The values hold from that cycle on.
 
-    Where a row has a gap, state and job are `NONE`. A value may be the one before.
+    In a gap of a row, state and job are `NONE`. A value may be the same as before.
 
     >>> from lstmsim.metrics.timeline import Row
     >>> none = np.zeros(1, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""A window of a timeline: the cycles that someone wants to look at, cut out before a trace is written.
+"""A window of a timeline: the cycles that a user wants to look at, cut out before a trace is written.
 
 Cycle numbers and the makespan stay those of the run, so that a window can be compared with the report and with other
-windows. A file says which window it holds, and reading it checks that the window is complete.
+windows. A file says which window it holds. When it is read, the window must be complete.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["parse_window", "window"]
 
 
 def parse_window(text: str) -> tuple[int, int | None]:
-    """The window `A:B` as first cycle and the cycle after the last; `A:` goes on to the end, `:B` begins at 0.
+    """Read a window `A:B` as its first cycle and the cycle after its last. `A:` goes on to the end, `:B` begins at 0.
 
-    Anything else is an `InputError`; whether the cycles exist is asked by `window`.
+    `InputError` for any other text. `window` checks whether the cycles exist.
 
     >>> parse_window("1000:2000"), parse_window("1_000:"), parse_window(":50")
     ((1000, 2000), (1000, None), (0, 50))
@@ -37,10 +37,13 @@ def parse_window(text: str) -> tuple[int, int | None]:
 
 
 def window(timeline: Timeline, start: int, end: int | None = None) -> Timeline:
-    """What happened in the cycles `start <= cycle < end`: spans that reach outside are cut, cycles keep their numbers.
+    """Cut the cycles `start <= cycle < end` out of a timeline.
 
-    The makespan stays that of the run. No `end`, or one after the last cycle, means up to the last. A window in which
-    the timeline shows nothing is an `InputError`.
+    Spans that reach outside are cut. Cycles keep their numbers, and the makespan stays that of the run.
+
+    start: first cycle.
+    end: cycle behind the last; None, or a larger number than the makespan, means up to the last cycle.
+    `InputError` if the timeline shows nothing in the window.
 
     >>> from lstmsim.metrics.timeline import Row
     >>> none = np.zeros(2, dtype=np.int64)

@@ -19,7 +19,7 @@ _EXPLAINED = 200
 
 
 class WrongPaths(list[DataPath]):
-    """Paths of mistakes; `below(path)`: keys of the mapping there that hold one, found without going through all."""
+    """The paths of mistakes. `below` finds the mistakes in one mapping without a walk through all paths."""
 
     def __init__(self, paths: Iterable[DataPath] = ()) -> None:
         super().__init__(paths)

@@ -41,7 +41,14 @@ class Place:
 
 @dataclass
 class Document:
-    """A file's data, the places of its values and keys, and the mistakes found so far that allow reading on."""
+    """A file that was read.
+
+    data: plain data of the file.
+    name: name of the file.
+    folder: folder to which relative paths in the file refer.
+    values, keys: path of a value -> its place in the file, and the place of its key.
+    mistakes: mistakes so far, after which reading can go on.
+    """
 
     data: Any
     name: str
@@ -51,7 +58,7 @@ class Document:
     mistakes: list[Mistake] = field(default_factory=list)
 
     def place(self, path: DataPath, *, key: bool = False) -> str:
-        """Text of the place of the value at `path` (or of its key); of the nearest thing around it if it is missing."""
+        """The place of the value at `path` (or of its key) as text. For a missing value, the place of its holder."""
         if key and path in self.keys:
             return self.keys[path].text()
         for cut in range(len(path), -1, -1):
@@ -64,7 +71,7 @@ class Document:
         self.mistakes.append(Mistake(self.place(path, key=key), sentence))
 
     def raw(self, path: DataPath) -> str | None:
-        """The text of the scalar at `path` as it stands in the file, if known."""
+        """The text of the scalar at `path` as the file has it; None if it is not known."""
         place = self.values.get(path)
         return None if place is None else place.raw
 

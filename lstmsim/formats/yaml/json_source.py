@@ -51,15 +51,15 @@ class _OtherwiseError(Exception):
 
 
 class _Reader:
-    """Goes through a text once; `at`: how far."""
+    """A reader that goes through a text once. `at` is the place of the next letter."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text, self.name, self.at = text, name, 0
         self.document = Document(None, name, Path())
-        self.lines = [0, *(found.end() for found in re.finditer("\n", text))]
+        self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def value(self, path: DataPath) -> Any:
-        """The value that stands next."""
+        """The next value."""
         kind, word, place = self._token()
         return self._value(path, kind, word, place)
 
@@ -79,48 +79,48 @@ class _Reader:
         raise _OtherwiseError
 
     def _mapping(self, path: DataPath) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         kind, key, place = self._token()
         if kind != _TEXT and key == "}":
-            return found
+            return mapping
         while True:
-            if kind != _TEXT or key in found or len(key) > _MAX_KEY or self._mark() != ":":
+            if kind != _TEXT or key in mapping or len(key) > _MAX_KEY or self._mark() != ":":
                 raise _OtherwiseError
             below = (*path, key)
             self.document.keys[below] = self._place(place, below)
-            found[key] = self.value(below)
+            mapping[key] = self.value(below)
             mark = self._mark()
             if mark == "}":
-                return found
+                return mapping
             if mark != ",":
                 raise _OtherwiseError
             kind, key, place = self._token()
 
     def _list(self, path: DataPath) -> list[Any]:
-        found: list[Any] = []
+        values: list[Any] = []
         kind, word, place = self._token()
         if kind not in (_TEXT, _NUMBER, _WORD) and word == "]":
-            return found
+            return values
         while True:
-            found.append(self._value((*path, len(found)), kind, word, place))
+            values.append(self._value((*path, len(values)), kind, word, place))
             mark = self._mark()
             if mark == "]":
-                return found
+                return values
             if mark != ",":
                 raise _OtherwiseError
             kind, word, place = self._token()
 
     def _token(self) -> tuple[int, str, int]:
-        """Kind and text of what stands next, and where it begins."""
-        found = _TOKEN.match(self.text, self.at)
-        if found is None:
+        """Kind and text of the next token, and the place where it begins."""
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
             raise _OtherwiseError
-        self.at = found.end()
-        kind = found.lastindex or 0
-        return kind, found[kind], found.start(kind) - (kind == _TEXT)
+        self.at = match.end()
+        kind = match.lastindex or 0
+        return kind, match[kind], match.start(kind) - (kind == _TEXT)
 
     def _mark(self) -> str:
-        """The mark that stands next, or nothing."""
+        """The next mark; empty if the next token is none."""
         kind, word, _ = self._token()
         return "" if kind in (_TEXT, _NUMBER, _WORD) else word
 

@@ -155,10 +155,10 @@ def _problem(error: MarkedYAMLError) -> str:
 
 def _refuse_version(text: str, name: str) -> None:
     head = re.split(r"^---", text[:1000], maxsplit=1, flags=re.MULTILINE)[0]
-    found = re.search(r"^%YAML\s+(\S+)", head, flags=re.MULTILINE)
-    if found and found[1] != "1.2":
-        line = head.count("\n", 0, found.start()) + 1
-        raise InputError(Mistake(f"{name}:{line}:1", f"must be YAML 1.2, got {show(found[1])}"))
+    match = re.search(r"^%YAML\s+(\S+)", head, flags=re.MULTILINE)
+    if match and match[1] != "1.2":
+        line = head.count("\n", 0, match.start()) + 1
+        raise InputError(Mistake(f"{name}:{line}:1", f"must be YAML 1.2, got {show(match[1])}"))
 
 
 class _Builder:

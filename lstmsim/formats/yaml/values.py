@@ -27,11 +27,13 @@ __all__ = [
 
 
 class Note(NamedTuple):
-    """A mistake that has been found.
+    """A mistake in a value.
 
-    path: of the value. sentence: what is wrong with it. hint: what else may be said of the value, if anything.
-    holder: for a key that should not be there, those that may; the sentence is then made of them.
-    shows: whether the sentence ends with the value as it stands in the file.
+    path: path of the value.
+    sentence: what is wrong with the value.
+    hint: makes a further hint on the value; None for none.
+    holder: for an unknown key, the keys that may stand there; the sentence is then made of them.
+    shows: whether the sentence ends with the value as the file has it.
     """
 
     path: DataPath

@@ -99,12 +99,12 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
     def best(first: int, left: int) -> tuple[int, tuple[int, ...]] | None:
         """Sum of squares, and minus the number of layers of each member, from layer `first` on."""
         ends = [count] if left == 1 else range(first + 1, count - left + 2)
-        found = []
+        cuts = []
         for end in ends:
             own, rest = sums[end] - sums[first], (0, ()) if left == 1 else best(end, left - 1)
             if own <= most and rest is not None:
-                found.append((own * own + rest[0], (first - end, *rest[1])))
-        return min(found, default=None)
+                cuts.append((own * own + rest[0], (first - end, *rest[1])))
+        return min(cuts, default=None)
 
     cut = best(0, members)
     assert cut is not None, "the cut with the least maximum is among them"

@@ -1,4 +1,4 @@
-"""What a pass asks of the tail unit and of the exchange unit of one core of the column-wise NPU.
+"""The operations of a pass on the tail unit and on the exchange unit of one core of the column-wise NPU.
 
 A tail operation is one segment of one row block. An exchange operation sends one vector's elements of one row block to
 the other cores of a job.
@@ -30,8 +30,13 @@ Homes = Mapping[tuple[int, int], int]
 
 @record
 class _Want:
-    """A value that a segment reads: the segment that gives it, from when on relative to equal turns, lag, whether it is
-    one for all units."""
+    """A value that a segment reads.
+
+    home: the segment that gives the value.
+    cycles: how long after the giving segment the reading one may start, for units with equal turns.
+    lag: 1 if the value is from the step before, else 0.
+    reduced: whether it is one value for all units.
+    """
 
     home: tuple[int, int]
     cycles: int
@@ -41,7 +46,13 @@ class _Want:
 
 @record
 class Turns:
-    """One step of a pass on member `member` of a task: its stages, where it stands, where its tails are in the body."""
+    """One step of a pass on one member of a task.
+
+    shapes: its stages.
+    place: layer and direction.
+    homes: places of its tail operations in the body.
+    member: the member.
+    """
 
     shapes: tuple[StageShape, ...]
     place: tuple[int, int]
@@ -104,10 +115,10 @@ class Turns:
         )
 
     def _wanted(self, shape: StageShape, segment: Segment) -> list[_Want]:
-        """What a segment reads of earlier ones of the step, and of the states of the step before."""
+        """The values that a segment reads from earlier segments of the step, and from states of the step before."""
         cell = self.layer.cell
         names = {each.name for each in cell.nodes}
-        found = []
+        wanted = []
         for name in segment.inputs:
             node = cell.states.get(name, name)
             if node not in names:
@@ -118,18 +129,18 @@ class Turns:
                 continue
             needed = min(begins(each, shape.depth, segment) for each in users)
             reduced = kinds(cell)[node] == "scalar"
-            found.append(_Want(home, shape.depth[node] - needed, int(name in cell.states), reduced))
-        return found
+            wanted.append(_Want(home, shape.depth[node] - needed, int(name in cell.states), reduced))
+        return wanted
 
     def _reads(self, shape: StageShape, wanted: Sequence[_Want], block: int) -> list[Dependence]:
         """The dependences of one row block on what its segment reads."""
-        found: dict[tuple[int, int], int] = {}
+        delays: dict[tuple[int, int], int] = {}
         for want in wanted:
             other = self.shapes[want.home[0]]
             for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
                 key = (self.homes[want.home] + number, want.lag)
-                found[key] = max(found.get(key, 0), turns + want.cycles)
-        return [Dependence(each, delay, lag=lag) for (each, lag), delay in sorted(found.items()) if delay > 0]
+                delays[key] = max(delays.get(key, 0), turns + want.cycles)
+        return [Dependence(each, delay, lag=lag) for (each, lag), delay in sorted(delays.items()) if delay > 0]
 
     def _implied(self, shape: StageShape, segment: Segment, node: str, home: tuple[int, int]) -> bool:
         """Whether a state is there anyway, because the sums have waited for all of h, which comes after it."""
@@ -148,10 +159,10 @@ def _overlaps(shape: StageShape, block: int, other: StageShape) -> list[tuple[in
     width = shape.core.tail_width
     first = block * shape.units_per_block
     last = first + shape.blocks[block] - 1
-    found = []
+    overlaps = []
     for index in range(first // other.units_per_block, last // other.units_per_block + 1):
         start = index * other.units_per_block
         low, high = max(first, start), min(last, start + other.blocks[index] - 1)
         units = range(low, min(high, low + width) + 1)
-        found.append((index, max((unit - start) // width - (unit - first) // width for unit in units)))
-    return found
+        overlaps.append((index, max((unit - start) // width - (unit - first) // width for unit in units)))
+    return overlaps

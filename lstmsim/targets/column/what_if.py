@@ -15,7 +15,7 @@ __all__ = ["changes"]
 
 
 def changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """What to try, the most telling first.
+    """List the changes to try, the most telling first.
 
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
     >>> [(each.name, each.detail) for each in changes(chip, ())][:2]
@@ -29,7 +29,7 @@ def _narrower(core: ColumnCore) -> dict[str, object]:
     return {"ep": core.ep // 2, "vp": core.npe // max(core.ep // 2, 1)}
 
 
-#: What changes in a core.
+#: Name of a change -> the fields of a core that it changes.
 _OF_CORES: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
     "one more thread": lambda core: {"threads": core.threads + 1},
     "ep doubled": lambda core: {"ep": 2 * core.ep, "vp": core.npe // (2 * core.ep)},
@@ -44,46 +44,46 @@ _OF_CORES: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
 
 
 def _for_requests(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """What changes in who goes first, of requests that come over time."""
+    """Changes of the order in which requests are served, if they come over time."""
     if arriving(jobs) == "at once":
         return []
-    found, jobs = [], tuple(jobs)
+    tried, jobs = [], tuple(jobs)
     cores = tuple(replace(core, thread_policy="fine") if core.threads > 1 else core for core in chip.cores)
     if cores != chip.cores:
         change = replace(chip, cores=cores)
-        found.append(Change("fine-grained threads", "thread_policy coarse -> fine", change, jobs))
+        tried.append(Change("fine-grained threads", "thread_policy coarse -> fine", change, jobs))
     if {job.dispatch for job in jobs} == {"fcfs"} and len({job.macs for job in jobs}) > 1:
         shortest = tuple(replace(job, dispatch="sjf") for job in jobs)
-        found.append(Change("shortest job first", "dispatch fcfs -> sjf", chip, shortest))
-    return found
+        tried.append(Change("shortest job first", "dispatch fcfs -> sjf", chip, shortest))
+    return tried
 
 
 def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """What changes in the memory beside the chip, in what of it fits on the cores, and between the cores."""
-    found, jobs = [], tuple(jobs)
+    """Changes of the memory beside the chip, of the room for weights on the cores, and of the links between cores."""
+    tried, jobs = [], tuple(jobs)
     if any(core.weight_kib is not None for core in chip.cores):
         kib = [None if core.weight_kib is None else 2 * core.weight_kib for core in chip.cores]
         cores = tuple(replace(core, weight_kib=more) for core, more in zip(chip.cores, kib, strict=True))
         pairs = [(core, {"weight_kib": more}) for core, more in zip(chip.cores, kib, strict=True) if more]
-        found.append(Change("room for weights doubled", detail_of(pairs), replace(chip, cores=cores), jobs))
+        tried.append(Change("room for weights doubled", detail_of(pairs), replace(chip, cores=cores), jobs))
         if chip.memory is not None:
             rate = chip.memory.gb_per_s
             faster = replace(chip, memory=replace(chip.memory, gb_per_s=2 * rate))
-            found.append(Change("memory twice as fast", f"gb_per_s {rate:g} -> {2 * rate:g}", faster, jobs))
+            tried.append(Change("memory twice as fast", f"gb_per_s {rate:g} -> {2 * rate:g}", faster, jobs))
     if any(job.settled(len(chip.cores)).split for job in jobs):
         link = chip.exchange
         sooner = replace(link, latency_cycles=-(-link.latency_cycles // 2))
         detail = f"latency_cycles {link.latency_cycles} -> {sooner.latency_cycles}"
-        found.append(Change("exchange latency halved", detail, replace(chip, exchange=sooner), jobs))
+        tried.append(Change("exchange latency halved", detail, replace(chip, exchange=sooner), jobs))
         wider = replace(link, width=2 * link.width)
-        found.append(
+        tried.append(
             Change(
                 "exchange twice as wide", f"width {link.width} -> {wider.width}", replace(chip, exchange=wider), jobs
             )
         )
         whole = tuple(replace(job, split="") for job in jobs)
-        found.append(Change("no job split", "each on one core", chip, whole))
-    return found
+        tried.append(Change("no job split", "each on one core", chip, whole))
+    return tried
 
 
 def _useful(chip: ColumnNpu, name: str) -> bool:

@@ -69,18 +69,18 @@ def _needs(wait: Wait, block: Block, timer: BlockTimer, earlier: Earlier) -> lis
     """What an operation waits for whose writer is not before it in its block."""
     own, before = timer.written.get(wait.name), earlier.get(wait.name)
     unit = UNITS.index(wait.name) if wait.name in UNITS else None
-    found = []
+    needs = []
     if own is not None and block.repeat > 1:
         gap = 0 if unit is None else timer.trailing[unit]
-        found.append(Dependence(own.operation, own.cycles - 1 + wait.delay + gap, own.cause, lag=1))
+        needs.append(Dependence(own.operation, own.cycles - 1 + wait.delay + gap, own.cause, lag=1))
     same = before.first.get(_kind(block)) if before is not None and wait.name in block.matched else None
     if same is not None:
-        found.append(same.need(wait.delay, last=False))
+        needs.append(same.need(wait.delay, last=False))
     elif before is not None:
         # of the other direction all steps have been done when the last has
-        found.append(before.last.need(wait.delay, last=True))
+        needs.append(before.last.need(wait.delay, last=True))
     # operations of a unit follow each other anyway
-    return [need for need in found if unit is None or need.delay > _length(need, own, before)]
+    return [need for need in needs if unit is None or need.delay > _length(need, own, before)]
 
 
 def _length(need: Dependence, own: Written | None, before: _Writers | None) -> int:

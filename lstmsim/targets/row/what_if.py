@@ -41,7 +41,7 @@ def changes(chip: RowNpu, jobs: Sequence[Job]) -> list[Change]:
     >>> "wider vector pipe" in [each.name for each in changes(chip, ())]
     True
     """
-    found = []
+    tried = []
     for name, change in _OF_CORES.items():
         pairs = [(core, change(core)) for core in chip.cores]
         cores = tuple(replace(core, **new) for core, new in pairs)  # type: ignore[arg-type]
@@ -52,13 +52,13 @@ def changes(chip: RowNpu, jobs: Sequence[Job]) -> list[Change]:
             if name == "faster dispatch"
             else detail_of(pairs, untold=("latency", "by_cell"))
         )
-        found.append(Change(name, detail, replace(chip, cores=cores), tuple(jobs)))
+        tried.append(Change(name, detail, replace(chip, cores=cores), tuple(jobs)))
     filled = tuple(replace(job, batch=max(job.batch, _room(chip, job))) for job in jobs)
     if filled != tuple(jobs):
         sizes = sorted({f"batch {job.batch} -> {new.batch}" for job, new in zip(jobs, filled, strict=True)})
         detail = sizes[0] if len(sizes) == 1 else "batch of each job"
-        found.insert(1, Change("full batches", detail, chip, filled))
-    return found
+        tried.insert(1, Change("full batches", detail, chip, filled))
+    return tried
 
 
 def _room(chip: RowNpu, job: Job) -> int:

@@ -30,51 +30,51 @@ def curves(**changes: Any) -> LoadLatency:
 
 
 def test_one_task_on_one_thread_is_md1() -> None:
-    found = load_latency({"chip": ONE_THREAD, "jobs": [LONG]}, loads=[0.3, 0.6], requests=10_000)
-    service = 1000 / found.bound_per_second
-    for point in found.points:
+    answer = load_latency({"chip": ONE_THREAD, "jobs": [LONG]}, loads=[0.3, 0.6], requests=10_000)
+    service = 1000 / answer.bound_per_second
+    for point in answer.points:
         assert point.measured.mean is not None
         assert point.measured.mean.half_width_ms is not None
         exact = service + md1_wait(point.load, service)
         assert abs(point.measured.mean.value_ms - exact) < 2 * point.measured.mean.half_width_ms
-        assert point.rate_per_second == pytest.approx(point.load * found.capacity_per_second)
+        assert point.rate_per_second == pytest.approx(point.load * answer.capacity_per_second)
 
 
 def test_every_policy_has_the_same_requests() -> None:
-    found = curves(policies=["fcfs", "sjf", "sjf+preempt"])
-    assert [each.label for each in found.machines] == ["fcfs", "sjf", "sjf+preempt"]
-    assert [point.load for point in found.points] == [0.4, 0.8] * 3
-    assert len({point.rate_per_second for point in found.points}) == 2
-    assert {point.measured.requests for point in found.points} == {600}
-    means = {each.label: found.of(each)[1].measured.mean for each in found.machines}
+    answer = curves(policies=["fcfs", "sjf", "sjf+preempt"])
+    assert [each.label for each in answer.machines] == ["fcfs", "sjf", "sjf+preempt"]
+    assert [point.load for point in answer.points] == [0.4, 0.8] * 3
+    assert len({point.rate_per_second for point in answer.points}) == 2
+    assert {point.measured.requests for point in answer.points} == {600}
+    means = {each.label: answer.of(each)[1].measured.mean for each in answer.machines}
     assert means["sjf"].value_ms < means["fcfs"].value_ms  # type: ignore[union-attr]
     by_hand = serve_on_horizon(
         SCENARIO,
         600,
         [
             f"jobs.{at}.arrival.rate_per_second={rate!r}"
-            for at, rate in ((0, found.points[1].rate_per_second / 2), (1, found.points[1].rate_per_second / 2))
+            for at, rate in ((0, answer.points[1].rate_per_second / 2), (1, answer.points[1].rate_per_second / 2))
         ],
     )
-    assert found.points[1].measured.mean.value_ms == by_hand.ms(by_hand.latency.mean.value)  # type: ignore[union-attr]
+    assert answer.points[1].measured.mean.value_ms == by_hand.ms(by_hand.latency.mean.value)  # type: ignore[union-attr]
 
 
 def test_other_chips_have_the_same_rates() -> None:
-    found = curves(chips=["column-npu-64k"], loads=[0.5])
-    own, other = found.points
+    answer = curves(chips=["column-npu-64k"], loads=[0.5])
+    own, other = answer.points
     assert own.rate_per_second == other.rate_per_second
     # How fast a backlog is done is measured by as many requests as are asked about.
     assert own.measured.offered == pytest.approx(0.5, rel=0.01)
     assert other.measured.offered < 0.5  # type: ignore[operator]
-    assert "all chips have the same requests per second" in load_latency_text(found)
+    assert "all chips have the same requests per second" in load_latency_text(answer)
 
 
 def test_overload_has_no_latency() -> None:
-    found = curves(loads=[0.5, 1.5])
-    stable, over = found.points
+    answer = curves(loads=[0.5, 1.5])
+    stable, over = answer.points
     assert stable.measured.mean is not None
     assert (over.measured.verdict, over.measured.mean, over.measured.percentiles) == ("unstable", None, {})
-    assert "unstable: more work comes than is done" in load_latency_text(found)
+    assert "unstable: more work comes than is done" in load_latency_text(answer)
 
 
 def test_who_computes_does_not_matter(tmp_path: Path) -> None:
@@ -127,17 +127,17 @@ def test_the_table_fits_a_terminal(turned_away: int) -> None:
     one = Measured("settled", 0.3, 5678, turned_away, 1234, 404_543.3, 396_452.2, long, dict.fromkeys(CDF, long))
     few = replace(one, verdict="too few", mean=Estimate(0.0052031, None))
     points = tuple(Point(each, 0.5167, 396_452.0, measured) for each in machines for measured in (one, few))
-    found = LoadLatency("s", machines, 404_543.0, 404_543.0, {"PE arrays": 404_543.0}, True, points)
-    lines = load_latency_text(found).splitlines()
+    answer = LoadLatency("s", machines, 404_543.0, 404_543.0, {"PE arrays": 404_543.0}, True, points)
+    lines = load_latency_text(answer).splitlines()
     assert max(map(len, lines)) <= 100
     assert "0.005203 +- 0.7%  0.005203 +- 0.7%    396,452  21.73 %" in lines[3]
     assert any(line.startswith("away: ") for line in lines) == bool(turned_away)
 
 
 def test_rows_and_json_say_the_same() -> None:
-    found = curves(policies=["fcfs", "edf"])
-    head, *rows = load_latency_rows(found)
-    data = load_latency_json(found)
+    answer = curves(policies=["fcfs", "edf"])
+    head, *rows = load_latency_rows(answer)
+    data = load_latency_json(answer)
     assert len({len(row) for row in (head, *rows)}) == 1
     for row, point in zip(rows, data["points"], strict=True):
         named = dict(zip(head, row, strict=True))

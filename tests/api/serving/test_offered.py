@@ -20,34 +20,34 @@ def poisson(rate: float) -> dict[str, Any]:
 
 
 def load_of(jobs: list[dict[str, Any]], *overrides: str, chip: str = "column-npu-64k") -> Load:
-    found = traffic_of(load_scenario({"chip": chip, "jobs": jobs}, overrides)).load
-    assert found is not None
-    return found
+    load = traffic_of(load_scenario({"chip": chip, "jobs": jobs}, overrides)).load
+    assert load is not None
+    return load
 
 
 def test_more_than_the_array_can_do_is_unstable() -> None:
     """A request takes 640 cycles of the array at 260 MHz: 406,250 a second, and two threads less than that."""
     data = {"chip": "column-npu-64k", "jobs": [{**JOB, "arrival": poisson(500_000)}]}
-    for found in (serving(run(data)), serve(data).serving):
-        assert found.load is not None
-        assert found.load.parts["PE arrays"] == pytest.approx(500_000 / 406_250)
-        assert found.load.bound_per_second < 406_250
-        assert found.verdict == "unstable"
-        assert found.latency.mean.half_width is None
+    for each in (serving(run(data)), serve(data).serving):
+        assert each.load is not None
+        assert each.load.parts["PE arrays"] == pytest.approx(500_000 / 406_250)
+        assert each.load.bound_per_second < 406_250
+        assert each.verdict == "unstable"
+        assert each.latency.mean.half_width is None
 
 
 def test_one_thread_without_pause_is_all_there_is() -> None:
     """1,423 cycles a request: bound and measurement are one figure."""
-    found = load_of([{**JOB, "arrival": poisson(91_356)}], "chip.cores.0.threads=1")
-    assert found.bound_per_second == pytest.approx(260e6 / 1423)
-    assert found.parts["saturated"] == pytest.approx(found.parts["threads"], rel=1e-9)
-    assert found.offered == pytest.approx(0.5, rel=1e-4)
-    assert found.relaxation == pytest.approx(1 / (1 - found.offered) ** 2)
+    load = load_of([{**JOB, "arrival": poisson(91_356)}], "chip.cores.0.threads=1")
+    assert load.bound_per_second == pytest.approx(260e6 / 1423)
+    assert load.parts["saturated"] == pytest.approx(load.parts["threads"], rel=1e-9)
+    assert load.offered == pytest.approx(0.5, rel=1e-4)
+    assert load.relaxation == pytest.approx(1 / (1 - load.offered) ** 2)
 
 
 def test_a_coarse_core_does_less_than_its_bounds() -> None:
-    found = load_of([{**JOB, "arrival": poisson(100_000)}])
-    assert found.parts["saturated"] > max(found.parts["PE arrays"], found.parts["threads"])
+    load = load_of([{**JOB, "arrival": poisson(100_000)}])
+    assert load.parts["saturated"] > max(load.parts["PE arrays"], load.parts["threads"])
 
 
 def test_jobs_that_may_not_go_everywhere_count_against_their_own_cores() -> None:
@@ -62,8 +62,8 @@ def test_jobs_that_may_not_go_everywhere_count_against_their_own_cores() -> None
 
 def test_cores_that_are_apart_are_measured_by_the_one_that_is_done_last() -> None:
     jobs = [{**JOB, "cores": [core], "arrival": poisson(rate)} for core, rate in ((0, 1000), (1, 30_000))]
-    found = load_of(jobs, "chip.cores.0.threads=1", chip="column-npu-4x16k")
-    assert found.parts["saturated"] == pytest.approx(found.parts["threads"], rel=0.01)
+    load = load_of(jobs, "chip.cores.0.threads=1", chip="column-npu-4x16k")
+    assert load.parts["saturated"] == pytest.approx(load.parts["threads"], rel=0.01)
 
 
 def test_rates_add_up_by_their_shares() -> None:
@@ -76,8 +76,8 @@ def test_rates_add_up_by_their_shares() -> None:
 
 def test_where_no_rate_can_be_said_there_is_no_load() -> None:
     closed = {**JOB, "arrival": {"kind": "closed", "clients": 3, "think_ms": 0.1}}
-    found = traffic_of(load_scenario({"chip": "column-npu-64k", "jobs": [closed]}))
-    assert (found.load, found.clients, found.steady) == (None, 3, True)
+    traffic = traffic_of(load_scenario({"chip": "column-npu-64k", "jobs": [closed]}))
+    assert (traffic.load, traffic.clients, traffic.steady) == (None, 3, True)
     result = serving(run({"chip": "column-npu-64k", "jobs": [JOB]}))
     assert (result.load, result.verdict) == (None, "no steady state")
     assert result.latency.mean.half_width is None
@@ -94,16 +94,16 @@ def test_a_list_of_arrivals_is_estimated() -> None:
 
 
 def test_jobs_that_come_once_are_named() -> None:
-    found = load_of([{**JOB, "arrival": poisson(1000)}, {**JOB, "name": "late", "count": 2}])
-    assert found.not_counted == ("late, which comes once",)
+    load = load_of([{**JOB, "arrival": poisson(1000)}, {**JOB, "name": "late", "count": 2}])
+    assert load.not_counted == ("late, which comes once",)
 
 
 def test_many_lengths_are_not_all_simulated() -> None:
     scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{**JOB, "steps": 1, "count": 60}]})
     jobs = tuple(replace(job, steps=1 + number % 30, arrival=1000 * number) for number, job in enumerate(scenario.jobs))
-    found = traffic_of(Scenario(scenario.chip, jobs)).load
-    assert found is not None
-    assert found.parts["PE arrays"] == pytest.approx(15.5 * 32 / 1000, rel=1e-3)
+    load = traffic_of(Scenario(scenario.chip, jobs)).load
+    assert load is not None
+    assert load.parts["PE arrays"] == pytest.approx(15.5 * 32 / 1000, rel=1e-3)
 
 
 def test_a_job_that_may_take_all_free_cores_counts_as_what_takes_the_least() -> None:

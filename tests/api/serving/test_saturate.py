@@ -39,23 +39,23 @@ def test_the_answer_is_that_of_md1(services: int, percentile: float) -> None:
     bound = capacity_of(SMALL).bound_per_second
     truth = bound * md1_rate(services, percentile)
     size, near = (640_000, 0.03) if LONG else (10_000, 0.15)
-    found = saturate(SMALL, 1000 * services / bound, percentile=percentile, most_requests=size, tolerance=near / 2)
-    assert found.rate is not None
-    assert found.fails_from is not None
+    answer = saturate(SMALL, 1000 * services / bound, percentile=percentile, most_requests=size, tolerance=near / 2)
+    assert answer.rate is not None
+    assert answer.fails_from is not None
     # The certain rates lie on their sides of the truth, and near it.
-    assert (1 - near) * truth < found.rate <= truth <= found.fails_from < (1 + near) * truth
-    assert found.monotone
+    assert (1 - near) * truth < answer.rate <= truth <= answer.fails_from < (1 + near) * truth
+    assert answer.monotone
 
 
 def test_no_rate_above_the_machines_bound() -> None:
     """All that came within a hundred requests was over before the queue could grow."""
     jobs = [{"model": "lstm-512", "steps": 20, "count": 100, "arrival": POISSON}]
-    found = saturate({"chip": "column-npu-64k", "jobs": jobs}, 0.5, high=5e7, most_requests=1000, tolerance=0.1)
-    assert found.bound_per_second is not None
-    assert found.bound_per_second < 406_250
-    assert max(run.rate for run in found.runs) <= found.bound_per_second
-    assert found.fails_from is not None
-    last = max(found.runs, key=lambda run: run.rate)
+    answer = saturate({"chip": "column-npu-64k", "jobs": jobs}, 0.5, high=5e7, most_requests=1000, tolerance=0.1)
+    assert answer.bound_per_second is not None
+    assert answer.bound_per_second < 406_250
+    assert max(run.rate for run in answer.runs) <= answer.bound_per_second
+    assert answer.fails_from is not None
+    last = max(answer.runs, key=lambda run: run.rate)
     assert (last.verdict, last.kept, last.p99_ms) == ("unstable", False, None)
 
 
@@ -76,10 +76,10 @@ def test_the_answer_is_within_three_percent_of_serve_by_hand(
     jobs: list[dict[str, Any]], tenant: str, bound_ms: float
 ) -> None:
     scenario = {"chip": "column-npu-64k", "jobs": jobs}
-    found = saturate(scenario, bounds_ms={tenant: bound_ms})
-    assert found.rate is not None
-    assert found.bound_per_second is not None
-    assert found.rate < found.bound_per_second
+    answer = saturate(scenario, bounds_ms={tenant: bound_ms})
+    assert answer.rate is not None
+    assert answer.bound_per_second is not None
+    assert answer.rate < answer.bound_per_second
 
     def by_hand(rate: float) -> float:
         changes = rate_overrides(rates_of(scenario), rate)
@@ -87,7 +87,7 @@ def test_the_answer_is_within_three_percent_of_serve_by_hand(
         assert latency is not None
         return latency.p99.value / 260e3
 
-    assert by_hand(found.rate) <= bound_ms < by_hand(1.03 * found.rate)
+    assert by_hand(answer.rate) <= bound_ms < by_hand(1.03 * answer.rate)
 
 
 def test_counts_of_the_file_do_not_matter() -> None:
@@ -111,10 +111,10 @@ def test_each_tenant_keeps_its_own_bound() -> None:
 
 
 def test_an_undecided_rate_is_neither_kept_nor_broken() -> None:
-    found = saturate(SMALL, 0.01, most_requests=300, low=100_000, high=400_000, tolerance=0.1)
-    assert found.undecided is not None
-    assert all(run.kept is None for run in found.runs if found.undecided[0] <= run.rate <= found.undecided[1])
-    assert found.rate is None or found.rate < found.undecided[0]
+    answer = saturate(SMALL, 0.01, most_requests=300, low=100_000, high=400_000, tolerance=0.1)
+    assert answer.undecided is not None
+    assert all(run.kept is None for run in answer.runs if answer.undecided[0] <= run.rate <= answer.undecided[1])
+    assert answer.rate is None or answer.rate < answer.undecided[0]
 
 
 def test_preemption_is_simulated_on_the_same_horizon() -> None:
@@ -126,9 +126,9 @@ def test_preemption_is_simulated_on_the_same_horizon() -> None:
     assert {name: each.requests for name, each in served.tenants.items()} == {
         name: each.requests for name, each in simulated.tenants.items()
     }
-    found = saturate(chip | {"jobs": jobs, "preemption": True}, 5.0, most_requests=500, tolerance=0.5)
-    assert found.bound_per_second is not None
-    assert max(run.requests for run in found.runs) == 500
+    answer = saturate(chip | {"jobs": jobs, "preemption": True}, 5.0, most_requests=500, tolerance=0.5)
+    assert answer.bound_per_second is not None
+    assert max(run.requests for run in answer.runs) == 500
 
 
 @pytest.mark.parametrize(

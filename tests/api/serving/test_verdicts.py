@@ -104,6 +104,6 @@ def test_streams_of_almost_one_rate_remember_how_they_lie() -> None:
     assert result.verdict == "too few"
     assert all(each.half_width is None for each in [result.latency.mean, *result.latency.percentiles.values()])
     twice = [stream(3000), stream(6000) | {"count": 1000}]
-    found = traffic_of(load_scenario({"chip": chip(), "jobs": twice})).load
-    assert found is not None
-    assert found.relaxation == 1.0
+    load = traffic_of(load_scenario({"chip": chip(), "jobs": twice})).load
+    assert load is not None
+    assert load.relaxation == 1.0

@@ -13,7 +13,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
 def tensor(name: str, *dims: int) -> onnx.TensorProto:
-    """A weight that is declared to be in another file, which does not exist: shapes must do."""
+    """Declare a weight in another file that does not exist: the import must do with its shape."""
     weight = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
     weight.external_data.add(key="location", value="missing.onnx.data")
     return weight
@@ -51,7 +51,7 @@ class Graph:
         inputs: dict[int, str] | None = None,
         **attributes: Any,
     ) -> str:
-        """A recurrent node with fitting weights; returns its output sequence."""
+        """Add a recurrent node with fitting weights; the result is the name of its output sequence."""
         rows = GATES[kind] * hidden
         names = [
             frames,
@@ -90,11 +90,11 @@ def save(graph: Graph | onnx.GraphProto, path: Path, functions: Sequence[Any] = 
 
 
 def branches(kind: str, sizes: tuple[int, int], outer: Graph, frames: str, width: int) -> str:
-    """An `If` with a recurrent node of each size in its branches, whose weights are in the outer graph."""
+    """Make an `If` with a recurrent node of each size in its branches; their weights are in the outer graph."""
     made = []
     for name, hidden in zip(("then", "else"), sizes, strict=True):
         inner = Graph()
-        # Weights of the outer graph, as exporters write them.
+        # Exporters put the weights into the outer graph.
         inner.recurrent(kind, frames, width, hidden, name=f"{name}/rnn")
         outer.tensors += inner.tensors
         inner.tensors = []

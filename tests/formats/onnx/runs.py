@@ -1,4 +1,4 @@
-"""A network as onnxruntime runs it, and as it comes out of import, model file, scenario and golden model."""
+"""Runs of a network by onnxruntime, and by lstmsim after import, model file, scenario and golden model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.workload.scenario import Scenario
 from tests.formats.onnx.graphs import Graph
 
-#: float32 of onnxruntime against float64 here.
+#: Tolerance between float32 of onnxruntime and float64 here.
 CLOSE = 1e-6
 
 
@@ -43,7 +43,7 @@ class Numbers(Graph):
         return self.store(name, np.array(numbers, np.int64))
 
     def layer(self, kind: str, frames: str, width: int, hidden: int, **others: object) -> str:
-        """A recurrent node with values for all its weights."""
+        """Add a recurrent node with values for all its weights."""
         return self.recurrent(kind, frames, width, hidden, **others)  # type: ignore[arg-type]
 
     def model(self, output: str, functions: tuple[onnx.FunctionProto, ...] = ()) -> onnx.ModelProto:
@@ -54,7 +54,7 @@ class Numbers(Graph):
 
 
 def theirs(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> np.ndarray:
-    """What onnxruntime computes."""
+    """Run a network with onnxruntime."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
@@ -68,7 +68,7 @@ def _scenario() -> Scenario:
 
 
 def ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | str:
-    """What the model computes after import, through its own files: [steps, outputs], or the sentence that refuses."""
+    """Import a network, run it through its own files: outputs [steps, outputs], or the sentence that refuses it."""
     (folder / "a.onnx").write_bytes(model.SerializeToString())
     try:
         models = import_weights(folder / "a.onnx")
@@ -76,7 +76,7 @@ def ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | st
             return f"{len(models)} models: {' '.join(note for each in models for note in each.notes)}"
         if models[0].network is None:
             return "; ".join(models[0].notes)
-        # What was read is not written again in the same run.
+        # A run never writes a file that it has read.
         folder = Path(mkdtemp(dir=folder))
         write_model_file(models[0].model, folder / "m.yaml", source="a test", network=models[0].network)
         np.save(folder / "x.npy", x)

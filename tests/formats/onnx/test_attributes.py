@@ -33,7 +33,7 @@ class Case(Numbers):
             self.places[7] = self.weight("P", self.directions, 3 * HIDDEN)
 
     def outcome(self, folder: Path, **feeds: Any) -> str:
-        """`equal`, or the sentence that refuses; no third way."""
+        """Give `equal`, or the sentence that refuses the node; anything else fails."""
         y = self.layer(self.kind, "x", WIDTH, HIDDEN, directions=self.directions, inputs=self.places, **self.given)
         self.nodes[-1].attribute.sort(key=lambda each: each.name)
         model = self.model(y)
@@ -47,7 +47,7 @@ class Case(Numbers):
         return "equal"
 
     def states(self, make: Any) -> None:
-        """Initial states for the node: `make(name)` for each that it has."""
+        """Give the node initial states: `make(name)` for each of its states."""
         for place, name in ((5, "h0"), (6, "c0")):
             if place == 5 or self.kind == "LSTM":
                 self.places[place] = make(self, name)
@@ -114,7 +114,7 @@ def as_attribute(case: Case, name: str) -> str:
 
 
 def of_the_batch(case: Case, name: str, *sizes: int) -> str:
-    """A list of sizes with the batch of x in the middle."""
+    """Make a list of sizes with the batch of x in the middle."""
     shape = case.node("Shape", ["x"], f"{name}_shape", start=1, end=2)
     ends = [case.list(f"{name}_{at}", size) for at, size in enumerate(sizes)]
     return case.node("Concat", [ends[0], shape, ends[1]], f"{name}_sizes", axis=0)
@@ -134,7 +134,7 @@ def filled(case: Case, name: str) -> str:
 
 
 def of_a_stack(case: Case, name: str) -> str:
-    """As torch slices the states of one layer from those of all."""
+    """torch slices the states of one layer from the states of all layers."""
     whole = case.node("Expand", [case.weight(f"{name}_all", 6, 1, HIDDEN), of_the_batch(case, name, 1, 1)], f"{name}_e")
     bounds = [case.list(f"{name}_b{at}", each) for at, each in enumerate((2, 2 + case.directions, 0))]
     return case.node("Slice", [whole, *bounds], name)
@@ -184,7 +184,7 @@ def zeros(case: Case, name: str) -> str:
 
 
 def zeros_of_any_shape(case: Case, name: str) -> str:
-    """As torch writes them where it knows no size: the shape goes through Where."""
+    """torch writes states like this if it knows no size: the shape goes through Where."""
     sizes = of_the_batch(case, name, case.directions, HIDDEN)
     same = case.node("Where", [case.store(f"{name}_yes", np.array([True])), sizes, sizes], f"{name}_where")
     scalar = case.store(f"{name}_zero", np.zeros((), np.float32))
@@ -235,7 +235,7 @@ def test_the_schedule_computes_with_the_states_of_the_file(tmp_path: Path) -> No
 
 
 def test_states_of_a_batch(tmp_path: Path) -> None:
-    """Equal rows are those of every sequence; other rows are refused."""
+    """Equal rows are taken for every sequence; rows that differ are refused."""
     for scale, sentence in ((0, "equal"), (1, "initial_h differs between the 3 sequences of its batch")):
         case = Case()
         array = np.full((1, 3, HIDDEN), 0.5, np.float32)
@@ -385,7 +385,7 @@ def test_what_a_loop_carries_comes_at_run_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_batch_first_nodes(kind: str, direction: str, tmp_path: Path) -> None:
-    """onnxruntime refuses layout=1: it runs the same node between transposes."""
+    """onnxruntime refuses layout=1, so it runs the same node between transposes."""
     outputs = []
     for layout in (0, 1):
         case = Case(kind, direction)
@@ -444,7 +444,7 @@ def test_lengths_that_are_an_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("less", [0, 1])
 def test_lengths_computed_from_the_shape(less: int, tmp_path: Path) -> None:
-    """The number of frames, repeated for each sequence, is no restriction; one step less is."""
+    """Lengths of all frames for each sequence restrict nothing; lengths of one step less are a restriction."""
     case = Case("LSTM", "bidirectional")
     count = case.node("Shape", ["x"], "count", start=0, end=1)
     if less:

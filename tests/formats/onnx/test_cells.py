@@ -49,7 +49,7 @@ def save(path: Path, kind: str, arrays: Mapping[str, NDArray[np.float32]], attri
     path.write_bytes(model.SerializeToString())
 
 
-#: What differs from the operators' defaults: operator, with peepholes, attributes; and the cell that it is.
+#: Operator, whether it has peepholes, attributes other than its defaults; and the name of its cell.
 CASES: list[tuple[str, bool, dict[str, Any], str]] = [
     ("RNN", False, {"activations": ["Relu"]}, "rnn-relu"),
     ("RNN", False, {"activations": ["Relu"], "direction": "reverse"}, "rnn-relu"),
@@ -119,7 +119,7 @@ def test_what_is_imported_computes_what_onnxruntime_does(
     computed = run_network(float_arithmetic(network), Stimulus(arrays["x"][:, 0].astype(np.float64))).output()
     expected = np.concatenate([y[:, direction, 0] for direction in range(directions)], axis=1)
     np.testing.assert_allclose(computed, expected, atol=1e-6)
-    # a file names the cell and, where it is not built in, holds it
+    # a file names the cell, and holds it if it is not built in
     write_model_file(single.model, tmp_path / "m.yaml", source="s", network=network)
     again = load_model_file(tmp_path / "m.yaml")
     assert again == single.model
@@ -130,7 +130,7 @@ def test_what_is_imported_computes_what_onnxruntime_does(
 
 @pytest.mark.parametrize("attributes", [{"activations": ["Relu"]}, {"clip": 0.4}, {"activations": ["Elu"]}])
 def test_fixed_point_holds_what_calibration_reaches(attributes: dict[str, Any], tmp_path: Path) -> None:
-    """Also where no activation bounds h: its format is as wide as the values of the floating-point run."""
+    """If no activation bounds h, its format is as wide as the values of the floating-point run."""
     arrays = arrays_of("RNN", 1, seed=3)
     save(tmp_path / "a.onnx", "RNN", arrays | {"W": arrays["W"] * 30}, attributes)
     (single,) = read_onnx(tmp_path / "a.onnx", weights=True).models

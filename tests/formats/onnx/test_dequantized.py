@@ -1,4 +1,4 @@
-"""Weights behind DequantizeLinear: read as what the whole numbers mean; weights of 16 bits: said in a note."""
+"""Weights behind DequantizeLinear are read as the numbers that they mean; a note names weights of 16 bits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROWS = 4 * HIDDEN
 
 
 class Scaled(Filled):
-    """An LSTM whose W, and if wanted R, are whole numbers with a scale."""
+    """An LSTM whose W, and R if wanted, are whole numbers with a scale."""
 
     def scaled(
         self, name: str, shape: tuple[int, ...], kind: str = "i1", axis: int | None = None, zero: bool = True
     ) -> str:
-        """`axis`: along which each place has its own scale; None: one for all."""
+        """Add a scaled weight; `axis`: the axis along which each place has its own scale, None: one scale for all."""
         limits = np.iinfo(kind)
         low, high = (-900, 900) if limits.bits > 8 else (limits.min, limits.max)
         self.store(f"{name}_q", self.random.integers(low, high + 1, shape).astype(kind))
@@ -32,7 +32,7 @@ class Scaled(Filled):
         self.store(f"{name}_s", self.random.uniform(0.001, 0.004, count).astype("f4"))
         parts = [f"{name}_q", f"{name}_s"]
         if zero:
-            # onnxruntime takes no other zero point than 0 of 32 bits.
+            # onnxruntime takes only 0 as a zero point of 32 bits.
             self.store(f"{name}_z", self.random.integers(low // 10, 9, count).astype(kind) * (kind != "i4"))
             self.tensors[-1].data_type = self.tensors[-3].data_type
             parts.append(f"{name}_z")
@@ -44,7 +44,7 @@ class Scaled(Filled):
 
 
 def near(path: Path, **more: bool) -> tuple[str, ...]:
-    """The notes on a network whose numbers are those of onnxruntime."""
+    """Check that an imported network computes what onnxruntime does, and give its notes."""
     ort = pytest.importorskip("onnxruntime")
     (imported,) = import_weights(path, **more)
     assert imported.network is not None, imported.notes
@@ -53,7 +53,7 @@ def near(path: Path, **more: bool) -> tuple[str, ...]:
     model = onnx.load(path)
     model.ir_version = 10
     options = ort.SessionOptions()
-    # Its optimiser rounds what a product of 8-bit weights reads, which the network does not say.
+    # onnxruntime's optimiser rounds the input of a product of 8-bit weights, which the network does not ask for.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     (wanted,) = session.run(None, {"x": x[:, None].astype("f4")})

@@ -1,4 +1,4 @@
-"""Weights in data files beside an ONNX network: read where that is safe, refused by a sentence where it is not."""
+"""Weights in data files beside an ONNX network are read if that is safe, else refused by a sentence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def network(kind: str = "LSTM") -> onnx.GraphProto:
 
 
 def exported(folder: Path, graph: onnx.GraphProto | None = None, name: str = "net.onnx") -> Path:
-    """As PyTorch's exporter leaves it: the graph, and all weights in one file beside it."""
+    """Write a network as PyTorch's exporter does: the graph, and all weights in one file beside it."""
     model = helper.make_model(graph or network(), opset_imports=[helper.make_opsetid("", 18)])
     path = folder / name
     onnx.save(model, path, save_as_external_data=True, location=DATA, size_threshold=0, convert_attribute=True)
@@ -39,7 +39,7 @@ def exported(folder: Path, graph: onnx.GraphProto | None = None, name: str = "ne
 
 
 def edited(path: Path, **fields: Any) -> Path:
-    """The network with other entries for its first tensor; None removes one."""
+    """Change entries of the network's first tensor; None removes an entry."""
     model = onnx.load(path, load_external_data=False)
     tensor = model.graph.initializer[0]
     entries = {each.key: each.value for each in tensor.external_data} | fields
@@ -77,7 +77,7 @@ def equal(one: Network, other: Network) -> bool:
 def test_the_weights_beside_the_network_are_read(kind: str, tmp_path: Path) -> None:
     inside = numbers(save(network(kind), tmp_path / "inside.onnx"))
     assert equal(numbers(exported(tmp_path, network(kind))), inside)
-    # The network may have another name by now, and its folder may be reached by a link.
+    # The network may have been renamed, and a link may lead to its folder.
     (tmp_path / "net.onnx").rename(tmp_path / "renamed.onnx")
     (tmp_path / "link").symlink_to(tmp_path)
     assert equal(numbers(tmp_path / "link" / "renamed.onnx"), inside)
@@ -136,7 +136,7 @@ def test_data_of_inner_graphs(where: str, tmp_path: Path) -> None:
 
 
 def tensors(model: onnx.ModelProto) -> list[TensorProto]:
-    """Every tensor of a model, wherever it stands."""
+    """List every tensor of a model, in initializers and attributes."""
     graphs, nodes, stored = [model.graph], [node for each in model.functions for node in each.node], []
     while graphs or nodes:
         if graphs:
@@ -237,7 +237,7 @@ def test_wrong_entries(fields: dict[str, Any], words: str, tmp_path: Path) -> No
 
 
 def test_a_shape_that_the_file_cannot_hold(tmp_path: Path) -> None:
-    """Refused before any memory is taken: these would be 2.6 TB."""
+    """The tensor would have 2.6 TB: it is refused before any memory is taken."""
     graph = Graph()
     size = 400_000
     graph.recurrent("LSTM", graph.input("x", 5, 1, size), size, size)
@@ -277,7 +277,7 @@ def test_data_cut_off(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [[], ["--force"], ["--force", "--no-weights"]])
 def test_the_data_is_never_an_output(flags: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The weights of `net.yaml` would go to net.safetensors, which may be where the network keeps its data."""
+    """The weights of `net.yaml` would go to net.safetensors, which may be the data file of the network."""
     monkeypatch.chdir(tmp_path)
     exported(tmp_path)
     model = onnx.load("net.onnx", load_external_data=False)

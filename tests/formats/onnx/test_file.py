@@ -1,4 +1,4 @@
-"""Recurrent models found in ONNX networks."""
+"""Recurrent models in ONNX networks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LSTM, GRU, RNN = cell("lstm"), cell("gru"), cell("rnn")
 
 
 def squeezed(graph: Graph, output: str) -> str:
-    """An output sequence without its axis of directions, as a layer above reads it."""
+    """Remove the axis of directions from an output sequence, so that a layer above can read it."""
     return graph.node("Squeeze", [output, graph.node("Constant", [], f"{output}_one", value_ints=[1])], f"{output}_s")
 
 
@@ -94,7 +94,7 @@ def test_two_directions_put_together_by_hand(order: tuple[int, int], tmp_path: P
     sides = [graph.node("Gather", [first, place], f"g{at}", axis=1) for at, place in enumerate(places)]
     graph.recurrent("LSTM", graph.node("Concat", sides, "both", axis=-1), 12, 6, name="l1")
     network = read_onnx(save(graph, tmp_path / "a.onnx"))
-    # Only the forward half before the backward half is what a layer above reads.
+    # A layer above reads the forward half before the backward half; no other order is a stack.
     assert [len(layers) for layers in stacks(network)] == ([2] if order == (0, 1) else [1, 1])
 
 

@@ -21,10 +21,10 @@ STEPS, BATCH, WIDTH, HIDDEN = 6, 2, 3, 4
 
 
 class Net(Filled):
-    """A recurrent layer and what exporters put behind it."""
+    """A recurrent layer and the operations that exporters put behind it."""
 
     def frames(self, *dims: int | str, directions: int = 1, kind: str = "LSTM") -> str:
-        """A layer over frames of [time, batch, width] or other sizes; gives Y."""
+        """Add a layer over frames of [time, batch, width] or other sizes; the result is the name of Y."""
         return self.recurrent(kind, self.input("x", *dims), WIDTH, HIDDEN, directions=directions)
 
     def numbers(self, name: str, *values: int) -> str:
@@ -34,7 +34,7 @@ class Net(Filled):
         return self.node("Squeeze", [y, self.numbers("one", 1)], "squeezed")
 
     def linear(self, y: str, inputs: int, units: int, tag: str = "") -> str:
-        """As PyTorch writes nn.Linear over three axes."""
+        """Add nn.Linear over three axes as PyTorch writes it."""
         y = self.node("MatMul", [y, self.weight(f"W{tag}", inputs, units)], f"mm{tag}")
         return self.node("Add", [self.weight(f"b{tag}", units), y], f"sum{tag}")
 
@@ -97,7 +97,7 @@ def bias_taken_off(net: Net) -> str:
 
 
 def bias_behind_a_reshape(net: Net) -> str:
-    """As tf2onnx writes a Dense layer over three axes."""
+    """Add a Dense layer over three axes as tf2onnx writes it."""
     y = net.node("Reshape", [net.frames("t", BATCH, WIDTH), net.numbers("sizes", -1, HIDDEN)], "flat")
     y = net.node("MatMul", [y, net.weight("W", HIDDEN, 5)], "mm")
     y = net.node("Reshape", [y, net.numbers("three", -1, BATCH, 5)], "folded")
@@ -105,7 +105,7 @@ def bias_behind_a_reshape(net: Net) -> str:
 
 
 def one_of_three_before_softmax(net: Net) -> str:
-    """The softmax stays out: what is compared is its input."""
+    """The softmax stays out: its input is compared."""
     y = net.linear(net.squeezed(net.frames("t", "b", WIDTH)), HIDDEN, 5)
     net.node("Softmax", [y], "softmax")
     return y
@@ -134,7 +134,7 @@ def imported(net: Net, output: str, folder: Path, **more: bool) -> ImportedModel
 
 
 def expected(path: Path, x: np.ndarray) -> np.ndarray:
-    """What onnxruntime gives, one row for each step and sequence in the order of its output."""
+    """Run a network with onnxruntime: one row for each step and sequence, in the order of its output."""
     ort = pytest.importorskip("onnxruntime")
     model = onnx.load(path)
     model.ir_version = 8
@@ -192,7 +192,7 @@ def scaled(net: Net) -> str:
 
 
 def square_turned(net: Net) -> str:
-    """Time and units are equally many: only their names tell that the product is along the time."""
+    """Time and units have equal sizes: only their identity tells that the product is along the time."""
     y = net.squeezed(net.frames(HIDDEN, BATCH, WIDTH))
     return net.linear(net.node("Transpose", [y], "turned", perm=[2, 1, 0]), HIDDEN, 5)
 
@@ -261,7 +261,7 @@ def sum_divided(net: Net) -> str:
 
 
 def bias_along_another_axis(net: Net) -> str:
-    """Batch and units are equally many: only their names tell that the bias is not one of the units."""
+    """Batch and units have equal sizes: only their identity tells that the bias belongs to the batch."""
     y = net.node("MatMul", [net.squeezed(net.frames("t", 5, WIDTH)), net.weight("W", HIDDEN, 5)], "mm")
     y = net.node("Transpose", [y], "turned", perm=[0, 2, 1])
     return net.node("Add", [y, net.weight("b", 5)], "sum")
@@ -370,7 +370,7 @@ def test_heads_of_other_formats_are_refused(tmp_path: Path) -> None:
 
 
 def test_shapes_alone_make_heads_too(tmp_path: Path) -> None:
-    """Weights that are declared in a file that is not there."""
+    """The weights are declared in a file that does not exist."""
     graph = Graph()
     y = graph.recurrent("LSTM", graph.input("x", "t", 1, 3), 3, 4)
     y = graph.node("Squeeze", [y, graph.node("Constant", [], "one", value_ints=[1])], "y")

@@ -1,6 +1,6 @@
-"""Random chains of rearranging operations between two layers: whatever is joined computes what onnxruntime does.
+"""Random chains of rearranging operations between two layers: every stack computes what onnxruntime does.
 
-Sizes are equal wherever that could hide a difference: 4 frames, 4 units, and now and then a batch of 4.
+Equal sizes could hide a difference, so most sizes are equal: 4 frames, 4 units, and now and then a batch of 4.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHAINS = int(os.environ.get("LSTMSIM_EXAMPLES", "0")) or 80
 
 
 class Chain:
-    """A value on its way from one layer to the next; `shape` is what it is at the size that is run."""
+    """A value on its way from one layer to the next; `shape` is its shape in the run."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -114,7 +114,7 @@ STEPS: list[Callable[[Chain], None]] = [
 
 
 def outcome(seed: int, folder: Path) -> str:
-    """`joined`, `apart`, or `invalid` for a chain that does not end in what a layer can read."""
+    """Give `joined` or `apart`, or `invalid` for a chain whose end no layer can read."""
     chain = Chain(seed)
     for _ in range(chain.random.randint(0, 5)):
         chain.random.choice(STEPS)(chain)

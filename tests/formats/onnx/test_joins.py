@@ -1,6 +1,6 @@
-"""Which recurrent nodes become one stack: those with nothing between them that changes a number, a step or an order.
+"""Which recurrent nodes become one stack: nothing between two of its nodes may change a number, a step or an order.
 
-Frames and units have equal sizes, so that a transpose of both fits. What is joined is compared with onnxruntime.
+Frames and units have equal sizes, so that a transpose of both fits. Every stack is compared with onnxruntime.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Between = Callable[["Two", str], str]
 
 
 class Two(Numbers):
-    """Two recurrent nodes with something between them."""
+    """Two recurrent nodes with operations between them."""
 
     def __init__(self, sizes: tuple[int | str, int | str] = (SIZE, 1)) -> None:
         super().__init__(3)
@@ -30,7 +30,7 @@ class Two(Numbers):
         self.made = 0
 
     def then(self, kind: str, value: str, *inputs: str | list[int], **attributes: object) -> str:
-        """The next operation; its further inputs as names or as lists of whole numbers."""
+        """Add the next operation; its further inputs are names or lists of whole numbers."""
         self.made += 1
         name = f"v{self.made}"
         given = [self.list(f"{name}_{at}", *each) if isinstance(each, list) else each for at, each in enumerate(inputs)]
@@ -49,12 +49,12 @@ def squeezed(two: Two, y: str) -> str:
 
 
 def both(two: Two, y: str) -> str:
-    """As torch puts the two directions side by side."""
+    """Put the two directions side by side as torch does."""
     return two.then("Reshape", two.then("Transpose", y, perm=[0, 2, 1, 3]), [0, 0, -1])
 
 
 def joined(two: Two, x: np.ndarray, folder: Path) -> bool:
-    """Whether the two became one stack, which then computes what onnxruntime does."""
+    """Say whether the two nodes became one stack; a stack must compute what onnxruntime does."""
     model = two.model("b_Y")
     outputs = ours(model, x, folder)
     if isinstance(outputs, str):
@@ -74,7 +74,7 @@ def notes(two: Two, folder: Path) -> str:
 
 
 def flattened_dynamically(two: Two, y: str) -> str:
-    """As torch's dynamo exporter computes the shape of both directions."""
+    """Compute the shape of both directions as torch's dynamo exporter does."""
     turned = two.then("Transpose", y, perm=[0, 2, 1, 3])
     shape = two.then("Shape", turned)
     time, batch, sides, units = (two.then("Slice", shape, [at], [at + 1]) for at in range(4))
@@ -150,7 +150,7 @@ def test_both_directions_side_by_side_join(what: str, sizes: tuple[int | str, in
 
 
 def test_a_pair_of_batch_first_nodes_joins(tmp_path: Path) -> None:
-    """onnxruntime refuses layout=1: the same nodes, time first, are the oracle."""
+    """onnxruntime refuses layout=1, so the same nodes with the time first are the oracle."""
     x, outputs = frames(), []
     for layout in (0, 1):
         two = Two()
@@ -190,7 +190,7 @@ def other_branches(two: Two, y: str) -> str:
     return "w"
 
 
-#: What is between, and what the note says of it.
+#: The operation between two nodes, and its words in the note.
 SOMETHING: dict[str, tuple[Between, str]] = {
     "part": (
         lambda two, y: two.then("Slice", squeezed(two, y), [1], [2**40], [0]),
@@ -255,7 +255,7 @@ WRONG: dict[str, Between] = {
 def test_directions_in_another_order_do_not_join(what: str, sizes: tuple[int | str, int | str], tmp_path: Path) -> None:
     two = Two(sizes)
     two.two(WRONG[what], directions=2)
-    # With one sequence, [steps, directions, 1, units] is what it should be without a transpose.
+    # With one sequence, [steps, directions, 1, units] needs no transpose.
     harmless = what == "not transposed" and sizes[1] == 1
     assert joined(two, frames(), tmp_path) == harmless
 
@@ -314,7 +314,7 @@ def test_a_layer_inside_a_loop_is_no_layer_above_one_outside(tmp_path: Path) -> 
 
 
 def test_states_of_each_layer_of_a_stack(tmp_path: Path) -> None:
-    """As torch writes h0 of two bidirectional layers: one tensor, sliced."""
+    """torch writes h0 of two bidirectional layers as one tensor that is sliced."""
     two = Two(("steps", "batch"))
     whole = {name: two.weight(name, 4, 1, SIZE) for name in ("h0", "c0")}
     parts = [
@@ -345,7 +345,7 @@ def test_what_is_done_to_the_frames_before_the_first_layer_is_said(
 
 
 def test_long_chains_of_computed_shapes_end(tmp_path: Path) -> None:
-    """Sizes that are squared again and again, and shapes of shapes: no number and no recursion without end."""
+    """Sizes that are squared again and again, and shapes of shapes: numbers and recursion must have an end."""
     two = Two(("steps", "batch"))
     value = squeezed(two, two.layer("LSTM", "x", 3, SIZE, name="a"))
     size = two.then("Slice", two.then("Shape", value), [0], [1])

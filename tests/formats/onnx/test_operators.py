@@ -1,4 +1,4 @@
-"""The table of operators: what became of each, counted against sums by hand and against numbers of positions."""
+"""The table of operators: outcomes, and counts against sums by hand and numbers of positions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_run_of_fixed_size_assumes_nothing(tmp_path: Path) -> None:
 
 
 def attended(graph: Graph, frames: int | str) -> Graph:
-    """Every step is compared with every other one."""
+    """Compare every step with every other step."""
     x = graph.input("x", frames, 1, 6)
     axes = graph.node("Constant", [], "axes", value_ints=[1])
     y = graph.node("Squeeze", [graph.recurrent("LSTM", x, 6, 8), axes], "y")
@@ -199,7 +199,7 @@ def test_products_in_a_loop_cannot_be_told(tmp_path: Path) -> None:
 
 
 def test_a_length_that_the_exporter_built_in(tmp_path: Path) -> None:
-    """As PyTorch's dynamo exporter writes a time that is not dynamic behind the last layer."""
+    """Add a fixed time behind the last layer as PyTorch's dynamo exporter writes it."""
     graph = Graph()
     y = graph.recurrent("LSTM", graph.input("x", "time", "batch", 6), 6, 8)
     sizes = graph.node("Constant", [], "sizes", value_ints=[12, -1, 8])

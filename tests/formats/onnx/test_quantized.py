@@ -1,4 +1,4 @@
-"""LSTM nodes with 8-bit weights: read as the numbers that these mean, with a note on what else the original rounds."""
+"""LSTM nodes with 8-bit weights are read as the numbers that these mean; a note says what else the original rounds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rounded(Filled):
             numbers = self.random.integers(limits.min, limits.max + 1, (directions, width, rows)).astype(kind)
             shape = (directions, rows) if columns else (directions,)
             scale = self.random.uniform(0.002, 0.01, shape).astype(np.float32)
-            # onnxruntime takes only these zero points where there is one for each column.
+            # onnxruntime takes only these zero points if each column has its own.
             zero = np.full(shape, 0 if kind is np.int8 and columns else 100).astype(kind)
             inputs[{"W": 1, "R": 2}[name]] = self.store(name, numbers)
             for each, array in (("scale", scale), ("zero", zero)):
@@ -76,7 +76,7 @@ def test_the_numbers_are_those_that_the_weights_mean(
     x = np.random.default_rng(3).normal(size=(6, 3))
     y = run_network(float_arithmetic(imported.network), imported.network.stimulus(x)).output()
     np.testing.assert_allclose(y, run(save(graph.plain(), tmp_path / "plain.onnx"), x), rtol=0, atol=1e-6)
-    # The original rounds more: near, not equal.
+    # The original rounds more, so outputs are near but not equal.
     difference = np.abs(y - run(path, x)).max()
     assert 1e-5 < difference < 0.05
     assert len(imported.notes) == 1

@@ -1,4 +1,4 @@
-"""What the ONNX reader refuses, and the sentence that says why."""
+"""Networks that the ONNX reader refuses, and the sentences that say why."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_default_activations_written_out_are_fine(kind: str, directions: int, tm
 
 def test_a_projection_is_recognised(tmp_path: Path) -> None:
     graph = Graph()
-    # As PyTorch 2.13 exports nn.LSTM(24, 16, proj_size=8).
+    # PyTorch 2.13 exports nn.LSTM(24, 16, proj_size=8) with these shapes.
     states = {5: graph.input("h", 1, 1, 8), 6: graph.input("c", 1, 1, 16)}
     graph.recurrent("LSTM", graph.input("x", 5, 1, 24), 24, 8, inputs=states)
     text = refusal(save(graph, tmp_path / "a.onnx"))
@@ -188,7 +188,7 @@ def test_functions_that_call_each_other_without_end(tmp_path: Path) -> None:
 
 
 def towers(height: int, width: int) -> tuple[Graph, list[Any]]:
-    """A call of a function that calls another several times, and so on: width ** height nodes."""
+    """Make functions of which each calls the next `width` times: width ** height nodes."""
     imports = [helper.make_opsetid("local", 1), helper.make_opsetid("", 18)]
     functions = []
     for level in range(height):

@@ -26,7 +26,8 @@ GATES = {"lstm": 4, "gru": 3, "rnn": 1, "rnn-relu": 1}
 class Unrolled:
     """A network as torch 2.13 writes nn.LSTMCell, nn.GRUCell or nn.RNNCell in a loop.
 
-    `folded`: as its dynamo exporter does it, with the first product with h worked out; else as the TorchScript one.
+    folded: whether the first product with h is worked out, as the dynamo exporter does it; the TorchScript exporter
+        does not.
     """
 
     def __init__(self, kind: str, *, folded: bool, bias: bool = True, seed: int = 0) -> None:
@@ -108,7 +109,7 @@ class Unrolled:
 
 
 def layer(net: Unrolled, *, h: str = "", c: str = "", order: list[int] | None = None, how: str = "Gather") -> Any:
-    """One cell over all frames, in that order; its outputs in the order of time."""
+    """Make one cell over all frames in an order; its outputs are in the order of time."""
     net.weights("cell", INPUT)
     outputs = {}
     h, c = h or net.zero(), c or net.zero()
@@ -130,7 +131,7 @@ def refusal(model: Any, folder: Path) -> str:
 
 
 def check(model: Any, single: ImportedModel, **more: NDArray[np.float32]) -> None:
-    """What was imported computes what the network does."""
+    """Check that the imported model computes what the network does."""
     x = np.random.default_rng(9).normal(size=(STEPS, 1, INPUT)).astype(np.float32)
     y = ReferenceEvaluator(model).run(None, {"x": x, **more})[0][:, 0]
     assert single.network is not None
@@ -263,7 +264,7 @@ def test_what_is_done_with_a_frame_before_it_is_read_is_refused(tmp_path: Path) 
 
 @pytest.mark.parametrize("part", ["weight_ih", "weight_hh", "bias_ih", "bias_hh"])
 def test_steps_with_weights_of_their_own_are_no_layer(part: str, tmp_path: Path) -> None:
-    """Changed in the last step alone; were it taken as the others, the outputs would be wrong."""
+    """Only the last step is changed; if it were read like the other steps, the outputs would be wrong."""
     net = Unrolled("lstm", folded=False)
     model = layer(net)
     other = model.graph.initializer.add()
@@ -273,7 +274,7 @@ def test_steps_with_weights_of_their_own_are_no_layer(part: str, tmp_path: Path)
     if part.startswith("bias"):
         assert "step 3 has a bias of its own" in refusal(model, tmp_path)
         return
-    # the last one is another cell; what is left is a layer of three steps, and that is said
+    # the last step is another cell; the other three steps are a layer, and a note says so
     (single,) = imported(model, tmp_path)
     assert single.steps == STEPS - 1
     assert single.notes[-1] == "only 3 of 4 frames are read"
@@ -292,7 +293,7 @@ def test_weights_that_are_stored_once_for_each_step_are_compared(tmp_path: Path)
 
 
 def nodes_of_one_step(kind: str, order: list[int], *, cells: int = 1, feed_back: bool = False) -> Any:
-    """Cells as PyTorch's exporter of scripted modules writes them: a node for each turn, states passed on."""
+    """Write cells as PyTorch's exporter of scripted modules does: a node for each turn, which passes its states on."""
     net = Unrolled("lstm", folded=False)
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
     axis = net.stored("axis", np.array([0]))
@@ -347,7 +348,7 @@ def test_nodes_of_one_step_that_feed_back_are_refused(tmp_path: Path) -> None:
 
 
 def changed(model: Any, random: np.random.Generator) -> None:
-    """One operation replaced, or two operands or results exchanged."""
+    """Replace one operation, or exchange two operands or results."""
     others = {"Sigmoid": "Tanh", "Tanh": "Sigmoid", "Add": "Mul", "Mul": "Add", "Sub": "Add"}
     nodes = model.graph.node[: len(model.graph.node) - STEPS - 1]
     node = nodes[random.integers(len(nodes))]
@@ -363,7 +364,7 @@ def changed(model: Any, random: np.random.Generator) -> None:
 
 
 def test_a_changed_operation_is_never_read_as_the_cell(tmp_path: Path) -> None:
-    """Refused, or still equal to what the network computes."""
+    """A changed network is refused, or the import still computes what the network does."""
     refused = kept = 0
     for seed in range(int(os.environ.get("LSTMSIM_EXAMPLES", 60))):
         random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Weights out of ONNX networks, against ONNX's own reference evaluator."""
+"""Weights of ONNX networks, against ONNX's own reference evaluator."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def output(path: Path, x: np.ndarray) -> np.ndarray:
 
 
 def reference(path: Path, x: np.ndarray) -> np.ndarray:
-    """[steps, directions x hidden]"""
+    """Run an imported network: outputs [steps, directions x hidden]."""
     (y,) = ReferenceEvaluator(onnx.load(path)).run(None, {"x": x[:, None].astype(np.float32)})
     return y[:, :, 0].reshape(len(x), -1)
 
@@ -78,7 +78,7 @@ def test_the_numbers_are_those_of_the_reference_evaluator(
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_each_direction_has_its_own_weights(kind: str, tmp_path: Path) -> None:
-    """The reference evaluator has only one direction: each is compared alone."""
+    """The reference evaluator has only one direction, so each direction is compared alone."""
     both = Filled(3)
     both.recurrent(kind, both.input("x", "n", 1, 3), 3, 2, directions=2)
     x = np.random.default_rng(5).normal(size=(4, 3))
@@ -94,7 +94,7 @@ def test_each_direction_has_its_own_weights(kind: str, tmp_path: Path) -> None:
 
 
 def typed(name: str, array: np.ndarray, kind: int) -> TensorProto:
-    """A tensor in the typed field of its kind, not as raw bytes."""
+    """Make a tensor in the typed field of its kind, not as raw bytes."""
     flat = array.ravel()
     if kind in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
         bits = flat.astype(np.float16).view(np.uint16) if kind == TensorProto.FLOAT16 else _upper(flat)
@@ -111,7 +111,7 @@ def _upper(flat: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16])
 def test_kinds_of_numbers(kind: int, raw: bool, tmp_path: Path) -> None:
     graph = Filled()
-    # Eighths are exact in every kind.
+    # Multiples of an eighth are exact in every kind of number.
     arrays = {"W": np.arange(8.0).reshape(1, 4, 2) / 8, "R": -np.arange(16.0).reshape(1, 4, 4) / 8}
     for name, array in arrays.items():
         each = typed(name, array, kind)
@@ -130,7 +130,7 @@ def test_kinds_of_numbers(kind: int, raw: bool, tmp_path: Path) -> None:
 
 
 def test_weights_behind_what_exporters_put_there(tmp_path: Path) -> None:
-    """As PyTorch's exporter writes weights without constant folding, against the reference evaluator."""
+    """PyTorch's exporter writes weights like this without constant folding; the reference evaluator is the oracle."""
     graph = Filled()
     graph.weight("turned", 4, 12)
     graph.weight("second", 12, 3)

@@ -96,13 +96,13 @@ class ArrayWork:
         if key not in self.weights:
             arithmetic = self.work.arithmetic(place.layer, place.direction)
             gates = self.work.shape(place).stage.gates
-            found: dict[int, Array] = {}
+            slices: dict[int, Array] = {}
             for number, gate in enumerate(gates):
                 part = next(i for i, each in enumerate(gate.sums) if vector in each.vectors)
                 matrix = arithmetic.matrix(gate.sums[part].name, vector)[units, columns]
-                rows = found.setdefault(part, np.zeros((self.array.vp, self.array.ep), matrix.dtype))
+                rows = slices.setdefault(part, np.zeros((self.array.vp, self.array.ep), matrix.dtype))
                 rows[number : number + len(matrix) * len(gates) : len(gates), : matrix.shape[1]] = matrix
-            self.weights[key] = list(found.items())
+            self.weights[key] = list(slices.items())
         return self.weights[key]
 
     def empty(self, place: Place, cycle: int, who: str) -> Bank:

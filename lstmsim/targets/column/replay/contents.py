@@ -26,15 +26,15 @@ class _Held:
 
     def enter(self, content: Content, who: str) -> bool:
         """A task that needs it begins; whether it was there."""
-        found = content.key in self.sizes
+        there = content.key in self.sizes
         for key in [each for each in self.sizes if not self.users.get(each)]:
-            if not found and sum(self.sizes.values()) + content.size > self.capacity:
+            if not there and sum(self.sizes.values()) + content.size > self.capacity:
                 del self.sizes[key]
-        if not found and sum(self.sizes.values()) + content.size > self.capacity:
+        if not there and sum(self.sizes.values()) + content.size > self.capacity:
             raise ReplayError(f"{who} needs {content.size} weights on core {self.core}, which others fill")
         self.sizes[content.key] = self.sizes.pop(content.key, content.size)
         self.users[content.key] = self.users.get(content.key, 0) + 1
-        return found
+        return there
 
     def leave(self, content: Content) -> None:
         """A task that needed it has finished."""
@@ -61,8 +61,8 @@ def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
             for each in memories:
                 each.leave(content)
             continue
-        found = [each.enter(content, f"job {name}") for each in memories]
-        if all(found):
+        there = [each.enter(content, f"job {name}") for each in memories]
+        if all(there):
             warm.add(task)
     return frozenset(warm)
 
@@ -99,7 +99,7 @@ def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...
     events: list[tuple[int, ...]] = []
     rounds: list[int] = []
     for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
-        # who follows one that found its queue full in this cycle is looked at after all others
+        # a task that follows one which was turned away in this cycle comes after all others
         before, came = task.after, trace.task("arrived")
         follows = before is not None and not seats.ran(before) and came[before] == arrived == admitted
         rounds.append(rounds[before] + 1 if before is not None and follows else 0)

@@ -177,7 +177,7 @@ def start(
             view.write((0, 0, step, "x"), slice(0, len(frame)), frame, since, len(frame))
     tiles = tuple(ArrayWork(work, array) for work in works)
     tails = tuple(TailWork(each.work, each) for each in tiles)
-    found = JobWork(job, core, numbers, cut, chip.exchange, views, tiles, tails, weights)
+    work = JobWork(job, core, numbers, cut, chip.exchange, views, tiles, tails, weights)
     if numbers.follows is None:
-        found.begin(numbers.stimulus)
-    return found
+        work.begin(numbers.stimulus)
+    return work
