@@ -1,6 +1,7 @@
-"""Machines: each a frozen description and one pure function that lowers jobs to a Program.
+"""Machines. Each has a frozen description and one pure function that lowers jobs to a Program.
 
-A new target is a folder whose `target.py` fills in `lstmsim.targets.target.Target`, and a line in `registry.KINDS`.
+To add a target, write a folder whose `target.py` fills in `lstmsim.targets.target.Target`, and a line in
+`registry.KINDS`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ __all__ = ["lower", "refusals"]
 
 
 def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-    """The Program of these jobs on that chip; cores and tasks in the order of the chip's cores and of the jobs.
+    """Lower jobs to a Program. Its cores and tasks are in the order of the chip's cores and of the jobs.
 
-    `templates`: the jobs stand for some that come later; each has to be small enough, but not all together.
+    chip: description of the chip.
+    jobs: the jobs.
+    templates: whether the jobs stand for jobs that come later; then each job has to be small enough, but not all
+        jobs together.
+    `InputError` if the chip cannot run a job, or if the program is too large.
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> len(lower(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), []).cores)
@@ -28,7 +33,7 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
 
 
 def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
-    """Why the chip cannot run some of the jobs: the first reason of each distinct one, by its name; nothing is lowered.
+    """List why the chip cannot run some of the jobs: one reason for each distinct job. No job is lowered.
 
     >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.workload.cells import cell

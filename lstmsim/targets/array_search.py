@@ -1,4 +1,4 @@
-"""What a search of the best (EP, VP) asks of a machine that has an array of multipliers with adder trees."""
+"""The part of the contract for a search of the best (EP, VP): an array of multipliers with adder trees."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ __all__ = ["ArraySearch"]
 
 
 class ArraySearch(ABC):
-    """A core's array of `npe` multipliers is used as `vp` rows of `ep`; everything else about the core stays."""
+    """The answers of a machine whose array of `npe` multipliers is used as `vp` rows of `ep` multipliers."""
 
     @abstractmethod
     def with_array(self, core: Any, npe: int, ep: int, vp: int) -> Any:
-        """The core with that array, its adder trees built for just that `ep`."""
+        """The core with this array, and with adder trees for this `ep` only. Nothing else of the core changes."""
 
     @abstractmethod
     def tail_width(self, core: Any) -> int:
-        """Units that its tail takes in a cycle: blocks of whole turns are worth a try."""
+        """Units that the tail of a core takes in a cycle. The search tries row blocks of whole turns."""
 
     @abstractmethod
     def tiles(self, core: Any, model: Model) -> tuple[int, int]:
-        """Tiles of a step, of which the array issues at most one a cycle, and those of the last step that cannot issue
-        before its frame is there."""
+        """How many tiles a step has, and how many tiles of the last step cannot issue before its frame is there.
+
+        The array issues at most one tile in a cycle.
+        """
 
     @abstractmethod
     def last_cycles(self, core: Any) -> int:
-        """Cycles from the issue of the last tile until something of its sums can be visible, at least."""
+        """The least number of cycles from the issue of the last tile until a result of its sums can be visible."""
 
     @abstractmethod
     def widest_core(self, count: int, npe: int) -> dict[str, int]:
-        """The keys of `count` cores with so many multipliers that run whatever any array runs."""
+        """The keys of `count` cores with `npe` multipliers that can run every model which any array can run."""

@@ -1,4 +1,4 @@
-"""What losses are called on machines whose cores have `npe` multipliers, `vp` rows of `ep` of which take part."""
+"""Words for the losses of machines whose cores use `npe` multipliers as `vp` rows of `ep`."""
 
 from __future__ import annotations
 

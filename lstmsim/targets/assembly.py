@@ -1,4 +1,4 @@
-"""What all targets have in common: which core can run a job, how large a program may get, tasks made of phases."""
+"""The common part of all lowerings: which core can run a job, how large a program may get, tasks made of phases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Variants = tuple[tuple[int, Phases], ...]
 
 
 class AnyCore(Protocol):
-    """What every target's core can say of itself, as (key, sentence) pairs, and of a model."""
+    """The methods that the core of every target has: its mistakes as (key, sentence) pairs, its refusal of a model."""
 
     def mistakes(self) -> list[tuple[str, str]]: ...
     def refusal(self, model: Model) -> str | None: ...
@@ -39,7 +39,7 @@ C = TypeVar("C", bound=AnyCore)
 
 @record
 class Footprint:
-    """What a job needs of a machine: variants, buffers, cores, partners, content and wide as in `Task`."""
+    """The needs of a job on a machine. The fields have the meanings of the fields of `Task`."""
 
     variants: Variants
     buffers: tuple[tuple[int, tuple[Buffer, ...]], ...]
@@ -51,8 +51,13 @@ class Footprint:
 
 @record
 class Parts(Generic[C]):
-    """How a target makes the parts of a Program: a job's phases on a core, a core's buffers, a core of some kind; the
-    bounds on the operations of one step, with arguments as `lstmsim.targets.target.Target.per_step` has them."""
+    """The functions with which a target makes the parts of a Program.
+
+    per_step: bounds on the operations of one step, as `lstmsim.targets.target.Target.per_step`.
+    phases: phases of a job on a core.
+    buffers: buffers of a core.
+    core: core of a program, from the number of its kind and its description.
+    """
 
     per_step: Callable[[Sequence[C], Model, int, str, int], PerStep]
     phases: Callable[[Job, C], Phases]
@@ -61,7 +66,7 @@ class Parts(Generic[C]):
 
 
 def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
-    """Raise `InputError` if there is no such core, or none that the job may use can run it.
+    """`InputError` if a job names a core that does not exist, or if no core that it may use can run it.
 
     >>> from lstmsim.targets.column.npu import ColumnCore
     >>> from lstmsim.workload.cells import cell
@@ -93,7 +98,7 @@ def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C], templa
     tally = Tally()
     known: dict[Hashable, PerStep] = {}
     for index, job in enumerate(jobs):
-        # by identity: jobs are many, their models few, and comparing models takes longer than all the rest
+        # by identity: jobs are many, their models few, and comparing models would take most of the time
         key = (id(job.model), job.batch, job.cores, job.split)
         if key not in known:
             known[key] = _per_step(cores, job, parts)
@@ -105,10 +110,10 @@ def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C], templa
 
 
 def usual_footprint(cores: Sequence[C], kinds: Mapping[C, int], job: Job, parts: Parts[C]) -> Footprint:
-    """A job that runs on one core, any of those that it may use and that can run it."""
+    """The footprint of a job that runs on one core: any core that it may use and that can run it."""
     able = [(kind, core) for core, kind in kinds.items() if core.refusal(job.model) is None]
     variants = tuple((kind, parts.phases(job, core)) for kind, core in able)
-    # in one order, so that those who may use the same cores wait in one queue
+    # in one order, so that jobs which may use the same cores wait in one queue
     where = tuple(each for each in sorted(set(job.allowed(len(cores)))) if cores[each].refusal(job.model) is None)
     return Footprint(variants, tuple((kind, parts.buffers(core)) for core, kind in kinds.items()), where)
 
@@ -123,11 +128,15 @@ def assemble(
     *,
     templates: bool = False,
 ) -> Program:
-    """The Program of jobs on cores, both in their order; `InputError` if a job can run nowhere or all are too large.
+    """Make the Program of jobs on cores, both in their order.
 
-    `check` says of a job whether the chip can run it; each distinct job is asked for once, and so is its `footprint`.
-    `machine`: the cores of the Program, where they are more than the chip's. `templates`: as of
-    `lstmsim.targets.lower`.
+    cores, jobs: the cores of the chip; the jobs.
+    check: raises `InputError` if the chip cannot run a job; called once for each distinct job.
+    parts: makes the parts of the Program.
+    footprint: needs of a job, called once for each distinct job; None: `usual_footprint`.
+    machine: gives the cores of the Program, if there are more than the cores of the chip.
+    templates: as for `lstmsim.targets.lower`.
+    `InputError` if a job can run nowhere, or if the jobs are too large.
     """
     kinds = {core: kind for kind, core in enumerate(dict.fromkeys(cores))}
     checked: set[Hashable] = set()

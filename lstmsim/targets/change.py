@@ -1,4 +1,4 @@
-"""One change to a chip or to its jobs that is worth a try, and what machines need to make some."""
+"""A change to a chip or to its jobs that is worth a try, and helpers to make changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ __all__ = ["Change", "detail_of", "halved"]
 
 @dataclass(frozen=True)
 class Change:
-    """A changed chip (None: it cannot be built, `refused` says why) or changed jobs; `detail`: from what to what."""
+    """A changed chip, or changed jobs.
+
+    name: the change in words.
+    detail: what was before, and what is after.
+    chip: the chip with the change; None if it cannot be built.
+    jobs: the jobs with the change.
+    refused: why the chip cannot be built; else empty.
+    """
 
     name: str
     detail: str
@@ -22,7 +29,7 @@ class Change:
 
 
 def halved(latency: object) -> dict[str, int]:
-    """All latencies halved and rounded up, so that none falls to 0 that was not.
+    """All latencies halved and rounded up, so that no latency becomes 0 that was not 0.
 
     latency: a description whose fields are cycles.
     """
@@ -31,9 +38,10 @@ def halved(latency: object) -> dict[str, int]:
 
 
 def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], untold: Collection[str] = ()) -> str:
-    """From what to what, in words: `threads 2 -> 3`; of unlike cores only what all have in common.
+    """The details of a change in words: `threads 2 -> 3`. For unlike cores only the common details are told.
 
-    pairs: each core with its fields that change. untold: fields that the change's name tells already.
+    pairs: each core, and its fields that change.
+    untold: fields that the name of the change tells already.
     """
     texts: list[str] = []
     for key in pairs[0][1] if pairs else ():

@@ -1,7 +1,7 @@
-"""What files need of a machine: how an entry becomes a chip, what must hold together, what a job may ask for.
+"""The part of the contract for files: how an entry becomes a chip, which keys depend on each other, what a job may ask.
 
-Which keys there are, with their types, defaults and bounds, is read off the descriptions (`lstmsim.keys`). Here stands
-what no single key can say.
+The keys with their types, defaults and bounds are read off the descriptions (`lstmsim.keys`). This module has the rules
+that no single key can say.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lstmsim.workload.model import Model
 
 __all__ = ["COMMON", "Clock", "Entries", "Fault"]
 
-#: What every chip has, whatever its kind.
+#: The keys that a chip of any kind has.
 COMMON = ("name", "frequency_mhz", "cores", "sources", "kind")
 
 #: The clock of a chip: whole cycles of every machine become seconds by it.
@@ -27,11 +27,11 @@ Path = tuple[str | int, ...]
 
 @record
 class Fault:
-    """What is wrong with an entry whose keys are right one by one.
+    """A mistake in an entry whose keys are right one by one.
 
-    keys: the paths below the entry that it may be due to, the one that names it first.
+    keys: paths below the entry of the keys that may be wrong; the first one names the place.
     sentence: what is wrong, without the place.
-    known: the names that could stand there; not empty where a name is the mistake.
+    known: names that could stand there, if a name is wrong; else empty.
 
     >>> Fault.at("latency.add", "must be at least 1, got 0").keys
     (('latency', 'add'),)
@@ -43,18 +43,17 @@ class Fault:
 
     @classmethod
     def at(cls, key: str, sentence: str, *others: str) -> Fault:
-        """A fault of a key, with a dot for each level, that may be due to others as well."""
+        """The fault of a key. Levels of a key are separated by dots. Keys in `others` may also be the wrong ones."""
         return cls(tuple(tuple(each.split(".")) for each in (key, *others)), sentence)
 
 
 class Entries:
-    """How a machine stands in files; what a machine leaves out is the case of independent numbers and plain jobs.
+    """The description of a machine in files. The defaults fit a machine with independent numbers and plain jobs.
 
-    chip, core: the frozen descriptions.
-    together: keys of a core that are judged together: with one of them wrong, nothing can be said about the others.
-    batches: whether the inferences of a batch run together; a machine that does not batch is compared with them as
-    jobs of their own.
-    splits: how a job may run on several cores at once, of `lstmsim.workload.scenario.SPLITS`.
+    chip, core: classes of the frozen descriptions.
+    together: keys of a core that are judged together; if one of them is wrong, nothing is said about the others.
+    batches: whether the inferences of a batch run together; else each inference is a job of its own in comparisons.
+    splits: how a job may run on several cores at once, keys of `lstmsim.workload.scenario.SPLITS`.
     """
 
     kind: ClassVar[str]
@@ -65,9 +64,9 @@ class Entries:
     splits: ClassVar[tuple[str, ...]] = ()
 
     def core_of(self, entry: Mapping[str, Any]) -> Any | Fault:
-        """The core of an entry, or why it cannot be described; `core_faults` says what is wrong with it then.
+        """The core of an entry, or the fault because of which it cannot be described.
 
-        entry: the keys that the file gives, each right by itself.
+        entry: the keys that the file gives; each is right by itself.
         """
         return described(self.core, entry)
 
@@ -76,9 +75,10 @@ class Entries:
         return tuple(Fault.at(key, text) for key, text in core.mistakes())
 
     def chip_of(self, entry: Mapping[str, Any], cores: Sequence[Any]) -> Any:
-        """The chip of an entry without mistakes, with these cores.
+        """The chip of an entry without mistakes.
 
-        entry: every key of the file but those that the cores are made of, `name` and `sources` among them.
+        entry: every key of the file, with `name` and `sources`, but without the keys of cores.
+        cores: the cores.
         """
         clock = float(entry["frequency_mhz"])
         # 260 in a file is 260 in a report, not 260.0
@@ -97,19 +97,19 @@ class Entries:
         return ()
 
     def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
-        """Keys of a chip's entry that change nothing; the entry may hold mistakes of other kinds."""
+        """Faults for keys of a chip's entry that change nothing. The entry may hold mistakes of other kinds."""
         return ()
 
     def weight_width(self, entry: Mapping[str, Any]) -> tuple[str, int] | None:
-        """The key of a core's entry that says how wide its weights are, and how many bits; None: nothing says it."""
+        """The key of a core's entry that gives the width of its weights, and the width in bits; None if no key does."""
         return None
 
     def with_weight_bits(self, chip: Any, bits: int) -> Any:
-        """The chip whose memories hold weights of so many bits; a machine that counts words has no use for it."""
+        """The chip with memories for weights of `bits` bits. A machine that counts words returns the same chip."""
         return chip
 
     def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
-        """What the entry of a job says that no job of this machine may say: batches and splits, where it has none."""
+        """Faults for keys of a job that this machine does not have: batches and splits."""
         faults = []
         if batch != 1 and not self.batches:
             faults.append(
@@ -120,7 +120,7 @@ class Entries:
         return tuple(faults)
 
     def split_refusal(self, core: Any, model: Model, split: str, members: int) -> str | None:
-        """Why a job cannot be split so over so many cores like this one, in a sentence; None if it can."""
+        """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""
         return None
 
     def varies(self, chip: Any) -> bool:

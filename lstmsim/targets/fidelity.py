@@ -1,4 +1,4 @@
-"""How far a machine's numbers can be trusted: what they are exact against, and what is assumed."""
+"""The trust in a machine's numbers: what they agree with exactly, and what is assumed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Fidelity"]
 
 @record
 class Fidelity:
-    """What stands behind the cycles of a kind of machine; each entry is a sentence without a full stop.
+    """The evidence for the cycles of a kind of machine. Each entry is a sentence without a full stop.
 
     exact: what the simulation agrees with, and how closely.
     assumed: what no source says.
@@ -23,5 +23,5 @@ class Fidelity:
 
     @property
     def text(self) -> str:
-        """Both in a line."""
+        """Both kinds of entries on one line."""
         return f"exact: {'; '.join(self.exact)}. Assumed: {'; '.join(self.assumed)}."

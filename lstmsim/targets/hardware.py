@@ -1,8 +1,8 @@
-"""What a machine's cores are built of, for whoever counts it on a device: the part of the contract about hardware.
+"""The part of the contract about hardware: what a machine's cores are built of, to be counted on a device.
 
-Assumptions that all machines share, because they are choices of a design: every core holds the weights of all models,
-so that each job may run on each core; all but the sums is in block memory, also what is shallow; sums are in registers.
-Sequences between layers are not counted: only the vectors of one step are.
+All machines share some assumptions, because they are choices of a design. Every core holds the weights of all models,
+so that each job may run on each core. Sums are in registers; everything else is in block memory, even if it is shallow.
+Only the vectors of one step are counted, not the sequences between layers.
 """
 
 from __future__ import annotations
@@ -36,8 +36,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Demand:
-    """`memories` equal memories with addresses of their own: `bits` in all, padding included; `read_bits` are read in
-    a cycle from all of them together, in one access each, beside `writes` accesses that write."""
+    """A demand for memory.
+
+    name: what the memories hold.
+    bits: bits of all memories together, with padding.
+    read_bits: bits that are read in a cycle from all memories together, in one access of each.
+    memories: how many equal memories with addresses of their own.
+    writes: accesses in a cycle that write, beside the access that reads.
+    """
 
     name: str
     bits: int
@@ -50,7 +56,9 @@ class Demand:
 class TailLanes:
     """The multipliers behind a core's array.
 
-    lanes: how many units or elements it takes in a cycle. each: what every lane has. once: what the core has once.
+    lanes: how many units or elements enter in a cycle.
+    each: multipliers of every lane.
+    once: multipliers that the core has once.
     """
 
     lanes: int
@@ -60,14 +68,18 @@ class TailLanes:
 
 @dataclass(frozen=True)
 class LogicBits:
-    """Bits of a core's adders (trees and accumulators) and of the registers that hold its sums."""
+    """The logic of a core.
+
+    adders: bits of its adders (trees and accumulators).
+    registers: bits of the registers that hold its sums.
+    """
 
     adders: int
     registers: int
 
 
 class Hardware(ABC):
-    """What the cores of one kind of machine are built of; each method is asked about one core."""
+    """The hardware of the cores of one kind of machine. Each method answers for one core."""
 
     @abstractmethod
     def multipliers(self, core: Any) -> int:
@@ -82,15 +94,15 @@ class Hardware(ABC):
 
     @abstractmethod
     def demands(self, core: Any, models: Sequence[Model], precision: Precision) -> tuple[Demand, ...]:
-        """The memories: `weights`, `vectors`, and what only the tail reads (`tail`: states, biases, parameters)."""
+        """The memories: `weights`, `vectors`, and `tail` (states, biases and parameters, which only the tail reads)."""
 
     @abstractmethod
     def tail(self, core: Any, cells: Sequence[Cell], precision: Precision) -> TailLanes:
-        """The multipliers behind the array, of a core that can run all those cells."""
+        """The multipliers behind the array of a core that can run all of these cells."""
 
     @abstractmethod
     def logic(self, core: Any, precision: Precision, summed: int) -> LogicBits:
-        """Adders and registers, where multiplier blocks give sums of `summed` products."""
+        """Adders and registers, if multiplier blocks give sums of `summed` products."""
 
     @abstractmethod
     def vector_reads(self, core: Any, layer: Layer) -> int:
@@ -101,7 +113,7 @@ class Hardware(ABC):
         return 1
 
     def not_in_energy(self, chip: Any) -> str:
-        """What the energy of a chip leaves out, as the end of a sentence; empty: nothing beside what all leave out."""
+        """What the energy of this machine leaves out beside the usual, as the end of a sentence; or empty."""
         return ""
 
 
@@ -111,7 +123,7 @@ def layers_of(models: Iterable[Model]) -> list[Layer]:
 
 
 def most_vector_elements(models: Sequence[Model]) -> int:
-    """Elements of the vectors of one step, of the largest model: x, and twice what a step both reads and makes."""
+    """Elements of the vectors of a step of the largest model: x, and twice the vectors that a step reads and makes."""
     return max(sum(_vector_elements(layer) for layer in model.layers) for model in models)
 
 
@@ -125,21 +137,21 @@ def _state_elements(layer: Layer) -> int:
 
 
 def _constant_bits(layer: Layer, precision: Precision) -> int:
-    """Biases, one a sum and unit, and parameters."""
+    """Bits of biases (one for each sum and unit) and parameters."""
     sums = sum(len(stage.sums) * layer.units(stage.rows) for stage in layer.cell.stages)
     parameters = sum(layer.width(each) for each in layer.cell.parameters)
     return layer.directions * (sums * precision.accumulator_bits + parameters * precision.tail_bits)
 
 
 def tail_bits(models: Sequence[Model], precision: Precision, contexts: int) -> int:
-    """States of the largest model once for each of so many contexts; biases and parameters of all models."""
+    """Bits of the states of the largest model for each context, and of biases and parameters of all models."""
     states = max(sum(_state_elements(layer) for layer in model.layers) for model in models)
     constants = sum(_constant_bits(layer, precision) for layer in layers_of(models))
     return contexts * states * precision.state_bits + constants
 
 
 def unit_bits(models: Sequence[Model], precision: Precision) -> int:
-    """What a tail reads for one unit beside its sums: states, biases, parameters; the most of all cells."""
+    """Bits that a tail reads for one unit beside its sums (states, biases, parameters); the most of all cells."""
     cells = {layer.cell for layer in layers_of(models)}
     return max(
         (len(cell.states) - 1) * precision.state_bits
@@ -150,9 +162,12 @@ def unit_bits(models: Sequence[Model], precision: Precision) -> int:
 
 
 def tree_bits(inputs: int, width: int, summed: int = 1, most: int = 64) -> int:
-    """Bits of all adders of a tree over `inputs` products of `width` bits; a block gives sums of `summed` of them.
+    """Bits of all adders of a tree. Each level is one bit wider than the level before.
 
-    Each level is one bit wider, up to `most`.
+    inputs: how many products the tree adds.
+    width: bits of a product.
+    summed: how many products a multiplier block adds itself.
+    most: largest width of an adder.
 
     >>> tree_bits(4, 16), tree_bits(4, 16, summed=2), tree_bits(1, 16), tree_bits(3, 16)
     (52, 18, 0, 35)

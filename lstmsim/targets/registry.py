@@ -1,4 +1,4 @@
-"""Which machines there are: a line for each. No other file outside a machine's folder names one."""
+"""The list of machines, with a line for each. No other file outside a machine's folder names a machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lstmsim.targets.target import Target
 
 __all__ = ["KINDS", "target_of"]
 
-#: Kinds of chips, and the module that fills in the contract as `TARGET`.
+#: Kind of a chip -> module that fills in the contract as `TARGET`.
 KINDS = {
     "column-npu": "lstmsim.targets.column.target",
     "row-npu": "lstmsim.targets.row.target",

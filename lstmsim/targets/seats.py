@@ -1,4 +1,4 @@
-"""Which thread of which core each task holds, from when to when; what a trace says about that and must not."""
+"""The threads that each task holds over time, read from a trace and checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ __all__ = ["Seats", "Stay", "seats_of"]
 
 @dataclass(frozen=True)
 class Stay:
-    """A thread of a core, held from cycle `since` on, free again from cycle `until`."""
+    """A stay of a task on a thread.
+
+    core, context: the thread.
+    since, until: the task holds it in the cycles `since <= cycle < until`.
+    """
 
     core: int
     context: int
@@ -29,15 +33,18 @@ class Stay:
 
 @dataclass(frozen=True)
 class Seats:
-    """The stays of every task that ran, member by member, each in the order of time (several where it was paused); and
-    the names of all tasks."""
+    """The stays of every task that ran.
+
+    names: names of all tasks.
+    stays: (task, member) -> stays in the order of time; there are several if the task was paused.
+    """
 
     names: tuple[str, ...]
     stays: Mapping[tuple[int, int], tuple[Stay, ...]]
 
     @cached_property
     def members(self) -> Mapping[int, tuple[int, ...]]:
-        """The members of every task that ran, in their order."""
+        """Task -> its members, in order, for every task that ran."""
         members: defaultdict[int, list[int]] = defaultdict(list)
         for task, member in sorted(self.stays):
             members[task].append(member)
@@ -54,7 +61,7 @@ class Seats:
         return self.stays[task, member][0].core
 
     def pauses(self, task: int) -> list[tuple[int, int]]:
-        """From when to when the task had no thread."""
+        """Pauses of a task: (cycle from which it had no thread, cycle from which it had one again)."""
         own = self.stays.get((task, 0), ())
         return [(before.until, after.since) for before, after in pairwise(own)]
 
@@ -75,8 +82,11 @@ class Seats:
 
 
 def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
-    """Who sits where; `ReplayError` if a thread holds two jobs at a time, or one before it has arrived, or if a job is
-    where it may not be."""
+    """Read from a trace which task holds which thread, and when.
+
+    `ReplayError` if a thread holds two jobs at a time or a job that has not arrived, or if a job is on a core that it
+    may not use.
+    """
     stays: defaultdict[tuple[int, int], list[Stay]] = defaultdict(list)
     columns = zip(*(trace.task(name).tolist() for name in ("core", "context", "admitted", "finish")), strict=True)
     tasks = {number: row for number, row in enumerate(columns) if row[0] >= 0}
@@ -106,7 +116,7 @@ def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
 
 
 def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
-    """Nobody begins, or is turned away, before arriving; who follows another job arrives after that is done with."""
+    """Check that no job begins or is turned away before it arrives, and that a job arrives after the job it follows."""
     columns = zip(*(trace.task(name).tolist() for name in ("core", "admitted", "finish", "arrived")), strict=True)
     done: list[int] = []
     for job, (core, admitted, finish, arrived) in zip(scenario.jobs, columns, strict=True):
@@ -119,7 +129,7 @@ def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
 
 
 def _check_place(job: Job, cores: int, program: Program, seats: Seats, task: int) -> None:
-    """A split job has a thread for each entry of its cores (`auto`: for some), any other is on one that it may use."""
+    """Check that a split job has a thread on each of its cores (`auto`: some), and other jobs on one allowed core."""
     if job.split == "auto":
         own, allowed = [seats.core(task, member) for member in seats.members[task]], job.allowed(cores)
         if own != [core for core in allowed if core in own]:
@@ -139,7 +149,7 @@ def _check_place(job: Job, cores: int, program: Program, seats: Seats, task: int
 
 
 def _check_alone(seats: Seats, program: Program) -> None:
-    """A thread holds one job at a time."""
+    """Check that a thread holds one job at a time."""
     held: dict[tuple[int, int], int] = {}
     for stay, name in sorted(
         ((stay, seats.names[task]) for (task, _), stays in seats.stays.items() for stay in stays),

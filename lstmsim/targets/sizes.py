@@ -1,4 +1,4 @@
-"""How large a scenario may get: one limit for a step, one for a job, one for all jobs, each with one sentence."""
+"""The limits on the size of a scenario: for a step, for a job and for all jobs. Each limit has one sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["MAX_JOB_OPERATIONS", "MAX_OPERATIONS", "MAX_STEP_OPERATIONS", "PerSt
 
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
-#: Most operations of one job: a thread remembers up to 16 bytes of each, whichever of them are skipped.
+#: Most operations of one job: a thread remembers up to 16 bytes of each operation, even of skipped ones.
 MAX_JOB_OPERATIONS = 20_000_000
 #: Most operations of a scenario: minutes for the compiled loop, where nothing repeats and nothing is skipped.
 MAX_OPERATIONS = 2_000_000_000
@@ -21,8 +21,8 @@ _RHYTHM = "fewer steps show the same rhythm"
 class PerStep:
     """Bounds on the operations of one step of a job.
 
-    most: of one step, wherever the job runs.
-    held: of all ways in which the job can run together, as a program holds them.
+    most: operations of one step, on any core that may run the job.
+    held: operations of one step in a program, which holds all ways in which the job can run.
 
     >>> PerStep(37, 37).held
     37
@@ -48,7 +48,7 @@ class TooLarge:
 
 
 class Tally:
-    """Adds up the operations of a scenario's jobs, in their order, and says what is too large.
+    """A sum of the operations of a scenario's jobs. It takes the jobs in order and says what is too large.
 
     >>> tally = Tally()
     >>> tally.add("'m'", PerStep(100, 100), steps=50)
@@ -62,11 +62,13 @@ class Tally:
     def add(
         self, model: str, each: PerStep, steps: int, count: int = 1, exact: Callable[[], int] | None = None
     ) -> TooLarge | None:
-        """Count jobs; None if they and those before are not too large.
+        """Add jobs. Returns what is too large; None if nothing is.
 
-        model: what the model is called in a sentence. each: of one step.
-        steps: the most that one of the jobs has. count: how many jobs there are.
-        exact: gives the steps of all of them together, where not all have the most; asked only if it matters.
+        model: the name of the model in a sentence.
+        each: bounds on the operations of one step.
+        steps: the most steps that one of the jobs has.
+        count: how many jobs there are.
+        exact: gives the steps of all jobs together, if not all jobs have the most; called only if it matters.
         """
         most = each.most * steps
         if most > MAX_JOB_OPERATIONS:

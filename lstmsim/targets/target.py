@@ -1,7 +1,7 @@
 """The contract that every machine fills in, once, in its own folder.
 
-Everybody else asks this contract and never which machine it is: files, sweeps, explanations, devices, the replay of a
-trace, reports and pages. A method that a machine leaves out says what it means that the machine has no answer.
+All other rooms ask this contract, and never ask which machine it is: files, sweeps, explanations, devices, the replay
+of a trace, reports and pages. If a machine leaves a method out, the method here says what that means.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job, Scenario
 
 if TYPE_CHECKING:
-    # numpy takes longer to load than a machine needs to answer whoever asks for none of these
+    # numpy takes long to load, and most callers ask for none of these
     from lstmsim.numerics.golden import NetworkRun
     from lstmsim.numerics.jobs import JobNumbers
     from lstmsim.program.trace import Trace
@@ -32,7 +32,7 @@ __all__ = ["StructuralModel", "Target"]
 
 
 class StructuralModel(Protocol):
-    """A machine's structure, which executes a trace on real numbers and takes nothing but the trace on trust."""
+    """A model of a machine's structure. It executes a trace on real numbers, and relies on the trace alone."""
 
     def __call__(
         self,
@@ -42,16 +42,16 @@ class StructuralModel(Protocol):
         numbers: Mapping[int, JobNumbers],
         progress: Callable[[int, int], None] | None = None,
     ) -> Mapping[int, NetworkRun]:
-        """What the jobs in `numbers` computed, with errors and arguments as `lstmsim.replay.replay` has them."""
+        """The results of the jobs in `numbers`. Arguments and errors are those of `lstmsim.replay.replay`."""
 
 
 class Target(Entries, ABC):
     """One kind of machine.
 
-    kind: the word for it in a chip's file.
+    kind: the machine's word in the file of a chip.
     title: its name for people.
-    fidelity: what its cycles are exact against, and what is assumed.
-    chip, core and the like: as in `lstmsim.targets.entries.Entries`.
+    fidelity: what its cycles agree with exactly, and what is assumed.
+    chip, core and the other class variables: as in `lstmsim.targets.entries.Entries`.
     """
 
     kind: ClassVar[str]
@@ -60,10 +60,10 @@ class Target(Entries, ABC):
 
     @abstractmethod
     def lower(self, chip: Any, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-        """The Program of these jobs on that chip; see `lstmsim.targets.lower`."""
+        """Lower jobs to a Program, as `lstmsim.targets.lower`."""
 
     def check(self, chip: Any, job: Job) -> None:
-        """`InputError` if the chip cannot run the job: a batch or a split that the machine has not, or no able core."""
+        """`InputError` if the chip cannot run a job: the machine has no batches or splits, or no core can run it."""
         if job.batch != 1 and not self.batches:
             text = f"a {self.title} has no batching (batch inputs are jobs of their own), got {job.batch}"
             raise InputError(Mistake(f"job {job.name}: batch", text))
@@ -77,36 +77,44 @@ class Target(Entries, ABC):
     ) -> PerStep:
         """Bounds on the operations of one step of a job.
 
-        cores: the distinct cores that it may run on and that can run it, at least one. batch: of how many inferences.
-        split: how it is split (a key of `lstmsim.workload.scenario.SPLITS`), empty: not. members: over how many cores.
+        cores: the distinct cores that may and can run the job, at least one.
+        model: the network.
+        batch: how many inferences the job has.
+        split: how the job is split, a key of `lstmsim.workload.scenario.SPLITS`; empty if it is not.
+        members: over how many cores the job is split.
         """
 
     def structural_model(self) -> StructuralModel | None:
-        """What executes the machine's traces on real numbers; None: nothing does, its numbers cannot be checked."""
+        """The model that executes traces of the machine on real numbers; None: its numbers cannot be checked."""
         return None
 
     def hardware(self) -> Hardware | None:
-        """What its cores are built of; None: nothing that could be counted on a device, or had an energy."""
+        """What the cores are built of; None: they cannot be counted on a device, and have no energy."""
         return None
 
     def chip_counts(self, chip: Any) -> Mapping[str, int]:
-        """What a sweep shows of a chip beside its multipliers, each a sum over its cores: `threads`, `tail_width`
-        (elements that all tails take in a cycle), `banks` (accumulator banks); without what it has not."""
+        """Counts of a chip that a sweep shows beside its multipliers, each a sum over the cores.
+
+        `threads`: contexts. `tail_width`: elements that all tails take in a cycle. `banks`: accumulator banks. A chip
+        leaves out what it does not have.
+        """
         return {}
 
     def adders(self, chip: Any) -> int:
-        """Adders of the trees and accumulators of all cores; 0 of a machine without any."""
+        """Adders in the trees and accumulators of all cores; 0 if the machine has none."""
         return 0
 
     def changes(self, chip: Any, jobs: Sequence[Job]) -> Sequence[Change]:
-        """Changes to the chip or its jobs that are worth a try, the most telling first; an explanation simulates them.
-        None: it has nothing to propose."""
+        """Changes to the chip or its jobs that are worth a try, the most telling first. An explanation simulates them.
+
+        Empty: the machine has nothing to propose.
+        """
         return ()
 
     def array_search(self) -> ArraySearch | None:
-        """What a search of the best (EP, VP) needs to know; None: the machine has no array with EP and VP."""
+        """The answers for a search of the best (EP, VP); None: the machine has no array with EP and VP."""
         return None
 
     def beside_cores(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:
-        """What the cores share, as far as these jobs use it, in sentences."""
+        """Sentences on what the cores share, as far as these jobs use it."""
         return ()

@@ -1,4 +1,4 @@
-"""Values that appear over time: reading one before it is there is an error."""
+"""Values that appear over time. It is an error to read a value before it is there."""
 
 from __future__ import annotations
 
@@ -17,20 +17,27 @@ ALWAYS, NEVER = 0, 2**62
 
 @dataclass(eq=False)
 class Timed:
-    """One vector: `values` of all units and from which cycle each is there (`since`)."""
+    """One vector.
+
+    values: the value of each unit.
+    since: for each unit the cycle from which its value is there.
+    """
 
     values: Array
     since: NDArray[np.int64]
 
     @staticmethod
     def known(values: Array, since: int = ALWAYS) -> Timed:
-        """All of it there from one cycle on."""
+        """A vector whose values are all there from cycle `since` on."""
         return Timed(values, np.full(len(values), since, dtype=np.int64))
 
 
 @dataclass(eq=False)
 class Memory:
-    """Vectors by key; a key that was never written is not there yet. `latest`: from when on all is there.
+    """A memory of vectors. A key that was never written is not there yet.
+
+    held: key -> vector.
+    latest: cycle from which all written values are there.
 
     >>> memory = Memory()
     >>> memory.write("h", slice(0, 2), np.array([5, 6]), np.array([10, 11]), width=4)
@@ -45,7 +52,14 @@ class Memory:
     latest: int = 0
 
     def write(self, key: object, units: slice, values: Array, since: NDArray[np.int64], width: int) -> None:
-        """Some units of a vector; twice is an error."""
+        """Write some units of a vector; `ReplayError` if one of them was written before.
+
+        key: name of the vector.
+        units: the units.
+        values: their values.
+        since: for each unit the cycle from which its value is there.
+        width: how many units the vector has.
+        """
         if key not in self.held:
             self.held[key] = Timed(np.zeros(width, values.dtype), np.full(width, NEVER, dtype=np.int64))
         timed = self.held[key]
@@ -56,7 +70,11 @@ class Memory:
         self.latest = max(self.latest, int(since.max(initial=0)))
 
     def read(self, key: object, units: slice, cycles: NDArray[np.int64], who: str) -> Array:
-        """The values of those units for use at those cycles, one for each unit."""
+        """Read some units of a vector; `ReplayError` if one of them is not there yet.
+
+        cycles: for each unit the cycle at which it is used.
+        who: the reader, for the error.
+        """
         timed = self.held.get(key)
         since = NEVER if timed is None else timed.since[units]
         late = np.flatnonzero(np.broadcast_to(since > cycles, cycles.shape))

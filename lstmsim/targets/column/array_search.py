@@ -1,4 +1,4 @@
-"""The array of the column-wise NPU, as a search of its EP and VP asks about it."""
+"""The array of the column-wise NPU, for a search of its EP and VP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lstmsim.workload.model import Model
 
 __all__ = ["ARRAY_SEARCH"]
 
-#: EP of a core that runs whatever any array runs: few column groups and few row blocks of any model.
+#: EP of a core that can run every model which any array can run: any model has few column groups and row blocks on it.
 _EP = 1024
 
 
@@ -20,7 +20,7 @@ class _ColumnArraySearch(ArraySearch):
     """Rules: docs/timing.md, sections 2 and 3."""
 
     def with_array(self, core: ColumnCore, npe: int, ep: int, vp: int) -> ColumnCore:
-        """Trees are built for the EP, so that a configurable tail does not narrow the search."""
+        """The core with this array. Its trees are built for the EP: no configurable tail narrows the search."""
         return replace(core, npe=npe, ep=ep, vp=vp, tree_inputs=None, cat=1)
 
     def tail_width(self, core: ColumnCore) -> int:
@@ -40,7 +40,7 @@ class _ColumnArraySearch(ArraySearch):
         return core.latency.mvm_cycles(core.ep)
 
     def widest_core(self, count: int, npe: int) -> dict[str, int]:
-        """All multipliers in long rows."""
+        """The keys of cores that have all multipliers in long rows."""
         return {"count": count, "npe": npe, "ep": _EP, "vp": npe // _EP}
 
 

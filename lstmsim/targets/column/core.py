@@ -30,7 +30,7 @@ def _depth(meaning: str, low: int = 1, source: str = _DEEP) -> Key:
 
 @record
 class Latency:
-    """Pipeline depths in cycles; `add` counts per level of the adder tree.
+    """Pipeline depths in cycles. `add` is the depth of one level of the adder tree.
 
     >>> Latency().mvm_cycles(32), Latency().mvm_cycles(1)
     (19, 14)
@@ -76,9 +76,9 @@ def _pes(meaning: str, source: str = "", follows: str = "") -> Key:
 class ColumnCore:
     """One core: `npe` multipliers used as `vp` rows of `ep`, an adder tree, accumulators, a tail unit, threads.
 
-    `tree_inputs` and `cat` describe a configurable adder-tree tail (CAT-n): `ep` may be `tree_inputs`,
-    `tree_inputs / 2`, ... `tree_inputs / cat`. Without them any `ep` is built as such. `weight_kib`: its memory for
-    weights of `weight_bits` each (None: as much as it takes).
+    Each field says its meaning, unit and source. Two of them belong together: `tree_inputs` and `cat` describe a
+    configurable adder-tree tail (CAT-n). With them, `ep` may be `tree_inputs`, `tree_inputs / 2`, ... `tree_inputs /
+    cat`. Without them, the trees are built for `ep` itself.
 
     >>> core = ColumnCore(npe=65536, ep=32, vp=2048, tree_inputs=64, cat=4)
     >>> core.mistakes(), core.adders_saved
@@ -170,7 +170,7 @@ class ColumnCore:
 
     @property
     def weight_capacity(self) -> int | None:
-        """How many weights the core holds; None: any number.
+        """How many weights the core holds; None for any number.
 
         >>> ColumnCore(npe=64, ep=4, vp=16, weight_kib=1, weight_bits=4).weight_capacity
         2048
@@ -188,7 +188,7 @@ class ColumnCore:
         return 0 if self.tree_inputs is None else (self.cat - 1) * (self.npe // self.tree_inputs)
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """What is wrong with the numbers, alone or else taken together, as (key, sentence) pairs."""
+        """List what is wrong with the numbers, as (key, sentence) pairs. Numbers right alone are judged together."""
         return mistakes_of(self) or self._mistakes_together()
 
     def _mistakes_together(self) -> list[tuple[str, str]]:
@@ -212,14 +212,14 @@ class ColumnCore:
 
     @property
     def reachable_ep(self) -> tuple[int, ...]:
-        """Every `ep` that the adder tree can be set to; `(ep,)` when the tree is built for just one."""
+        """Every `ep` that the adder tree can be set to; `(ep,)` if the tree is built for one `ep` only."""
         if self.tree_inputs is None:
             return (self.ep,)
         shifts = range(self.cat.bit_length())
         return tuple(self.tree_inputs >> k for k in shifts if self.tree_inputs % (1 << k) == 0)
 
     def units_per_block(self, stage: Stage) -> int:
-        """Units that one row block of a stage holds: whole units only."""
+        """How many whole units one row block of a stage holds."""
         return self.vp // len(stage.gates)
 
     def refusal(self, model: Model) -> str | None:

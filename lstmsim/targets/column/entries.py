@@ -1,4 +1,4 @@
-"""The column-wise NPU in files: what its numbers must satisfy together, what its jobs may ask for."""
+"""The column-wise NPU in files: rules on several numbers together, and on what its jobs may ask for."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class ColumnEntries(Entries):
         return tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
 
     def faults_of_all(self, cores: Sequence[ColumnCore]) -> Sequence[str]:
-        """More threads than engines keep apart."""
+        """A fault if the cores have more threads than engines keep apart."""
         threads = sum(core.threads for core in cores)
         return (f"must have at most {MAX_CONTEXTS} threads in all, got {threads}",) if threads > MAX_CONTEXTS else ()
 
     def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
-        """A memory beside cores that hold all weights."""
+        """A fault for a memory beside cores that hold all weights."""
         cores = entry.get("cores")
         rooms = [each for each in (cores if isinstance(cores, list) else []) if isinstance(each, dict)]
         if entry.get("memory") is None or not rooms or any(each.get("weight_kib") is not None for each in rooms):
@@ -57,27 +57,27 @@ class ColumnEntries(Entries):
         return (Fault.at("memory", "has no effect: no core has weight_kib, so all weights stay on the chip"),)
 
     def weight_width(self, entry: Mapping[str, Any]) -> tuple[str, int] | None:
-        """`weight_bits` counts where a core has a memory for weights."""
+        """`weight_bits`, if a core has a memory for weights."""
         bits = entry.get("weight_bits")
         return ("weight_bits", bits) if entry.get("weight_kib") is not None and isinstance(bits, int) else None
 
     def with_weight_bits(self, chip: ColumnNpu, bits: int) -> ColumnNpu:
-        """The chip whose memories hold weights of so many bits."""
+        """The chip with memories for weights of `bits` bits."""
         if all(core.weight_kib is None for core in chip.cores):
             return chip
         return replace(chip, cores=tuple(replace(core, weight_bits=bits) for core in chip.cores))
 
     def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
-        """Batches."""
+        """A fault for a job with a batch."""
         if batch == 1:
             return ()
         text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
         return (Fault.at("batch", f"{text}, got {batch}"),)
 
     def split_refusal(self, core: ColumnCore, model: Model, split: str, members: int) -> str | None:
-        """Why a job cannot be split so over so many cores like this one, in a sentence; None if it can."""
+        """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""
         return split_refusal(model, core, split, members)
 
     def varies(self, chip: ColumnNpu) -> bool:
-        """Weights that must find room are checked for all jobs together."""
+        """Not if a core has a memory for weights: these are checked for all jobs together."""
         return all(core.weight_kib is None for core in chip.cores)

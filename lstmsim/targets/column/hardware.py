@@ -1,4 +1,4 @@
-"""What a core of the column-wise NPU is built of."""
+"""The hardware of a core of the column-wise NPU."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["HARDWARE", "weight_words"]
 
 
 def weight_words(core: ColumnCore, layer: Layer) -> int:
-    """Words of weights that one layer takes, both directions; a core reads one word a cycle.
+    """How many words of weights one layer takes, in all directions. A core reads one word in a cycle.
 
     >>> from lstmsim.workload.cells import cell
     >>> weight_words(ColumnCore(npe=65536, ep=32, vp=2048), Layer(cell("lstm"), hidden=512, input=512))
@@ -41,10 +41,10 @@ def weight_words(core: ColumnCore, layer: Layer) -> int:
 
 
 class _ColumnHardware(Hardware):
-    """One word of `ep * vp` weights a cycle, one vector memory, `tail_width` lanes behind the array."""
+    """One word of `ep * vp` weights in a cycle, one vector memory, and `tail_width` lanes behind the array."""
 
     def multipliers(self, core: ColumnCore) -> int:
-        """All of the array, also those that `ep` and `vp` leave out."""
+        """All multipliers of the array, also those that `ep` and `vp` do not use."""
         return core.npe
 
     def meets(self, core: ColumnCore) -> tuple[int, int]:
@@ -52,7 +52,7 @@ class _ColumnHardware(Hardware):
         return 1, core.vp
 
     def demands(self, core: ColumnCore, models: Sequence[Model], precision: Precision) -> tuple[Demand, ...]:
-        """The memories of one core; `weight_kib` of weights where the core says how many it holds.
+        """The memories of one core. The weight memory has `weight_kib`, if the core gives it.
 
         >>> from lstmsim.workload.cells import cell
         >>> demands = HARDWARE.demands(
@@ -72,7 +72,7 @@ class _ColumnHardware(Hardware):
         )
 
     def tail(self, core: ColumnCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:
-        """Every operation of a lane has a multiplier of its own; cells that share a lane share its multipliers."""
+        """One multiplier for each operation of a lane. Cells that share a lane share its multipliers."""
         lane: Counter[Multiplier] = Counter()
         single: Counter[Multiplier] = Counter()
         for cell in cells:
@@ -81,13 +81,13 @@ class _ColumnHardware(Hardware):
         return TailLanes(core.tail_width, lane, single)
 
     def logic(self, core: ColumnCore, precision: Precision, summed: int) -> LogicBits:
-        """A tree and an accumulator a row; banks hold the sums of all rows, for each thread."""
+        """A tree and an accumulator for each row. For each thread, banks hold the sums of all rows."""
         product, most = precision.weight_bits + precision.vector_bits, precision.accumulator_bits
         adders = core.vp * (tree_bits(core.ep, product, summed, most) + most)
         return LogicBits(adders, core.vp * most * core.accumulator_banks * core.threads)
 
     def vector_reads(self, core: ColumnCore, layer: Layer) -> int:
-        """Each vector is read once a row block."""
+        """Elements that a step reads: each vector is read once for each row block."""
         return sum(len(shape.blocks) * layer.columns(shape.stage) for shape in pass_shapes(layer, core))
 
     def not_in_energy(self, chip: ColumnNpu) -> str:

@@ -1,6 +1,6 @@
-"""Lowers jobs on a column-wise NPU to a Program: the timing contract of the chip, layer by layer and job by job.
+"""The lowering of jobs on a column-wise NPU to a Program, by the timing contract of the chip.
 
-One step of a pass is lowered in `lstmsim.targets.column.passes`.
+`lstmsim.targets.column.passes` lowers one step of a pass.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["ARRAY", "check", "lower", "operations_per_step", "per_step"]
 
 
 def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
-    """A bound on the operations that one step of the model lowers to on that core, without making them."""
+    """A bound on the operations of one step of a model on a core. The operations are not made."""
     # a fine-grained core with several threads may have to record every tile on its own
     single = core.thread_policy == "fine" and core.threads > 1
     total = 0
@@ -40,8 +40,7 @@ def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
 
 
 def per_step(cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
-    """Bounds on the operations of one step of a job, with arguments as `lstmsim.targets.target.Target.per_step` has
-    them."""
+    """Bounds on the operations of one step of a job; arguments as for `lstmsim.targets.target.Target.per_step`."""
     ways = [0]
     if split and members > 1:
         core = cores[0]
@@ -54,8 +53,7 @@ def per_step(cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: s
 
 
 def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
-    """The Program of these jobs on that chip; `InputError` if a job can run nowhere or the whole is too large.
-    `templates`: as of `lstmsim.targets.lower`.
+    """Lower jobs to a Program; arguments and errors are those of `lstmsim.targets.lower`.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -77,7 +75,7 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Prog
 
 
 def check(chip: ColumnNpu, job: Job) -> None:
-    """`InputError` if no core that the job may use can run it, or if it cannot be split as it says."""
+    """`InputError` if no core that the job may use can run it, or if the job cannot be split in its way."""
     settled = job.settled(len(chip.cores))
     chip.check(settled)
     Members(chip).places(settled)

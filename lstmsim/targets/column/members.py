@@ -26,13 +26,17 @@ def own_units(core: ColumnCore) -> tuple[Unit, ...]:
 
 @record
 class Members:
-    """Places and phases of jobs on a chip, whatever its memories hold. `exchanging`: whether some job is split."""
+    """Places and phases of jobs on a chip. The contents of memories do not matter here.
+
+    chip: the chip.
+    exchanging: whether some job is split.
+    """
 
     chip: ColumnNpu
     exchanging: bool = False
 
     def places(self, job: Job) -> tuple[tuple[int, ...], ...]:
-        """Where a job may run: each place the cores that it takes together. `InputError` if it cannot be split so."""
+        """The places where a job may run, each with the cores that it takes; `InputError` if it cannot be split."""
         cores = job.allowed(len(self.chip.cores))
         if not job.split:
             return tuple((each,) for each in sorted(set(cores)) if self.chip.cores[each].refusal(job.model) is None)
@@ -63,8 +67,10 @@ class Members:
         return model_phases(job.model, core, job.steps)
 
     def wide(self, job: Job, places: Sequence[tuple[int, ...]], banks: Callable[[int], tuple[Buffer, ...]]) -> Wides:
-        """How a job with `split: auto` runs on several of its places at once; nothing of other jobs. `banks`: the
-        buffers of so many members."""
+        """How a job with `split: auto` runs on several of its places at once; empty for other jobs.
+
+        banks: gives the buffers for a number of members.
+        """
         if job.split != "auto":
             return ()
         core = self.chip.cores[places[0][0]]
@@ -74,7 +80,7 @@ class Members:
         )
 
     def weights(self, model: Model, split: str, place: Sequence[int]) -> int:
-        """Weights on the core of the place that has the most."""
+        """The weights on that core of the place which has most weights."""
         return share_weights(model, split, place) if split else model.macs_per_step
 
     def units(self, core: ColumnCore) -> tuple[Unit, ...]:

@@ -1,4 +1,4 @@
-"""The memory beside a chip (DRAM or HBM), from which weights come that its cores cannot hold."""
+"""The memory beside a chip (DRAM or HBM). Weights that the cores cannot hold come from it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from lstmsim.records import record
 
 __all__ = ["TURN_CYCLES", "Memory"]
 
-#: Cycles after which another thread's transfer gets its turn; an assumption, because a burst of some KiB is what
-#: memory controllers need to be near their bandwidth. It shares the bandwidth evenly, and moves no sum.
+#: Cycles after which another thread's transfer gets its turn. Assumption, because memory controllers need a burst of
+#: some KiB to be near their bandwidth. Turns share the bandwidth evenly, and change no sum.
 TURN_CYCLES = 256
 
 
 @record
 class Memory:
-    """A memory that all cores of a chip share: `gb_per_s` (10^9 bytes a second, all of it for weights).
+    """A memory that all cores of a chip share.
 
-    `latency_cycles`: from the end of a transfer until its weights can be used (default: an assumption, because some
-    250 ns is what DRAM and HBM behind an FPGA's controllers take under load). `prefetch_blocks`: row blocks of streamed
-    weights that a core has room for, the one in use among them (1: no transfer while a block is in use).
+    gb_per_s: bandwidth in 10^9 bytes a second, all of it for weights.
+    latency_cycles: from the end of a transfer until its weights can be used.
+    prefetch_blocks: row blocks of streamed weights that a core has room for, with the block in use; 1: no transfer
+        while a block is in use.
 
     >>> Memory(gb_per_s=76.8).transfer_cycles(8 * 768_000, frequency_mhz=250)
     2500
@@ -58,6 +59,6 @@ class Memory:
         return mistakes_of(self)
 
     def transfer_cycles(self, bits: int, frequency_mhz: float) -> int:
-        """Whole cycles of a clock that so many bits take at full bandwidth, at least 1."""
+        """Whole cycles of a clock that `bits` bits take at full bandwidth, at least 1."""
         bits_per_cycle = Fraction(str(self.gb_per_s)) * 8000 / Fraction(str(frequency_mhz))
         return max(1, -(-bits // bits_per_cycle))

@@ -33,12 +33,10 @@ def _settings(core: ColumnCore) -> dict[str, int | str]:
 
 @record
 class Exchange:
-    """How h goes from a core to the others of a job that is split: each core has a link of its own to all of them.
+    """The links between the cores of a split job, for h. Each core has a link of its own to all others.
 
-    `width`: elements that the link takes in a cycle, of those that are there (default: an assumption, because it is
-    what the tail unit gives in a cycle by default). `latency_cycles`: from an element's turn on the link until it is
-    visible on every other core (default: an assumption, because a write, a few registers across a die and a read take
-    about that).
+    latency_cycles: from an element's turn on the link until it is visible on every other core.
+    width: elements that the link takes in a cycle, if they are there.
 
     >>> Exchange(width=0).mistakes(), Exchange(latency_cycles=0).visible_cycles
     ([('width', 'must be at least 1, got 0')], 1)
@@ -66,11 +64,11 @@ class Exchange:
 
     @property
     def visible_cycles(self) -> int:
-        """From an element's turn on the link until others can read it; at least 1, as behind the tail."""
+        """Cycles from an element's turn on the link until other cores can read it; at least 1, as behind the tail."""
         return max(1, self.latency_cycles)
 
     def rate(self, tail_width: int) -> int:
-        """Elements of a vector that leave in a cycle: no more than the tail unit gives in one.
+        """Elements of a vector that leave in a cycle: no more than the tail unit gives in a cycle.
 
         >>> [Exchange(width=width).rate(tail_width=64) for width in (16, 64, 256)]
         [16, 64, 64]
@@ -84,7 +82,9 @@ class Exchange:
 
 @record
 class ColumnNpu:
-    """A chip: one clock, one or more cores, equal or not, perhaps a memory. `InputError` if a core cannot be built.
+    """A chip: one clock, one or more cores, equal or not, perhaps a memory.
+
+    `InputError` if a core cannot be built.
 
     >>> ColumnNpu("small", 260, (ColumnCore(npe=64, ep=4, vp=16),)).cores[0].ep
     4

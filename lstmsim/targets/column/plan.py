@@ -1,8 +1,9 @@
-"""Where jobs of a column-wise NPU run and what must be there: cores taken together, contents of weight memories.
+"""The plan of where jobs of a column-wise NPU run: cores taken together, contents of weight memories.
 
-A content is the weights of a model on a core (of its share, where it is split). If on every core all contents that may
-be wanted there fit together, they are there from the start and cost nothing. Otherwise, without a `memory` beside the
-chip, a core keeps the first that fit, and jobs of the others run elsewhere or not at all; with one, they take turns.
+A content is the weights of a model on a core (of its share, if the job is split). If all contents that jobs may want on
+a core fit together, on every core, they are there from the start and cost nothing. Otherwise a `memory` beside the chip
+decides. Without it, a core keeps the first contents that fit, and jobs with other contents run elsewhere or not at all.
+With it, contents take turns.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ __all__ = ["Plan"]
 
 @record
 class _Demand:
-    """What a job wants: its model, how it is split, the places where it runs; `room`: how much of a core's memory it
-    takes if it has to be streamed (None: its weights fit)."""
+    """The demand of a job for weights.
+
+    model, split: its model, and how it is split.
+    places: where it runs.
+    room: how much of a core's memory it takes if the model has to be streamed; None if its weights fit.
+    """
 
     model: Model
     split: str
@@ -36,13 +41,13 @@ class _Demand:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for jobs that share weights."""
+        """A key that is equal for jobs which share weights."""
         return (self.model, self.split, self.places[0] if self.split else None, self.room)
 
 
 @record
 class Plan:
-    """Decides for all jobs of a chip together."""
+    """The plan for all jobs of a chip together."""
 
     chip: ColumnNpu
     jobs: Sequence[Job]
@@ -57,8 +62,11 @@ class Plan:
         return {core: kind for kind, core in enumerate(dict.fromkeys(self.chip.cores))}
 
     def demand(self, job: Job) -> _Demand:
-        """What a job wants: with a memory beside the chip, the cores that can hold its weights or, if there are none,
-        those with the most room."""
+        """The demand of a job.
+
+        With a memory beside the chip, its places are those that can hold its weights. If there are none, they are the
+        places with the most room.
+        """
         # with auto a core must hold the whole model, as if it were not split
         every = _Demand(job.model, "" if job.split == "auto" else job.split, self.members.places(job))
         rooms = [self._capacity(place) for place in every.places]
@@ -74,7 +82,7 @@ class Plan:
 
     @cached_property
     def demands(self) -> dict[tuple[object, ...], _Demand]:
-        """What all jobs want, each content once, in the order of the jobs; places of equal ones together."""
+        """The demands of all jobs by content, in the order of the jobs. Equal demands have their places together."""
         demands: dict[tuple[object, ...], _Demand] = {}
         seen: set[tuple[object, ...]] = set()
         for job in self.jobs:
@@ -98,7 +106,7 @@ class Plan:
 
     @cached_property
     def tight(self) -> bool:
-        """Whether some core cannot hold all that may be wanted there."""
+        """Whether some core cannot hold all contents that jobs may want there."""
         wanted = [0] * len(self.chip.cores)
         for demand in self.demands.values():
             for core in {core for place in demand.places for core in place}:
@@ -108,7 +116,7 @@ class Plan:
 
     @cached_property
     def held(self) -> list[list[tuple[object, ...]]]:
-        """What lies on each core at the start: the first contents that fit, in the order of the jobs."""
+        """For each core the contents at the start: the first that fit, in the order of the jobs."""
         left = [core.weight_capacity for core in self.chip.cores]
         held: list[list[tuple[object, ...]]] = [[] for _ in left]
         for key, demand in self.demands.items():
@@ -124,11 +132,11 @@ class Plan:
         return held
 
     def size(self, demand: _Demand) -> int:
-        """Weights that its content takes of a core's memory; all of it if the model has to be streamed."""
+        """How many weights of a core's memory the content takes; all of the memory if the model has to be streamed."""
         return self.weights(demand) if demand.room is None else demand.room
 
     def footprint(self, job: Job) -> Footprint:
-        """Where a job runs, its phases there, and what must be in the memories."""
+        """The footprint of a job: where it runs, its phases there, and what must be in the memories."""
         demand = self.demand(job)
         memory = self.chip.memory
         if not self.tight:
@@ -164,7 +172,7 @@ class Plan:
         return Footprint(_sorted(variants), buffers, cores, partners if any(partners) else (), content, wide)
 
     def _transferred(self, job: Job, core: ColumnCore, phases: Phases, room: int, place: Sequence[int]) -> Phases:
-        """Phases with their transfers; the first one loads what stays."""
+        """Phases with their transfers. The first phase loads the weights that stay."""
         memory, members = self.chip.memory, len(place)
         assert memory is not None
         # what does not fit is streamed, and threads of one core have equal parts of its memory

@@ -1,4 +1,4 @@
-"""The column-wise NPU as everybody else sees it."""
+"""The column-wise NPU as all other rooms see it."""
 
 from __future__ import annotations
 

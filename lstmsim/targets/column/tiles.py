@@ -1,9 +1,8 @@
-"""The array's side of a pass on the column-wise NPU: column groups, what they wait for, and tiles in their order.
+"""The array's part of a pass on the column-wise NPU: column groups, what they wait for, and tiles in their order.
 
-An array operation is a run of tiles that wait for the same things (one cycle a tile). A group's elements are waited for
-once, by the first row block that reads them: the array is in order, so when a later block or stage reads the same
-group it has been visible for long. Results become visible in unit order, so the last unit of a group speaks for the
-whole group.
+An array operation is a run of tiles that wait for the same things; each tile takes one cycle. Only the first row block
+that reads a group waits for its elements. The array is in order, so the group is visible long before a later block or
+stage reads it. Results become visible in the order of units, so a tile waits for the last unit of its group only.
 """
 
 from __future__ import annotations
@@ -51,8 +50,14 @@ class Read(NamedTuple):
 
 @record
 class Share:
-    """What one member gives of a vector: results `node` of its share of a stage, visible as its tail gives them to who
-    is on core `core` of the task's, and to others as its exchange unit does (`sent`; None: no others read it)."""
+    """The part of a vector that one member gives.
+
+    shape: the member's share of a stage.
+    node: name of the results.
+    core: which of the task's cores the member is on; there the results are visible as the tail gives them.
+    first_tail: place in the body of the first tail operation that gives them.
+    sent: the results as other cores see them, behind the exchange unit; None if no other core reads them.
+    """
 
     shape: StageShape
     node: str
@@ -71,7 +76,7 @@ class Share:
 
 @record
 class Source:
-    """A vector's elements, share by share; `lag`, `phase` and `mirrored` are those of the dependences on them."""
+    """The elements of a vector, share by share. `lag`, `phase` and `mirrored` are those of dependences on them."""
 
     shares: tuple[Share, ...]
     lag: int = 0
@@ -95,7 +100,13 @@ class Source:
 
 
 class Group(NamedTuple):
-    """`length` column groups in a row that wait for the same, from number `first` on; `columns` useful ones in each."""
+    """Some column groups in a row that wait for the same things.
+
+    columns: useful columns of each group.
+    needs, frame: what they wait for.
+    first: number of the first group.
+    length: how many groups.
+    """
 
     columns: int
     needs: tuple[Dependence, ...]
@@ -104,12 +115,12 @@ class Group(NamedTuple):
     length: int = 1
 
     def plain(self) -> Group:
-        """The same without waits."""
+        """The same groups without waits."""
         return Group(self.columns, (), False, self.first, self.length)
 
 
 def _joined(groups: Sequence[Group]) -> list[Group]:
-    """Equal neighbours in the matrix as one."""
+    """Join groups that are neighbours in the matrix and equal."""
     joined: list[Group] = []
     for group in groups:
         if joined:
@@ -124,7 +135,7 @@ def _joined(groups: Sequence[Group]) -> list[Group]:
 
 
 def column_groups(shape: StageShape, vector: str, parts: Sequence[Read], frame: bool) -> list[Group]:
-    """The column groups of a vector, each waiting for the last unit that it reads of each of the vector's parts."""
+    """The column groups of a vector. Each group waits for the last unit that it reads of each part of the vector."""
     length, ep, index = shape.layer.width(vector), shape.core.ep, shape.first_group(vector)
     if not parts:
         full, rest = divmod(length, ep)

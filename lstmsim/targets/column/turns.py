@@ -1,4 +1,4 @@
-"""What a pass asks of the tail unit and of the exchange unit of one core of the column-wise NPU.
+"""The operations of a pass on the tail unit and on the exchange unit of one core of the column-wise NPU.
 
 A tail operation is one segment of one row block. An exchange operation sends one vector's elements of one row block to
 the other cores of a job.
@@ -30,8 +30,13 @@ Homes = Mapping[tuple[int, int], int]
 
 @record
 class _Want:
-    """A value that a segment reads: the segment that gives it, from when on relative to equal turns, lag, whether it is
-    one for all units."""
+    """A value that a segment reads.
+
+    home: the segment that gives the value.
+    cycles: how long after the giving segment the reading one may start, for units with equal turns.
+    lag: 1 if the value is from the step before, else 0.
+    reduced: whether it is one value for all units.
+    """
 
     home: tuple[int, int]
     cycles: int
@@ -41,7 +46,13 @@ class _Want:
 
 @record
 class Turns:
-    """One step of a pass on member `member` of a task: its stages, where it stands, where its tails are in the body."""
+    """One step of a pass on one member of a task.
+
+    shapes: its stages.
+    place: layer and direction.
+    homes: places of its tail operations in the body.
+    member: the member.
+    """
 
     shapes: tuple[StageShape, ...]
     place: tuple[int, int]
@@ -104,7 +115,7 @@ class Turns:
         )
 
     def _wanted(self, shape: StageShape, segment: Segment) -> list[_Want]:
-        """What a segment reads of earlier ones of the step, and of the states of the step before."""
+        """The values that a segment reads from earlier segments of the step, and from states of the step before."""
         cell = self.layer.cell
         names = {each.name for each in cell.nodes}
         wanted = []

@@ -1,8 +1,8 @@
 """Weights that a core cannot hold: row blocks that stay, row blocks that are streamed, models that are loaded anew.
 
-A weight is read once a step, so the useful multiply-accumulates of a row block are its weights. Tiles wait for
-their row block's transfer (cause `weights`); where a model takes another's place, its first tiles wait until all of it
-that stays has been loaded (cause `reload`). Rules: docs/timing.md, section 10.
+A weight is read once in a step, so the useful multiply-accumulates of a row block are its weights. Tiles wait for the
+transfer of their row block (cause `weights`). If a model replaces another one, its first tiles wait until all of its
+blocks that stay have been loaded (cause `reload`). Rules: docs/timing.md, section 10.
 """
 
 from __future__ import annotations
@@ -40,12 +40,15 @@ def blocks_of(phases: Sequence[Phase]) -> Blocks:
 
 
 def reserve(blocks: Blocks, memory: Memory) -> int:
-    """How many weights a member keeps room for: row blocks on their way, and the one in use."""
+    """How many weights a member keeps room for: row blocks on their way, and the block in use."""
     return memory.prefetch_blocks * max(blocks.values())
 
 
 def streamed(blocks: Blocks, capacity: int, memory: Memory) -> frozenset[Block]:
-    """Row blocks that find no room beside those before them, on each member; none if all fit. `capacity` in weights."""
+    """The row blocks of each member that do not fit beside the blocks before them; empty if all fit.
+
+    capacity: room on each member, in weights.
+    """
     left: dict[int, int] = {}
     out: set[Block] = set()
     for member in dict.fromkeys(member for _, member, _ in blocks):
@@ -61,8 +64,14 @@ def streamed(blocks: Blocks, capacity: int, memory: Memory) -> frozenset[Block]:
 
 @record
 class Transfers:
-    """How weights get to a task's cores: the memory at that clock, bits of a weight, which of the task's cores is the
-    memory, and the number of the first weight buffer (one for each member)."""
+    """The transfers of weights to a task's cores.
+
+    memory: the memory.
+    frequency_mhz: clock of the chip.
+    weight_bits: bits of a weight.
+    member: which of the task's cores is the memory.
+    first_buffer: number of the first weight buffer; each member has one.
+    """
 
     memory: Memory
     frequency_mhz: float
@@ -71,7 +80,7 @@ class Transfers:
     first_buffer: int
 
     def operations(self, weights: int, label: str, place: tuple[int, ...], takes: int | None) -> Iterator[Operation]:
-        """The transfer of so many weights, in turns; the last operation is the one to wait for."""
+        """Yield the operations that transfer `weights` weights, in turns. Tiles wait for the last operation."""
         cycles = self.memory.transfer_cycles(weights * self.weight_bits, self.frequency_mhz)
         turns, last = divmod(cycles - 1, TURN_CYCLES)
         if turns:
@@ -103,7 +112,13 @@ class Transfers:
 def with_transfers(
     phases: Sequence[Phase], blocks: Blocks, out: frozenset[Block], transfers: Transfers
 ) -> tuple[Phase, ...]:
-    """Phases with a first one that loads what stays (if anything does), and transfers of what is streamed (`out`)."""
+    """Put transfers into phases: a first phase that loads the weights that stay, and transfers of streamed blocks.
+
+    phases: the phases without transfers.
+    blocks: their row blocks.
+    out: the row blocks that are streamed.
+    transfers: how weights get to the cores.
+    """
     kept = sum(weights for block, weights in blocks.items() if block not in out)
     loading = list(transfers.operations(kept, "load weights", (), None)) if kept else []
     # also where nothing stays: the same on every kind of core
@@ -147,7 +162,7 @@ def _shifted(need: Dependence, number: int, shifts: Sequence[int], first: int) -
 
 
 def _wait_for_streams(body: list[Operation], number: int, head: Head, transfers: Transfers) -> None:
-    """The first tiles of a streamed row block wait for its transfer; the last ones give its room back."""
+    """Let the first tiles of a streamed row block wait for its transfer, and the last tiles give its room back."""
     operations, ends = head
     places: defaultdict[Block, list[int]] = defaultdict(list)
     for index, operation in enumerate(body):

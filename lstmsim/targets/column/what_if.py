@@ -15,7 +15,7 @@ __all__ = ["changes"]
 
 
 def changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """What to try, the most telling first.
+    """List the changes to try, the most telling first.
 
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
     >>> [(each.name, each.detail) for each in changes(chip, ())][:2]
@@ -29,7 +29,7 @@ def _narrower(core: ColumnCore) -> dict[str, object]:
     return {"ep": core.ep // 2, "vp": core.npe // max(core.ep // 2, 1)}
 
 
-#: What changes in a core.
+#: Name of a change -> the fields of a core that it changes.
 _OF_CORES: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
     "one more thread": lambda core: {"threads": core.threads + 1},
     "ep doubled": lambda core: {"ep": 2 * core.ep, "vp": core.npe // (2 * core.ep)},
@@ -44,7 +44,7 @@ _OF_CORES: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
 
 
 def _for_requests(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """What changes in who goes first, of requests that come over time."""
+    """Changes of the order in which requests are served, if they come over time."""
     if arriving(jobs) == "at once":
         return []
     tried, jobs = [], tuple(jobs)
@@ -59,7 +59,7 @@ def _for_requests(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
 
 
 def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """What changes in the memory beside the chip, in what of it fits on the cores, and between the cores."""
+    """Changes of the memory beside the chip, of the room for weights on the cores, and of the links between cores."""
     tried, jobs = [], tuple(jobs)
     if any(core.weight_kib is not None for core in chip.cores):
         kib = [None if core.weight_kib is None else 2 * core.weight_kib for core in chip.cores]

@@ -1,4 +1,4 @@
-"""What cycles and losses are called on the column-wise NPU, and what its keys can do against them."""
+"""Words for cycles and losses of the column-wise NPU, with the keys that can help against them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lstmsim.workload.scenario import Words
 
 __all__ = ["WORDS"]
 
-#: What the keys of this machine can do against its losses.
+#: Name of cycles or losses -> words.
 WORDS = {
     **ARRAY_WORDS,
     "hazard": Words(remedy="more threads with work would fill it, another ep and vp may shorten it"),
