@@ -127,6 +127,18 @@ def test_unlike_cores_are_changed_together() -> None:
     assert [core.threads for core in first.chip.cores] == [3, 5]
 
 
+def test_a_policy_of_threads_is_tried_where_there_are_several_and_requests_come_over_time() -> None:
+    later = tuple(replace(job, arrival=number) for number, job in enumerate(JOBS))
+    for threads, jobs, tried in ((2, later, True), (1, later, False), (2, JOBS, False)):
+        chip = column(threads=threads)
+        several = {each.name: each.chip for each in target_of(chip.kind).changes(chip, jobs)}
+        assert ("fine-grained threads" in several) == tried
+    fine = ColumnNpu("c", 260, (replace(CORE, thread_policy="fine"),))
+    assert {each.name: each.chip for each in target_of("column-npu").changes(column(), later)}[
+        "fine-grained threads"
+    ] == fine
+
+
 def test_links_and_memories_are_tried_too() -> None:
     """A narrow exchange binds: twice the width saves what half the latency cannot."""
     core = ColumnCore(npe=1024, ep=16, vp=64)

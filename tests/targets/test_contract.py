@@ -76,6 +76,13 @@ OWN_CELLS = (
         graph("mu mean c a; ac subtract a mu; c' tanh ac; h' quantize c'"),
         {"h": "h'", "c": "c'"},
     ),
+    # the first stage cannot know from h that c is there: only the second stage waits for h
+    Cell(
+        "a state that a stage before h reads",
+        (stage_of("a[x]"), stage_of("b[h]")),
+        graph("t multiply a c; c' add t b; h' quantize c'"),
+        {"h": "h'", "c": "c'"},
+    ),
 )
 
 #: 300 and more by LSTMSIM_EXAMPLES=300; fewer in the usual run.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_survivors_and_the_score(project: Path, capsys: pytest.CaptureFixture[st
     # 17 is never asked about; 19 and > are noticed at 18
     assert lines == [
         "own/room/adult.py:2: constant: `18` -> `17`: survives",
-        "2 of 3 mutants are noticed (67 %); seed 1, of 3 in all",
+        "2 of 3 mutants noticed (67 %); seed 1, of 3 in all",
     ]
     assert (project / "own" / "room" / "adult.py").read_text() == before
 
@@ -87,15 +88,17 @@ def test_a_mutant_that_does_not_end_is_noticed(project: Path, capsys: pytest.Cap
     test = project / "tests" / "room" / "test_adult.py"
     test.write_text(test.read_text().replace("not adult(16)", "adult(17)").replace("adult(18)", "adult(17)"))
     assert mutate.main(["own/room", "--limit", "2", "--sample", "1", "--seed", "4"], project) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("1 of 1 mutants are noticed (100 %), 1 of them by the")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("1 of 1 mutants noticed (100 %), 1 of them by the")
 
 
 def test_an_interrupted_run_has_a_score(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    results = iter(["passed", "failed", "passed"])
+    real, results = mutate.outcome, iter(["failed", "passed"])
 
-    def outcome(root: Path, tests: object, limit: float | None = None) -> str:
+    def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str:
+        if "--mutate-notes" in tests:
+            return real(root, tests, limit)
         try:
             return next(results)
         except StopIteration:
@@ -105,7 +108,61 @@ def test_an_interrupted_run_has_a_score(
     assert mutate.main(["own/room"], project) == 0
     *survivors, stopped, score = capsys.readouterr().out.splitlines()
     assert (len(survivors), stopped) == (1, "interrupted after 2 of 3")
-    assert score == "1 of 2 mutants are noticed (50 %); seed 1, of 3 in all"
+    assert score == "1 of 2 mutants noticed (50 %); seed 1, of 3 in all"
+
+
+def test_a_mutant_that_was_shown_to_be_equivalent_is_no_part_of_the_score(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "tools").mkdir()
+    (project / "tools" / "mutants_examined.toml").write_text(
+        '[[equivalent]]\nfile = "own/room/adult.py"\nline = "return age >= 18"\n'
+        'change = "`18` -> `17`"\nreason = "nobody is 17"\n'
+    )
+    assert mutate.main(["own/room"], project) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "own/room/adult.py:2: constant: `18` -> `17`: examined: equivalent: nobody is 17",
+        "2 of 2 mutants noticed (100 %), 1 more examined: equivalent; seed 1, of 3 in all",
+    ]
+
+
+def test_only_tests_that_run_a_function_are_run_the_quick_ones_first(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "own" / "room" / "adult.py").write_text(
+        "from functools import cache\n\nEDGE = 18\n\n\n@cache\ndef adult(age):\n    return age >= EDGE\n\n\n"
+        "def child(age):\n    return age < 7\n"
+    )
+    (project / "tests" / "room" / "test_adult.py").write_text(
+        "import time\nfrom own.room.adult import adult, child\n\n\n"
+        "def test_slow():\n    time.sleep(0.2)\n    assert adult(18)\n\n\n"
+        # would have its answer from the first test
+        "def test_quick():\n    assert adult(18)\n\n\n"
+        "def test_other():\n    assert child(2)\n"
+    )
+    real, chosen = mutate.outcome, {}
+
+    def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str:
+        if "--mutate-notes" in tests:
+            return real(root, tests, limit)
+        names = (root / "chosen.txt").read_text().replace("tests/room/test_adult.py::test_", "").split()
+        chosen[(root / "own" / "room" / "adult.py").read_text().splitlines()[-1 if "other" in names else 7]] = names
+        return "passed"
+
+    monkeypatch.setattr(mutate, "outcome", outcome)
+    assert mutate.main(["own/room"], project) == 0
+    assert chosen["    return age > EDGE"] == ["quick", "slow"]
+    assert chosen["    return age <= 7"] == ["other"]
+    # 18 -> 19 outside of functions
+    assert sorted(chosen["    return age < 7"]) == ["other", "quick", "slow"]
+
+
+def test_a_line_that_no_test_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "own" / "room" / "child.py").write_text("def child(age):\n    return age < 7\n")
+    assert mutate.main(["own/room/child.py", "--tests", "tests/room", "--sample", "1"], project) == 0
+    survivor, score = capsys.readouterr().out.splitlines()
+    assert survivor.endswith(": survives, for no test runs it")
+    assert score == "0 of 1 mutants noticed (0 %); seed 1, of 3 in all"
 
 
 def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

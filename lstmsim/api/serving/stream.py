@@ -105,8 +105,7 @@ def serve(
     """Serve the requests of a scenario as they come, the same to the cycle as in a simulation of all of them.
 
     scenario: a path, a mapping, or a `Scenario`.
-    requests: how many in all, processes going on until all have come, or the most with `until_half_width`
-    (`MOST_REQUESTS` unless given); None: each entry's `count`.
+    requests: in all, processes going on until then; None: each entry's `count`, or `MOST_REQUESTS` with a half width.
     overrides: texts like `"chip.cores.0.ep=16"`.
     rows: is called with requests that are done, in the order of their ends.
     progress: is called with requests done and in all.
