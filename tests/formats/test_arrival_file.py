@@ -30,12 +30,12 @@ def written(folder: Path, content: bytes | str) -> Path:
 
 def test_cycles_and_words(tmp_path: Path) -> None:
     path = written(tmp_path, 'tenant,arrival_cycles,job\na,0,x\nb,+7,y\n\n"a",  7,"x, y"\r\n')
-    found = read_arrivals(path, 250)
-    assert list(found.cycles) == [0, 7, 7]
-    assert found.labels == {"tenant": ("a", "b", "a"), "job": ("x", "y", "x, y")}
-    assert found.labels["tenant"][0] is found.labels["tenant"][2]
-    assert found.timestamps() == Timestamps((0, 7, 7))
-    assert list(arrivals(found.timestamps(), 3, 250)) == [0, 7, 7]
+    file = read_arrivals(path, 250)
+    assert list(file.cycles) == [0, 7, 7]
+    assert file.labels == {"tenant": ("a", "b", "a"), "job": ("x", "y", "x, y")}
+    assert file.labels["tenant"][0] is file.labels["tenant"][2]
+    assert file.timestamps() == Timestamps((0, 7, 7))
+    assert list(arrivals(file.timestamps(), 3, 250)) == [0, 7, 7]
 
 
 @pytest.mark.parametrize(
@@ -150,19 +150,19 @@ def test_any_bytes_give_arrivals_or_a_sentence(tmp_path_factory: pytest.TempPath
     path = written(tmp_path_factory.mktemp("a"), b"arrival_cycles,job\n" + content)
     # nothing but an InputError comes out
     with suppress(InputError):
-        found = list(read_arrivals(path, 250).cycles)
-        assert found
-        assert found == sorted(found)
+        cycles = list(read_arrivals(path, 250).cycles)
+        assert cycles
+        assert cycles == sorted(cycles)
 
 
 def test_only_the_arrivals_are_kept(tmp_path: Path) -> None:
     """8 bytes for each, in a list that grows by an eighth and is copied then, and 8 for its word."""
     path = written(tmp_path, "arrival_cycles,tenant\n" + "".join(f"{n},t{n % 7}\n" for n in range(100_000)))
     tracemalloc.start()
-    found = read_arrivals(path, 250)
+    file = read_arrivals(path, 250)
     kept, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(found.cycles) == 100_000
+    assert len(file.cycles) == 100_000
     assert kept < 100_000 * 20
     assert peak < 100_000 * 40
 

@@ -33,13 +33,13 @@ def test_models_load_under_their_names_and_state_their_source(entry):
 
 
 def test_deepbench_is_complete():
-    found = {}
+    steps = {}
     for entry in list_models():
         if entry.name.startswith("deepbench-"):
             (layer,) = load_model(entry.name).layers
             assert layer.hidden == layer.input
-            found[layer.cell.name, layer.hidden] = read_document(entry.path).data["steps"]
-    assert found == DEEPBENCH
+            steps[layer.cell.name, layer.hidden] = read_document(entry.path).data["steps"]
+    assert steps == DEEPBENCH
 
 
 @pytest.mark.parametrize("entry", list_chips(), ids=lambda entry: entry.name)

@@ -142,8 +142,8 @@ def test_large_json_does_not_go_through_the_yaml_reader(monkeypatch: pytest.Monk
     path = tmp_path / "s.json"
     path.write_text(json.dumps(_crowd(400)))
     read = []
-    found = yaml_source._compose
-    monkeypatch.setattr(yaml_source, "_compose", lambda text: read.append(text) or found(text))
+    compose = yaml_source._compose
+    monkeypatch.setattr(yaml_source, "_compose", lambda text: read.append(text) or compose(text))
     assert len(load_scenario(path).jobs) == 800
     # The chips and models that come with lstmsim are YAML, and small.
     assert max(map(len, read), default=0) < yaml_source._LARGE

@@ -53,8 +53,8 @@ def test_every_text_comes_back_and_none_runs(text: str) -> None:
     ],
 )
 def test_files_of_commands(arguments: tuple[str, ...], written: str) -> None:
-    found = call(*arguments)
-    assert found.exit_code == 0, (found.exception, found.stderr)
+    outcome = call(*arguments)
+    assert outcome.exit_code == 0, (outcome.exception, outcome.stderr)
     for separator in (",", ";", "\t"):
         with Path(written).open(newline="", encoding="utf-8") as file:
             for row in csv.reader(file, delimiter=separator):

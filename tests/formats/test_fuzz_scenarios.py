@@ -228,16 +228,16 @@ def mutated(seed):
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
-    found = {}
+    errors = {}
     for seed in range(FILES):
         path = folder / f"{seed}.yaml"
         path.write_bytes(mutated(seed))
         try:
             load_scenario(path)
-            found[seed] = None
+            errors[seed] = None
         except InputError as error:
-            found[seed] = error
-    return found
+            errors[seed] = error
+    return errors
 
 
 def test_each_loads_or_is_refused_in_printable_lines(outcomes):

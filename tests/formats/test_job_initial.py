@@ -143,12 +143,12 @@ def test_what_a_network_fixes_stays_where_nothing_else_is_given(tmp_path: Path) 
     network = Network(plain, random_network(plain, seed=1).passes, fixed)
     write_model_file(plain, tmp_path / "m.yaml", source="a test", network=network)
     entry = {"model": str(tmp_path / "m.yaml"), "steps": 2}
-    found = {}
+    beginnings = {}
     for given in (None, states(tmp_path, h=np.zeros(6)), "zero"):
         scenario = load_scenario({"chip": CHIP, "jobs": [entry | ({"initial": given} if given else {})]})
         initial = job_data(scenario)[0].stimulus.initial.get((0, 0), {})
-        found[given] = {name: float(each[0]) for name, each in initial.items()}
-    assert list(found.values()) == [{"h": 0.5, "c": 0.25}, {"h": 0.0, "c": 0.25}, {}]
+        beginnings[given] = {name: float(each[0]) for name, each in initial.items()}
+    assert list(beginnings.values()) == [{"h": 0.5, "c": 0.25}, {"h": 0.0, "c": 0.25}, {}]
 
 
 def test_states_that_come_from_the_run_must_be_said() -> None:
@@ -205,10 +205,10 @@ def test_a_stream_of_requests_knows_no_such_jobs() -> None:
 def test_jobs_that_follow_others_are_offered_as_often_as_those() -> None:
     data = chain(count=40, model=model(hidden=6))
     data["jobs"][0] |= {"count": 40, "arrival": {"kind": "poisson", "rate_per_second": 5000}}
-    found = api.serving(api.run(data))
-    assert found.load is not None
-    assert found.load.rate_per_second == 10_000
-    assert not found.load.not_counted
+    summary = api.serving(api.run(data))
+    assert summary.load is not None
+    assert summary.load.rate_per_second == 10_000
+    assert not summary.load.not_counted
 
 
 def test_a_search_finds_the_jobs_of_each_model_by_themselves() -> None:

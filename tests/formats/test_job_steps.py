@@ -84,11 +84,11 @@ def test_streams_of_requests_have_the_same_steps() -> None:
         entry(9, 1, name="plain"),
     ]
     data = {"chip": CHIP, "jobs": jobs}
-    found = load_requests(data)
-    templates = found.scenario.jobs
+    requests = load_requests(data)
+    templates = requests.scenario.jobs
     assert [job.steps for job in templates] == [*range(10, 51), 4, 5, 6, 9]
     coming = sorted(
-        (each.arrival, templates[each.template].name, templates[each.template].steps) for each in found.coming
+        (each.arrival, templates[each.template].name, templates[each.template].steps) for each in requests.coming
     )
     assert coming == sorted(
         (job.arrival, "model-rnn-16" if job.name.startswith("model") else job.name.partition("-")[0], job.steps)
@@ -116,9 +116,9 @@ def test_rates_change_beside_drawn_steps() -> None:
 
 def test_sizes_count_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     job = entry({"kind": "list", "values": [1, 1000], "weights": [99, 1]}, 20)
-    found = load_scenario({"chip": CHIP, "jobs": [job]})
-    step = target_of("column-npu").per_step(found.chip.cores, found.jobs[0].model).most
-    most = step * sum(each.steps for each in found.jobs)
+    scenario = load_scenario({"chip": CHIP, "jobs": [job]})
+    step = target_of("column-npu").per_step(scenario.chip.cores, scenario.jobs[0].model).most
+    most = step * sum(each.steps for each in scenario.jobs)
     assert most < step * 20 * 1000
     monkeypatch.setattr(sizes, "MAX_OPERATIONS", most)
     steps_of(job)

@@ -57,11 +57,11 @@ def scenario(*jobs: dict[str, Any], **more: Any) -> dict[str, Any]:
 def rows(data: dict[str, Any]) -> list[tuple[str, int, int, str]]:
     """Name, arrival, steps and tenant of each job; the stream of requests has the same."""
     jobs = load_scenario(data).jobs
-    found = load_requests(data)
-    templates = found.scenario.jobs
-    coming = [(each.arrival, templates[each.template].steps, each.tenant) for each in found.coming]
+    requests = load_requests(data)
+    templates = requests.scenario.jobs
+    coming = [(each.arrival, templates[each.template].steps, each.tenant) for each in requests.coming]
     assert coming == [(job.arrival, job.steps, job.tenant) for job in sorted(jobs, key=lambda job: job.arrival)]
-    assert [name for name, _ in found.tenants] == list(dict.fromkeys(job.tenant for job in jobs))
+    assert [name for name, _ in requests.tenants] == list(dict.fromkeys(job.tenant for job in jobs))
     return [(job.name, job.arrival, job.steps, job.tenant) for job in jobs]
 
 
@@ -148,14 +148,14 @@ def test_traces_of_functions_come_when_they_began() -> None:
         ("f1-b", 196_799_703, 2, "f1/a2"),
         ("f2", 0, 7, "f2/a1"),
     ]
-    found = read_arrivals("functions.txt", 100, wanted=Wanted(words=("app",)))
-    assert ([found.line(number) for number in range(3)], found.labels) == ([3, 2, 4], {"app": ("a1", "a1", "a2")})
+    file = read_arrivals("functions.txt", 100, wanted=Wanted(words=("app",)))
+    assert ([file.line(number) for number in range(3)], file.labels) == ([3, 2, 4], {"app": ("a1", "a1", "a2")})
 
 
 def test_lines_are_counted_with_blank_ones() -> None:
-    found = read_arrivals("t.csv", 100)
-    assert [found.line(number) for number in range(4)] == [2, 3, 5, 6]
-    assert list(found.lengths[OWN_STEPS]) == [10, 20, 5, 7]
+    file = read_arrivals("t.csv", 100)
+    assert [file.line(number) for number in range(4)] == [2, 3, 5, 6]
+    assert list(file.lengths[OWN_STEPS]) == [10, 20, 5, 7]
     assert list(read_lengths("t.csv", Measure(("steps", "arrival_cycles"), 5))) == [2, 5, 3, 3]
 
 

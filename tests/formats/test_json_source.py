@@ -24,14 +24,14 @@ DATA = st.recursive(
 )
 def test_data_and_places_are_those_of_the_yaml_reader(data: Any, indent: int | None, tight: bool) -> None:
     text = json.dumps(data, indent=indent, separators=(",", ":") if tight and indent is None else None)
-    found = json_document(text, "a.json")
-    if found is None:
+    document = json_document(text, "a.json")
+    if document is None:
         # exponents and backslashes are left to the YAML reader
         assert "\\" in text or "e" in text
         return
     expected = parse_document(text, "a.json")
-    assert repr(found.data) == repr(expected.data)
-    assert (found.values, found.keys, found.mistakes) == (expected.values, expected.keys, [])
+    assert repr(document.data) == repr(expected.data)
+    assert (document.values, document.keys, document.mistakes) == (expected.values, expected.keys, [])
 
 
 @pytest.mark.parametrize(

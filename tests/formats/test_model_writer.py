@@ -100,16 +100,16 @@ def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_force_replaces_a_model_that_was_read_but_never_what_the_network_came_from(tmp_path: Path) -> None:
     network = random_network(MODEL, seed=1)
-    found = ImportedModel(MODEL, ("a", "b"), "a test", network=network)
-    path = save_model(found, tmp_path / "m.yaml")
+    imported = ImportedModel(MODEL, ("a", "b"), "a test", network=network)
+    path = save_model(imported, tmp_path / "m.yaml")
     source = (tmp_path / "m.safetensors").read_bytes()
     # as if somebody else had written it
     os.utime(path, ns=(1, 1))
     load_model_file(path)
     with pytest.raises(InputError, match="exists already; force=True replaces it"):
-        save_model(found, path)
-    assert save_model(found, path, force=True) == path
-    taken = replace(found, files=(str(tmp_path / "m.safetensors"),))
+        save_model(imported, path)
+    assert save_model(imported, path, force=True) == path
+    taken = replace(imported, files=(str(tmp_path / "m.safetensors"),))
     with pytest.raises(InputError, match="is also the input"):
         save_model(taken, path, force=True)
     assert (tmp_path / "m.safetensors").read_bytes() == source

@@ -57,21 +57,21 @@ def test_one_edited_digit_is_noticed(copy, table, column):
             field = edited[line][column]
             edited[line][column] = field[:place] + str((int(field[place]) + 1) % 10) + field[place + 1 :]
             write(copy, table, edited)
-            found = changes(copy)
-            assert found
-            assert all(each.startswith(f"{table}.csv: the row ") for each in found)
-            assert any(rows[line][0] in each for each in found)
+            told = changes(copy)
+            assert told
+            assert all(each.startswith(f"{table}.csv: the row ") for each in told)
+            assert any(rows[line][0] in each for each in told)
 
 
 @pytest.mark.parametrize("table", table_names())
 def test_dropped_added_and_moved_rows_are_noticed(copy, table):
     header, *rows = fields_of(copy, table)
     write(copy, table, [header, *rows[:-1]])
-    (found,) = changes(copy)
-    assert re.fullmatch(rf"{table}\.csv: the row '.*{re.escape(rows[-1][0])}.*' is missing", found)
+    (told,) = changes(copy)
+    assert re.fullmatch(rf"{table}\.csv: the row '.*{re.escape(rows[-1][0])}.*' is missing", told)
     write(copy, table, [header, *rows, ["mine", *rows[-1][1:]]])
-    (found,) = changes(copy)
-    assert re.fullmatch(rf"{table}\.csv: the row 'mine.*' is new", found)
+    (told,) = changes(copy)
+    assert re.fullmatch(rf"{table}\.csv: the row 'mine.*' is new", told)
     write(copy, table, [header, *reversed(rows)])
     assert changes(copy) == [f"{table}.csv: the rows stand in another order"]
     write(copy, table, [[*header[:-1], "other"], *rows])

@@ -236,9 +236,9 @@ def test_missing_keys_say_what_they_are_for(folder):
     ],
 )
 def test_single_mistakes(source, place, words):
-    found = mistakes(source)
-    assert found[0].startswith(f"{place}: ")
-    assert words in found[0]
+    sentences = mistakes(source)
+    assert sentences[0].startswith(f"{place}: ")
+    assert words in sentences[0]
 
 
 def test_a_job_is_refused_only_if_no_core_can_run_it():

@@ -27,18 +27,18 @@ def read(path: Path) -> tuple[dict[str, list[tuple[int, str]]], int]:
     try:
         _, signals = library.get_scopes_signals2(reader)
         names = {handle: signal.name for handle, signal in signals.by_handle.items()}
-        found: dict[str, list[tuple[int, str]]] = {name: [] for name in names.values()}
+        changes: dict[str, list[tuple[int, str]]] = {name: [] for name in names.values()}
 
         def fixed(_: object, cycle: int, handle: int, value: object) -> None:
-            found[names[handle]].append((cycle, library.string(value)))
+            changes[names[handle]].append((cycle, library.string(value)))
 
         def text(_: object, cycle: int, handle: int, value: object, length: int) -> None:
             content = bytes(library.ffi.buffer(value, length)) if length else b""
-            found[names[handle]].append((cycle, content.decode()))
+            changes[names[handle]].append((cycle, content.decode()))
 
         library.lib.fstReaderSetFacProcessMaskAll(reader)
         library.fstReaderIterBlocks2(reader, fixed, text, None)
-        return found, library.lib.fstReaderGetEndTime(reader)
+        return changes, library.lib.fstReaderGetEndTime(reader)
     finally:
         library.lib.fstReaderClose(reader)
 
@@ -51,7 +51,7 @@ def plain(name: str) -> str:
 
 def expected(timeline: Timeline) -> dict[str, list[tuple[int, str]]]:
     """What a row's variables are from which cycle on, told by its spans: none before, between and after them."""
-    found = {}
+    changes = {}
     for number, row in enumerate(timeline.rows):
         values = {0: ("-", "-", "0")}
         for span in np.flatnonzero(timeline.row == number):
@@ -61,8 +61,8 @@ def expected(timeline: Timeline) -> dict[str, list[tuple[int, str]]]:
             values[int(timeline.end[span])] = ("-", "-", "0")
         place = f"lstmsim.core{row.core}.{row.kind}{row.index if row.kind == 'thread' else ''}"
         for index, variable in enumerate(("state", "job", "busy")):
-            found[f"{place}.{variable}"] = joined([(cycle, each[index]) for cycle, each in values.items()])
-    return found
+            changes[f"{place}.{variable}"] = joined([(cycle, each[index]) for cycle, each in values.items()])
+    return changes
 
 
 def joined(values: list[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -81,16 +81,16 @@ def test_every_variable_changes_as_the_timeline_says(timeline):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.fst")
         save_trace(timeline, path)
-        found, last = read(path)
-    assert {name: joined(values) for name, values in found.items()} == expected(timeline)
+        changes, last = read(path)
+    assert {name: joined(values) for name, values in changes.items()} == expected(timeline)
     assert last == timeline.makespan_cycles
 
 
 def test_a_window_ends_where_it_ends(tmp_path):
     save_trace(window(small(), 30, 100), tmp_path / "a.fst")
-    found, last = read(tmp_path / "a.fst")
+    changes, last = read(tmp_path / "a.fst")
     assert last == 100
-    assert [value for cycle, value in joined(found["lstmsim.core0.array.state"]) if cycle < 30] == ["-"]
+    assert [value for cycle, value in joined(changes["lstmsim.core0.array.state"]) if cycle < 30] == ["-"]
 
 
 def test_the_file_has_no_date_but_a_comment(tmp_path):

@@ -70,28 +70,28 @@ def expected(timeline: Timeline) -> dict[tuple[int, str], set[tuple[str, int, in
     """By job and label the stages as (lane, start, end, name)."""
     units = [row.kind for row in timeline.rows if row.kind not in ("array", "thread")]
     lanes = {"array": "0", **{kind: str(2 + place) for place, kind in enumerate(dict.fromkeys(units))}}
-    found = defaultdict(set)
+    stages = defaultdict(set)
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
         kind = timeline.rows[row].kind
         label = f"{timeline.jobs[job]}, layer {layer}, step {step}"
         if kind != "thread" and state == BUSY:
-            found[job, label].add((lanes[kind], start, end, kind))
+            stages[job, label].add((lanes[kind], start, end, kind))
         elif kind == "thread" and state != BUSY and STATES[state] not in ("drain", "idle"):
-            found[job, label].add(("1", start, end, STATES[state]))
-    return found
+            stages[job, label].add(("1", start, end, STATES[state]))
+    return stages
 
 
 @pytest.mark.parametrize("timeline", [small(), busy_machine(2, 2, 3, 40), window(busy_machine(1, 2, 4, 60), 100, 400)])
 def test_every_step_is_a_row_with_its_stages(tmp_path, timeline):
     save_trace(timeline, tmp_path / "a.kanata")
     operations = read(tmp_path / "a.kanata")
-    found = {
+    stages = {
         (each.thread, each.label): {(lane, *stage) for lane, stages in each.stages.items() for stage in stages}
         for each in operations
     }
-    assert len(found) == len(operations)
-    assert found == expected(timeline)
+    assert len(stages) == len(operations)
+    assert stages == expected(timeline)
     for each in operations:
         times = [time for stages in each.stages.values() for stage in stages for time in stage[:2]]
         assert (each.first, each.last) == (min(times), max(times))

@@ -100,14 +100,14 @@ def saved(timeline: Timeline) -> Parsed:
 
 def expected(timeline: Timeline, number: int) -> list[tuple]:
     """The slices of a row."""
-    jobs, waits, found = slice_names(timeline.jobs), wait_names(), []
+    jobs, waits, slices = slice_names(timeline.jobs), wait_names(), []
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
         if row == number:
             work = jobs[job] if job >= 0 else "work"
             values = {key: value for key, value in (("job", job), ("layer", layer), ("step", step)) if value >= 0}
-            found.append((start, end, STATES[state], work if state == BUSY else waits[state], values))
-    return found
+            slices.append((start, end, STATES[state], work if state == BUSY else waits[state], values))
+    return slices
 
 
 @given(timelines())
@@ -143,10 +143,10 @@ def test_counters_are_those_of_the_json(cores):
     timeline = busy_machine(cores, 2, 4, 50)
     counters = busy_counters(timeline, 0, timeline.makespan_cycles)
     parsed = saved(timeline)
-    found = {parsed.tracks[uuid].name: values for uuid, values in parsed.counters.items()}
+    series = {parsed.tracks[uuid].name: values for uuid, values in parsed.counters.items()}
     wanted = {name: list(zip(counters.edges, values, strict=True)) for name, values in counters.percent.items()}
-    assert found == wanted
-    assert len(found) == (1 if cores == 1 else cores + 1)
+    assert series == wanted
+    assert len(series) == (1 if cores == 1 else cores + 1)
 
 
 def test_the_trace_states_its_facts_and_its_window():

@@ -38,11 +38,11 @@ def events(timeline: Timeline) -> list[dict]:
 
 
 def busy_cycles(timeline: Timeline) -> dict[str, int]:
-    found = {}
+    cycles = {}
     for number, row in enumerate(timeline.rows):
         mine = (timeline.row == number) & (timeline.state == BUSY)
-        found[row.name] = int((timeline.end - timeline.start)[mine].sum())
-    return found
+        cycles[row.name] = int((timeline.end - timeline.start)[mine].sum())
+    return cycles
 
 
 @given(timelines())
@@ -61,8 +61,8 @@ def test_slices_of_a_track_follow_each_other_and_add_up(timeline):
             names[track] = event["args"]["name"]
     for spans in tracks.values():
         assert all(one[1] <= other[0] for one, other in pairwise(spans))
-    found = dict(zip(track_names(timeline.rows), busy_cycles(timeline).values(), strict=True))
-    assert {names[track]: busy[track] for track in names} == found
+    expected = dict(zip(track_names(timeline.rows), busy_cycles(timeline).values(), strict=True))
+    assert {names[track]: busy[track] for track in names} == expected
 
 
 def test_every_slice_is_on_a_named_track_of_the_one_process():

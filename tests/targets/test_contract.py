@@ -98,8 +98,8 @@ def test_worked_examples(setting: tuple[int, ...], expected: tuple[Any, ...], en
     report = run(Scenario(chip, tuple(Job(f"j{i}", model, 20) for i in range(jobs))), engine=engine).report
     cycles = report.cores[0].cycles
     finishes = [job.finish for job in report.jobs]
-    found = (report.makespan_cycles, finishes, cycles["busy"], cycles["hazard"], cycles["drain"])
-    assert found == expected[:-1]
+    figures = (report.makespan_cycles, finishes, cycles["busy"], cycles["hazard"], cycles["drain"])
+    assert figures == expected[:-1]
     assert round(report.utilization, 4) == expected[-1]
 
 

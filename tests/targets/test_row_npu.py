@@ -53,9 +53,9 @@ def cycles(core: RowCore, job: Job, engine: str = "fast") -> int:
 @pytest.mark.parametrize("row", intel_npu(), ids=lambda row: row.workload)
 def test_every_published_workload_is_exact(row: IntelWorkload, engine: str) -> None:
     job = Job(row.workload, stack(CELL_OF[row.cell], row.sizes), row.steps, batch=row.batch)
-    found = [cycles(preset(name).cores[0], job, engine) for name in PRESETS[:2]]
-    assert found == [row.rtl_cycles, row.cpp_cycles]
-    tops = [round(2 * job.macs / (each / 300e6) / 1e12, 2) for each in found]
+    latencies = [cycles(preset(name).cores[0], job, engine) for name in PRESETS[:2]]
+    assert latencies == [row.rtl_cycles, row.cpp_cycles]
+    tops = [round(2 * job.macs / (each / 300e6) / 1e12, 2) for each in latencies]
     assert tops == [row.rtl_tops, row.cpp_tops]
 
 
@@ -211,8 +211,8 @@ def test_how_far_brainwave_rests_on_the_assumed_latencies() -> None:
         for entry in list_models():
             if entry.name.startswith("deepbench-"):
                 job = Job("j", load_model(entry.name), int(entry.name.rsplit("-", 1)[1]))
-                found = [totals_cycles(each, job) for each in (chip.cores[0], core)]
-                changes[times, entry.name] = abs(found[1] / found[0] - 1)
+                pair = [totals_cycles(each, job) for each in (chip.cores[0], core)]
+                changes[times, entry.name] = abs(pair[1] / pair[0] - 1)
     half, twice = ([change for (times, _), change in changes.items() if times == each] for each in (0.5, 2.0))
     assert max(half) <= 0.015
     assert 0.15 < max(twice) <= 0.19

@@ -38,10 +38,10 @@ MODEL = Model("m", (Layer(cell("lstm"), 8, 8),))
 
 def taken(trace: Trace) -> list[list[int]]:
     """The cores of each job, member by member."""
-    found = [[core] for core in trace.task("core").tolist()]
+    cores = [[core] for core in trace.task("core").tolist()]
     for task, _, core, _ in trace.seats.tolist():
-        found[task].append(core)
-    return found
+        cores[task].append(core)
+    return cores
 
 
 def traced(chip: ColumnNpu, jobs: list[Job]) -> Trace:
@@ -154,18 +154,18 @@ POISSON = {"kind": "poisson", "rate_per_second": 1.2e6}
 
 def test_what_it_took_is_in_the_report_the_serving_and_the_stream() -> None:
     scenario = {"chip": CHIP, "jobs": [{**ENTRY, "count": 60, "arrival": POISSON}]}
-    found = run(scenario)
-    counts = [max(1, len(job.cores)) for job in found.report.jobs]
+    result = run(scenario)
+    counts = [max(1, len(job.cores)) for job in result.report.jobs]
     assert {1, 4} <= set(counts)
     assert [max(1, len(cores)) for cores in (job.cores for job in run(scenario, engine="reference").report.jobs)] == (
         counts
     )
-    busy = sum(count * (job.finish - job.start) for count, job in zip(counts, found.report.jobs, strict=True))
-    assert serving(found).service_cycles == busy
+    busy = sum(count * (job.finish - job.start) for count, job in zip(counts, result.report.jobs, strict=True))
+    assert serving(result).service_cycles == busy
     rows: list[Any] = []
     streamed = serve(scenario, rows=rows.extend, window=30)
     assert streamed.serving.service_cycles == busy
-    assert sorted((row.start, row.finish) for row in rows) == sorted((j.start, j.finish) for j in found.report.jobs)
+    assert sorted((row.start, row.finish) for row in rows) == sorted((j.start, j.finish) for j in result.report.jobs)
     loaded = load_scenario(scenario)
     assert alone(loaded.chip, loaded.jobs[0]).cores == 4
     # as much work as can be done is done with each on one core
@@ -178,11 +178,11 @@ def test_what_it_took_is_in_the_report_the_serving_and_the_stream() -> None:
 
 
 def test_its_numbers_are_right_on_any_number_of_cores() -> None:
-    found = run({"chip": CHIP, "jobs": [{**ENTRY, "count": 12, "arrival": POISSON}]})
-    assert {1, 4} <= {max(1, len(job.cores)) for job in found.report.jobs}
-    assert all(each.values for each in check_numerics(found, random_weights=1))
-    shares = explain(found).shares
-    assert sum(each.cycles for each in shares) == found.report.makespan_cycles
+    result = run({"chip": CHIP, "jobs": [{**ENTRY, "count": 12, "arrival": POISSON}]})
+    assert {1, 4} <= {max(1, len(job.cores)) for job in result.report.jobs}
+    assert all(each.values for each in check_numerics(result, random_weights=1))
+    shares = explain(result).shares
+    assert sum(each.cycles for each in shares) == result.report.makespan_cycles
 
 
 @pytest.mark.parametrize(

@@ -90,14 +90,14 @@ def test_a_trace_that_reads_too_early_is_refused() -> None:
 
 
 def test_it_is_explained_and_its_changes_are_simulated() -> None:
-    found = explain(run(scenario(MODELS[0])))
-    assert sum(share.cycles for share in found.shares) == found.makespan_cycles
-    best = found.what_if.best
+    explanation = explain(run(scenario(MODELS[0])))
+    assert sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles
+    best = explanation.what_if.best
     assert best is not None
     assert (best.name, best.detail) == ("lanes doubled", "lanes 4 -> 8")
-    assert {share.name for share in found.shares} == {"alu busy", "alu pipeline"}
-    assert "the core adds, rounds and so on" in explain_text(found)
-    assert "npe" not in explain_text(found)
+    assert {share.name for share in explanation.shares} == {"alu busy", "alu pipeline"}
+    assert "the core adds, rounds and so on" in explain_text(explanation)
+    assert "npe" not in explain_text(explanation)
 
 
 FILE: dict[str, Any] = {
@@ -128,11 +128,11 @@ def test_it_is_swept(tmp_path: Path) -> None:
     assert result.progress.done == 8
     with (tmp_path / "sweep.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    found = {(row["lanes"], row["latency"]): int(row["makespan_cycles"]) for row in rows}
-    for (lanes, latency), cycles in found.items():
+    points = {(row["lanes"], row["latency"]): int(row["makespan_cycles"]) for row in rows}
+    for (lanes, latency), cycles in points.items():
         path = f"chip.cores.0.lanes={lanes}", f"chip.cores.0.latency_cycles={latency}"
         assert lstmsim.simulate(FILE, overrides=path).makespan_cycles == cycles
-    assert len(set(found.values())) == 8
+    assert len(set(points.values())) == 8
 
 
 def test_its_page_is_written_and_says_that_nobody_can_tell_whether_it_fits(tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_its_page_is_written_and_says_that_nobody_can_tell_whether_it_fits(tmp_p
 
 
 def test_it_is_compared_served_and_drawn(tmp_path: Path) -> None:
-    found = lstmsim.compare(FILE, ["column-npu-16k"])
-    assert [machine.name for machine in found.machines] == ["toy-cpu", "column-npu-16k"]
+    comparison = lstmsim.compare(FILE, ["column-npu-16k"])
+    assert [machine.name for machine in comparison.machines] == ["toy-cpu", "column-npu-16k"]
     result = run(FILE)
     lstmsim.save_trace(result.timeline, tmp_path / "trace.vcd")
     lstmsim.plot(result.timeline, tmp_path / "timeline.svg")

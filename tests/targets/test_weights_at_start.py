@@ -23,9 +23,9 @@ def moved(kib: int, jobs: list[dict[str, Any]], prefetch_blocks: int = 1) -> lis
         "cores": [{**CORE, "weight_kib": kib}],
         "memory": {"gb_per_s": 0.4, "latency_cycles": 10, "prefetch_blocks": prefetch_blocks},
     }
-    found = [run({"chip": chip, "jobs": jobs}, engine=engine) for engine in ENGINES]
-    assert found[0].trace == found[1].trace
-    trace = found[0].trace
+    results = [run({"chip": chip, "jobs": jobs}, engine=engine) for engine in ENGINES]
+    assert results[0].trace == results[1].trace
+    trace = results[0].trace
     transfers = trace.issue("core") == 1
     cycles = trace.issue("cycles") * trace.issue("count") * transfers
     return [float(cycles[trace.issue("task") == number].sum() / KIB) for number in range(len(jobs))]

@@ -1,10 +1,11 @@
-"""What a row-wise NPU does in one time step of a cell, as chains of its vector pipe.
+"""One time step of a cell on a row-wise NPU, as chains of its vector pipe.
 
-A chain begins with a matrix-vector product or with a vector read from the register file, passes the two multi-function
-units, each with at most an addition and a multiplication by another vector, and is written back. The chains of `dense`,
-`rnn`, `gru-lbr0` and `lstm` and their order are those of the Intel NPU's compiler (intel/fpga-npu,
-compiler/npu_layers.py); those of `gru`, whose reset gate comes after the product, are ours, because the compiler has
-none. Biases and activations ride along in the multi-function units and take no time of their own.
+A chain begins with a matrix-vector product or with a vector that is read from the register file. It passes the two
+multi-function units, each with at most an addition and a multiplication by another vector. Then its result is written
+back. The chains of `dense`, `rnn`, `gru-lbr0` and `lstm` and their order are from the Intel NPU's compiler
+(intel/fpga-npu, compiler/npu_layers.py). The compiler has no `gru`, whose reset gate comes after the product: its
+chains are an assumption. Biases and activations are part of the multi-function units' work and take no time of their
+own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["PROGRAMS", "CellProgram", "Chain", "Load", "Product"]
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix of `rows` x `columns` times the vector of that name."""
+    """A matrix of `rows` x `columns` times the vector named `vector`."""
 
     vector: str
     rows: int
@@ -28,11 +29,16 @@ class Product:
 
 @dataclass(frozen=True)
 class Chain:
-    """One chain: `size` elements go through the vector pipe.
+    """One chain of elements that go through the vector pipe.
 
-    `product`, or else `read`, a vector of the register file, is where they come from; `first` and `second` are the
-    vectors that the multi-function units combine them with. The result gets the names `writes`; `matrix`: it is written
-    to the matrix-vector unit, too; `output`: it leaves the machine; `output` alone: it goes nowhere else.
+    label: name for people.
+    size: how many elements.
+    product: the product that gives the elements; None if they are read.
+    read: vector of the register file that gives the elements, if there is no product.
+    first, second: vectors that the first and the second multi-function unit combine the elements with.
+    writes: names of the result; empty if it only leaves the machine.
+    matrix: whether the result is also written to the matrix-vector unit.
+    output: whether the result leaves the machine.
     """
 
     label: str
@@ -48,9 +54,13 @@ class Chain:
 
 @dataclass(frozen=True)
 class Load:
-    """A vector of `size` elements from outside; `matrix`: for the matrix-vector unit, else for the register file.
+    """A vector that comes from outside.
 
-    `frame`: it is an input frame, `ahead` steps after the one that is worked on.
+    writes: its name.
+    size: how many elements.
+    matrix: whether it is for the matrix-vector unit; else it is for the register file.
+    frame: whether it is an input frame.
+    ahead: how many steps the frame is after the step that is worked on.
     """
 
     writes: str
@@ -62,9 +72,11 @@ class Load:
 
 @dataclass(frozen=True)
 class CellProgram:
-    """The chains of a step: those that need x alone, then those that need the step before; and constants to load once.
+    """The chains of a step. Vectors are named within the layer: `x`, `h`, and the names that chains write.
 
-    Vectors are named within the layer: `x`, `h`, and what the chains write. The next x is loaded between the two parts.
+    x_part: chains that need x alone; the next x is loaded after them.
+    h_part: chains that need results of the step before.
+    constants: vectors that are loaded once.
     """
 
     x_part: tuple[Chain, ...]

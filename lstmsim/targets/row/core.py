@@ -37,13 +37,16 @@ def _size(meaning: str, source: str = "", high: int = MAX_SIZE) -> Key:
 
 @dataclass(frozen=True)
 class RowLatency:
-    """Cycles from one place of the machine to the next. Defaults: the RTL of the Intel NPU (intel/fpga-npu).
+    """Cycles from one place of the machine to the next. The defaults are from the RTL of the Intel NPU.
 
-    `fetch`: an instruction is sent until its operations can be decoded. `issue_...`: an operation is decoded until it
-    can start in its unit. `product`: the last column word of a row group enters the matrix-vector unit until its sums
-    reach the serializer or, where there is none, the vector register file; `serializer`: from there to the register
-    file. `evrf`, `mfu0`, `mfu1`: a vector enters that unit until it reaches the next. `tag_...`: a loader operation's
-    last vector until an operation that waits for it may start. `output`: the loader until a result can be read outside.
+    fetch: from the sending of an instruction until its operations can be decoded.
+    issue_...: from the decoding of an operation until it can start in its unit.
+    product: from the last column word of a row group, which enters the matrix-vector unit, until its sums reach the
+        serializer or, without one, the vector register file.
+    serializer: from the serializer to the vector register file.
+    evrf, mfu0, mfu1: from the entry of a vector into this unit until it reaches the next unit.
+    tag_...: from the last vector of a loader operation until an operation that waits for it may start.
+    output: from the loader until a result can be read outside.
     """
 
     fetch: Annotated[int, _cycles("an instruction is sent until its operations can be decoded")] = 10
@@ -72,10 +75,13 @@ class RowLatency:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """How instructions come for layers of one cell: cycles from one to the next, and before the first of a job.
+    """The dispatch of instructions for layers of one cell.
 
-    `fitted_hidden`: the smallest and the largest hidden size of the single layers whose published latencies these two
-    numbers were fitted to; None if they were not fitted.
+    cell: name of the cell.
+    dispatch_cycles: from one instruction to the next.
+    start_cycles: before the first instruction of a job.
+    fitted_hidden: smallest and largest hidden size of the single layers to whose published latencies these two numbers
+        were fitted; None if they were not fitted.
     """
 
     cell: Annotated[str, Key("cell of the layers")]
@@ -111,16 +117,16 @@ class Dispatch:
 class RowCore:
     """One core.
 
-    `vectors` inputs share each weight word, `replicas` equal copies work in lock-step on inputs of their own: together
-    they take a batch. Vectors are padded to `native_dimension`; row groups (one row for each engine) are worked on in
-    chunks of `chunk_groups`, the last chunk up to twice as long, and no product has fewer. `vector_lanes` elements of a
-    vector pass the vector pipe in a cycle. `tile_loads`: a vector for the matrix-vector unit takes a loader operation a
-    tile, else one. `decode_cycles`: what an operation takes in its decoder beside a cycle for each of its steps.
-    `empty_slots`: an instruction's empty slot takes a cycle of its unit, not only of its decoder. `serializer_cycles`:
-    what the results of one row group take to leave the matrix-vector unit; 0: they leave together. `count_flushes`: the
-    compiler counts the loader operations that only discard padding or only send results out when it sets tags of dense
-    layers; if it does not, these wait for too little. `by_cell`: other `dispatch_cycles` and `start_cycles` for layers
-    of some cells. `matrix_words`: words of each engine's matrix memory, where it is known; nothing waits.
+    Each field says its meaning, unit and source. More on some of them:
+
+    vectors, replicas: `vectors` inputs share each weight word, and `replicas` equal copies work on inputs of their own.
+        A batch is `vectors` * `replicas` inferences.
+    chunk_groups: row groups (one row for each engine) are worked on in chunks of so many. The last chunk is up to twice
+        as long. No product has fewer row groups.
+    empty_slots: whether an empty slot of an instruction takes a cycle of its unit, not only of its decoder.
+    count_flushes: whether the compiler, when it sets tags of dense layers, counts loader operations that only discard
+        padding or only send results out. If it does not, dense layers wait for too little.
+    matrix_words: words of each engine's matrix memory, if known. No operation waits for room in it.
 
     >>> core = RowCore(tiles=7, engines=40, lanes=40, vectors=3, replicas=2)
     >>> core.npe, core.ep, core.vp, core.batch
@@ -175,7 +181,7 @@ class RowCore:
 
     @property
     def vp(self) -> int:
-        """Rows times inferences that they are multiplied with."""
+        """Rows that are multiplied in a cycle, times the inferences that run together."""
         return self.engines * self.batch
 
     def dispatch(self, cell: str) -> Dispatch:

@@ -1,4 +1,4 @@
-"""Lowers jobs on a row-wise NPU to a Program: a phase for each block of `row_plan`, timed by `row_timing`."""
+"""The lowering of jobs on a row-wise NPU to a Program: one phase for each block of a job's plan."""
 
 from __future__ import annotations
 
@@ -20,13 +20,18 @@ from lstmsim.workload.scenario import Job
 
 __all__ = ["check", "lower", "operations_per_step", "per_step"]
 
-#: Units of each machine beside the ones that pictures show.
+#: First letters of the units that pictures do not show.
 _HIDDEN = ("fetch", "decode", "serializer")
 
 
 @dataclass(frozen=True)
 class _Earlier:
-    """Who wrote a name last in a phase; `gap`: empty slots since then, where the name is a unit's."""
+    """The last writer of a name in a phase.
+
+    phase, block: the phase and its block.
+    written: the operation that wrote the name.
+    gap: empty slots since then, if the name is a unit.
+    """
 
     phase: int
     block: Block
@@ -34,7 +39,7 @@ class _Earlier:
     gap: int = 0
 
     def need(self, delay: int, *, last: bool) -> Dependence:
-        """Wait for it in the same iteration, or (in iteration 0) in the `last` of its phase."""
+        """The wait for the writer in the same iteration, or (`last`) in the last iteration of its phase."""
         own = self.written
         delay += own.cycles - 1 + self.gap
         return Dependence(own.operation, delay, own.cause, phase=self.phase, mirrored=last)
@@ -42,19 +47,22 @@ class _Earlier:
 
 @dataclass(frozen=True)
 class _Writers:
-    """Those who wrote a name in earlier phases, as far as anybody can wait for them: the last one, and the first one of
-    each kind of block (a block without its items). A batch has thousands of blocks of few kinds."""
+    """The writers of a name in earlier phases for which an operation can wait.
+
+    last: the last writer.
+    first: kind of block (a block without its items) -> its first writer. A batch has thousands of blocks of few kinds.
+    """
 
     last: _Earlier
     first: Mapping[Block, _Earlier]
 
     def passed(self, slots: int) -> _Writers:
-        """With so many more empty slots since then."""
+        """The same writers after `slots` more empty slots."""
         first = {kind: replace(each, gap=each.gap + slots) for kind, each in self.first.items()}
         return _Writers(replace(self.last, gap=self.last.gap + slots), first)
 
     def and_then(self, each: _Earlier) -> _Writers:
-        """With one more."""
+        """The writers with one more, which is the last now."""
         return _Writers(each, {_kind(each.block): each} | dict(self.first))
 
 
@@ -66,7 +74,7 @@ def _kind(block: Block) -> Block:
 
 
 def _needs(wait: Wait, block: Block, timer: BlockTimer, earlier: Earlier) -> list[Dependence]:
-    """What an operation waits for whose writer is not before it in its block."""
+    """The dependences of an operation on a name that no operation before it in its block writes."""
     own, before = timer.written.get(wait.name), earlier.get(wait.name)
     unit = UNITS.index(wait.name) if wait.name in UNITS else None
     needs = []
@@ -89,7 +97,7 @@ def _length(need: Dependence, own: Written | None, before: _Writers | None) -> i
 
 
 def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tuple[bool, bool]) -> Phase:
-    """A block's phase; what it waits for in other iterations or phases is looked up, and what it writes is noted."""
+    """The phase of a block. `earlier` gives the writers in other phases, and gets the names that this block writes."""
     timer = BlockTimer(core, *kind)
     for item in block.items:
         timer.add(item)
@@ -130,7 +138,7 @@ def check(chip: RowNpu, job: Job) -> None:
 
 
 def operations_per_step(model: Model, core: RowCore, batch: int) -> int:
-    """A bound on the operations that one step of a model in a batch lowers to, without making them."""
+    """A bound on the operations of one step of a model in a batch. The operations are not made."""
     shape, total = Shape(core), 0
     for layer in model.layers:
         program = PROGRAMS[layer.cell.name](layer)
@@ -144,15 +152,16 @@ def operations_per_step(model: Model, core: RowCore, batch: int) -> int:
 
 
 def per_step(cores: Sequence[RowCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
-    """Bounds on the operations of one step of a job, with arguments as `lstmsim.targets.target.Target.per_step` has
-    them; a job runs on one core."""
+    """Bounds on the operations of one step of a job; arguments as for `lstmsim.targets.target.Target.per_step`.
+
+    A job runs on one core, so `split` and `members` do not matter.
+    """
     most = max(operations_per_step(model, core, batch) for core in cores)
     return PerStep(most, most)
 
 
 def lower(chip: RowNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
-    """The Program of these jobs on that chip; `InputError` if a job can run nowhere or the whole is too large.
-    `templates`: as of `lstmsim.targets.lower`.
+    """Lower jobs to a Program; arguments and errors are those of `lstmsim.targets.lower`.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.workload.cells import cell

@@ -24,8 +24,9 @@ _SHOWN = ("tiles", "engines", "lanes", "vectors", "replicas")
 
 @dataclass(frozen=True)
 class RowNpu:
-    """A chip: one clock, one or more independent cores, each running one job after another. `InputError` if a core
-    cannot be built.
+    """A chip: one clock, one or more independent cores. Each core runs one job after another.
+
+    `InputError` if a core cannot be built.
 
     >>> RowNpu("small", 250, (RowCore(tiles=2, engines=4, lanes=4),)).core_figures[0].peak
     32
@@ -64,7 +65,7 @@ class RowNpu:
         return tuple(distinct[each] for each in self.cores)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
-        """What is simulated although the machine could not do it, or nobody knows how long it takes, in sentences."""
+        """Sentences on what is simulated although the machine could not do it, or no source says how long it takes."""
         beyond = self.cores[job.allowed(1)[0]].beyond_fit(job.model)
         if beyond is None:
             return self._too_large(job)

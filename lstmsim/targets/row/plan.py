@@ -1,10 +1,10 @@
 """The instructions of a job on a row-wise NPU, before they are timed: blocks of chains and loads that repeat.
 
-A recurrent layer is three blocks: the first x is loaded; all steps but the last, each loading the next x between its
-two parts; the last step, whose h leaves the machine if no layer is above. Batches that do not fit at once are rounds,
-one after another. A stack of dense layers is one block: layer by layer, each for all rounds (intel/fpga-npu,
-compiler/npu_layers.py). Several recurrent layers one above another, both directions, and `layer_order: step` are ours:
-that compiler keeps only the last h of a layer.
+A recurrent layer is three blocks. The first block loads the first x. The second block is all steps but the last; each
+step loads the next x between its two parts. The third block is the last step, whose h leaves the machine if no layer
+is above. A batch that does not fit at once is worked on in rounds, one after another. A stack of dense layers is one
+block: layer by layer, each layer for all rounds (intel/fpga-npu, compiler/npu_layers.py). That compiler keeps only the
+last h of a layer. So stacks of recurrent layers, both directions, and `layer_order: step` are an assumption.
 """
 
 from __future__ import annotations
@@ -20,8 +20,16 @@ __all__ = ["Block", "Item", "plan"]
 
 @dataclass(frozen=True)
 class Item:
-    """A chain or load of a layer (`place`: layer, direction). `x` are the vectors that the name x stands for, `own` is
-    put before all other names; `batch` inferences are worked on. `ends`: nothing comes after it in the job."""
+    """A chain or load of a layer.
+
+    what: the chain or load.
+    cell: name of the layer's cell.
+    place: layer, direction.
+    own: prefix of all names of vectors but x.
+    x: vectors that the name x stands for.
+    batch: how many inferences are worked on.
+    ends: whether it is the last item of the job.
+    """
 
     what: Chain | Load
     cell: str
@@ -34,8 +42,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Block:
-    """Items that repeat, like a `Phase`. `matched` are vectors that an earlier block of as many repeats, or of one, has
-    written at the same step."""
+    """Items that repeat, like a `lstmsim.program.program.Phase`.
+
+    matched: vectors that an earlier block with as many repeats, or with one, has written at the same step.
+    """
 
     items: tuple[Item, ...]
     repeat: int = 1
@@ -45,7 +55,10 @@ class Block:
 
 
 def plan(model: Model, steps: int, batch: int, at_once: int) -> list[Block]:
-    """The blocks of a job of that many steps and inferences, `at_once` of which run together.
+    """The blocks of a job.
+
+    steps, batch: steps and inferences of the job.
+    at_once: how many inferences run together.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -115,7 +128,7 @@ class _Pass:
 
     @property
     def beginning(self) -> tuple[Item, ...]:
-        """What is loaded before the first step."""
+        """The items that load vectors before the first step."""
         return (*self.constants, *(() if self.load is None else (self.load,)))
 
 

@@ -61,8 +61,10 @@ class Shape:
         return tuple(after)
 
     def loader_words(self, size: int) -> tuple[int, ...]:
-        """Row groups that each loader operation writes to the matrix-vector unit: one operation a tile, until all are
-        written; or one for all."""
+        """Row groups that each loader operation writes to the matrix-vector unit.
+
+        There is one operation for each tile until all groups are written, or one operation for all.
+        """
         groups, words = self.groups(size), self.words(size)
         if not self.core.tile_loads:
             return (groups,)

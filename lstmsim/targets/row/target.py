@@ -1,4 +1,4 @@
-"""The row-wise NPU as everybody else sees it."""
+"""The row-wise NPU as all other rooms see it."""
 
 from __future__ import annotations
 

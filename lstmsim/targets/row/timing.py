@@ -1,4 +1,4 @@
-"""Times one block of a row-wise NPU's instructions: operations of the fetch unit, the decoders and the other units.
+"""The timing of one block of a row-wise NPU's instructions: operations of the fetch unit, decoders and other units.
 
 All units are in order, and within an operation one vector follows the other. Only where they wait for the row groups of
 a product, one chunk or one group at a time, an instruction is several operations of a unit, its segments.
@@ -47,8 +47,13 @@ class Written:
 
 @dataclass(frozen=True)
 class _Segment:
-    """`cycles` of a vector, from its cycle `first` on: they reach the next unit from `delay` after the start of
-    `operation` on (-1: they wait for nothing)."""
+    """Some cycles of a vector on its way.
+
+    operation: the operation that gives them; -1 if they wait for nothing.
+    delay: from the start of that operation until they reach the next unit.
+    first: the first of them, counted from the beginning of the vector.
+    cycles: how many.
+    """
 
     operation: int
     delay: int
@@ -58,9 +63,19 @@ class _Segment:
 
 @dataclass
 class BlockTimer:
-    """The operations of one block of a stack of `dense` layers, or else; `paced`: its frames come one after another, so
-    that who waits for an x waits for input. `waits` are those whose writer is in another iteration or block (or
-    nowhere: start states); `trailing` counts the empty slots since each unit's and decoder's last operation."""
+    """The operations of one block.
+
+    core: the core.
+    dense: whether the block is a stack of dense layers.
+    paced: whether frames come one after another; then a wait for x is a wait for input.
+    operations: the operations so far.
+    waits: waits for a writer in another iteration or block, or for no writer (start states).
+    written: name of a vector or unit -> its last writer in the block.
+    trailing: for each unit and decoder the empty slots since its last operation.
+    loads: places of the loader operations.
+    counted: how many loader operations the compiler has counted.
+    fetched_cycles: cycles of the fetch unit so far.
+    """
 
     core: RowCore
     dense: bool = False
@@ -87,7 +102,7 @@ class BlockTimer:
         self.operations[0] = Operation(FETCH, cycles, result_cycles=cycles, label="fetch")
 
     def _instruction(self, item: Item, slots: Sequence[int]) -> int:
-        """One more instruction with operations in these slots; when it is there, after the start of the fetch."""
+        """Add an instruction with operations in these slots. Returns when it is there, from the start of the fetch."""
         for unit in _SLOTS:
             if unit not in slots:
                 self.trailing[_DECODER[unit]] += 1
@@ -97,7 +112,7 @@ class BlockTimer:
         return there
 
     def _emit(self, unit: int, cycles: int, needs: list[Dependence], item: Item, **more: int | str) -> int:
-        """One more operation of a unit, kept clear of the empty slots before it."""
+        """Add an operation of a unit, behind the empty slots before it. Returns its place."""
         number, name, gap = len(self.operations), UNITS[unit], self.trailing[unit]
         before = self.written.get(name)
         if before is None:
@@ -111,13 +126,13 @@ class BlockTimer:
         return number
 
     def _decode(self, unit: int, there: int, cycles: int, item: Item, issue: int) -> Dependence:
-        """Decode an operation of so many cycles, which may then start."""
+        """Decode an operation of `cycles` cycles. Returns the dependence that its start has on the decoder."""
         own, fetched = self.core.decode_cycles, Dependence(0, there + self.core.latency.fetch, "dispatch")
         number = self._emit(_DECODER[unit], own + cycles, [fetched], item, label="decode")
         return Dependence(number, own + issue, "dispatch")
 
     def _read(self, names: Sequence[str], delay: int) -> list[Dependence]:
-        """What the next operation of these vectors waits for, as far as they are written here."""
+        """The dependences of the next operation on these vectors, as far as this block writes them."""
         needs = []
         for name in names:
             writer = self.written.get(name)
@@ -164,7 +179,7 @@ class BlockTimer:
             segments = self._product(item, chain.product, there, full([chain.product.vector]))
         words = self.shape.loader_words(chain.size) if apart else (self.shape.groups(chain.size),)
         if item.ends:
-            # behind the last result comes only padding, for which nobody waits
+            # behind the last result comes only padding, for which nothing waits
             kept = sum(words) * self.shape.passes()
             whole = [each for each in segments if each.first < kept]
             segments = [replace(each, cycles=min(each.cycles, kept - each.first)) for each in whole]
@@ -216,8 +231,10 @@ class BlockTimer:
     def _write_back(
         self, item: Item, chain: Chain, there: int, segments: list[_Segment], words: tuple[int, ...]
     ) -> None:
-        """Results go to their vectors: with the chain's own instruction, or `words` at a time with instructions of
-        theirs; what is padding is thrown away with one more."""
+        """Write results to their vectors, with the chain's own instruction, or `words` at a time with further ones.
+
+        One more instruction throws padding away.
+        """
         passes, done = self.shape.passes(), 0
         groups = self.shape.groups(chain.size)
         for length in words or (groups,):

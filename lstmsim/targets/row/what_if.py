@@ -22,7 +22,7 @@ def _no_start(core: RowCore) -> dict[str, object]:
     return {"start_cycles": 0, "by_cell": every}
 
 
-#: What changes in a core.
+#: Name of a change -> gives the fields of a core that it changes.
 _OF_CORES: dict[str, Callable[[RowCore], dict[str, object]]] = {
     "faster dispatch": _faster_dispatch,
     "latencies halved": lambda core: {"latency": replace(core.latency, **halved(core.latency))},
@@ -35,7 +35,7 @@ _OF_CORES: dict[str, Callable[[RowCore], dict[str, object]]] = {
 
 
 def changes(chip: RowNpu, jobs: Sequence[Job]) -> list[Change]:
-    """What to try, the most telling first; what changes nothing is left out.
+    """List the changes to try, the most telling first. Changes without effect are left out.
 
     >>> chip = RowNpu("c", 250, (RowCore(tiles=7, engines=40, lanes=40),))
     >>> "wider vector pipe" in [each.name for each in changes(chip, ())]

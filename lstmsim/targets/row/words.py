@@ -1,4 +1,4 @@
-"""What cycles and losses are called on the row-wise NPU, and what its keys can do against them."""
+"""Words for cycles and losses of the row-wise NPU, with the keys that can help against them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lstmsim.workload.scenario import Words
 
 __all__ = ["WORDS"]
 
-#: What can be done against its losses.
+#: Name of cycles or losses -> words.
 WORDS = {
     **ARRAY_WORDS,
     "hazard": Words(
