@@ -49,6 +49,8 @@ ROOT = Path(__file__).resolve().parents[1]
 _LEFT_OUT = (".*", "*.pyc", "out", "dist", "build")
 #: Mutants that were shown to be equivalent: file, text of the line, change and reason.
 _EXAMINED = Path("tools", "mutants_examined.toml")
+#: The file in a copy of the checkout into which pytest's output goes.
+_SAID_BY_TESTS = "said_by_tests.txt"
 #: Stands for every test, as in `mutate_pytest`.
 _EVERY = "*"
 
@@ -204,10 +206,18 @@ def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str
     # no compiled files: a change that keeps length and second of a file would not be seen
     paths = os.pathsep.join([str(root), str(ROOT / "tools")])
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(
-        command, cwd=root, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
-    ) as process:
+    with (
+        (root / _SAID_BY_TESTS).open("wb") as said,
+        subprocess.Popen(
+            command,
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        ) as process,
+    ):
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -353,6 +363,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         copy, noted = Path(name, "checkout"), Path(name, "notes.json")
         shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*_LEFT_OUT))
         if outcome(copy, ["--mutate-notes", str(noted), *tests]) != "passed":
+            print((copy / _SAID_BY_TESTS).read_text(encoding="utf-8", errors="replace")[-2000:], file=sys.stderr)
             print(f"{' '.join(tests)}: does not pass without any change", file=sys.stderr)
             return 2
         notes = _Notes(**json.loads(noted.read_text(encoding="utf-8")))
