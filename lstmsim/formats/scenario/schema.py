@@ -30,6 +30,7 @@ from lstmsim.formats.scenario.schema_types import (
 )
 from lstmsim.keys import Key, keys_of
 from lstmsim.workload.cell_rules import MAX_GATES, MAX_NODES
+from lstmsim.workload.dispatch import DISPATCH
 
 __all__ = [
     "CellEntry",
@@ -150,7 +151,7 @@ class ScenarioFile(Entry):
 
     name: Name | None = None
     chip: Annotated[Any, Key("a preset's name, a path, or the chip itself")]
-    dispatch: Literal["fcfs", "sjf", "edf", "priority"] = "fcfs"
+    dispatch: Annotated[str, Key(choices=tuple(DISPATCH))] = "fcfs"
     preemption: bool = False
     placement: Literal["least-loaded", "affinity"] = "least-loaded"
     arrivals: TraceEntry | None = None
