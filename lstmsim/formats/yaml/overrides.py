@@ -1,4 +1,4 @@
-"""`PATH=VALUE` changes to a document's data, made before anything is checked."""
+"""`PATH=VALUE` changes to a document's data, which are made before any check."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lstmsim.formats.yaml.source import parse_document
 __all__ = ["LABEL", "apply_overrides"]
 
 LABEL = "--set "
-#: Replaces a name at a path by what it stands for, if it is one; False if there is no such thing.
+#: Replaces a name at a path by the chip or model of that name; False if there is none.
 Expand = Callable[[DataPath], bool]
-#: Names the mappings right below a path of some data that a file may leave out and an override may still reach into.
+#: Names the mappings right below a path that a file may leave out and an override may still change.
 LeftOut = Callable[[Any, DataPath], Sequence[str]]
 
 
@@ -24,10 +24,13 @@ class _NoSuchPathError(Exception):
 
 
 def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand, left_out: LeftOut) -> None:
-    """Change the document's data in the order given; mistakes are noted in it.
+    """Change a document's data, override after override; mistakes are noted in the document.
 
-    `expand` is called for each path on the way down, so that a name can be replaced by what it stands for. `left_out`
-    names the mappings right below a path that need not be there.
+    overrides: texts `PATH=VALUE`.
+    expand: called for each path on the way down, to replace a name by the chip or model of that name.
+    left_out: called with the data and a path, to name the mappings right below it that need not be there.
+    `InputError` if `overrides` is no list of texts.
+
 
     >>> document = parse_document("chip: {cores: [{ep: 4}]}", "a.yaml")
     >>> apply_overrides(document, ["chip.cores.0.ep=16"], lambda path: True, lambda data, path: ())
@@ -78,10 +81,7 @@ def _put(document: Document, parts: list[str], value: Document, label: str, expa
 
 
 def _key(container: Any, name: str, path: DataPath, optional: Sequence[str] | None = None) -> str | int:
-    """`name` as a key or index of `container`, whose keys are there or `optional`.
-
-    At the end of a path (None) any key may be created: the schema judges it.
-    """
+    """Give `name` as a key or index of a container. `optional`: keys it may lack; None: any, the schema checks it."""
     here = f"{dotted(path)!r}" if path else "the top"
     if isinstance(container, dict):
         if optional is None or name in container or name in optional:
