@@ -1,4 +1,4 @@
-"""Builds the timeline of a trace: rows of named spans for arrays, threads and the units beside them."""
+"""Builds the timeline of a trace: rows of named spans for main units, threads and the units beside them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.metrics.accounts import named_cycles
 from lstmsim.metrics.issued import issued_operations, issued_steps
-from lstmsim.metrics.timeline import STATES, Row, Timeline
+from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.metrics.waits import Intervals, core_spans
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
@@ -84,16 +84,19 @@ def _unit_table(trace: Trace, core: int, unit: int, row: int, places: _Places) -
     return _table(row, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
 
 
-def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float) -> Timeline:
+def build_timeline(
+    program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float, unit: str = MAIN
+) -> Timeline:
     """Make the timeline of a run.
 
-    Each core has a row for its accounted unit (the array), one for each thread, and one for each other shown unit. A
-    shared core (a memory) has one row, for its unit.
+    Each core has a row for its accounted unit (the main unit), one for each thread, and one for each other shown unit.
+    A shared core (a memory) has one row, for its unit.
 
     program, trace: the lowered scenario and its run.
     jobs: names of the program's tasks.
     chip: name of the chip.
     frequency_mhz: clock of the chip.
+    unit: what people call the main unit of a core.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -116,12 +119,12 @@ def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: st
             rows.append(Row(index, core.units[core.accounted].name))
             tables.append(_unit_table(trace, index, core.accounted, first, places))
             continue
-        rows.append(Row(index, "array"))
+        rows.append(Row(index, MAIN, unit=unit))
         rows.extend(Row(index, "thread", context) for context in range(core.contexts))
         tables.extend(_core_tables(program, trace, index, first, places))
-        for number, unit in enumerate(core.units):
-            if unit.shown and number != core.accounted:
-                rows.append(Row(index, unit.name))
+        for number, beside in enumerate(core.units):
+            if beside.shown and number != core.accounted:
+                rows.append(Row(index, beside.name))
                 tables.append(_unit_table(trace, index, number, len(rows) - 1, places))
     table = _joined(np.concatenate(tables))
     row, start, end, state, job, layer, step = table.T

@@ -26,7 +26,6 @@ MACHINE_WORDS = re.compile(r"targets/[a-z_]+/words\.py")
 #: way off the array, and the numbers that the loop of the fast engine gives by itself.
 OTHER_FACTS = {
     "explanations/critical_path.py": {"busy", "switch", "input"},
-    "explanations/shares.py": {"backpressure", "reload", "weights"},
     "engines/fast/layout.py": {"busy", "switch", "drain", "idle"},
 }
 

@@ -16,7 +16,7 @@ from lstmsim.api.loading import load_scenario
 from lstmsim.api.serving.alone import Alones, alone
 from lstmsim.html.page import report_page
 from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.sharing import Sharing
+from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.tenants import Rows
 from lstmsim.traffic.text import serving_json, serving_text
 
@@ -97,7 +97,7 @@ def test_cycles_kept_out_are_those_of_a_count(drawn: list[tuple[int, int, int, b
     for start, alone_cycles, tenant, stalls in drawn:
         end += alone_cycles
         runs.append((min(start, end - alone_cycles), end, alone_cycles, tenant, stalls))
-    sharing = Sharing({0: 2})
+    sharing = Sharing({0: Coarse(2)})
     for first in range(0, len(runs), size):
         chunk = np.array(runs[first : first + size], dtype=np.int64).T
         none, one = np.zeros(chunk.shape[1], dtype=np.int64), np.ones(chunk.shape[1], dtype=np.int64)
@@ -169,7 +169,7 @@ def test_jobs_alone_are_simulated_once_a_kind() -> None:
 @pytest.mark.parametrize(("paused", "times"), [(0, "10 times"), (700, "3 times"), (800, None), (900, None)])
 def test_while_it_is_paused_a_request_is_not_kept_out(paused: int, times: str | None) -> None:
     """Of 1,000 cycles 100 are its own; on two threads it could take twice as long with equal shares."""
-    sharing = Sharing({0: 2})
+    sharing = Sharing({0: Coarse(2)})
     none, own = np.zeros(2, dtype=np.int64), np.array([0, 1])
     finish, alone_cycles, one = np.array([900, 1000]), np.array([900, 100]), np.ones(2, dtype=np.int64)
     sharing.take(own, Rows(none, none, finish, none, one, alone_cycles, none, own, np.array([0, paused])))

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.keys import mistakes_of
+from lstmsim.targets.array_words import ARRAY
 from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.entries import Clock
 from lstmsim.targets.row.cells import PROGRAMS
@@ -59,6 +60,7 @@ class RowNpu:
                 {key: getattr(each, key) for key in _SHOWN},
                 ("dispatch",),
                 WORDS,
+                ARRAY,
             )
             for each in dict.fromkeys(self.cores)
         }
