@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import json
 import os
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -50,6 +51,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = sorted((item for item in items if item.nodeid in place), key=lambda item: place[item.nodeid])
 
 
+def _is_here(cached: Any) -> bool:
+    """Whether a function with a cache was written below the folder in which pytest was started."""
+    code = getattr(inspect.unwrap(cached), "__code__", None)
+    return code is not None and str(code.co_filename).startswith(os.getcwd() + os.sep)
+
+
 class _Notes:
     """Which test runs which function, and how long it takes."""
 
@@ -61,6 +68,8 @@ class _Notes:
         self.unseen: set[str] = set()
         self.now: str = EVERY
         self.codes = self.ran[EVERY]
+        self.modules = 0
+        self.empty: list[Callable[[], None]] = []
         sys.addaudithook(self._heard)
         threading.setprofile(self._called)
         sys.setprofile(self._called)
@@ -77,17 +86,25 @@ class _Notes:
         self.now = name
         self.codes = self.ran[name]
 
+    def _forget(self) -> None:
+        """Empty the caches of the code under test; looked for again only after imports, for it takes long."""
+        if len(sys.modules) != self.modules:
+            self.modules = len(sys.modules)
+            every = gc.get_objects()
+            caches = [each for each in every if type(each) is functools._lru_cache_wrapper and _is_here(each)]
+            # loading the compiled engine takes long, and its functions are not seen anyway
+            self.empty = [each.cache_clear for each in caches if each.__name__ != "compiled"]
+            self.empty += [each.clear for each in every if type(each).__module__ == "lstmsim.program.kept"]
+        for empty in self.empty:
+            empty()
+
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """A test without results that an earlier one left behind in a cache."""
-        for kept in gc.get_objects():
-            if isinstance(kept, functools._lru_cache_wrapper):
-                kept.cache_clear()
-            elif type(kept).__module__ == "lstmsim.program.kept":
-                kept.clear()
+        sys.setprofile(None)
+        self._forget()
         start = time.perf_counter()
         self._turn(item.nodeid)
-        # a library may have taken the profiler away
         sys.setprofile(self._called)
         yield
         self._turn(EVERY)

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.errors import ProgramError
 from lstmsim.metrics.accounts import named_cycles
 from lstmsim.metrics.issued import issued_operations, issued_steps
 from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.metrics.waits import Intervals, core_spans
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.program.unit_names import is_unit, name_faults
 
 __all__ = ["build_timeline"]
 
@@ -84,6 +86,15 @@ def _unit_table(trace: Trace, core: int, unit: int, row: int, places: _Places) -
     return _table(row, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
 
 
+def _require_names(program: Program, unit: str) -> None:
+    faults = list(name_faults(program.cores))
+    beside = {each.name for core in program.cores for at, each in enumerate(core.units) if at != core.accounted}
+    if unit in beside or (unit != MAIN and not is_unit(unit)):
+        faults.append(f"no main unit can be called {unit!r}: no other unit has its name, which is that of a unit")
+    if faults:
+        raise ProgramError("\n".join(faults))
+
+
 def build_timeline(
     program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float, unit: str = MAIN
 ) -> Timeline:
@@ -96,7 +107,8 @@ def build_timeline(
     jobs: names of the program's tasks.
     chip: name of the chip.
     frequency_mhz: clock of the chip.
-    unit: what people call the main unit of a core.
+    unit: what people call the main unit of a core; no other unit has this name.
+    `ProgramError` if a unit has a name that traces cannot hold.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -110,6 +122,7 @@ def build_timeline(
     [('core 0 array', 0, 3, 'busy'), ('core 0 array', 3, 8, 'drain'), ('core 0 thread 0', 0, 3, 'busy'),
      ('core 0 thread 0', 3, 8, 'drain'), ('core 0 tail', 7, 8, 'busy')]
     """
+    _require_names(program, unit)
     places = _Places.of(program, trace)
     rows: list[Row] = []
     tables = []
@@ -122,9 +135,9 @@ def build_timeline(
         rows.append(Row(index, MAIN, unit=unit))
         rows.extend(Row(index, "thread", context) for context in range(core.contexts))
         tables.extend(_core_tables(program, trace, index, first, places))
-        for number, beside in enumerate(core.units):
-            if beside.shown and number != core.accounted:
-                rows.append(Row(index, beside.name))
+        for number, other in enumerate(core.units):
+            if other.shown and number != core.accounted:
+                rows.append(Row(index, other.name))
                 tables.append(_unit_table(trace, index, number, len(rows) - 1, places))
     table = _joined(np.concatenate(tables))
     row, start, end, state, job, layer, step = table.T

@@ -76,3 +76,17 @@ def test_who_needs_what_is_on_its_way_waits_for_it() -> None:
     assert first.start == 2000
     assert second.start == 2000 + -(-moved * 8 // 32) + 10
     assert report.cores[0].cycles["reload"] == second.start - first.start
+
+
+@pytest.mark.parametrize("memory", [None, {"gb_per_s": 0.4}])
+def test_a_core_without_a_limit_holds_all_that_does_not_fit_on_another(memory: dict[str, Any] | None) -> None:
+    """Section 10.2 and 10.5 of docs/timing.md: both models go where their weights lie, one after the other."""
+    core = {"npe": 64, "ep": 4, "vp": 16}
+    other = {"layers": [{"cell": "lstm", "hidden": 31, "input": 32}]}
+    jobs = [{"model": LSTM_32, "steps": 2, "name": "a"}, {"model": other, "steps": 2, "name": "b"}]
+    chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{**core, "weight_kib": 3}, core]}
+    alone = simulate({"chip": {**chip, "cores": [core]}, "jobs": jobs})
+    both = simulate({"chip": chip | ({"memory": memory} if memory else {}), "jobs": jobs})
+    assert [(job.core, job.start, job.finish) for job in both.jobs] == [
+        (1, job.start, job.finish) for job in alone.jobs
+    ]

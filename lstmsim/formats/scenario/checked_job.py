@@ -1,4 +1,4 @@
-"""A single job from the keys of a job entry and those that a file states once for all jobs."""
+"""A single job, made of the keys of a job entry and of the keys that a file states once for all jobs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import fields
 from typing import Any
 
 from lstmsim.errors import InputError
+from lstmsim.formats.scenario.chip_entries import Cores
+from lstmsim.formats.scenario.job_cores import check_cores
+from lstmsim.formats.scenario.job_initial import ZERO, names_job
 from lstmsim.formats.scenario.model_entries import STAND_IN, file_path, frames_path
-from lstmsim.formats.scenario.schema import JobEntry
+from lstmsim.formats.scenario.schema import InitialEntry, JobEntry
 from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import Document, document_of
@@ -18,7 +21,7 @@ from lstmsim.workload.scenario import Job
 
 __all__ = ["checked_job"]
 
-#: Keys of a job that are no keys of an entry: the file states them once, or they follow from its place.
+#: Keys of a job that are no keys of an entry. A file states them once, or they follow from the place of the entry.
 _BESIDE = {
     "after": (int, "a whole number"),
     "states_of": (int, "a whole number"),
@@ -31,9 +34,12 @@ _DEFAULTS = {each.name: each.default for each in fields(Job)}
 
 
 def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Job:
-    """The job of a model with these keys; `InputError` with every mistake, in the words of a scenario file.
+    """Make a job of a model.
 
-    stated: the steps that the model itself states, None: none. keys: fields of `Job`; None or a default: not given.
+    model: the model.
+    stated: the steps that the model itself states; None: it states none.
+    keys: fields of `Job`; a field with None or its default counts as not given.
+    `InputError` with every mistake, in the words of a scenario file.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -46,6 +52,9 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     entry, _ = check(JobEntry, document)
     _check_beside(document, given)
     _check_single(document, given)
+    _check_initial(document, entry)
+    if entry is not None:
+        check_cores(document, (), entry, Cores((), known=False))
     steps = given.get("steps", stated)
     if steps is None:
         document.blame(("steps",), "required key is missing (the model states no steps of its own)")
@@ -58,9 +67,22 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     if entry.inputs is not None:
         values["inputs"] = frames_path(document, ("inputs",), entry.inputs)
     if "initial" in given:
-        word = str(entry.initial)
-        values["initial"] = word if word == "zero" else file_path(document, ("initial",), word)
+        values["initial"] = _initial(document, entry)
     return Job(**({"name": model.name} | values), model=model, steps=int(steps))
+
+
+def _initial(document: Document, entry: JobEntry) -> str:
+    """A file of states, `zero`, or the name of another job, which means something once the jobs stand together."""
+    given = entry.initial
+    word = str((given.job or given.file) if isinstance(given, InitialEntry) else given)
+    return word if word == ZERO or names_job(word) else file_path(document, ("initial",), word)
+
+
+def _check_initial(document: Document, entry: JobEntry | None) -> None:
+    given = entry.initial if entry is not None else None
+    if isinstance(given, InitialEntry) and bool(given.job) == bool(given.file):
+        keys = "`job` (the name of an earlier one) or `file` (a .safetensors file of states)"
+        document.blame(("initial",), f"must have one key, {keys}")
 
 
 def _is_default(key: str, value: Any) -> bool:
@@ -81,7 +103,7 @@ def _check_beside(document: Document, given: Mapping[str, Any]) -> None:
 
 
 def _check_single(document: Document, given: Mapping[str, Any]) -> None:
-    """A file's entry may stand for many jobs; this one is a single job."""
+    """Note keys that make many jobs of an entry, because the keys here describe a single job."""
     more = {"arrival": "a process or a list of arrivals", "steps": "a distribution or a list of steps"}
     for key, what in more.items():
         if isinstance(given.get(key), list | tuple | Mapping):
