@@ -325,6 +325,17 @@ def test_a_trace_with_its_main_unit_is_read_again(tmp_path: Path) -> None:
     again = load_trace(tmp_path / "trace.csv")
     assert again.rows == timeline.rows
     assert [row.name for row in again.rows][:2] == ["core 0 alu", "core 0 thread 0"]
+    text = (tmp_path / "trace.csv").read_text(encoding="utf-8")
+    assert '# main_unit: "alu"\n' in text
+    (tmp_path / "wrong.csv").write_text(text.replace('# main_unit: "alu"', '# main_unit: "A 1"'), encoding="utf-8")
+    with pytest.raises(InputError, match="main_unit: expected a unit's name, got 'A 1'"):
+        load_trace(tmp_path / "wrong.csv")
+
+
+def test_a_main_unit_has_a_name_that_traces_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.toy_target.cpu.UNIT", MainUnit("ALU 0"))
+    with pytest.raises(ProgramError, match="no main unit can be called 'ALU 0'"):
+        _ = run(FILE).timeline
 
 
 def test_a_machine_that_names_nothing_has_a_unit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
