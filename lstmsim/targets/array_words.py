@@ -27,6 +27,15 @@ ARRAY_WORDS = {
     "busy": Words(
         "the array issues a tile or a row group", glossary="the unit issues; without a unit's name: the array does"
     ),
+    "backpressure": Words(
+        "threads wait for an accumulator bank",
+        "more room for sums that are under way would help",
+        "nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
+        held_by="a free bank (backpressure)",
+        next_wait="free bank",
+        share="no accumulator bank is free",
+        spent="waiting for a free bank (backpressure)",
+    ),
     "switch": Words(
         glossary="the array changes from one thread to another, and nothing can issue",
         share="it could issue, the array changes threads",

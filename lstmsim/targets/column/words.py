@@ -22,14 +22,8 @@ _STREAMED = Words(
 WORDS = {
     **ARRAY_WORDS,
     "hazard": Words(remedy="more threads with work would fill it, another ep and vp may shorten it"),
-    "backpressure": Words(
-        "threads wait for an accumulator bank",
-        "more accumulator_banks or a larger tail_width would help",
-        "nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
-        held_by="a free bank (backpressure)",
-        next_wait="free bank",
-        share="no accumulator bank is free",
-        spent="waiting for a free bank (backpressure)",
+    "backpressure": replace(
+        ARRAY_WORDS["backpressure"], remedy="more accumulator_banks or a larger tail_width would help"
     ),
     "room": Words(
         called="bank",
