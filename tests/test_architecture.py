@@ -29,7 +29,7 @@ BELOW: dict[str, set[str]] = {
     "bounds": set(),
     "errors": set(),
     "units": {"errors"},
-    "keys": set(),
+    "keys": {"errors"},
     "records": set(),
     "results": {"errors", "records"},
     "workload": GROUND,
