@@ -18,7 +18,7 @@ from lstmsim.targets.registry import KINDS
 PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
-GROUND = {"bounds", "errors", "keys", "records", "results", "units"}
+GROUND = {"bounds", "checked", "errors", "key_checkers", "key_values", "keys", "records", "results", "units", "wording"}
 STUDIES = {
     *("applications", "comparison", "devices", "explanations", "formats", "searches", "sweeps", "traffic"),
     "validation",
@@ -29,7 +29,11 @@ BELOW: dict[str, set[str]] = {
     "bounds": set(),
     "errors": set(),
     "units": {"errors"},
-    "keys": {"errors"},
+    "keys": set(),
+    "wording": set(),
+    "key_values": {"keys", "wording"},
+    "key_checkers": {"keys", "key_values"},
+    "checked": {"errors", "keys", "key_values", "key_checkers", "wording"},
     "records": set(),
     "results": {"errors", "records"},
     "workload": GROUND,

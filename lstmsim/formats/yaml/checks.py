@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from lstmsim.keys.checkers import checker_of
 from lstmsim.formats.yaml.document import DataPath, Document
-from lstmsim.keys.values import Note, Notes
+from lstmsim.key_checkers import checker_of
+from lstmsim.key_values import Note, Notes
 
 __all__ = ["WrongPaths", "check", "usable", "wrong_keys"]
 

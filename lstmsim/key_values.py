@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from lstmsim.keys import Key
-from lstmsim.keys.wording import listed, nearest, show
+from lstmsim.wording import listed, nearest, show
 
 __all__ = [
     "SURROGATES",
