@@ -1,6 +1,6 @@
 """Checkers made of annotations: a type and its `Key` become a function that walks data and notes every mistake.
 
-Nothing is turned into another type on the way, but for a whole number where a number may have a fraction.
+No value changes its type on the way, except for a whole number where a number may have a fraction.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ __all__ = ["MAPPING", "checker_of", "type_checker"]
 
 _NO_KEY = Key()
 MAPPING = "must be a mapping of keys to values"
-#: The checkers of descriptions that have been asked for: a file needs a few of all that there are.
+#: Checkers by their description, each made when it is first needed, because a file needs only a few checkers.
 _MADE: dict[type, Checker] = {}
 
 
 def checker_of(description: type) -> Checker:
-    """What checks a mapping against the keys of a description, which it makes of what it lets through.
+    """Give the checker of a mapping with the keys of a description. It makes a `description` of a right mapping.
+
+    description: a class whose fields carry keys (`lstmsim.keys`).
+    `TypeError` if a field has a type that no checker knows.
 
     >>> @dataclass(frozen=True)
     ... class Core:
@@ -89,7 +92,7 @@ def _description(description: type) -> Checker:
 
 
 def _checker(kind: Any, key: Key) -> Checker:
-    """What checks a value of a type whose key says what it may be."""
+    """Make the checker of values of a type; `key` bounds the values. `TypeError` for a type without a checker."""
     origin = get_origin(kind)
     if kind is int:
         return whole(key)
@@ -118,7 +121,7 @@ def _checker(kind: Any, key: Key) -> Checker:
 
 
 def _lazy(kind: type) -> Checker:
-    """The checker of a description, made when the first value comes."""
+    """Give a checker of a description that is made when the first value comes."""
     return lambda value, path, notes: checker_of(kind)(value, path, notes)
 
 
@@ -128,7 +131,7 @@ def _inner(hint: Any) -> tuple[Any, Key]:
 
 
 def _union(members: list[Any], optional: bool, key: Key) -> Checker:
-    """Lists and mappings go to the members that are such, everything else to the first."""
+    """Make the checker of a union: lists go to its list, mappings to its mapping, other values to its first member."""
     if len(members) == 1:
         checkers = dict.fromkeys((list, dict, None), _checker(members[0], key))
     else:
@@ -152,7 +155,7 @@ def _union(members: list[Any], optional: bool, key: Key) -> Checker:
 
 
 def _wrong_size(key: Key, noun: str, value: Any) -> str:
-    """What is wrong with the number of entries."""
+    """Say what is wrong with the number of entries; empty if it is right."""
     if key.low is not None and len(value) < key.low:
         return f"must be a {noun} of at least {key.low} {_plural(key.low)}, got {len(value)}"
     if key.high is not None and len(value) > key.high:
@@ -172,7 +175,7 @@ def _list(kind: type[list[Any]] | type[tuple[Any, ...]], item: Any, own: Key, ke
             return notes.append(Note(path, "must be a list"))
         size, before = _wrong_size(key, "list", value), len(notes)
         checked: list[Any] | None = value
-        # one that is too long is not looked into
+        # the entries of a list that is too long are not checked
         if not size or len(value) < (key.low or 0):
             checked = fast(value)
             if checked is None:
@@ -187,7 +190,7 @@ def _list(kind: type[list[Any]] | type[tuple[Any, ...]], item: Any, own: Key, ke
 
 
 def _plain_numbers(item: Any, key: Key) -> Callable[[list[Any]], list[Any] | None]:
-    """What takes a list of numbers without mistakes as a whole, for there may be a million; None for any other list."""
+    """Make a check of a whole list of numbers, as there may be a million. It gives None for a list with mistakes."""
     if item not in (int, float) or key.rule is not None:
         return lambda value: None
     rule, types = bounds_of(key, item), {int} if item is int else {int, float}
@@ -201,7 +204,7 @@ def _plain_numbers(item: Any, key: Key) -> Callable[[list[Any]], list[Any] | Non
             numbers = list(map(float, value))
         except OverflowError:
             return None
-        # a number that is none, or infinite, makes such a sum
+        # a nan or an infinite number makes the sum nan or infinite
         return None if not math.isfinite(sum(numbers)) or rule(min(numbers)) or rule(max(numbers)) else numbers
 
     return fast

@@ -1,4 +1,4 @@
-"""Checks of single values: numbers, text, words, true and false, each made of a `Key`."""
+"""Checkers of single values: numbers, text, words, true and false. Each checker is made of a `Key`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Note(NamedTuple):
     path: path of the value.
     sentence: what is wrong with the value.
     hint: makes a further hint on the value; None for none.
-    holder: for an unknown key, the keys that may stand there; the sentence is then made of them.
+    holder: for an unknown key, the known keys, which the sentence then names.
     shows: whether the sentence ends with the value as the file has it.
     """
 
@@ -62,16 +62,18 @@ class Note(NamedTuple):
 
 
 Notes = list[Note]
-#: Takes a value, its path, and the notes that it adds to; returns what an entry holds.
+#: Takes a value, its path, and the notes, to which it adds mistakes; returns the value that an entry holds.
 Checker = Callable[[Any, DataPath, Notes], Any]
-#: Says of a value within its type what is wrong with it, "" if nothing is.
+#: Says what is wrong with a value of the right type; "" if nothing is wrong.
 Rule = Callable[[Any], str]
 
 SURROGATES = "must be valid Unicode text"
 
 
 def bounds_of(key: Key, kind: type[int] | type[float]) -> Rule:
-    """What says what is wrong with a number within its type: its bounds, then the rule of its key.
+    """Make the rule of a number: its bounds, then the rule of its key.
+
+    kind: type of the number.
 
     >>> bounds_of(Key(low=1), int)(0), bounds_of(Key(low=1), int)(1)
     ('must be at least 1', '')
@@ -97,7 +99,7 @@ def _ends(key: Key) -> tuple[int | float | None, ...]:
 
 
 def whole(key: Key) -> Checker:
-    """What checks a whole number: true and 1.0 are none."""
+    """Make a checker of whole numbers; true and 1.0 are no whole numbers."""
     rule = bounds_of(key, int)
 
     def check(value: Any, path: DataPath, notes: Notes) -> Any:
@@ -110,7 +112,7 @@ def whole(key: Key) -> Checker:
 
 
 def number(key: Key) -> Checker:
-    """What checks a finite number, and makes a fraction of a whole one."""
+    """Make a checker of finite numbers; it turns a whole number into a `float`."""
     rule = bounds_of(key, float)
 
     def check(value: Any, path: DataPath, notes: Notes) -> Any:
@@ -137,7 +139,7 @@ def _hint_number(value: Any) -> str:
 
 
 def text(key: Key) -> Checker:
-    """What checks text: the number of its letters, then the rule of its key."""
+    """Make a checker of text: the number of its letters, then the rule of its key."""
     low, high, rule = key.low, key.high, key.rule
     free = low is None and high is None and rule is None
 
@@ -160,7 +162,7 @@ def text(key: Key) -> Checker:
 
 
 def is_unicode(letters: str) -> bool:
-    """Whether text can be written to a file: half a surrogate pair cannot.
+    """Tell whether text can be written to a file: half a surrogate pair cannot.
 
     >>> is_unicode("é"), is_unicode("\\ud800")
     (True, False)
@@ -175,12 +177,12 @@ def is_unicode(letters: str) -> bool:
 
 
 def of_type(kind: type, sentence: str) -> Checker:
-    """What checks that a value is of that type and no other."""
+    """Make a checker that lets through values of one type only; `sentence` is the mistake of all other values."""
     return lambda value, path, notes: value if type(value) is kind else notes.append(Note(path, sentence))
 
 
 def word(words: Sequence[str]) -> Checker:
-    """What checks that a value is one of these words."""
+    """Make a checker that lets through these words only."""
     quoted = [f"'{each}'" for each in words]
     sentence = f"must be {' or '.join([', '.join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)}"
 

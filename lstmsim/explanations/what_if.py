@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
 from lstmsim.targets.change import Change
 from lstmsim.targets.registry import target_of
-from lstmsim.workload.scenario import Scenario
+from lstmsim.workload.arriving import arriving
+from lstmsim.workload.scenario import Chip, Job, Scenario
 
-__all__ = ["MAX_ROWS", "Alternative", "WhatIf", "what_if"]
+__all__ = ["MAX_ROWS", "Alternative", "WhatIf", "proposed", "what_if"]
 
 #: Most rows of the trace times alternatives that are simulated: a longer run gets fewer alternatives, at least two.
 MAX_ROWS = 20_000_000
@@ -76,6 +77,32 @@ class WhatIf:
         if least is None or self.base_latency is None or least[0] >= self.base_latency.slowest:
             return None
         return least[1]
+
+
+def proposed(scenario: Scenario) -> tuple[Change, ...]:
+    """List the changes to try, the most telling first: who goes first, then what the machine proposes.
+
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer, Model
+    >>> from lstmsim.workload.scenario import Job
+    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
+    >>> proposed(Scenario(chip, (Job("a", model, 20), Job("b", model, 9, arrival=5))))[0].name
+    'shortest job first'
+    """
+    chip, jobs = scenario.chip, scenario.jobs
+    target = target_of(chip.kind)
+    return (*target.order_changes(chip, jobs), *_shortest_first(chip, jobs), *target.changes(chip, jobs))
+
+
+def _shortest_first(chip: Chip, jobs: Sequence[Job]) -> list[Change]:
+    """The change of the order in which waiting jobs are admitted, if unequal jobs come over time."""
+    unequal = len({job.macs for job in jobs}) > 1
+    if arriving(jobs) == "at once" or {job.dispatch for job in jobs} != {"fcfs"} or not unequal:
+        return []
+    shortest = tuple(replace(job, dispatch="sjf") for job in jobs)
+    return [Change("shortest job first", "dispatch fcfs -> sjf", chip, shortest)]
 
 
 def _tried(change: Change, base_cycles: int, base_work: int, tasks: NDArray[np.int64] | None) -> Alternative:
@@ -142,7 +169,7 @@ def what_if(
     ('one more thread', 1471)
     """
     base_work = sum(job.macs for job in scenario.jobs) if work is None else work
-    all_changes = target_of(scenario.chip.kind).changes(scenario.chip, scenario.jobs)
+    all_changes = proposed(scenario)
     count = min(len(all_changes), max(_AT_LEAST, MAX_ROWS // max(rows, 1)))
     alternatives = []
     for number, change in enumerate(all_changes[:count]):

@@ -1,8 +1,8 @@
-"""Who computes the points: this process, worker processes, or the workers of a dask cluster.
+"""Points are computed by this process, by worker processes, or by the workers of a dask cluster.
 
-Every executor of `concurrent.futures` will do, for only `submit` is needed. Points go out in chunks of about a quarter
-of a second. When a worker ends, or the whole executor, the points that were lost are tried once more, each alone, so
-that one that kills its worker takes no other with it.
+Every executor of `concurrent.futures` will do, because only `submit` is needed. Points go out in chunks of about a
+quarter of a second. When a worker or the whole executor ends, the lost points are tried once more, each alone. So a
+point that kills its worker takes no other point with it.
 """
 
 from __future__ import annotations
@@ -21,43 +21,51 @@ __all__ = ["dask_executor", "inline", "on_executor", "process_executor"]
 
 _CHUNK_SECONDS = 0.25
 _MOST_POINTS = 500
-#: So often in a row, without one answer, an executor may break before it is given up.
+#: Executors that may break in a row, without one answer, before the points are given up.
 _BREAKS_IN_A_ROW = 5
 
 Results = Iterator[list[Outcome]]
 
 
 def inline(setup: Setup, points: Iterable[int]) -> Results:
-    """Compute the points in this process, one after another."""
+    """Compute the points in this process, one after another.
+
+    setup: the sweep, and what all its points share.
+    points: numbers of the points.
+    """
     for point in points:
         yield compute_chunk(setup, [point])
 
 
 def process_executor(workers: int) -> Executor:
-    """Worker processes of this machine."""
+    """Make an executor of worker processes on this machine; `workers`: how many."""
     return ProcessExecutor(workers)
 
 
 def dask_executor(address: str) -> tuple[Executor, int]:
-    """The dask cluster at that address as an executor, and the number of its threads; `InputError` if there is none."""
+    """Give a dask cluster as an executor, and the number of its threads.
+
+    address: address of the cluster's scheduler.
+    `InputError` if no scheduler answers there, or dask.distributed is not installed.
+    """
     try:
         from distributed import Client
     except ImportError:
         raise InputError(Mistake("--dask", "needs the package dask.distributed: pip install 'lstmsim[dask]'")) from None
-    # Some versions of it are typed and some are not.
+    # Some versions of dask.distributed are typed and some are not.
     kind: Any = Client
     client = kind.__new__(kind)
     try:
         client.__init__(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        # Half made, it would try to close a connection that it never had, and complain when that fails.
+        # A client that is half made would try to close a connection that it never had, and complain when that fails.
         client.status = "closed"
         raise InputError(Mistake(f"--dask {address}", f"no scheduler answers there ({error})")) from None
     return _DaskExecutor(client), max(1, sum(client.nthreads().values()))
 
 
 class _DaskExecutor(Executor):
-    """The executor of a dask client, which ends with it; a task whose worker has gone is given to another one."""
+    """The executor of a dask client, which it closes at its end. A task of a lost worker goes to another worker."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -72,14 +80,20 @@ class _DaskExecutor(Executor):
 
 
 def on_executor(setup: Setup, points: Iterable[int], make: Callable[[], Executor], workers: int) -> Results:
-    """Compute the points on an executor, every point once; `make` is called again when one has broken.
+    """Compute the points on an executor, every point once.
 
+    setup: the sweep, and what all its points share.
+    points: numbers of the points.
+    make: makes the executor, and another one when an executor has broken.
+    workers: workers of the executor; twice as many chunks are under way.
     `LstmsimError` if executors break again and again, without one answer in between.
     """
     return _Dispatch(setup, iter(points), make, workers).run()
 
 
 class _Dispatch:
+    """The dispatch of points to one executor after another."""
+
     def __init__(self, setup: Setup, points: Iterator[int], make: Callable[[], Executor], workers: int) -> None:
         self.setup = setup
         self.points = points
@@ -87,7 +101,7 @@ class _Dispatch:
         self.workers = workers
         self.executor = make()
         self.chunk = 1
-        #: What is under way: the points, and who has them.
+        #: Chunks under way: the points of each chunk, and the executor that has them.
         self.out: dict[Future[list[Outcome]], tuple[list[int], Executor]] = {}
         self.suspects: list[int] = []
         self.breaks = 0
@@ -111,7 +125,7 @@ class _Dispatch:
             self.out[future] = (chunk, self.executor)
 
     def _submit(self, chunk: list[int]) -> Future[list[Outcome]]:
-        """The chunk on its way, with another executor if this one takes nothing any more."""
+        """Submit a chunk, to another executor if this one takes nothing any more."""
         while True:
             try:
                 return self.executor.submit(compute_chunk, self.setup, chunk)
@@ -137,7 +151,7 @@ class _Dispatch:
         self.chunk = max(1, min(_MOST_POINTS, 2 * self.chunk, int(_CHUNK_SECONDS / max(mean, 1e-6))))
 
     def _replace(self, executor: Executor, error: Exception) -> None:
-        """Make another executor if the error broke this one, and none has taken its place yet."""
+        """Make another executor if the error broke this one, and no other has taken its place yet."""
         if not isinstance(error, BrokenExecutor) or executor is not self.executor:
             return
         executor.shutdown(wait=False, cancel_futures=True)
@@ -148,14 +162,14 @@ class _Dispatch:
         self.executor = self.make()
 
     def _alone(self, point: int) -> Outcome:
-        """The second attempt at a point, when nothing else is under way."""
+        """Try a point a second time, when no other point is under way."""
         while True:
             future = self._submit([point])
             try:
                 outcome = future.result()[0]
             except Exception as error:
                 self._replace(self.executor, error)
-                # Then the point has not been tried.
+                # If no worker can start, the point has not been tried.
                 if not isinstance(error, CannotStartError):
                     return self._failed(point, error)
             else:

@@ -1,8 +1,8 @@
-"""Worker processes, each with a pipe of its own, so that one that ends takes no answer of another with it.
+"""Worker processes, each with a pipe of its own. A worker that ends takes no answer of another worker with it.
 
-The pools of the standard library share one pipe and its lock among all workers: one that is killed while it writes
-leaves half a message there, for which the reader waits for ever. Here only a worker itself holds the far end of its
-pipe, and half a message ends with it.
+The pools of the standard library share one pipe and its lock among all workers. A worker that is killed while it writes
+leaves half a message in that pipe, and the reader waits for the rest for ever. Here only the worker itself holds the
+far end of its pipe, so the pipe ends with the worker.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class CannotStartError(BrokenExecutor):
 class ProcessExecutor(Executor):
     """Worker processes that start afresh (never forked from a process with threads) and end with this one.
 
-    A call whose worker ends fails with `WorkerEndedError`, and another worker takes its place; where none can be
-    started, calls fail with `CannotStartError`. `shutdown` ends the workers whatever they do.
+    workers: how many processes.
+    `WorkerEndedError` from a call whose worker ends; another worker takes the place of that worker.
+    `CannotStartError` from calls for which no worker can be started.
 
     >>> with ProcessExecutor(1) as executor:
     ...     executor.submit(max, 3, 4).result()
@@ -55,6 +56,7 @@ class ProcessExecutor(Executor):
             thread.start()
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Hand a call to the next free worker; `CannotStartError` if no worker can be started."""
         if self._problem is not None:
             raise self._problem
         future: Future[Any] = Future()
@@ -62,6 +64,7 @@ class ProcessExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the workers, also in the middle of a call. `wait`: return when they have ended."""
         with self._lock:
             self._problem = self._problem or RuntimeError("the workers have been ended")
             for worker in self._workers:
@@ -73,7 +76,7 @@ class ProcessExecutor(Executor):
                 thread.join()
 
     def _serve(self) -> None:
-        """What each thread does: hand calls to one worker, and start another one when it has ended."""
+        """Hand calls to one worker, and start another worker when that one has ended: the work of each thread."""
         worker: _Worker | None = None
         while (task := self._calls.get()) is not None:
             future, call = task
@@ -128,11 +131,11 @@ class _Worker:
             self.pipe.close()
             raise
         finally:
-            # Only the worker may hold it: the end of the worker must be the end of the pipe.
+            # Only the worker may hold the far end: when the worker ends, the pipe must end.
             far.close()
 
     def answer(self, call: _Call) -> Any:
-        """What the call gives, or its exception."""
+        """Give the result of a call, or raise its exception; `WorkerEndedError` if the worker ends."""
         try:
             self.pipe.send(call)
         except OSError:
@@ -143,7 +146,7 @@ class _Worker:
         return value
 
     def receive(self) -> Any:
-        """The next message; `WorkerEndedError` if there is none, or half of one."""
+        """Give the next message; `WorkerEndedError` if the pipe ends before a whole message."""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
@@ -166,7 +169,7 @@ class _Worker:
 
 
 def _work(pipe: Any) -> None:
-    """What a worker does: say that it is there, then answer one call after another until nobody asks any more."""
+    """Report that the worker has started, then answer one call after another until the pipe ends: a worker's work."""
     # An interrupt from the keyboard ends a worker at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -175,10 +178,10 @@ def _work(pipe: Any) -> None:
         while True:
             function, arguments, named = pipe.recv()
             try:
-                found = (True, function(*arguments, **named))
+                answer = (True, function(*arguments, **named))
             except Exception as error:
-                found = (False, error)
-            pipe.send(found)
+                answer = (False, error)
+            pipe.send(answer)
 
 
 def _end_with_parent() -> None:

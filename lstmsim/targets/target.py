@@ -111,6 +111,13 @@ class Target(Entries, ABC):
         """
         return ()
 
+    def order_changes(self, chip: Any, jobs: Sequence[Job]) -> Sequence[Change]:
+        """Changes of who goes first inside a core, as `changes`; an explanation tries them before all others.
+
+        Orders of dispatch are no question to machines: explanations try them on every machine.
+        """
+        return ()
+
     def array_search(self) -> ArraySearch | None:
         """The answers for a search of the best (EP, VP); None: the machine has no array with EP and VP."""
         return None

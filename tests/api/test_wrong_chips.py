@@ -85,7 +85,7 @@ def test_parts_on_their_own_are_checked() -> None:
         *((Memory, {"gb_per_s": NAN}), (Memory, {"gb_per_s": True}), (Dispatch, {"cell": 5})),
     ]
     for kind, keys in wrong:
-        assert sentences(lambda kind=kind, keys=keys: kind(**keys))[0][0] in keys  # type: ignore[misc]
+        assert sentences(lambda kind=kind, keys=keys: kind(**keys))[0][0] in keys
 
 
 def test_a_wrong_value_is_told_after_right_ones_of_its_type() -> None:
@@ -124,7 +124,8 @@ def test_what_means_the_same_is_accepted() -> None:
     assert chip == ColumnNpu("c", 200, (core, ColumnCore(**COLUMN)), exchange=Exchange(width=2))
     assert type(chip.cores) is tuple
     assert type(ColumnNpu("c", 200, (core,)).frequency_mhz) is int
-    row: Any = RowCore(**ROW, **{"by_cell": {"lstm": {"dispatch_cycles": 3, "fitted_hidden": [8, 9]}}})
+    by_cell: Any = {"lstm": {"dispatch_cycles": 3, "fitted_hidden": [8, 9]}}
+    row = RowCore(**ROW, by_cell=by_cell)
     assert row.by_cell == (Dispatch("lstm", 3, fitted_hidden=(8, 9)),)
 
 

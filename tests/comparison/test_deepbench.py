@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from dataclasses import replace
 from functools import cache
@@ -31,8 +32,15 @@ def script() -> Any:
 
 
 @cache
+def settings() -> Any:
+    """The module of what is simulated; it can be imported once the script has been loaded."""
+    script()
+    return importlib.import_module("experiments.deepbench.settings")
+
+
+@cache
 def small() -> Any:
-    return script().results(small=True)
+    return settings().results(small=True)
 
 
 @cache
@@ -91,7 +99,7 @@ def test_equal_peak_is_equal_and_each_task_has_its_best_ep() -> None:
 
 def test_a_batch_is_as_many_jobs() -> None:
     compared = small().batched
-    batch = script().intel_npu().cores[0].batch
+    batch = settings().intel_npu().cores[0].batch
     single = small().single
     for row, workload in enumerate(compared.workloads):
         assert workload.jobs == batch
@@ -101,7 +109,7 @@ def test_a_batch_is_as_many_jobs() -> None:
 
 
 def test_memory_words_are_those_of_the_compiler() -> None:
-    tasks = script().tasks()
+    tasks = settings().tasks()
     refused = script().too_large(tasks)
     for task in tasks:
         cell, hidden = task.split("-")[0], int(task.split("-")[1])
@@ -174,8 +182,8 @@ def test_the_headline_is_that_of_the_chip_that_has_room() -> None:
 def with_npe(npe: int, tail_width: int, ep: int = 16) -> Any:
     """The column-wise chip of the experiment with other multipliers and another tail, on Brainwave's FPGA."""
     rival = small().single.machines[1]
-    chip = script().column_chip(replace(rival, pes=npe), ep, npe // ep, threads=1, tail_width=tail_width)
-    models = [script().scenario((each,)).jobs[0].model for each in script().tasks()]
+    chip = settings().column_chip(replace(rival, pes=npe), ep, npe // ep, threads=1, tail_width=tail_width)
+    models = [settings().scenario((each,)).jobs[0].model for each in settings().tasks()]
     return fit(chip, models, Precision(), device("stratix-10-gx-2800")).multipliers
 
 

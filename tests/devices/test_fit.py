@@ -18,6 +18,7 @@ from lstmsim.formats.tables.devices_file import device, device_files, published_
 from lstmsim.targets.column.hardware import HARDWARE, weight_words
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.targets.hardware import tree_bits
+from lstmsim.targets.row.hardware import HARDWARE as ROW
 from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -69,6 +70,15 @@ def test_many_small_memories_make_ports_the_bound() -> None:
     need = fit(RowNpu("r", 250, (core,)), [tiny], INT8, wide).memories[0]
     # 400 matrix files that are read; 4 vector files and 3 of the tail that are read and written, by one port a block.
     assert (need.capacity, need.bandwidth, need.ports, need.bound) == (407, 407, 400 + 2 * 7, "ports")
+
+
+def test_the_weight_memory_of_a_row_core_is_a_word_for_each_engine_of_each_copy() -> None:
+    """By hand: 2 tiles of 4 lanes read 8 columns. A gate has 2 groups of 3 rows, 1 word of x and 1 of h: 16 words."""
+    core = RowCore(tiles=2, engines=3, lanes=4, replicas=2)
+    small = Model("m", (Layer(cell("lstm"), 6, 8),))
+    weights = ROW.demands(core, [small], INT8)[0]
+    word = 8 * 3 * 2 * 8
+    assert (weights.read_bits, weights.bits, weights.memories) == (word, 16 * word, 2 * 2 * 3)
 
 
 def test_padding_counts_in_capacity() -> None:

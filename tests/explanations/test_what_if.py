@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 
 from lstmsim import engines, targets
 from lstmsim.explanations import what_if as module
-from lstmsim.explanations.what_if import what_if
+from lstmsim.explanations.what_if import proposed, what_if
 from lstmsim.formats.scenario.scenario_file import load_chip
+from lstmsim.targets import registry
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.targets.registry import target_of
@@ -18,6 +20,7 @@ from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
 from tests.strategies import scenarios
+from tests.toy_target.cpu import ToyChip, ToyCore
 
 CORE = ColumnCore(npe=65536, ep=32, vp=2048, threads=2, tree_inputs=64, cat=2, switch_cycles=2)
 MODEL = Model("m", (Layer(cell("lstm"), 512, 512),))
@@ -131,12 +134,32 @@ def test_a_policy_of_threads_is_tried_where_there_are_several_and_requests_come_
     later = tuple(replace(job, arrival=number) for number, job in enumerate(JOBS))
     for threads, jobs, tried in ((2, later, True), (1, later, False), (2, JOBS, False)):
         chip = column(threads=threads)
-        several = {each.name: each.chip for each in target_of(chip.kind).changes(chip, jobs)}
+        several = {each.name: each.chip for each in proposed(Scenario(chip, jobs))}
         assert ("fine-grained threads" in several) == tried
     fine = ColumnNpu("c", 260, (replace(CORE, thread_policy="fine"),))
-    assert {each.name: each.chip for each in target_of("column-npu").changes(column(), later)}[
-        "fine-grained threads"
-    ] == fine
+    assert {each.name: each.chip for each in proposed(Scenario(column(), later))}["fine-grained threads"] == fine
+
+
+def test_shortest_job_first_is_tried_on_every_machine_where_unequal_jobs_come_over_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(registry.KINDS, "toy-cpu", "tests.toy_target.target")
+    longer = replace(JOBS[2], steps=40)
+    later = (JOBS[0], replace(JOBS[1], arrival=1, steps=40), replace(JOBS[2], arrival=2, steps=5))
+    for chip in (column(threads=1), load_chip("brainwave-s10"), ToyChip("t", 100, (ToyCore(lanes=8),))):
+        (shortest,) = (each for each in proposed(Scenario(chip, later)) if each.name == "shortest job first")
+        assert (shortest.detail, shortest.chip) == ("dispatch fcfs -> sjf", chip)
+        assert shortest.jobs == tuple(replace(job, dispatch="sjf") for job in later)
+    by_rank = tuple(replace(job, dispatch="edf") for job in later)
+    alike = tuple(replace(job, steps=20) for job in later)
+    for jobs in ((*JOBS[:2], longer), by_rank, alike):
+        assert "shortest job first" not in [each.name for each in proposed(Scenario(column(), jobs))]
+
+
+def test_who_goes_first_is_tried_before_all_else() -> None:
+    later = (JOBS[0], replace(JOBS[1], arrival=1, steps=40))
+    names = [each.name for each in proposed(Scenario(column(), later))]
+    assert names[:3] == ["fine-grained threads", "shortest job first", "one more thread"]
 
 
 def test_links_and_memories_are_tried_too() -> None:

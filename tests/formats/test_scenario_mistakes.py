@@ -170,7 +170,7 @@ def test_mistakes_in_other_files_are_told_with_their_places(folder):
 
 
 def test_missing_keys_say_what_they_are_for(folder):
-    assert told(folder, "chip:\n  kind: column-npu\n  cores: [{ep: 4}]\njobs:\n  - {model: lstm-512}\n") == [
+    assert told(folder, "chip:\n  kind: column-npu\n  cores: [{ep: 4}]\njobs:\n  - {model: g2p-en-encoder}\n") == [
         "s.yaml:2:3: chip.frequency_mhz: required key is missing (the clock in MHz)",
         "s.yaml:3:11: chip.cores.0.npe: required key is missing (multipliers of the core)",
         "s.yaml:5:5: jobs.0.steps: required key is missing (the model states no steps of its own)",
@@ -269,7 +269,7 @@ def test_data_that_holds_itself_is_refused():
         ("chip.cores.-1.ep=4", "'chip.cores' is a list of 1 entry: expected an index, got '-1'"),
         ("chip.cores.0.latency.red=4", "unknown key; did you mean 'read'?"),
         ("jobs.0.steps.x=4", "'jobs.0.steps' is 3: there is nothing below it"),
-        ("jobs.0.steps=", "required key"),
+        ("jobs.0={model: g2p-en-encoder}", "required key"),
         ("jobs.0.steps=1e3", "must be a whole number, got 1e3; write 1000"),
         ("jobs.0.steps=[1", "not valid YAML"),
         ("jobs.0.model=lstm-51", "no model called 'lstm-51'; did you mean 'lstm-512'?"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from lstmsim import ColumnCore, ColumnNpu, InputError, Job, Latency, Layer, Model, Scenario, cell, run
+from lstmsim.targets.column.memory import Memory
+from lstmsim.targets.column.npu import Exchange
 
 CORE = ColumnCore(npe=64, ep=4, vp=16)
 MODEL = Model("m", (Layer(cell("lstm"), 8, 4),))
@@ -73,3 +75,25 @@ def test_cat_changes_no_cycle() -> None:
     tree = run(Scenario(ColumnNpu("c", 260, (replace(CORE, tree_inputs=8, cat=2),)), jobs)).report
     assert tree.cores[0].cycles == plain.cores[0].cycles
     assert tree.cores[0].settings["adders_saved"] == 8
+
+
+def test_the_defaults_are_those_of_the_contract() -> None:
+    """Section 1 of docs/timing.md, its table and its sentence about latencies; section 9 for the link."""
+    core = ColumnCore(npe=64, ep=4, vp=16)
+    assert (core.accumulator_banks, core.tail_width, core.threads) == (2, 64, 1)
+    assert (core.thread_policy, core.switch_cycles, core.block_order) == ("coarse", 0, "row")
+    assert asdict(core.latency) == {
+        "read": 4,
+        "multiply": 4,
+        "add": 1,
+        "accumulate": 2,
+        "convert": 4,
+        "activation": 8,
+        "elementwise_multiply": 4,
+        "elementwise_add": 4,
+        "quantize": 4,
+        "writeback": 4,
+        "divide": 16,
+    }
+    assert (Exchange().latency_cycles, Exchange().width) == (8, 64)
+    assert (Memory(1).latency_cycles, Memory(1).prefetch_blocks) == (64, 2)

@@ -124,3 +124,16 @@ def test_the_least_recently_asked_for_goes_first() -> None:
     assert kept.total == 15
     kept.clear()
     assert (kept.total, kept.results) == (0, {})
+
+
+def test_as_many_lengths_are_kept_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "MOST_LENGTHS", 2)
+    model = Model("m", (Layer(cell("lstm"), 20, 12),))
+    first, second = (model_phases(model, CORE, steps) for steps in (2, 3))
+    assert model_phases(model, CORE, 2) is first
+    assert model_phases(model, CORE, 3) is second
+    # a third one has no room beside them
+    model_phases(model, CORE, 4)
+    again = model_phases(model, CORE, 2)
+    assert again is not first
+    assert again == first

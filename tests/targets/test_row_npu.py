@@ -139,6 +139,17 @@ def test_a_frame_that_comes_late_is_waited_for() -> None:
     assert soon.cores[0].cycles["input"] == 0 < 15_000 < late.cores[0].cycles["input"]
 
 
+def test_frames_of_every_cycle_are_frames_too() -> None:
+    """Section 4 of docs/row_npu.md: who waits for a frame waits for input, however close the frames come."""
+    chip = RowNpu("r", 250, (RowCore(tiles=1, engines=4, lanes=4),))
+    model = Model("m", (Layer(cell("lstm"), 8, 8),))
+    at_once, paced = Job("at once", model, 3), Job("paced", model, 3, frame_interval=1)
+    together = targets.lower(chip, [at_once, paced]).tasks
+    alone = [targets.lower(chip, [job]).tasks[0] for job in (at_once, paced)]
+    assert [task.variants for task in together] == [task.variants for task in alone]
+    assert together[0].variants != together[1].variants
+
+
 def test_slow_instructions_are_named_as_what_holds_the_machine_back() -> None:
     job = {"model": {"layers": [{"cell": "lstm", "hidden": 256, "input": 256}]}, "steps": 20}
     report = simulate({"chip": "brainwave-s10", "jobs": [job]})

@@ -1,5 +1,7 @@
-"""What the fields of a file of arrivals stand for: each function takes a text and gives its value, or a sentence that
-says what was expected in its place."""
+"""The values of fields in a file of arrivals.
+
+Each function reads a text and gives its value, or a sentence that says what was expected in its place.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from lstmsim.traffic.arrivals import MAX_CYCLE, exact
 
 __all__ = ["FEMTOSECONDS", "OWN_STEPS", "Measure", "cycles", "milliseconds", "moment", "seconds", "word"]
 
-#: In a second: the unit of times that are read before it is known which one is the first.
+#: Femtoseconds of a second. Times are read in femtoseconds as long as the earliest time is not known.
 FEMTOSECONDS = 10**15
 
 _DIGITS = 15
@@ -30,7 +32,10 @@ _MOMENT = re.compile(
 
 
 class Measure(NamedTuple):
-    """The steps of a row: the numbers in `columns` added up, divided by `per_step`, rounded up (1 at least).
+    """The rule that gives the steps of a row: the sum of some columns, divided, rounded up, and at least 1.
+
+    columns: the columns that are added up.
+    per_step: how much of the sum makes one step.
 
     >>> tokens = Measure(("ContextTokens", "GeneratedTokens"), per_step=4)
     >>> tokens.steps(["7", "2"]), tokens.steps(["0", "0"]), tokens.steps(["many"])
@@ -41,7 +46,10 @@ class Measure(NamedTuple):
     per_step: float = 1
 
     def steps(self, texts: list[str]) -> int | str:
-        """The number of steps, or a sentence on what was expected. A plain column `steps` must hold whole numbers."""
+        """Give the number of steps, or a sentence on what was expected.
+
+        texts: the text of each column. A column `steps` alone must hold whole numbers.
+        """
         if self.columns == OWN_STEPS.columns and self.per_step == 1:
             if not _WHOLE.fullmatch(texts[0]) or not int(texts[0]):
                 return _expected(texts[0], "must be a whole number of steps, at least 1")
@@ -62,7 +70,7 @@ OWN_STEPS = Measure()
 
 
 def cycles(text: str) -> int | str:
-    """A whole number of cycles.
+    """Read a whole number of cycles.
 
     >>> cycles("+7"), cycles("1.5")
     (7, 'must be a whole number of cycles in plain digits')
@@ -73,7 +81,7 @@ def cycles(text: str) -> int | str:
 
 
 def milliseconds(text: str) -> Fraction | str:
-    """A time, exactly.
+    """Read a time in milliseconds, exactly.
 
     >>> milliseconds("2.5e-1"), milliseconds("-1")
     (Fraction(1, 4), 'must be at least 0')
@@ -83,7 +91,7 @@ def milliseconds(text: str) -> Fraction | str:
 
 
 def seconds(text: str) -> int | str:
-    """A time in femtoseconds; decimals behind those are cut off.
+    """Read a time in seconds, and give it in femtoseconds; smaller decimals are cut off.
 
     >>> seconds("0.134")
     134000000000000
@@ -95,7 +103,7 @@ def seconds(text: str) -> int | str:
 
 
 def moment(text: str) -> int | str:
-    """A date and a time of day in femtoseconds, or a sentence on what was expected. Without an offset it is UTC.
+    """Read a date and a time of day, and give them in femtoseconds. A time without an offset is UTC.
 
     >>> (moment("2023-11-16 18:15:46.6805900") - moment("2023-11-16T18:15:46Z")) / 1e15
     0.68059
@@ -118,7 +126,7 @@ def moment(text: str) -> int | str:
 
 
 def word(text: str) -> str | None:
-    """A sentence on what was expected in place of a text that is no word; None if it is one."""
+    """Say what was expected in place of a text that is no word; None if the text is a word."""
     if not text or text != text.strip() or not text.isprintable() or len(text) > _MAX_WORD:
         return f"must be printable words of at most {_MAX_WORD} letters without spaces around them"
     return None

@@ -8,7 +8,7 @@ trace 2021). Their rows are put in the order of time, the earliest is cycle 0, a
 out. Sources: AzureLLMInferenceDataset2023.md, AzureLLMInferenceDataset2024.md and AzureFunctionsInvocationTrace2021.md
 of https://github.com/Azure/AzurePublicDataset.
 
-What is kept is 8 bytes per arrival and column.
+Memory: 8 bytes for each arrival and column.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read of a file besides its times.
+    """The parts of a file that are read besides its times.
 
-    `words`: columns of words that have to be there, beside `job` and `tenant`, which may. `measures`: how numbers of
-    steps are made of other columns. `speedup`: everything comes that many times faster. `rows`: only so many first
-    rows are read.
+    words: columns of words that the file must have; `job` and `tenant` are read if the file has them.
+    measures: rules that give numbers of steps.
+    speedup: how many times as fast the arrivals come as in the file.
+    rows: how many first rows are read; None: all.
     """
 
     words: tuple[str, ...] = ()
@@ -70,8 +71,11 @@ class Wanted:
 class ArrivalFile:
     """The arrivals of a file in whole cycles, never going back.
 
-    `labels["tenant"][n]` is the word that belongs to arrival n, `lengths[measure][n]` its number of steps. `gaps` and
-    `order` say in which line an arrival stands (`line`).
+    cycles: cycle of each arrival.
+    labels: column of words -> the word of each arrival.
+    lengths: measure -> the number of steps of each arrival.
+    gaps: (row, line of the file) of each row that does not stand in the line after the row before it.
+    order: for each arrival, its row in the file; None: arrivals are in the order of rows.
     """
 
     name: str
@@ -82,11 +86,11 @@ class ArrivalFile:
     order: Sequence[int] | None = None
 
     def timestamps(self) -> Timestamps:
-        """The arrivals as a description that `lstmsim.traffic.arrivals.arrivals` takes."""
+        """Give the arrivals as a description for `lstmsim.traffic.arrivals.arrivals`."""
         return Timestamps(tuple(self.cycles))
 
     def line(self, number: int) -> int:
-        """The line of the file in which arrival `number` stands.
+        """Give the line of the file in which arrival `number` stands.
 
         >>> ArrivalFile("a.csv", array("q", [5, 6, 9]), gaps=((0, 2), (2, 7))).line(2)
         7
@@ -99,9 +103,11 @@ class ArrivalFile:
 def read_arrivals(
     path: str | os.PathLike[str], frequency_mhz: float, limit: int = MAX_JOBS, wanted: Wanted = Wanted()
 ) -> ArrivalFile:
-    """The arrivals in a CSV file, at most `limit`; times become the cycle within which they fall, exactly.
+    """Read the arrivals in a CSV file; each time becomes the cycle in which it falls, exactly.
 
-    `InputError` with file, line, column and value of the first 20 things that are wrong.
+    limit: most arrivals that the file may have.
+    wanted: parts of the file that are read besides its times.
+    `InputError` with file, line, column and value of the first 20 mistakes.
 
     >>> read_arrivals("no-such-file.csv", 250)
     Traceback (most recent call last):
@@ -114,7 +120,11 @@ def read_arrivals(
 
 
 def read_lengths(path: str | os.PathLike[str], measure: Measure = OWN_STEPS, limit: int = MAX_JOBS) -> array[int]:
-    """The numbers of steps in the rows of a CSV file; other columns are left out. `InputError` as of `read_arrivals`.
+    """Read the numbers of steps in the rows of a CSV file.
+
+    measure: the rule that gives the steps of a row.
+    limit: most rows that the file may have.
+    `InputError` as of `read_arrivals`.
 
     >>> read_lengths("no-such-file.csv")
     Traceback (most recent call last):
@@ -174,7 +184,7 @@ class _Words:
 
 
 class _Reader:
-    """The reader of one file of arrivals. It goes through the lines once."""
+    """The reader of one file of arrivals, which goes through the lines once."""
 
     def __init__(self, name: str, file: IO[bytes], cycles_per_ms: Fraction, limit: int, wanted: Wanted) -> None:
         self.name, self.limit, self.wanted = name, limit, wanted
@@ -213,7 +223,7 @@ class _Reader:
         return ArrivalFile(self.name, self.cycles, labels, steps, tuple(gaps), order)
 
     def _check_header(self) -> tuple[str, ...]:
-        """The columns of times. A wrong header is told alone, because rows cannot be read without a right header."""
+        """Give the columns of times. A wrong header is reported alone, because rows need a right header."""
         table, columns = self.table, self.table.columns
         public = [each for each in PUBLIC if set(each) <= set(columns)]
         numbers = [column for measure in self.wanted.measures for column in measure.columns]
@@ -237,7 +247,7 @@ class _Reader:
         return times[0]
 
     def _check_half(self, columns: Sequence[str]) -> None:
-        """`InputError` if of two columns that make a time only one is there, and no other time is."""
+        """Check that two columns which make a time together are both there; `InputError` if one is missing."""
         if any(each in columns for each in TIMES):
             return
         for pair in PUBLIC:
@@ -277,7 +287,7 @@ class _Reader:
             self.times.append(values[0] - sum(values[1:]))
 
     def _place_public(self) -> Sequence[int] | None:
-        """Turn times into cycles from the earliest on; the order in which the rows come, None if it is the file's."""
+        """Turn times into cycles from the earliest time on. Give the order of the rows; None: that of the file."""
         times = self.times
         first, scale = min(times), self.scale * 1000 / FEMTOSECONDS
         order = sorted(range(len(times)), key=times.__getitem__)

@@ -1,4 +1,4 @@
-"""Cells as plain data, as they stand under `cells:` in model and scenario files."""
+"""Cells as plain data, in the layout of `cells:` in model and scenario files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["cell_data"]
 
 
 def cell_data(cell: Cell) -> dict[str, Any]:
-    """What `lstmsim.formats.scenario.cell_entries.read_cells` reads as this cell.
+    """Give a cell as plain data, which `lstmsim.formats.scenario.cell_entries.read_cells` reads back.
 
     >>> from lstmsim.workload.cells import cell
     >>> cell_data(cell("rnn"))["nodes"]

@@ -1,4 +1,4 @@
-"""From checked cell entries to `Cell`s: what their graphs must satisfy."""
+"""Checked cell entries become `Cell`s; the graph of a cell is checked here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_cells(document: Document, path: DataPath, wrong: list[DataPath]) -> Mapping[str, Cell | None]:
-    """Name -> cell, for the entries in `cells` of the mapping at `path`; None for a cell with a noted mistake."""
+    """Read the cells under the key `cells` of a mapping: name -> cell; None for a cell with a noted mistake.
+
+    document: the document, in which mistakes are noted.
+    path: path of the mapping.
+    wrong: paths of the mistakes that have been noted before.
+    """
     holder = document.at(path)
     entries = holder.get("cells") if isinstance(holder, dict) else None
     cells: dict[str, Cell | None] = {}
@@ -75,7 +80,7 @@ def _stage(entry: StageEntry) -> Stage:
 
 
 def node_of(name: str, text: str) -> Node:
-    """A node from its line in a file: the operation, then the inputs; what looks like a number is one.
+    """Make a node of its text in a file: the operation, then the inputs. A word that looks like a number is a number.
 
     >>> node_of("a", "subtract 1 r")
     Node(name='a', operation='subtract', inputs=(1.0, 'r'))

@@ -1,4 +1,4 @@
-"""A single job from the keys of a job entry and those that a file states once for all jobs."""
+"""A single job, made of the keys of a job entry and of the keys that a file states once for all jobs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lstmsim.workload.scenario import Job
 
 __all__ = ["checked_job"]
 
-#: Keys of a job that are no keys of an entry: the file states them once, or they follow from its place.
+#: Keys of a job that are no keys of an entry. A file states them once, or they follow from the place of the entry.
 _BESIDE = {
     "after": (int, "a whole number"),
     "states_of": (int, "a whole number"),
@@ -31,9 +31,12 @@ _DEFAULTS = {each.name: each.default for each in fields(Job)}
 
 
 def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Job:
-    """The job of a model with these keys; `InputError` with every mistake, in the words of a scenario file.
+    """Make a job of a model.
 
-    stated: the steps that the model itself states, None: none. keys: fields of `Job`; None or a default: not given.
+    model: the model.
+    stated: the steps that the model itself states; None: it states none.
+    keys: fields of `Job`; a field with None or its default counts as not given.
+    `InputError` with every mistake, in the words of a scenario file.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -81,7 +84,7 @@ def _check_beside(document: Document, given: Mapping[str, Any]) -> None:
 
 
 def _check_single(document: Document, given: Mapping[str, Any]) -> None:
-    """A file's entry may stand for many jobs; this one is a single job."""
+    """Note keys that make many jobs of an entry, because the keys here describe a single job."""
     more = {"arrival": "a process or a list of arrivals", "steps": "a distribution or a list of steps"}
     for key, what in more.items():
         if isinstance(given.get(key), list | tuple | Mapping):

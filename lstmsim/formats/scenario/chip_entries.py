@@ -1,4 +1,4 @@
-"""From a checked chip entry to the chip, as the machine of its kind says."""
+"""A checked chip entry becomes a chip, by the rules of its kind of machine."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ __all__ = ["Cores", "blame_all", "build_chip", "check_width", "own_keys", "read_
 
 @record
 class Cores:
-    """The cores of a chip, `count` expanded; None where the entry is wrong.
+    """The cores of a chip, as they are read.
 
-    known: whether their number is right. target: the machine; None where there is none of that kind.
+    cores: each core, with `count` expanded; None in place of a wrong core.
+    known: whether the number of cores is right.
+    target: the kind of machine; None: the kind is unknown.
     """
 
     cores: tuple[Any, ...]
@@ -33,7 +35,11 @@ class Cores:
 
 
 def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cores:
-    """The cores of the chip at `path`; what is wrong with their numbers taken together is noted in the document."""
+    """Read the cores of a chip. Mistakes between the keys of a core, or between cores, are noted in the document.
+
+    path: path of the chip.
+    wrong: paths of the mistakes in single keys, which have been noted before.
+    """
     chip = document.at(path)
     entries = chip.get("cores") if isinstance(chip, dict) else None
     target = _machine(chip)
@@ -41,7 +47,7 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
         return Cores((), known=False)
     cores: list[Any] = []
     known = True
-    # entries that are the same make the same core; only one without mistakes is made once
+    # equal entries share one core; a core with mistakes is made again for each entry, so that each entry is blamed
     made: dict[str, Any] = {}
     for index, data in enumerate(entries):
         place = (*path, "cores", index)
@@ -70,13 +76,15 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
 
 
 def _machine(chip: Any) -> Target | None:
-    """The machine of a chip's kind; None where there is none."""
+    """Give the machine of a chip's kind; None if the kind is unknown."""
     kind = chip.get("kind") if isinstance(chip, dict) else None
     return target_of(kind) if isinstance(kind, str) and kind in KINDS else None
 
 
 def own_keys(entry: dict[str, Any], wrong: set[str | int]) -> dict[str, Any]:
-    """What a core is made of: the keys of its entry without how many there are, and without those that are wrong.
+    """Give the keys of a core: the keys of its entry without `count` and without wrong keys.
+
+    wrong: the wrong keys.
 
     >>> own_keys({"count": 2, "ep": 4, "cat": "x"}, {"cat"})
     {'ep': 4}
@@ -85,7 +93,7 @@ def own_keys(entry: dict[str, Any], wrong: set[str | int]) -> dict[str, Any]:
 
 
 def blame_all(document: Document, place: DataPath, faults: Sequence[Fault]) -> None:
-    """Note faults of the entry at `place`: where the user changed a key from the command line, that one is at fault."""
+    """Note the faults of the entry at `place`. Of several keys, a key that the command line changed is blamed."""
     for fault in faults:
         overridden = [key for key in fault.keys if document.place((*place, *key)).startswith(LABEL)]
         key = (overridden or fault.keys)[0]
@@ -94,7 +102,7 @@ def blame_all(document: Document, place: DataPath, faults: Sequence[Fault]) -> N
 
 
 def without_effect(document: Document) -> None:
-    """Note keys of the scenario's chip that change nothing."""
+    """Note the keys of the scenario's chip that change nothing."""
     chip = document.data.get("chip")
     target = _machine(chip)
     if target is not None:
@@ -102,9 +110,9 @@ def without_effect(document: Document) -> None:
 
 
 def check_width(document: Document, bits: int | None) -> int | None:
-    """The width of weights: `bits` or, if that is None, what the first core's memory says; None: nothing says it.
+    """Give the width of weights; None if neither `precision` nor a core states it. Other widths of cores are noted.
 
-    Cores that say otherwise are noted.
+    bits: the width in `precision`; None: the width of the first core that states one counts.
     """
     chip = document.data.get("chip")
     target = _machine(chip)
@@ -122,7 +130,12 @@ def check_width(document: Document, bits: int | None) -> int | None:
 
 
 def build_chip(entry: Any, data: dict[str, Any], cores: Cores) -> Chip:
-    """The chip of an entry without mistakes; `data`: as it stands in the file."""
+    """Build the chip of an entry without mistakes.
+
+    entry: the checked entry.
+    data: the plain data of the entry.
+    cores: the cores of the chip.
+    """
     assert cores.target is not None, "its kind has been checked"
     chip: Chip = cores.target.chip_of({**data, "name": entry.name}, cores.cores)
     return chip

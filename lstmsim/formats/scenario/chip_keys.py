@@ -1,4 +1,4 @@
-"""What chip files may hold, read off the machines' own descriptions: keys, types, defaults, bounds."""
+"""The keys of chip files with types, defaults and bounds, all taken from the machines' own descriptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["chip_entry", "core_entry"]
 
 
 class UnknownChip(Entry):
-    """A chip that says no kind that there is: nothing can be said about its other keys."""
+    """A chip of an unknown kind: its other keys cannot be checked."""
 
     any_keys = True
     kind: Annotated[str, Key(" or ".join(KINDS), choices=tuple(KINDS))]
@@ -26,7 +26,9 @@ class UnknownChip(Entry):
 
 @cache
 def core_entry(kind: str) -> type[Entry]:
-    """What the keys of a core of such a chip are: those of the machine's core, and `count`, how many equal ones.
+    """Give the entry of a core: the keys of the machine's core, and `count`, the number of equal cores.
+
+    kind: kind of the chip.
 
     >>> list(keys_of(core_entry("column-npu")))[:4]
     ['count', 'npe', 'ep', 'vp']
@@ -37,7 +39,7 @@ def core_entry(kind: str) -> type[Entry]:
 
 @cache
 def chip_of_kind(kind: str) -> type[Entry]:
-    """What the keys of such a chip are: what every chip has, and those of the machine."""
+    """Give the entry of a chip of a kind: the keys of every chip, and the keys of the machine."""
     own = dict(keys_of(target_of(kind).chip))
     name, text = unwrapped(Name), unwrapped(Text)
     keys = [
@@ -53,6 +55,6 @@ def chip_of_kind(kind: str) -> type[Entry]:
 
 
 def chip_entry(chip: Any) -> type[Entry]:
-    """What the keys of a chip of that kind are."""
+    """Give the entry of a chip; `chip`: its data, which states its kind."""
     kind = chip.get("kind") if isinstance(chip, dict) else next(iter(KINDS))
     return chip_of_kind(kind) if isinstance(kind, str) and kind in KINDS else UnknownChip

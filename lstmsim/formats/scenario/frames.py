@@ -24,8 +24,12 @@ FRAME_SUFFIXES = (".safetensors", ".npy", ".csv")
 
 
 def read_frames(path: str | os.PathLike[str], steps: int | None, width: int) -> Floats:
-    """The first `steps` frames of `width` numbers in a file (None: all that there are, but at least one); `InputError`
-    if there are fewer, wider, or odd ones.
+    """Read the first frames of a file: an array [steps, width].
+
+    path: a file that ends in .safetensors, .npy or .csv.
+    steps: how many frames; None: all frames of the file, at least one.
+    width: numbers of a frame.
+    `InputError` if the file has fewer frames, frames of another width, or numbers that are not finite or too large.
 
     >>> read_frames("no-such-file.csv", steps=1, width=1)
     Traceback (most recent call last):
@@ -68,14 +72,14 @@ def _from_safetensors(name: str, steps: int | None, width: int) -> Floats:
 
 
 def _from_npy(name: str, steps: int | None, width: int) -> Floats:
-    """The header is looked at first: a shape that the file has no numbers for must not become memory."""
+    """Read an .npy file. The header is checked first, because a wrong shape must not take memory."""
     with bounded_file(name, "an .npy file") as (file, size):
         try:
             version = np.lib.format.read_magic(file)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, fortran, dtype = read(file, max_header_size=10_000)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError, TokenError) as error:
-            # numpy tidies headers of old Pythons with a tokenizer, which has an error of its own for open brackets
+            # for headers of old Pythons numpy uses a tokenizer, which raises its own error for open brackets
             text = " ".join(str(error).split())[:120]
             raise InputError(Mistake(name, f"is no .npy file, or is damaged: {text}")) from None
         if dtype.kind not in "fiu" or dtype.itemsize > 8:
@@ -88,7 +92,7 @@ def _from_npy(name: str, steps: int | None, width: int) -> Floats:
 
 
 def _from_csv(name: str, steps: int | None, width: int) -> Floats:
-    """One frame a line; a first line of words is taken for a header."""
+    """Read a CSV file with one frame in each line; a first line of words is a header."""
     with bounded_file(name, "a CSV file") as (file, _), io.TextIOWrapper(file, "utf-8-sig", newline="") as text:
         rows: list[list[float]] = []
         try:

@@ -1,4 +1,4 @@
-"""When the jobs of an entry come: cycles as they stand, or those of a process."""
+"""The arrivals of the jobs of an entry: stated cycles, those of a process, or those of a file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from lstmsim.workload.offer import Offer, estimated_offer
 
 __all__ = ["Coming", "JobArrivals"]
 
-#: Of a job: its arrival, the position of the job that it comes after (or None), the latency that it should not exceed.
+#: Arrival of a job, position of the job that it comes after (or None), latency that it should not exceed (or None).
 Coming = tuple[int, int | None, int | None]
 
 
 class JobArrivals:
     """The arrivals of a document's jobs at one clock; each file of arrivals is read once.
 
-    `whole`: the file of arrivals of the whole scenario. With `frequency_mhz` None, of a scenario that has other
-    mistakes, only keys are checked.
+    document: the document, in which mistakes are noted.
+    frequency_mhz: clock of the chip; None for a scenario with mistakes, of which only keys are checked.
+    whole: the file of arrivals of the whole scenario; None: there is no such file.
     """
 
     def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
@@ -36,13 +37,13 @@ class JobArrivals:
         self.traces = Traces(document, frequency_mhz, whole)
 
     def prepare(self, entries: Sequence[JobEntry | None], names: Sequence[str]) -> None:
-        """All entries (None: one that is wrong) and their names, before anything is asked about one of them."""
+        """Take all entries (None: a wrong entry) and their names; to be called before all other methods."""
         self.traces.prepare(entries, names)
 
     def check(self, index: int, entry: JobEntry) -> int:
-        """How many jobs entry number `index` stands for: `count`, or all rows of a file where that is left out.
+        """Count the jobs of entry number `index`: its `count`, or all rows of its file if `count` is left out.
 
-        What is wrong with its process is noted in the document.
+        Mistakes in its process are noted in the document.
         """
         process = entry.arrival
         if isinstance(process, ArrivalEntry):
@@ -62,10 +63,13 @@ class JobArrivals:
         return entry.count if rows is None else len(rows.numbers)
 
     def coming(self, index: int, entry: JobEntry, name: str, occurrence: int, first: int) -> list[Coming]:
-        """How each of the jobs of entry number `index` comes; `first` is the position of its first job among all.
+        """Give the arrivals of the jobs of entry number `index`.
 
-        `name` and `occurrence` (how many entries before have that name) keep the random numbers of one entry apart from
-        those of others. `InputError` for arrivals that are too late for a simulation.
+        name: name of the entry.
+        occurrence: how many earlier entries have that name. Name and occurrence give the entry random numbers of its
+        own.
+        first: position of the entry's first job among all jobs.
+        `InputError` for arrivals that are too late for a simulation.
 
         >>> from lstmsim.formats.yaml.document import document_of
         >>> layers = [{"cell": "rnn", "hidden": 4, "input": 4}]
@@ -97,12 +101,14 @@ class JobArrivals:
         return coming
 
     def goes_on(self, index: int, entry: JobEntry) -> bool:
-        """Whether the arrivals of the entry never end."""
+        """Tell whether the arrivals of the entry never end."""
         return isinstance(entry.arrival, ArrivalEntry) and self.traces.comes_from(index, entry) is None
 
     def tenants(self, index: int, entry: JobEntry, name: str) -> list[str] | None:
-        """Whose requests the entry's are, where its file says that: each the tenant `name/word`, `name` being the
-        entry's."""
+        """Name the tenant of each request of an entry, `name/word`; None if its file names no tenants.
+
+        name: name of the entry.
+        """
         rows = self.traces.rows(index, entry)
         words = None if rows is None else rows.tenants
         return None if words is None else [f"{name}/{word}" for word in words]
@@ -110,9 +116,12 @@ class JobArrivals:
     def one_by_one(
         self, index: int, entry: JobEntry, key: tuple[str, int], count: int
     ) -> Iterator[tuple[int, int | None]]:
-        """Arrivals of entry number `index` and the latency that each should not exceed (or None), the first `count` at
-        most, one at a time, in the entry's order; its process goes on as long as that, whatever its own `count`. `key`:
-        its name and how many entries before have that name. `InputError` for clients, who wait for answers."""
+        """Yield the arrivals of entry number `index` in the entry's order, each with its latency limit (or None).
+
+        key: name of the entry, and how many earlier entries have that name.
+        count: most arrivals. A process goes on until then, whatever the `count` of the entry.
+        `InputError` for clients, because they wait for answers.
+        """
         process, rows = entry.arrival, self.traces.rows(index, entry)
         place = self.document.place(("jobs", index, "arrival"))
         if rows is not None:
@@ -127,7 +136,7 @@ class JobArrivals:
         return ((cycle, due) for cycle, _, due in drawn)
 
     def offer(self, index: int, entry: JobEntry) -> Offer:
-        """At which rate the jobs of entry number `index` come in the long run, as far as that can be said."""
+        """Give the rate at which the jobs of entry number `index` come in the long run, as far as it is known."""
         process, clock, rows = entry.arrival, self.frequency_mhz or 0, self.traces.rows(index, entry)
         if rows is not None:
             return estimated_offer(rows.cycles, clock)

@@ -1,4 +1,4 @@
-"""On which cores a job entry can run: cores that exist, that can run its model, and that it can be split over."""
+"""The cores on which a job entry can run: they exist, can run its model, and it can be split over them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ __all__ = ["Runnable", "check_cores", "named_cores"]
 
 
 def named_cores(entry: JobEntry) -> tuple[int, ...] | None:
-    """The cores that an entry names; None: all of the chip."""
+    """Give the cores that an entry names; None: all cores of the chip."""
     if entry.cores is not None:
         return tuple(entry.cores)
     return None if entry.core is None else (entry.core,)
 
 
 def check_cores(document: Document, path: DataPath, entry: JobEntry, cores: Cores) -> None:
-    """Note cores that do not exist, and keys that say the same."""
+    """Note cores that do not exist, cores that are named twice, and keys that say the same.
+
+    path: path of the entry.
+    cores: the cores of the chip.
+    """
     key = "core" if entry.cores is None else "cores"
     if entry.core is not None and entry.cores is not None:
         document.blame((*path, "core"), "says the same as `cores`: give one of them")
@@ -40,7 +44,11 @@ def check_cores(document: Document, path: DataPath, entry: JobEntry, cores: Core
 
 
 class Runnable:
-    """Which cores of a chip can run the jobs of a document. Entries that are alike get one answer."""
+    """The cores of a chip that can run the jobs of a document. The answer for like entries is computed once.
+
+    document: the document, in which mistakes are noted.
+    cores: the cores of the chip.
+    """
 
     def __init__(self, document: Document, cores: Cores) -> None:
         self.document, self.of_chip = document, cores
@@ -48,9 +56,10 @@ class Runnable:
         self._known: dict[Hashable, list[AnyCore]] = {}
 
     def cores(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
-        """Distinct cores that can run the job. If no core that the job may use can run it, a mistake is noted.
+        """Give the distinct cores that can run the jobs of an entry. If there is no such core, a mistake is noted.
 
-        Equal models must be one object.
+        path: path of the entry.
+        model: model of the entry; equal models must be one object.
         """
         key = (named_cores(entry), entry.split, id(model))
         if key in self._known:
@@ -89,7 +98,7 @@ class Runnable:
     def _split_cores(
         self, path: DataPath, entry: JobEntry, model: Model, cores: list[AnyCore], members: int
     ) -> list[AnyCore]:
-        """The one kind of core that a job is split over. Reasons against that are noted as mistakes."""
+        """Give the one kind of core over which a job is split. Reasons against a split are noted as mistakes."""
         target, split = self.of_chip.target, entry.split or ""
         if target is None or split not in target.splits:
             return []
@@ -106,7 +115,7 @@ class Runnable:
 
 
 def _reasons(by_core: dict[int, str]) -> str:
-    """Each reason once, with its first core. If all cores have the same reason, no core is named."""
+    """Give each reason once, with its first core. If all cores have the same reason, no core is named."""
     first = {text: index for index, text in sorted(by_core.items(), reverse=True)}
     if len(first) == 1:
         return next(iter(first))

@@ -1,4 +1,4 @@
-"""From checked job entries to `Job`s: their models, their names, and where they can run."""
+"""Checked job entries become `Job`s, with their models, names and cores."""
 
 from __future__ import annotations
 
@@ -40,9 +40,15 @@ def check_jobs(
     *,
     single: bool = False,
 ) -> list[Model | None]:
-    """One model per job entry; everything that is wrong between jobs, models and cores is noted in the document.
+    """Check all job entries, and give the model of each; None for a wrong model.
 
-    `cells` are those of the scenario. `single`: each entry counts as one job, however many it stands for.
+    document: the document, in which mistakes between jobs, models and cores are noted.
+    wrong: paths of the mistakes in single keys, which have been noted before.
+    cores: the cores of the chip.
+    cells: the cells of the scenario.
+    arrivals: the arrivals of the jobs.
+    steps: the steps of the jobs.
+    single: whether each entry counts as one job, whatever its number of jobs.
     """
     jobs = document.data.get("jobs")
     jobs = jobs if isinstance(jobs, list) else []
@@ -68,7 +74,7 @@ def check_jobs(
         total_jobs += count
         if total_jobs - count <= MAX_JOBS < total_jobs:
             document.blame((*path, "count" if "count" in data else "arrival"), f"more than {MAX_JOBS} jobs in all")
-        # what serves keeps tables for each entry
+        # serving keeps tables for each entry, so no two entries are alike
         alike = None if single else (id(model), named_cores(entry), entry.split, entry.batch)
         most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs, alike)
         runnable = [] if model is None else able.cores(path, entry, model)
@@ -82,9 +88,9 @@ def check_jobs(
 
 
 def _one_of_each(models: Sequence[Model | None]) -> list[Model | None]:
-    """Equal models as one object, by which everything else tells them apart.
+    """Replace equal models by one object, because other functions tell models apart by identity.
 
-    A model's own equality leaves out where its numbers come from, which matters here.
+    The origin of a model's numbers counts here, but not in the equality of models.
     """
     one: dict[tuple[object, ...], Model] = {}
     return [
@@ -101,12 +107,12 @@ def _model(
 
 
 def _name(entry: JobEntry | None, model: Model | None) -> str:
-    """What an entry's jobs are called; nothing where that cannot be told."""
+    """Give the name of an entry's jobs; empty if it is unknown."""
     return (entry and entry.name) or (model and model.name) or ""
 
 
 def entry_keys(names: list[str]) -> list[tuple[str, int]]:
-    """For each entry its name and how many entries before it have that name. Its random numbers belong to this pair.
+    """Give for each entry its name and how many earlier entries have that name: the key of its random numbers.
 
     names: names of the entries, in order.
 
@@ -139,7 +145,7 @@ def _check_steps(
     count: int,
     alike: Hashable,
 ) -> int:
-    """The most steps that a job of the entry may have; 1 if that is not known."""
+    """Check the steps of an entry, and give the most steps that a job of it may have; 1 if they are unknown."""
     path: DataPath = ("jobs", index)
     model = document.at(path).get("model")
     own = model.get("steps") if isinstance(model, dict) else None
@@ -151,7 +157,7 @@ def _check_steps(
 
 
 def _blame_size(document: Document, path: DataPath, wrong: TooLarge | None) -> None:
-    """Note jobs that are too large, at what would have to be smaller."""
+    """Note jobs that are too large, at the key whose value would have to be smaller."""
     if wrong is None:
         return
     keys = {"step": (), "job": ("steps", "model"), "all": ("steps", "count", "model")}[wrong.what]
@@ -162,8 +168,14 @@ def _blame_size(document: Document, path: DataPath, wrong: TooLarge | None) -> N
 def build_jobs(
     document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals, steps: JobSteps
 ) -> tuple[Job, ...]:
-    """The jobs of a file without mistakes, `count` expanded in place, with unique names; `InputError` for arrivals that
-    are too late."""
+    """Build the jobs of a file without mistakes, with `count` expanded and unique names.
+
+    order: the checked scenario.
+    models: model of each entry.
+    arrivals: the arrivals of the jobs.
+    steps: the steps of the jobs.
+    `InputError` for arrivals that are too late for a simulation.
+    """
     templates = job_templates(document, order, models)
     names = [each.name for each in templates]
     keys = entry_keys(names)
@@ -200,8 +212,12 @@ def build_jobs(
 
 
 def job_templates(document: Document, order: ScenarioFile, models: list[Model]) -> tuple[Job, ...]:
-    """One job for each entry of a file without mistakes, as it would come at cycle 0, of a single step; names may be
-    equal."""
+    """Build one job for each entry of a file without mistakes: it comes at cycle 0 and has one step.
+
+    order: the checked scenario.
+    models: model of each entry.
+    The names of these jobs may be equal.
+    """
     jobs: list[Job] = []
     tenants = tenant_names([entry.name or model.name for entry, model in zip(order.jobs, models, strict=True)])
     for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
@@ -231,17 +247,20 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
 def tenant_offers(
     order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals, steps: JobSteps, counts: Sequence[int]
 ) -> dict[str, Offer]:
-    """Name of an entry or tenant -> the rate at which its jobs come in the long run.
+    """Give by the name of an entry or tenant the rate at which its jobs come in the long run.
 
+    order: the checked scenario.
     jobs: the templates, one for each entry.
-    counts: how many jobs each entry has; 0: as many as the user asks for.
+    arrivals: the arrivals of the jobs.
+    steps: the steps of the jobs.
+    counts: how many jobs each entry has; 0: the user says how many.
     """
     offers: dict[str, Offer] = {}
     initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
     for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
         lengths, comes = steps.shares(index), index
         while (before := initials.follows(comes)) is not None:
-            # as often as the jobs that it follows
+            # jobs come as often as the jobs that they follow
             comes = before
         offer = replace(
             arrivals.offer(comes, order.jobs[comes]), entry=job.tenant, lengths=lengths, requests=counts[index]

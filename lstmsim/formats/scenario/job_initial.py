@@ -1,4 +1,4 @@
-"""What the states of a job begin with: a file of states, 0, or the last states of an earlier job of the scenario."""
+"""The first states of a job: a file of states, 0, or the last states of an earlier job of the scenario."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FILE = ".safetensors"
 
 
 class _Named(NamedTuple):
-    """What an entry says: the name of a job or a file; at most one of them is not empty."""
+    """The name of a job or of a file that an entry gives, and its path; at least one of the names is empty."""
 
     job: str
     file: str
@@ -39,13 +39,16 @@ def _named(index: int, entry: JobEntry) -> _Named:
 
 
 def initial_file(document: Document, index: int, entry: JobEntry) -> str:
-    """The file of states of an entry, seen from the folder of the scenario; `ZERO`, or empty where there is none."""
+    """Give the path of an entry's file of states; `ZERO` for states of 0; empty if there is no file.
+
+    index: number of the entry.
+    """
     named = _named(index, entry)
     return ZERO if entry.initial == ZERO else file_path(document, named.path, named.file or None)
 
 
 def state_shapes(model: Model) -> list[list[dict[str, int]]]:
-    """Of each recurrent layer and each of its directions, the units of every state by its name.
+    """List for each recurrent layer and each of its directions: name of a state -> its units.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -60,9 +63,12 @@ def state_shapes(model: Model) -> list[list[dict[str, int]]]:
 
 
 class Initials:
-    """Which entries of a document begin with the last states of which others.
+    """The entries of a document that begin with the last states of other entries.
 
-    entries, names, models: of each entry (None: one that is wrong), in the file's order.
+    document: the document, in which mistakes are noted.
+    entries: each entry, in the order of the file; None: a wrong entry.
+    names: name of each entry.
+    models: model of each entry; None: a wrong model.
     """
 
     def __init__(
@@ -74,16 +80,17 @@ class Initials:
             self._earlier.setdefault(name, []).append(index)
 
     def follows(self, index: int) -> int | None:
-        """The entry whose last states entry number `index` begins with; None if it begins otherwise."""
+        """Give the number of the entry whose last states begin entry number `index`; None if there is no such entry."""
         entry = self.entries[index]
         name = "" if entry is None else _named(index, entry).job
         return next((each for each in self._earlier.get(name, ()) if each < index), None) if name else None
 
     def check(self, index: int, counts: Sequence[int], *, comes_from_file: bool, single: bool) -> None:
-        """Note in the document what is wrong with how entry number `index` begins.
+        """Note in the document what is wrong with the first states of entry number `index`.
 
-        counts: jobs of each entry up to this one. `comes_from_file`: its arrivals do. `single`: its jobs are requests
-        of a stream, which knows none that come after others.
+        counts: how many jobs each entry up to this one has.
+        comes_from_file: whether the arrivals of the entry come from a file.
+        single: whether the jobs are requests of a stream, in which no request can follow another.
         """
         entry = self.entries[index]
         if entry is None or entry.initial is None:
@@ -139,7 +146,7 @@ class Initials:
 
 
 def _shape_text(shapes: Sequence[Sequence[dict[str, int]]]) -> str:
-    """States layer by layer, as in a message."""
+    """Describe states layer by layer, for a message."""
     parts = [", ".join(f"{name} [{units}]" for name, units in each.items()) for each in chain(*shapes)]
     more = f" and {len(parts) - 4} more" if len(parts) > 4 else ""
     return ("; ".join(parts[:4]) or "no states") + more

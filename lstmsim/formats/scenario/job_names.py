@@ -9,7 +9,7 @@ __all__ = ["tenant_names", "unique_names"]
 
 
 def tenant_names(names: list[str]) -> list[str]:
-    """The names of entries as tenants: those that occur more than once get a number each.
+    """Make tenants of the names of entries: equal names get a number each.
 
     >>> tenant_names(["a", "b", "a"])
     ['a #1', 'b', 'a #2']
@@ -23,7 +23,7 @@ def tenant_names(names: list[str]) -> list[str]:
 
 
 def unique_names(names: list[str]) -> list[str]:
-    """Names that occur more than once get a letter each; letters, because trace viewers ignore digits in colours.
+    """Make names unique: equal names get a letter each. Letters, because trace viewers ignore digits in colours.
 
     >>> unique_names(["a", "b", "a", "a-a"])
     ['a-b', 'b', 'a-c', 'a-a']

@@ -1,4 +1,4 @@
-"""How many steps the jobs of an entry have: a number, a list, what is drawn, or a column of the file they come from."""
+"""The steps of the jobs of an entry: a number, a list, random numbers, or a column of the file of arrivals."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ __all__ = ["JobSteps"]
 class JobSteps:
     """The steps of a document's jobs; each file of lengths is read once.
 
-    A key (name, occurrence) is an entry's name and how many entries before have that name: it keeps the random numbers
-    of one entry apart from those of others.
+    document: the document, in which mistakes are noted.
+    arrivals: the arrivals of the jobs.
+
+    The key of an entry is its name, and how many earlier entries have that name. It gives the entry random numbers of
+    its own.
     """
 
     def __init__(self, document: Document, arrivals: JobArrivals) -> None:
@@ -32,11 +35,13 @@ class JobSteps:
         self._files: dict[tuple[str, Measure], Sequence[int] | InputError] = {}
 
     def check(self, index: int, entry: JobEntry, count: int, own: int | None, alike: Hashable = None) -> Lengths | None:
-        """How the steps of entry number `index` are chosen; None if they are missing or wrong, which is noted.
+        """Check the steps of entry number `index`, and give their distribution; None if they are missing or wrong.
+
+        A mistake is noted in the document.
 
         count: how many jobs the entry has.
         own: steps that the model states; None if it states none.
-        alike: equal for entries whose jobs of equal steps are lowered once; None for an entry like no other.
+        alike: equal for entries that share the lowered programs of equal steps; None: the entry shares none.
         """
         place: DataPath = ("jobs", index, "steps")
         try:
@@ -60,7 +65,7 @@ class JobSteps:
         return lengths
 
     def _new(self, numbers: Sequence[int], alike: Hashable) -> int:
-        """How many of these numbers are new: no entry with the same `alike` had them before."""
+        """Count the numbers that no earlier entry with the same `alike` had."""
         if alike is None or len(numbers) > MAX_LENGTHS:
             return len(numbers)
         seen = self._numbers.setdefault(alike, set())
@@ -69,11 +74,11 @@ class JobSteps:
         return len(seen) - before
 
     def known(self, index: int) -> bool:
-        """Whether entry number `index` has been checked and is right."""
+        """Tell whether entry number `index` has been checked and is right."""
         return index in self._known
 
     def total(self, index: int, entry: JobEntry, key: tuple[str, int], count: int) -> int:
-        """The sum of the steps of the first `count` jobs of an entry that has been checked."""
+        """Add up the steps of the first `count` jobs of an entry that has been checked."""
         return sum(islice(self.of_jobs(index, entry, key), count))
 
     def of_jobs(self, index: int, entry: JobEntry, key: tuple[str, int]) -> Iterator[int]:
@@ -82,11 +87,11 @@ class JobSteps:
         return drawn_lengths(self._known[index], (seed, *key, "steps"))
 
     def possible(self, index: int) -> Sequence[int]:
-        """The possible numbers of steps, ascending, of an entry that has been checked."""
+        """Give the possible numbers of steps, ascending, of an entry that has been checked."""
         return possible(self._known[index])
 
     def shares(self, index: int) -> tuple[tuple[int, float], ...]:
-        """The possible numbers of steps and the share of jobs that has each; empty if there is only one number."""
+        """Give the possible numbers of steps, each with its share of jobs; empty if there is only one number."""
         lengths = shares(self._known[index])
         return tuple(lengths.items()) if len(lengths) > 1 else ()
 
@@ -124,7 +129,7 @@ class JobSteps:
             return None
         try:
             rows = self.arrivals.traces.rows(index, entry)
-        except InputError:  # which the check of its arrivals has noted
+        except InputError:  # the check of the arrivals has noted the mistake
             return None
         column = None if rows is None else rows.steps(measure_of(steps))
         return InOrder(column) if column else None

@@ -24,7 +24,12 @@ __all__ = ["Rows", "Traces"]
 
 @record
 class Rows:
-    """The rows of a file that one entry takes, by their numbers in the order of time; `tenant_column` names tenants."""
+    """The rows of a file that one entry takes.
+
+    file: the file.
+    numbers: number of each row, in the order of time.
+    tenant_column: the column that names tenants.
+    """
 
     file: ArrivalFile
     numbers: Sequence[int]
@@ -32,24 +37,29 @@ class Rows:
 
     @property
     def cycles(self) -> list[int]:
-        """When each comes."""
+        """Cycle in which each row comes."""
         return [self.file.cycles[number] for number in self.numbers]
 
     @property
     def tenants(self) -> list[str] | None:
-        """Whose each is; None where the file does not say so."""
+        """Tenant of each row; None if the file names no tenants."""
         words = self.file.labels.get(self.tenant_column)
         return None if words is None else [words[number] for number in self.numbers]
 
     def steps(self, measure: Measure = OWN_STEPS) -> list[int] | None:
-        """The steps of each; None where the file has no such columns."""
+        """Give the steps of each row; None if the file has no such columns."""
         column = self.file.lengths.get(measure)
         return None if column is None else [column[number] for number in self.numbers]
 
 
 @record
 class _Source:
-    """A file as an entry, or the whole scenario (then `shared`), names it, and where it does."""
+    """A file of arrivals as a scenario names it.
+
+    place: path of the mapping that names the file.
+    entry: that mapping.
+    shared: whether the file belongs to the whole scenario, not to one entry.
+    """
 
     place: DataPath
     entry: ArrivalEntry | TraceEntry
@@ -57,12 +67,12 @@ class _Source:
 
     @property
     def job(self) -> str | None:
-        """The word of the rows that are taken; None for all rows."""
+        """Word of the rows that are taken; None: all rows."""
         return self.entry.job if isinstance(self.entry, ArrivalEntry) else None
 
     @property
     def words(self) -> set[str]:
-        """Columns of words that have to be there."""
+        """Columns of words that the file must have."""
         from lstmsim.formats.scenario.arrival_file import LABELS
 
         named = {self.entry.job_column, self.entry.tenant_column} - set(LABELS)
@@ -72,8 +82,12 @@ class _Source:
 class Traces:
     """The files of arrivals of a document at one clock.
 
-    `prepare` is told all entries, so that a file is read for all of them at once and the rows of the scenario's own
-    file find theirs.
+    document: the document, in which mistakes are noted.
+    frequency_mhz: clock of the chip; None for a scenario with mistakes, whose files are not read.
+    whole: the file of arrivals of the whole scenario; None: there is no such file.
+
+    `prepare` takes all entries. So each file is read once for all entries, and the rows of the scenario's own file go
+    to their entries.
     """
 
     def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
@@ -85,8 +99,10 @@ class Traces:
         self._routed: list[list[int]] | None = None
 
     def prepare(self, entries: Sequence[JobEntry | None], names: Sequence[str]) -> None:
-        """All entries of the document (None: one that is wrong) and their names; what is wrong with the scenario's own
-        file is noted in the document."""
+        """Take all entries of the document (None: a wrong entry) and their names.
+
+        Mistakes in the scenario's own file are noted in the document.
+        """
         self.entries = entries
         if self.whole is None or self.frequency_mhz is None or any(each is None for each in entries):
             return
@@ -100,18 +116,18 @@ class Traces:
             self.document.mistakes.extend(error.mistakes)
 
     def comes_from(self, index: int, entry: JobEntry) -> DataPath | None:
-        """Where the file is named that an entry's requests come from; None if they come from none."""
+        """Give the path of the mapping that names an entry's file of arrivals; None if there is no such file."""
         source = self._source(index, entry)
         return None if source is None else source.place
 
     def unread(self, index: int, entry: JobEntry) -> bool:
-        """Whether the entry comes from a file whose rows are not known. A mistake has been noted then."""
+        """Tell whether the entry has a file of arrivals whose rows are unknown. A mistake has been noted then."""
         return self._source(index, entry) is not None and index not in self._rows
 
     def rows(self, index: int, entry: JobEntry) -> Rows | None:
-        """The rows that entry number `index` takes; None if they are not known, which has been noted as a mistake.
+        """Give the rows that entry number `index` takes; None if it has no file, or a noted mistake hides its rows.
 
-        `InputError` for a file that is wrong, or that has too few rows for the `count` of the entry.
+        `InputError` for a wrong file, or a file with too few rows for the `count` of the entry.
         """
         source = self._source(index, entry)
         if source is None or self.frequency_mhz is None or (source.shared and self._routed is None):
@@ -143,7 +159,7 @@ class Traces:
         return path, source.entry.speedup, source.entry.rows
 
     def _read(self, source: _Source) -> ArrivalFile:
-        """The file of a source, read for all entries that name it."""
+        """Read the file of a source for all entries that name the file."""
         # most scenarios have no such file
         from lstmsim.formats.scenario.arrival_file import read_arrivals
 
@@ -155,13 +171,13 @@ class Traces:
                 self._files[key] = error
         file = self._files[key]
         if isinstance(file, InputError):
-            # A mistake of a whole file is told at the place that names the file, because the user can mend it there.
+            # A mistake of a whole file is reported at the place that names the file: the user can mend it there.
             named = self.document.place((*source.place, "path"))
             raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in file.mistakes])
         return file
 
     def _wanted(self, source: _Source) -> Wanted:
-        """The columns that all entries together need of the file of a source."""
+        """Give the columns that all entries together need of the file of a source."""
         from lstmsim.formats.scenario.arrival_file import Wanted
 
         words, measures = dict.fromkeys(sorted(source.words)), dict[Measure, None]()
@@ -175,7 +191,7 @@ class Traces:
         return Wanted(tuple(words), tuple(measures), source.entry.speedup, source.entry.rows)
 
     def _filtered(self, file: ArrivalFile, source: _Source) -> Sequence[int]:
-        """The rows of the source's job; all of them if it names none."""
+        """Give the rows of the source's job; all rows if the source names no job."""
         if source.job is None:
             return range(len(file.cycles))
         column = source.entry.job_column
@@ -192,7 +208,7 @@ class Traces:
         return rows
 
     def _route(self, file: ArrivalFile, taking: list[int], names: Sequence[str]) -> list[list[int]]:
-        """The rows of each entry. A row belongs to the entry that it names, of the entries that are `taking` rows."""
+        """Give the rows of each entry. A row belongs to the entry that it names, of the entries that take rows."""
         assert self.whole is not None
         rows: list[list[int]] = [[] for _ in names]
         column = self.whole.job_column
@@ -225,7 +241,7 @@ class Traces:
 
 
 def _unknown(name: str, entries: dict[str, int], names: Sequence[str]) -> str:
-    """The sentence for a word that names no entry which takes rows."""
+    """Say what is wrong with a word that names no entry which takes rows."""
     times = list(names).count(name)
     if times > 1:
         numbered = [each for each in entries if each.startswith(f"{name} #")]
@@ -238,6 +254,6 @@ def _unknown(name: str, entries: dict[str, int], names: Sequence[str]) -> str:
 
 
 def _by_name(taking: Iterable[int], names: Sequence[str]) -> dict[str, int]:
-    """Name -> entry, for the entries that take rows. Entries with equal names are numbered."""
+    """Map the name of each entry that takes rows to its number. Entries with equal names are numbered."""
     unique = tenant_names(list(names))
     return {unique[index]: index for index in taking}

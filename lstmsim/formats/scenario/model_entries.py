@@ -1,4 +1,4 @@
-"""From checked model entries to `Model`s: layers that chain, cells that there are, and where the weights are."""
+"""Checked model entries become `Model`s: layers must chain, cells must exist, and paths of weights are resolved."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ STAND_IN = {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}
 def read_model(
     document: Document, path: DataPath, wrong: list[DataPath], shared: Mapping[str, Cell | None] | None = None
 ) -> Model | None:
-    """The model at `path`, or None; layers that do not chain, unknown and broken cells are noted in the document.
+    """Read a model; None if it has mistakes. Layers that do not chain, unknown and wrong cells are noted as mistakes.
 
-    A layer's cell is one of the model's own, else one of the `shared` cells of the scenario, else a built-in one.
+    path: path of the model in the document.
+    wrong: paths of the mistakes in single keys, which have been noted before.
+    shared: cells of the scenario. A layer takes a cell of the model first, then of the scenario, then a built-in cell.
     """
     data = document.at(path)
     cells = {**CELLS, **(shared or {}), **read_cells(document, path, wrong)}
@@ -61,14 +63,14 @@ def read_model(
 
 
 def _layer(entry: LayerEntry, cells: Mapping[str, Cell | None]) -> Layer:
-    """The layer; with a stand-in for an unknown cell, so that the rest of the stack can still be checked."""
+    """Make a layer. An unknown cell gets a stand-in, so that the rest of the stack can still be checked."""
     instead = CELLS["rnn" if entry.projection is None else "lstm-projection"]
     cell = cells.get(entry.cell) or instead
     return Layer(cell, entry.hidden, entry.input, entry.bidirectional, entry.projection, entry.reverse)
 
 
 def _known_cell(document: Document, place: DataPath, layer: Any, cells: Mapping[str, Cell | None]) -> bool:
-    """Whether the layer names a cell that is right; one that there is not is noted in the document."""
+    """Tell whether the layer names a right cell; an unknown cell is noted in the document."""
     name = layer.get("cell") if isinstance(layer, dict) else None
     if isinstance(name, str) and name not in cells:
         hint = nearest(name, cells) or f"; there are: {listed(cells, 'and')}"
@@ -78,9 +80,10 @@ def _known_cell(document: Document, place: DataPath, layer: Any, cells: Mapping[
 
 
 def file_path(document: Document, path: DataPath, name: str | None) -> str:
-    """The file `name` that stands at `path`, seen from the folder of the file in which it stands; "" for None.
+    """Resolve the name of a file against the folder of the file that holds the name; empty for None.
 
-    What stands in data or on the command line is seen from the document's folder.
+    path: path of the name in the document. A name in data or on the command line is resolved against the document's
+    folder.
     """
     if name is None:
         return ""
@@ -94,9 +97,9 @@ def file_path(document: Document, path: DataPath, name: str | None) -> str:
 
 
 def frames_path(document: Document, path: DataPath, name: str | None) -> str:
-    """As `file_path`, of a file of frames: one that comes with lstmsim is meant where there is no such file."""
+    """Resolve the name of a file of frames as `file_path` does; a missing file may be one that comes with lstmsim."""
     file = file_path(document, path, name)
-    # only what is not there is looked for: a scenario may have thousands of jobs
+    # only missing files are looked up, because a scenario may have thousands of jobs
     if name is None or os.path.lexists(file):
         return file
     return str(input_files().get(name, file))

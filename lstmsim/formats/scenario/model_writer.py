@@ -29,7 +29,12 @@ _WIDTH = 118
 def model_text(
     model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = (), steps: int | None = None
 ) -> str:
-    """A model file's text: a comment on what it is, one per note, then the model; `steps` of a job that states none.
+    """Write a model as the text of a model file: comments first, then the model.
+
+    source: where the model comes from.
+    licence: licence of the model; None: not stated.
+    notes: further comments.
+    steps: steps of a job that states none.
 
     >>> from lstmsim.workload.cells import cell
     >>> print(model_text(Model("m", (Layer(cell("gru"), 8, 4),)), source="an example"), end="")
@@ -66,9 +71,13 @@ def write_model_file(
     network: Network | None = None,
     steps: int | None = None,
 ) -> str:
-    """Writes the model's file, whole or not at all, and returns its text; `InputError` for a path it cannot write.
+    """Write a model file, whole or not at all, and return its text.
 
-    With `network` the numbers go into `weights_path(path)`, which the model's file names: both are written or none.
+    path: the file.
+    source, licence, notes, steps: as of `model_text`.
+    network: numbers of the model. They go into `weights_path(path)`, which the model file names: both files are written
+    or none. None: there are no numbers.
+    `InputError` if a file cannot be written.
 
     >>> import tempfile, pathlib
     >>> from lstmsim.workload.cells import cell
@@ -147,7 +156,7 @@ def save_model(
 
 
 def weights_path(path: str | os.PathLike[str]) -> str:
-    """The file of a model's numbers, beside the model's own file `path`.
+    """Name the file of a model's numbers, which stands beside the model's own file `path`.
 
     >>> weights_path("speech.yaml")
     'speech.safetensors'
@@ -178,6 +187,6 @@ def _entry(layer: Layer) -> str:
 
 
 def _comment(text: str) -> list[str]:
-    """Text as comment lines; what YAML does not allow in a file becomes a question mark."""
+    """Write text as comment lines; letters that YAML does not allow become question marks."""
     words = "".join(letter if letter.isprintable() else " " if letter.isspace() else "?" for letter in text)
     return textwrap.wrap(words, _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False)

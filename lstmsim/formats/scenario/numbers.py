@@ -1,4 +1,4 @@
-"""The numbers of a scenario's jobs: weights and frames from their files, or drawn at random if that was asked for."""
+"""The numbers of a scenario's jobs: weights and frames from files, or drawn at random on request."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ __all__ = ["job_data"]
 
 
 def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[int, JobData]:
-    """Weights and input of every job by its index; `InputError` for jobs whose model has no weights.
+    """Read the numbers of every job, by the job's index: weights, frames, first states and calibration.
 
-    `random_weights`: the seed of weights for models that have none. A job without `inputs` runs on random frames, other
-    ones for each job, so that numbers which went to the wrong job are noticed. What a job begins with and what its
-    fixed-point formats are calibrated on is read too; jobs of one model share its network.
+    random_weights: seed of the weights for models that have none; None: every model must have weights.
+    `InputError` if a model has no weights, or a file is wrong.
+
+    A job without `inputs` runs on random frames of its own, so that numbers which went to the wrong job are noticed.
+    Jobs of one model share its network.
 
     >>> from lstmsim.api.run import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256", "steps": 2}]})
@@ -47,7 +49,7 @@ def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[i
 
 
 class _Reader:
-    """Reads each file once: jobs of one model share their network, those that are alike also their frames."""
+    """The reader of all numbers. It reads each file once: jobs share networks, frames and calibration."""
 
     def __init__(self, scenario: Scenario, random_weights: int | None) -> None:
         self.scenario, self.random_weights = scenario, random_weights
@@ -56,7 +58,7 @@ class _Reader:
         self.calibrations: dict[tuple[str, int], Floats] = {}
 
     def job(self, index: int) -> JobData:
-        """The numbers of job number `index`."""
+        """Read the numbers of job number `index`."""
         job = self.scenario.jobs[index]
         network = self._network(job)
         stimulus, inputs = self._stimulus(job, network, index)
@@ -88,7 +90,7 @@ class _Reader:
         return self.networks[key]
 
     def _weights_from(self, model: Model) -> str:
-        """Where the numbers of a model come from, in words."""
+        """Say where the numbers of a model come from."""
         if model.network is not None:
             return "in memory"
         return os.path.basename(model.weights) or f"random, seed {self.random_weights}"
@@ -102,7 +104,7 @@ class _Reader:
             text = f"begins with the last states of job {job.states_of}, but does not come after it"
             raise InputError(Mistake(f"job {job.name}", text))
         if not job.inputs:
-            # random frames are other ones for each job
+            # each job has random frames of its own
             x = random_stimulus(job.model, job.steps, index).x
             return Stimulus(x, self._initial(job, network)), f"random, seed {index}"
         key = (id(network), job.inputs, job.steps, job.initial)
@@ -112,7 +114,7 @@ class _Reader:
         return self.stimuli[key], os.path.basename(job.inputs)
 
     def _initial(self, job: Job, network: Network) -> States:
-        """The states that the job says, over those that the network itself fixes."""
+        """Give the first states: those of the job take the place of those that the network itself fixes."""
         if job.initial == ZERO:
             return {}
         if not job.initial:
@@ -128,7 +130,7 @@ class _Reader:
         return "the states that its model fixes" if network.initial else ""
 
     def _calibration(self, job: Job) -> tuple[Floats | None, str]:
-        """The frames that the job's model is calibrated on, and their file."""
+        """Give the frames on which the job's model is calibrated, and the name of their file."""
         path = self.scenario.calibration.get(job.model.name, "")
         if not path:
             return None, ""
@@ -146,9 +148,9 @@ class _Reader:
 
 
 def _over(network: Network, key: tuple[int, int], given: Mapping[str, Floats]) -> Mapping[str, Floats]:
-    """States of one pass: those given, and of the network's own those that they leave as they are."""
+    """Give the states of one pass: the given states, and the network's own states that they do not replace."""
     cell = network.model.layers[key[0]].cell
-    # a state that h is made of follows h
+    # if h is given, a state that h is made of is no longer the network's own
     source = cell.node(cell.output).inputs[0]
     follow = {name for name, target in cell.states.items() if "h" in given and target == source}
     own = network.initial.get(key, {})

@@ -1,4 +1,4 @@
-"""The key `precision` of a scenario: widths of numbers, and which frames fixed-point formats are calibrated on."""
+"""The key `precision` of a scenario: widths of numbers, and the frames on which formats are calibrated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ _CALIBRATION: DataPath = ("precision", "calibration")
 
 
 class Numbers(NamedTuple):
-    """precision: the widths. given: whether the scenario has the key. calibration: the file of each model's frames."""
+    """The numbers of a scenario.
+
+    precision: the widths.
+    given: whether the scenario has the key `precision`.
+    calibration: name of a model -> the file of its frames.
+    """
 
     precision: Precision
     given: bool
@@ -30,7 +35,11 @@ class Numbers(NamedTuple):
 def read_precision(
     document: Document, wrong: list[DataPath], models: Sequence[Model | None], *, given: bool
 ) -> Numbers:
-    """What the document says of its numbers; what is wrong between its keys is noted in it.
+    """Read the key `precision` of a document. Mistakes between its keys are noted in the document.
+
+    wrong: paths of the mistakes in single keys, which have been noted before.
+    models: model of each job entry; None: a wrong model.
+    given: whether the scenario has the key.
 
     >>> from lstmsim.formats.yaml.document import document_of
     >>> read_precision(document_of({"precision": {"weight_bits": 6}}), [], [], given=True).precision.weight_bits
@@ -45,7 +54,7 @@ def read_precision(
 
 
 def _calibration(document: Document, entry: PrecisionEntry, models: Sequence[Model | None]) -> dict[str, str]:
-    """By the name of each model its file: one file for all models, or a mapping of some of their names."""
+    """Give the file of each model by its name: one file for all models, or a file for each name in a mapping."""
     names = list(dict.fromkeys(model.name for model in models if model is not None))
     if entry.calibration is None:
         return {}

@@ -17,7 +17,11 @@ _KEYS = {"poisson": "rate_per_second", "bursty": "on_rate_per_second"}
 
 
 def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> dict[str, float]:
-    """Paths of the rates in a scenario that loads, and their values; `InputError` if it has none.
+    """Give the rates in a scenario without mistakes: path -> requests per second.
+
+    source: file of the scenario, or its data.
+    overrides: texts `PATH=VALUE`.
+    `InputError` if the scenario has no rates.
 
     >>> job = {"model": "lstm-512", "count": 9, "arrival": {"kind": "poisson", "rate_per_second": 500}}
     >>> rates_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
@@ -37,7 +41,10 @@ def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
 def processes_of(
     source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> dict[int, Mapping[str, Any]]:
-    """Numbers of the job entries of a scenario that loads whose arrivals are a process or a file, with its keys.
+    """Give the processes and files of arrivals of a scenario without mistakes: number of a job entry -> its keys.
+
+    source: file of the scenario, or its data.
+    overrides: texts `PATH=VALUE`.
 
     >>> job = {"model": "lstm-512", "count": 9, "arrival": {"kind": "fixed", "interval_cycles": 500}}
     >>> processes_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
@@ -52,7 +59,10 @@ def processes_of(
 
 
 def rate_overrides(rates: Mapping[str, float], rate: float) -> list[str]:
-    """Overrides that bring the sum of the rates to `rate`, each in its share.
+    """Make overrides that bring the sum of the rates to `rate`; each rate keeps its share.
+
+    rates: path -> requests per second.
+    rate: requests per second.
 
     >>> rate_overrides({"jobs.0.arrival.rate_per_second": 100.0, "jobs.1.arrival.rate_per_second": 300.0}, 40)
     ['jobs.0.arrival.rate_per_second=10.0', 'jobs.1.arrival.rate_per_second=30.0']

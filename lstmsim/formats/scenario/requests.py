@@ -1,4 +1,4 @@
-"""The requests of a scenario one after another, as many as are wanted, without a list of them."""
+"""The requests of a scenario one after another, up to any number, without a list of all requests."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ MAX_REQUESTS = 1_000_000_000
 
 
 class Request(NamedTuple):
-    """When it comes, number of its template among the jobs of `Requests.scenario`, the latency that it should not
-    exceed (None: it may take any), and whose it is."""
+    """A request.
+
+    arrival: cycle in which it comes.
+    template: number of its template among the jobs of `Requests.scenario`.
+    due: latency in cycles that it should not exceed; None: no limit.
+    tenant: name of its tenant.
+    """
 
     arrival: int
     template: int
@@ -33,10 +38,13 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Requests:
-    """`scenario` has one job for each entry and each number of steps that a request of it may have (in that order);
-    `coming` gives the requests in the order of arrival, of equal ones that of the entries, and can be gone through
-    once; there are `count` at most. `tenants`: all that there may be, each with its model's name. `entries`: of each
-    template, the number of its entry in the file.
+    """The requests of a scenario.
+
+    scenario: one job for each entry and each number of steps that its requests may have, in this order: the templates.
+    coming: the requests in the order of arrival, then of entries. It can be gone through once.
+    count: most requests.
+    tenants: every possible tenant, with the name of its model.
+    entries: for each template, the number of its entry in the file.
     """
 
     scenario: Scenario
@@ -49,8 +57,12 @@ class Requests:
 def load_requests(
     source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = (), requests: int | None = None
 ) -> Requests:
-    """The requests of a scenario; `requests`: so many in all, all processes of arrivals going on as long as that takes,
-    instead of each entry's `count`. `InputError` as for a scenario, and for clients who wait for answers.
+    """Read the requests of a scenario.
+
+    source: file of the scenario, or its data.
+    overrides: texts `PATH=VALUE`.
+    requests: how many requests in all; the processes of arrivals go on until then. None: `count` of each entry.
+    `InputError` as for a scenario, and for clients, because they wait for answers.
 
     >>> arrival, steps = {"kind": "fixed", "interval_cycles": 7}, {"kind": "uniform", "low": 1, "high": 3}
     >>> jobs = [{"model": "lstm-256", "steps": steps, "arrival": arrival}, {"model": "lstm-512", "steps": 9}]
@@ -103,10 +115,10 @@ def _in_time(
     templates: Iterator[int],
     tenants: Iterable[str],
 ) -> Iterator[tuple[int, int, Request]]:
-    """The requests of an entry in the order of time, each after its arrival and the entry's number."""
+    """Yield (arrival, number of the entry, request) for the requests of an entry, in the order of time."""
     drawn = (
         (cycle, index, Request(cycle, template, due, tenant))
         for (cycle, due), template, tenant in zip(coming, templates, tenants, strict=False)
     )
-    # a list of arrivals is in any order, and each has the steps of its place there
+    # a list of arrivals is in any order, and each arrival has the steps of its place in the list
     return iter(sorted(drawn, key=lambda each: each[0])) if isinstance(entry.arrival, list) else drawn

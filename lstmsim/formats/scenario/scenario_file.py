@@ -1,7 +1,7 @@
 """Scenario, chip and model files: read, checked as a whole, and turned into the plain descriptions that targets take.
 
-Names and paths of chips and models are first replaced by what they stand for, then `PATH=VALUE` changes are made,
-then everything is checked. All mistakes of all files come in one `InputError`, in the order of their lines.
+First `PATH=VALUE` changes are made and names of chips and models are replaced by their contents. Then everything is
+checked. All mistakes of all files come in one `InputError`, in the order of their lines.
 """
 
 from __future__ import annotations
@@ -49,9 +49,12 @@ __all__ = [
 
 
 def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
-    """The scenario of a file (or of data laid out like one), after `PATH=VALUE` overrides; `InputError` otherwise.
+    """Load a scenario.
 
-    Paths inside a file start at its folder, paths inside data at the working directory.
+    source: a file, or data in the layout of a file. Paths in a file start at its folder, paths in data at the working
+    directory.
+    overrides: changes `PATH=VALUE`.
+    `InputError` with every mistake.
 
     >>> data = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]}
     >>> [job.name for job in load_scenario(data, ["jobs.0.steps=7"]).jobs]
@@ -62,14 +65,17 @@ def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides:
 
 
 def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Document, str]:
-    """The document of a file, or of data laid out like one, and what a scenario without a name is called."""
+    """Read a file, or data in the layout of a file, as a document. Also give the name for a scenario without a name."""
     if isinstance(source, Mapping):
         return document_of(source), "scenario"
     return read_document(source), Path(source).stem
 
 
 def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
-    """The scenario that `data`, laid out like a scenario file, describes; `InputError` with every mistake in it.
+    """Load a scenario from data in the layout of a scenario file; `InputError` with every mistake.
+
+    overrides: changes `PATH=VALUE`.
+    name: name of the scenario if the data gives none.
 
     >>> scenario_from_data({"chip": "column-npu-64k", "jobs": []})
     Traceback (most recent call last):
@@ -80,12 +86,12 @@ def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), n
 
 
 def scenario_from_document(document: Document, overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
-    """The scenario of a document that has been read, which is changed: names are replaced, overrides made."""
+    """Load a scenario from a document, which changes: names are replaced and overrides are made."""
     return _scenario(document, overrides, name)
 
 
 def load_chip(name_or_path: str | os.PathLike[str]) -> Chip:
-    """The chip preset of that name, or the chip in that file; `InputError` otherwise.
+    """Load the chip preset of a name, or the chip in a file; `InputError` with every mistake.
 
     >>> load_chip("column-npu-64k").cores[0].npe, load_chip("intel-npu-rtl").cores[0].npe
     (65536, 67200)
@@ -99,7 +105,7 @@ def load_chip(name_or_path: str | os.PathLike[str]) -> Chip:
 
 
 def load_model(name_or_path: str | os.PathLike[str]) -> Model:
-    """The model of that name that comes with lstmsim, or the model in that file; `InputError` otherwise.
+    """Load the model of a name that comes with lstmsim, or the model in a file; `InputError` with every mistake.
 
     >>> load_model("deepbench-gru-1024-1500").layers[0].hidden
     1024
@@ -108,9 +114,10 @@ def load_model(name_or_path: str | os.PathLike[str]) -> Model:
 
 
 def model_and_steps(source: Any) -> tuple[Model, int | None]:
-    """A model and the steps that it states (None: none), of its name, its file, or data laid out like a model file.
+    """Load a model, and give the steps that it states (None: it states none).
 
-    `InputError` with every mistake otherwise.
+    source: name of the model, its file, or data in the layout of a model file.
+    `InputError` with every mistake.
 
     >>> model, steps = model_and_steps("deepbench-gru-1024-1500")
     >>> model.layers[0].hidden, steps
@@ -125,7 +132,7 @@ def model_and_steps(source: Any) -> tuple[Model, int | None]:
 
 
 def load_model_file(path: str | os.PathLike[str]) -> Model:
-    """The model in that file, whatever the file is called; `InputError` otherwise."""
+    """Load the model in a file of any name; `InputError` with every mistake."""
     return _model(_file_document(os.fspath(path)))
 
 
@@ -138,7 +145,7 @@ def _model(document: Document) -> Model:
 
 
 def _named_document(name: str, find: Callable[[str], Path]) -> Document:
-    """The file of a chip or model; one without a `name` is called by the name that it was asked for."""
+    """Read the file of a chip or model. If the file gives no `name`, `name` becomes its name."""
     if is_path(name):
         return _file_document(name)
     document = read_document(find(name))
@@ -153,8 +160,14 @@ def _file_document(path: str) -> Document:
 
 
 class Checked(NamedTuple):
-    """A scenario document without mistakes: its entries, its chip, a model for each job entry, when jobs come, how many
-    steps they have."""
+    """A scenario document without mistakes.
+
+    order: the checked entries.
+    chip: the chip.
+    models: model of each job entry.
+    arrivals, steps: arrivals and steps of the jobs.
+    numbers: widths of numbers.
+    """
 
     order: ScenarioFile
     chip: Chip
@@ -164,7 +177,7 @@ class Checked(NamedTuple):
     numbers: Numbers
 
     def scenario(self, jobs: tuple[Job, ...], name: str, offers: Mapping[str, Offer]) -> Scenario:
-        """The scenario with these jobs. `name` is its name if the file gives none."""
+        """Build the scenario with these jobs; `name` is its name if the file gives none."""
         own = self.numbers
         called = self.order.name or name
         return Scenario(self.chip, jobs, called, own.precision, offers, own.given, own.calibration)
@@ -180,8 +193,12 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
 
 
 def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
-    """Everything of a scenario but its jobs, after the overrides, which change the document; `InputError` with every
-    mistake. `single`: each job entry counts as one job, however many it stands for."""
+    """Check a scenario document, and give everything of the scenario but its jobs.
+
+    overrides: changes `PATH=VALUE`, which are made in the document first.
+    single: whether each job entry counts as one job, whatever its number of jobs.
+    `InputError` with every mistake.
+    """
     references = References(document)
     apply_overrides(document, overrides, references.expand)
     references.expand_all()
@@ -205,7 +222,7 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
 
 
 def _check_order(document: Document) -> None:
-    """Note what has no effect, or contradicts itself, in how jobs are chosen and weights are held."""
+    """Note keys without effect in the choice of jobs and in the chip."""
     data = document.data
     if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
         text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
@@ -214,7 +231,7 @@ def _check_order(document: Document) -> None:
 
 
 def _settle_width(document: Document) -> None:
-    """Weights have one width: that of `precision` or, if it says nothing, that of the cores' memories."""
+    """Set the one width of weights: that of `precision` or, if `precision` states none, that of the cores."""
     precision = document.data.get("precision", {})
     bits = check_width(document, precision.get("weight_bits") if isinstance(precision, dict) else None)
     if isinstance(precision, dict) and bits is not None:
@@ -222,7 +239,7 @@ def _settle_width(document: Document) -> None:
 
 
 class References:
-    """Replaces names and paths of chips and models in a document by what they stand for."""
+    """The replacement of names and paths of chips and models in a document by the chips and models themselves."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -230,6 +247,7 @@ class References:
         self.read: dict[tuple[str, str], Document | InputError] = {}
 
     def expand_all(self) -> None:
+        """Replace the names of the chip and of the models of all jobs."""
         self.expand(("chip",))
         jobs = self.document.data.get("jobs")
         for index, job in enumerate(jobs if isinstance(jobs, list) else []):
@@ -237,7 +255,7 @@ class References:
                 self.expand(("jobs", index, "model"))
 
     def expand(self, path: DataPath) -> bool:
-        """Replace the text at `path` by the chip or model that it names; False if there is none of that name."""
+        """Replace the text at `path` by the chip or model of that name; False if there is no such chip or model."""
         kind = "chip" if path == ("chip",) else "model"
         if kind == "model" and not (len(path) == 3 and path[0] == "jobs" and path[2] == "model"):
             return True
@@ -248,7 +266,7 @@ class References:
         document = self._find(kind, name)
         if isinstance(document, InputError):
             for mistake in document.mistakes:
-                # A mistake of a whole file is told at the place that names the file: the user can mend it there.
+                # A mistake of a whole file is reported at the place that names the file: the user can mend it there.
                 inside = mistake.place not in ("", self._file(name))
                 self.document.mistakes.append(mistake if inside else Mistake(self.document.place(path), str(mistake)))
             holder[path[-1]] = None
@@ -277,7 +295,7 @@ class References:
 
 
 def _error(document: Document) -> InputError:
-    """The error with every mistake once. Mistakes of one file stand in the order of its lines."""
+    """Make the error with every mistake once. Mistakes of one file stand in the order of its lines."""
     files: dict[str, int] = {}
 
     def order(mistake: Mistake) -> tuple[int, int, int]:

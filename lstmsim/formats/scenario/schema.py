@@ -1,7 +1,6 @@
-"""What scenario and model files may hold: keys, types, bounds (chips: `lstmsim.formats.scenario.chip_keys`).
+"""The keys, types and bounds of scenario and model files (of chips: `lstmsim.formats.scenario.chip_keys`).
 
-These entries are the edge: nothing behind them sees a value that they have not let through.
-`lstmsim.formats.yaml.checks` holds data against them.
+`lstmsim.formats.yaml.checks` checks data against these entries. No other module sees a value that they refuse.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from lstmsim.formats.scenario.schema_types import (
 )
 from lstmsim.keys import Key, keys_of
 from lstmsim.workload.cell_rules import MAX_GATES, MAX_NODES
+from lstmsim.workload.dispatch import DISPATCH
 
 __all__ = [
     "CellEntry",
@@ -51,7 +51,7 @@ class StageEntry(Entry):
 
 
 class CellEntry(Entry):
-    """A cell of the user's own; `lstmsim.workload.cell_rules` has the rules. A node is its operation and its inputs."""
+    """A cell of the user, by the rules of `lstmsim.workload.cell_rules`. A node is an operation and its inputs."""
 
     source: Text = ""
     stages: Annotated[list[StageEntry], Key("a list of stages", low=1, high=MAX_GATES)]
@@ -64,8 +64,15 @@ Cells = Annotated[Mapping[str, CellEntry], Key(high=MAX_CELLS)]
 
 
 class LayerEntry(Entry):
-    """One layer: `hidden` units over `input` elements; `projection` units of h where the cell projects it;
-    `reverse`: its only pass runs from the last step to the first."""
+    """One layer.
+
+    cell: name of its cell.
+    hidden: units.
+    input: elements of the input.
+    bidirectional: whether it has a second pass, from the last step to the first.
+    projection: units of h, if the cell projects h.
+    reverse: whether its only pass runs from the last step to the first.
+    """
 
     cell: Annotated[str, Key("for example lstm")]
     hidden: Annotated[Size, Key("units of the layer")]
@@ -129,8 +136,10 @@ AnyCalibration = InputsPath | Annotated[dict[str, InputsPath], Key(low=1, high=M
 
 
 class PrecisionEntry(Entry):
-    """Widths of numbers; meaning, defaults and ranges as in `lstmsim.workload.precision.Precision`. `calibration`: the
-    frames that formats are calibrated on, one file or a file for each model's name."""
+    """Widths of numbers; meaning, defaults and ranges are those of `lstmsim.workload.precision.Precision`.
+
+    calibration: frames on which formats are calibrated: one file, or a file for each model's name.
+    """
 
     weight_bits: Width = 8
     vector_bits: Width = 8
@@ -146,11 +155,11 @@ class PrecisionEntry(Entry):
 
 
 class ScenarioFile(Entry):
-    """A chip and its jobs, names already replaced by what they stand for; cells that their models share."""
+    """A scenario: a chip, its jobs, and cells that models share. Names of chips and models are already replaced."""
 
     name: Name | None = None
     chip: Annotated[Any, Key("a preset's name, a path, or the chip itself")]
-    dispatch: Literal["fcfs", "sjf", "edf", "priority"] = "fcfs"
+    dispatch: Annotated[str, Key(choices=tuple(DISPATCH))] = "fcfs"
     preemption: bool = False
     placement: Literal["least-loaded", "affinity"] = "least-loaded"
     arrivals: TraceEntry | None = None
@@ -164,7 +173,7 @@ _WITH_CHIP: dict[type, type[ScenarioFile]] = {}
 
 
 def scenario_entry(scenario: Any) -> type[ScenarioFile]:
-    """What the keys of a scenario with such a chip are."""
+    """Give the entry of a scenario; `scenario`: its data, whose chip states its kind."""
     entry = chip_entry(scenario.get("chip") if isinstance(scenario, dict) else None)
     if entry not in _WITH_CHIP:
         key = keys_of(ScenarioFile)["chip"].key

@@ -1,4 +1,4 @@
-"""What a description of arrivals may hold in a scenario file: one kind, and the keys that belong to it."""
+"""The keys of a description of arrivals in a scenario file: one kind, and the keys that belong to the kind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ArrivalPath = Annotated[str, Key(high=4096, rule=_csv)]
 Speedup = Annotated[float, Key(above=0, high=MAX_RATE)]
 FirstRows = Annotated[int, Key(low=1, high=MAX_JOBS)]
 
-#: Keys of each kind: those it needs, those it may have.
+#: Keys of each kind: the required keys, and the optional keys.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fixed": (("interval_cycles",), ("start_cycle",)),
     "periodic": (("interval_cycles", "jitter_cycles"), ("start_cycle", "seed")),
@@ -44,11 +44,13 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 class ArrivalEntry(Entry):
-    """How requests arrive; meaning of the keys as in `lstmsim.traffic.arrivals` and `lstmsim.traffic.closed_loop`.
+    """A description of arrivals. One class serves all kinds, so that each key is checked whatever the kind.
 
-    `seed`: another one gives other random arrivals of the same kind. `path`: a file that
-    `lstmsim.formats.scenario.arrival_file` reads, `job`: only its rows that have this word in `job_column`; the other
-    keys of a file as in `TraceEntry`. One class for all kinds, so that each key is checked whatever the kind.
+    seed: chooses the random arrivals of a kind.
+    path: a file that `lstmsim.formats.scenario.arrival_file` reads.
+    job: word in `job_column` of the rows that are taken; None: all rows.
+    job_column, tenant_column, speedup, rows: as in `TraceEntry`.
+    Other keys: as in `lstmsim.traffic.arrivals` and `lstmsim.traffic.closed_loop`.
     """
 
     kind: Annotated[
@@ -78,8 +80,11 @@ class ArrivalEntry(Entry):
 class TraceEntry(Entry):
     """A file whose rows are the requests of a whole scenario.
 
-    `job_column` names the entry that a row belongs to, `tenant_column` the one whose request it is; `speedup`: all
-    comes that many times faster; `rows`: only so many first rows are read.
+    path: the file.
+    job_column: the column with the name of the row's job entry.
+    tenant_column: the column with the name of the row's tenant.
+    speedup: how many times as fast the requests come as in the file.
+    rows: how many first rows are read; None: all.
     """
 
     path: Annotated[ArrivalPath, Key("a file with a row for each request")]
@@ -90,7 +95,7 @@ class TraceEntry(Entry):
 
 
 def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
-    """What is wrong between the keys of an entry that is right key by key, as (key, sentence) pairs.
+    """List the mistakes between the keys of an entry, as (key, sentence). Each key by itself is right.
 
     >>> arrival_mistakes(ArrivalEntry(kind="poisson", frame_ms=10.0))
     [('rate_per_second', 'required key is missing for poisson'), ('frame_ms', 'is no key of poisson; its keys: ...')]
@@ -112,7 +117,7 @@ def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
 
 
 def describe(entry: ArrivalEntry) -> OpenArrivals | ClosedLoop:
-    """The description that an entry without mistakes stands for; a `file` has to be read instead.
+    """Turn an entry without mistakes into a description; `InputError` for kind `file`, which has to be read.
 
     >>> describe(ArrivalEntry(kind="stream", frame_ms=10.0))
     Stream(frame_ms=10.0, start_cycle=0)

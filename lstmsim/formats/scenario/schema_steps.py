@@ -1,4 +1,4 @@
-"""What `steps` of a job may hold besides a number: a list, or a kind of distribution and the keys that belong to it."""
+"""The key `steps` of a job, if it is no number: a list, or a kind of distribution with the keys of that kind."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lstmsim.traffic.lengths import Geometric, Lengths, Uniform, Weighted
 
 __all__ = ["MAX_LENGTHS", "AnySteps", "StepsEntry", "measure_of", "random_lengths", "steps_mistakes"]
 
-#: Most different numbers of steps of all entries together: each is lowered, and kept in the tables of `serve`.
+#: Most different numbers of steps of all entries together. Each number is lowered, and kept in the tables of `serve`.
 MAX_LENGTHS = 4096
-#: Keys of each kind: those it needs, those it may have.
+#: Keys of each kind: the required keys, and the optional keys.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "list": (("values",), ("weights", "seed")),
     "uniform": (("low", "high"), ("seed",)),
@@ -32,12 +32,13 @@ Columns = Name | Annotated[list[Name], Key(low=1, high=20)]
 
 
 class StepsEntry(Entry):
-    """How the steps of an entry's requests are chosen; meaning of the keys as in `lstmsim.traffic.lengths` and
-    `lstmsim.formats.scenario.arrival_columns.Measure`.
+    """The choice of steps for the requests of an entry. One class serves all kinds, so that each key is checked.
 
-    `column`: of the request's own row in the file that it comes from (kind column), or of another file, of whose rows
-    one is drawn for each request (kind empirical). One class for all kinds, so that each key is checked whatever the
-    kind.
+    path: a file; for each request one of its rows is drawn (kind empirical).
+    column: column or columns of that file, or of the request's own row in its file of arrivals (kind column).
+    per_step: as in `lstmsim.formats.scenario.arrival_columns.Measure`.
+    seed: chooses the random steps.
+    Other keys: as in `lstmsim.traffic.lengths`.
     """
 
     kind: Annotated[
@@ -60,7 +61,7 @@ AnySteps = Steps | Annotated[list[Steps], Key(low=1, high=MAX_JOBS)] | StepsEntr
 
 
 def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
-    """What is wrong between the keys of an entry that is right key by key, as (key, sentence) pairs.
+    """List the mistakes between the keys of an entry, as (key, sentence). Each key by itself is right.
 
     >>> steps_mistakes(StepsEntry(kind="uniform", low=3, most=9))
     [('high', 'required key is missing for uniform'), ('most', 'is no key of uniform; its keys: low, high and seed')]
@@ -82,7 +83,7 @@ def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
 
 
 def random_lengths(entry: StepsEntry) -> Lengths | None:
-    """The distribution that an entry without mistakes describes; None where a file has to be read for it.
+    """Turn an entry without mistakes into a distribution; None if a file has to be read for it.
 
     >>> random_lengths(StepsEntry(kind="uniform", low=3, high=5))
     Uniform(low=3, high=5)
@@ -99,7 +100,7 @@ def random_lengths(entry: StepsEntry) -> Lengths | None:
 
 
 def measure_of(entry: StepsEntry) -> Measure:
-    """How its steps are made of columns.
+    """Give the rule that makes steps of columns.
 
     >>> measure_of(StepsEntry(kind="column", column="ContextTokens", per_step=16.0))
     Measure(columns=('ContextTokens',), per_step=16.0)

@@ -1,4 +1,4 @@
-"""The types of values in scenario, chip and model files; their bounds are those of `lstmsim.bounds`."""
+"""The types of values in scenario, chip and model files, with bounds from `lstmsim.bounds`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-#: A mapping that is left out.
+#: The default of a mapping that is left out.
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

@@ -1,4 +1,4 @@
-"""Data against the schema: every mistake a sentence at its place."""
+"""The check of data against the schema: every mistake becomes a sentence at its place."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["WrongPaths", "check", "usable", "wrong_keys"]
 
 Entry = TypeVar("Entry")
 
-#: Mistakes of one file that are explained; more than that are counted, and their places named.
+#: Mistakes of one file that are explained. Of further mistakes only the places are named.
 _EXPLAINED = 200
 
 
 class WrongPaths(list[DataPath]):
-    """The paths of mistakes. `below` finds the mistakes in one mapping without a walk through all paths."""
+    """The paths of mistakes. `below` gives the mistakes in one mapping without a walk through all paths."""
 
     def __init__(self, paths: Iterable[DataPath] = ()) -> None:
         super().__init__(paths)
@@ -26,7 +26,7 @@ class WrongPaths(list[DataPath]):
         self._counted = 0
 
     def below(self, path: DataPath) -> set[str | int]:
-        """Keys of the mapping at `path` that hold a mistake.
+        """Give the keys of the mapping at `path` that hold a mistake.
 
         >>> WrongPaths([("jobs", 0, "steps"), ("jobs", 1, "core")]).below(("jobs", 0))
         {'steps'}
@@ -39,11 +39,12 @@ class WrongPaths(list[DataPath]):
 
 
 def check(kind: type[Entry], document: Document, known: Collection[DataPath] = ()) -> tuple[Entry | None, WrongPaths]:
-    """The document's data as a `kind`, or None; every mistake is noted in the document, its path returned.
+    """Check the document's data. Give the entry (None if there are mistakes) and the paths of mistakes.
 
-    kind: a class whose fields carry keys (`lstmsim.keys`), nested ones included; what it makes has the defaults of
-    the class where the data says nothing. At the paths `known` a mistake has been noted before: nothing more is said
-    about them.
+    kind: class of the entry, whose fields carry keys (`lstmsim.keys`). Keys that the data leaves out have the defaults
+    of the class.
+    document: the document, in which every mistake is noted.
+    known: paths at which a mistake has been noted before; no other mistake is noted there.
 
     >>> from lstmsim.formats.yaml.document import document_of
     >>> from lstmsim.formats.yaml.entry import Entry
@@ -76,9 +77,14 @@ def _sentence(document: Document, note: Note) -> str:
 def usable(
     kind: type[Entry], data: Any, wrong: Collection[str | int], instead: Mapping[str, Any] | None = None
 ) -> Entry | None:
-    """`data` as a `kind` without its wrong keys (with `instead` in their place), or None if it needs them.
+    """Make an entry of data without its wrong keys; None if the entry needs one of these keys.
 
-    So one mistake does not hide another that has nothing to do with it.
+    So a mistake does not hide other mistakes that have nothing to do with it.
+
+    kind: class of the entry.
+    data: the data; None is given for anything but a mapping.
+    wrong: keys that are left out.
+    instead: keys and values that are added, for example in place of wrong keys.
 
     >>> from lstmsim.formats.yaml.entry import Entry
     >>> class Core(Entry):
@@ -98,7 +104,7 @@ def usable(
 
 
 def wrong_keys(path: DataPath, wrong: Iterable[DataPath]) -> set[str | int]:
-    """Keys of the mapping at `path` that hold one of the mistakes at the paths `wrong`.
+    """Give the keys of the mapping at `path` that hold one of the mistakes at the paths `wrong`.
 
     >>> wrong_keys(("jobs", 0), [("jobs", 0, "steps"), ("jobs", 1, "core")])
     {'steps'}

@@ -19,7 +19,13 @@ __all__ = ["DataPath", "Document", "Place", "document_of"]
 
 @record
 class Place:
-    """Where a value stands: file, line and column (from 1; 0: unknown), its path in that file, its text there."""
+    """The place of a value in a file.
+
+    file: name of the file.
+    line, column: counted from 1; 0: unknown.
+    path: path of the value in the file.
+    raw: the text of the value in the file; None: unknown.
+    """
 
     file: str
     line: int = 0
@@ -28,7 +34,7 @@ class Place:
     raw: str | None = None
 
     def text(self, rest: DataPath = ()) -> str:
-        """The place as users read it.
+        """Give the place as users read it; `rest`: path from the value on to the value that is meant.
 
         >>> Place("a.yaml", 6, 9, ("chip",)).text(("cores", 0))
         'a.yaml:6:9: chip.cores.0'
@@ -56,7 +62,7 @@ class Document:
     mistakes: list[Mistake] = field(default_factory=list)
 
     def place(self, path: DataPath, *, key: bool = False) -> str:
-        """The place of the value at `path` (or of its key) as text. For a missing value, the place of its holder."""
+        """Give the place of the value at `path` (or of its key) as text; for a missing value, that of its holder."""
         if key and path in self.keys:
             return self.keys[path].text()
         for cut in range(len(path), -1, -1):
@@ -69,12 +75,12 @@ class Document:
         self.mistakes.append(Mistake(self.place(path, key=key), sentence))
 
     def raw(self, path: DataPath) -> str | None:
-        """The text of the scalar at `path` as the file has it; None if it is not known."""
+        """Give the text of the scalar at `path` as the file has it; None if the text is not known."""
         place = self.values.get(path)
         return None if place is None else place.raw
 
     def at(self, path: DataPath) -> Any:
-        """The value at `path`; KeyError, IndexError or TypeError if there is none."""
+        """Give the value at `path`; `KeyError`, `IndexError` or `TypeError` if there is none."""
         value = self.data
         for part in path:
             value = value[part]
@@ -92,7 +98,11 @@ class Document:
 
 
 def document_of(data: Mapping[Any, Any], name: str = "") -> Document:
-    """Data that is already in memory, as a document: a deep copy in plain types; `InputError` for anything else.
+    """Make a document of data in memory: a deep copy in plain types.
+
+    data: text, numbers, lists and mappings. Values of other types become None, and are noted as mistakes.
+    name: name of the document in messages.
+    `InputError` if the data is nested too deeply.
 
     >>> document_of({"jobs": ({"steps": 3},)}).data
     {'jobs': [{'steps': 3}]}

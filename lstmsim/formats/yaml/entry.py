@@ -1,4 +1,4 @@
-"""The base of classes that stand for one mapping of a file: keys and values as a check has let them through."""
+"""The base of classes that stand for one mapping of a file: the keys and values that have passed a check."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ __all__ = ["Entry", "entry_class", "values_of"]
 class Entry:
     """Keys and values of one mapping: the annotations of a class are its keys, its attributes their defaults.
 
-    A class of entries costs a tenth of a frozen dataclass to make, and an entry knows which keys were given.
-    `any_keys`: whether other keys may stand there, of which nothing is said.
+    Such a class takes a tenth of the time that a frozen dataclass takes to make, and an entry knows which keys were
+    given.
+
+    any_keys: whether the mapping may hold other keys, which are not checked.
 
     >>> class Core(Entry):
     ...     ep: int
@@ -44,7 +46,7 @@ class Entry:
 
 
 def values_of(entry: Entry) -> dict[str, Any]:
-    """Every key of an entry and its value, also of those left out, in the order of the class.
+    """Give every key of an entry and its value, in the order of the class; keys that were left out have defaults.
 
     >>> class Core(Entry):
     ...     ep: int
@@ -56,10 +58,11 @@ def values_of(entry: Entry) -> dict[str, Any]:
 
 
 def entry_class(name: str, keys: Mapping[str, Described]) -> type[Entry]:
-    """A class of entries with these keys, for instance those of a machine's description and some more.
+    """Make a class of entries, for instance with the keys of a machine's description.
 
-    A number that follows from others may be left out, or be nothing, and is then None. Of descriptions that a file
-    names, the entry holds a mapping of entries without their names.
+    name: name of the class.
+    keys: key -> its description. A number that follows from others may be left out or be null; it is None then. A list
+    of descriptions that have names becomes a mapping from name to entry.
 
     >>> from lstmsim.keys import Key
     >>> made = entry_class("CoreEntry", {"ep": Described("ep", int, MISSING, Key(low=1))})

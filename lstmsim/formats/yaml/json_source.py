@@ -1,8 +1,8 @@
 """Large JSON files, read twenty times as fast as YAML: the same data, with the same places.
 
-JSON is YAML, so this is only a short cut for what both read alike: plain ASCII, texts without backslashes, numbers
-without exponents, no key twice. For anything else the answer is None, and the YAML reader has the say, also about what
-is wrong.
+JSON is YAML, so this is only a short cut for text that both readers take alike: plain ASCII, texts without backslashes,
+numbers without exponents, no key twice. For any other text the answer is None. Then the YAML reader reads the text, and
+says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _MAX_KEY = 1000
 
 
 def json_document(text: str, name: str) -> Document | None:
-    """The text as a document, or None if it is not of the plain kind.
+    """Read JSON text as a document; None if the text is not of the plain kind.
+
+    name: name of the file.
 
     >>> document = json_document('{"steps": 10}', "a.json")
     >>> document.data, document.place(("steps",))
@@ -59,7 +61,7 @@ class _Reader:
         self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def value(self, path: DataPath) -> Any:
-        """The next value."""
+        """Read the next value, which stands at `path`."""
         kind, word, place = self._token()
         return self._value(path, kind, word, place)
 
@@ -111,7 +113,7 @@ class _Reader:
             kind, word, place = self._token()
 
     def _token(self) -> tuple[int, str, int]:
-        """Kind and text of the next token, and the place where it begins."""
+        """Read the next token: its kind, its text, and the place where it begins."""
         match = _TOKEN.match(self.text, self.at)
         if match is None:
             raise _OtherwiseError
@@ -120,7 +122,7 @@ class _Reader:
         return kind, match[kind], match.start(kind) - (kind == _TEXT)
 
     def _mark(self) -> str:
-        """The next mark; empty if the next token is none."""
+        """Read the next token; empty if it is no mark."""
         kind, word, _ = self._token()
         return "" if kind in (_TEXT, _NUMBER, _WORD) else word
 

@@ -1,4 +1,4 @@
-"""`PATH=VALUE` changes to a document's data, made before anything is checked."""
+"""`PATH=VALUE` changes to a document's data, which are made before any check."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lstmsim.formats.yaml.source import parse_document
 __all__ = ["LABEL", "apply_overrides"]
 
 LABEL = "--set "
-#: Replaces a name at a path by what it stands for, if it is one; False if there is no such thing.
+#: Replaces a name at a path by the chip or model of that name; False if there is none.
 Expand = Callable[[DataPath], bool]
-#: Mappings that a file may leave out and an override may still reach into, by the first words of their place.
+#: Mappings that a file may leave out and an override may still change, by the words of the path of their holder.
 _OPTIONAL_MAPPINGS = {
     (): ("precision", "arrivals"),
     ("chip",): ("sources", "memory", "exchange"),
@@ -28,9 +28,11 @@ class _NoSuchPathError(Exception):
 
 
 def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand) -> None:
-    """Change the document's data in the order given; mistakes are noted in it.
+    """Change a document's data, override after override; mistakes are noted in the document.
 
-    `expand` is called for each path on the way down, so that a name can be replaced by what it stands for.
+    overrides: texts `PATH=VALUE`.
+    expand: called for each path on the way down, to replace a name by the chip or model of that name.
+    `InputError` if `overrides` is no list of texts.
 
     >>> document = parse_document("chip: {cores: [{ep: 4}]}", "a.yaml")
     >>> apply_overrides(document, ["chip.cores.0.ep=16"], lambda path: True)
@@ -81,13 +83,13 @@ def _put(document: Document, parts: list[str], value: Document, label: str, expa
 
 
 def _optional(path: DataPath) -> tuple[str, ...]:
-    """Mappings that may be left out right below a place."""
+    """Name the mappings right below a path that may be left out."""
     words = tuple(each for each in path if isinstance(each, str))
     return _OPTIONAL_MAPPINGS.get(words, ()) if len(path) - len(words) == words.count("cores") else ()
 
 
 def _key(container: Any, name: str, path: DataPath, *, create: bool) -> str | int:
-    """`name` as a key or index of `container`; any key may be created at the end of a path (the schema judges it)."""
+    """Give `name` as a key or index of a container. `create`: a mapping may get the key, which the schema checks."""
     here = f"{dotted(path)!r}" if path else "the top"
     if isinstance(container, dict):
         if create or name in container or name in _optional(path):

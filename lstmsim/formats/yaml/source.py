@@ -1,6 +1,6 @@
 """YAML 1.2 files as plain data, with the line and column of every key and value.
 
-JSON is YAML, so `.json` files come in by the same way. Only plain values are built (text, numbers, true, false,
+JSON is YAML, so `.json` files are read in the same way. Only plain values are built (text, numbers, true, false,
 nothing, lists, mappings): no tag of a file can name code. Files are YAML 1.2: `010` is ten, `no` is text.
 """
 
@@ -30,7 +30,7 @@ __all__ = ["MAX_BYTES", "parse_document", "read_document"]
 MAX_BYTES = 10_000_000
 #: Letters from which on a text is worth a short cut (and is kept for a second look).
 _LARGE = 20_000
-#: Values that aliases may add by standing for something written elsewhere; a scenario needs a handful.
+#: Most values that aliases may add to a document; a scenario needs a handful.
 MAX_ALIASED = 10_000
 
 _TAG = "tag:yaml.org,2002:"
@@ -40,9 +40,11 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:
-    """The one document of a YAML or JSON file whose top is a mapping; `InputError` says what is wrong and where.
+    """Read a YAML or JSON file that holds one document, whose top is a mapping.
 
-    Duplicate keys are noted in the document's `mistakes` and reading goes on, so that the caller can add its own.
+    path: the file.
+    `InputError`, with place, if the file cannot be read. Duplicate keys are only noted in the document's `mistakes`, so
+    that the caller can add further mistakes.
     """
     name = os.fspath(path)
     text = _read_text(Path(name), name)
@@ -58,12 +60,12 @@ def read_document(path: str | os.PathLike[str]) -> Document:
 
 @lru_cache(maxsize=1)
 def _kept(text: str, name: str) -> Document:
-    """The document of a large text, kept until the next one: a command may look at its scenario more than once."""
+    """Parse a large text, and keep its document until the next one: a command may read its scenario more than once."""
     return parse_document(text, name)
 
 
 def _copied(document: Document) -> Document:
-    """A document that may be changed, its places shared."""
+    """Copy a document, so that the copy can be changed."""
     own = replace(document, data=_copied_data(document.data), values=dict(document.values))
     own.keys, own.mistakes = dict(document.keys), list(document.mistakes)
     return own
@@ -106,7 +108,9 @@ def _read_text(path: Path, name: str) -> str:
 
 
 def parse_document(text: str, name: str) -> Document:
-    """YAML text as a document; `InputError` if it is no YAML, holds several documents, or asks for too much.
+    """Read YAML text as a document; `InputError` if it is no YAML, holds several documents, or grows too large.
+
+    name: name of the file.
 
     >>> document = parse_document("steps: 010", "a.yaml")
     >>> document.data, document.place(("steps",))
@@ -162,7 +166,7 @@ def _refuse_version(text: str, name: str) -> None:
 
 
 class _Builder:
-    """Builds plain data from a node tree and notes each key's and value's place."""
+    """The builder of plain data from a tree of nodes; it notes the place of each key and value."""
 
     def __init__(self, document: Document) -> None:
         self.document = document

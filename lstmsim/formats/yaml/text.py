@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["OnOneLine", "scalar_text", "yaml_text"]
 
-#: Words that YAML reads as text without quotes; rare ones get quotes without need.
+#: Words that YAML reads as text without quotes. Some other words get quotes without need.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+ -]*[A-Za-z0-9_./()+-])?")
 _NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
@@ -19,7 +19,7 @@ class OnOneLine(dict[str, Any]):
 
 
 def yaml_text(data: Mapping[str, Any]) -> str:
-    """Mappings, lists, text, numbers, true, false and None as YAML; lists of plain values stand on one line.
+    """Write a mapping of plain data as YAML text; lists of plain values stand on one line.
 
     >>> print(yaml_text({"a": [1, 2], "b": {"c": "no", "d": [{"e": 1.5}]}}), end="")
     a: [1, 2]
@@ -54,7 +54,7 @@ def _block(value: Any) -> list[str]:
 
 
 def _inline(value: Any) -> str | None:
-    """A value on one line, or None where it needs lines of its own."""
+    """Write a value on one line; None if the value needs several lines."""
     if isinstance(value, OnOneLine) or value == {}:
         return "{" + ", ".join(f"{scalar_text(key)}: {_inline(each)}" for key, each in value.items()) + "}"
     if isinstance(value, Mapping):
@@ -66,7 +66,7 @@ def _inline(value: Any) -> str | None:
 
 
 def scalar_text(value: Any) -> str:
-    """A plain value on one line, in quotes where YAML could take a text for something else.
+    """Write a plain value on one line, in quotes where YAML could read a text as another value.
 
     >>> scalar_text("a: b"), scalar_text("no"), scalar_text(None)
     ('"a: b"', '"no"', 'null')
@@ -87,6 +87,6 @@ def _escaped(letter: str) -> str:
         return _ESCAPES.get(letter, letter)
     code = ord(letter)
     if 0xD800 <= code < 0xE000:
-        # Half a letter, as in a file's name that is not UTF-8, has no place in a text.
+        # Half a surrogate pair, as in a file's name that is not UTF-8, cannot be written as text.
         return "\N{REPLACEMENT CHARACTER}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

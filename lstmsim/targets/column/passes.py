@@ -33,8 +33,12 @@ _APART = 1 << 32
 
 @record
 class Spread:
-    """Over which members of a task a pass is spread: share i of its units is on member `members[i]`, which is on core
-    `cores[i]` of the task's. `readers`: the cores on which the layer above reads its h.
+    """The members of a task over which a pass is spread.
+
+    members: for each share of the pass's units, the member that has it.
+    cores: for each share, the number of its member's core among the task's cores.
+    readers: the cores on which the layer above reads h.
+    exchange: the links between cores.
 
     >>> Spread((0, 1), (0, 1)).sends_to(0, ["h"]), Spread().sends_to(0, ["h"])
     (True, False)
@@ -46,7 +50,11 @@ class Spread:
     exchange: Exchange = field(default_factory=Exchange)
 
     def sends_to(self, share: int, readers: Sequence[str]) -> bool:
-        """Whether anyone on another core reads a share of what is read by these: `h` (the pass itself), `above`."""
+        """Tell whether another core reads a share of a vector.
+
+        share: number of the share.
+        readers: readers of the vector: `h` (the pass itself), `above` (the layer above).
+        """
         cores = {*(self.cores if "h" in readers else ()), *(self.readers if "above" in readers else ())}
         return bool(cores - {self.cores[share]})
 
@@ -57,7 +65,15 @@ WHOLE = Spread()
 
 @record
 class _Pass:
-    """One step of a pass: its stages share by share, where it stands, what x is made of, where its results are made."""
+    """One step of a pass.
+
+    shapes: for each share, the shapes of its stages.
+    place: (layer, direction).
+    x: the sources of x; empty: x is an input frame.
+    x_last: whether x is ready later than h.
+    spread: the members of the pass.
+    homes: where in the body the operations of each share begin.
+    """
 
     shapes: tuple[tuple[StageShape, ...], ...]
     place: tuple[int, int]
@@ -71,7 +87,7 @@ class _Pass:
         return self.shapes[0][0].layer
 
     def homes_from(self, base: int, parts: Sequence[_Part]) -> Homes:
-        """Where in the body, which the operations enter at `base`, those after the tiles of each part begin."""
+        """Find where in the body the operations after the tiles of each part begin; the pass begins at `base`."""
         homes: dict[tuple[int, int, int, int], int] = {}
         for stage, share, tiles in parts:
             base += tiles.total
@@ -83,7 +99,7 @@ class _Pass:
         return homes
 
     def operations(self, base: int, parts: Sequence[_Part]) -> list[Operation]:
-        """Stage after stage, member after member, tiles before tails, tails before what is sent of them."""
+        """List the operations: stage after stage, share after share, first tiles, then tails, then exchanges."""
         operations: list[Operation] = []
         for stage, share, tiles in parts:
             issued, last = tiles.by_row() if tiles.shape.core.block_order == "row" else tiles.by_column()
@@ -96,7 +112,7 @@ class _Pass:
         return operations
 
     def source(self, node: str, lag: int = 0) -> Source:
-        """The results `node` of the pass."""
+        """Give the results of a node of the pass as a source; `lag`: how many steps before the reading step."""
         if (node, lag) not in self._sources:
             shares = tuple(self._share(share, node) for share in range(len(self.shapes)))
             self._sources[node, lag] = Source(shares, lag)
@@ -118,8 +134,10 @@ class _Pass:
         return turns
 
     def parts(self) -> Iterator[_Part]:
-        """Stage, share, and its tiles: all shares of a stage before the next stage, which reads them. `homes` may still
-        be a guess: what the tiles wait for then stands there."""
+        """Yield each stage, share, and its tiles: all shares of a stage before the next stage reads their results.
+
+        If `homes` is still a guess, the tiles wait for operations at the guessed places.
+        """
         waited: list[set[str]] = [set() for _ in self.shapes]
         for stage in range(len(self.layer.cell.stages)):
             for share, shapes in enumerate(self.shapes):
@@ -129,7 +147,7 @@ class _Pass:
                 yield stage, share, Tiles.of(shape, self.place, groups, self.spread.members[share])
 
     def _waits(self, share: int, shape: StageShape, vector: str, waited: set[str]) -> list[Group]:
-        """The groups of a vector; they wait only where its elements are read for the first time in the step."""
+        """Give the column groups of a vector; they wait only for elements that the step reads for the first time."""
         if vector in waited:
             return column_groups(shape, vector, (), frame=False)
         waited.add(vector)
@@ -138,7 +156,7 @@ class _Pass:
         return column_groups(shape, vector, reads, frame=not sources)
 
     def _share(self, share: int, node: str) -> Share:
-        """What one member gives of a vector."""
+        """Give the part of a vector that one member computes."""
         stage, index = segment_of(self.layer.cell, node)
         shape = self.shapes[share][stage]
         segment = next(each for each in self._segments(stage) if each.index == index)
@@ -150,7 +168,7 @@ class _Pass:
         return Share(shape, node, self.spread.cores[share], self.homes[share, stage, index, TAIL], sent)
 
     def _sent(self, share: int, segment: Segment) -> list[str]:
-        """What others read of a segment's results, in the order in which it is there, then by name."""
+        """Name the results of a segment that other cores read, in the order in which they are ready, then by name."""
         if len({*self.spread.cores, *self.spread.readers}) == 1:
             return []
         shape = self.shapes[share][segment.stage]
@@ -158,7 +176,7 @@ class _Pass:
         return sorted(names, key=lambda name: (shape.visible_cycles(name), name))
 
     def _readers(self, node: str) -> list[str]:
-        """Who reads a node as a vector: a product of the pass itself (`h`), the layer above (`above`)."""
+        """Name the readers of a node as a vector: a product of the pass itself (`h`), the layer above (`above`)."""
         cell = self.layer.cell
         vectors = {vector for stage in cell.stages for vector in stage.vectors}
         own = node in vectors or (node == cell.output and "h" in vectors)
@@ -174,10 +192,16 @@ def pass_operations(
     x_last: bool,
     spread: Spread = WHOLE,
 ) -> tuple[list[Operation], Source]:
-    """The operations of one step of a pass, and its h as a source. `place` is (layer, direction).
+    """Make the operations of one step of a pass, and give its h as a source.
 
-    Where its own tails stand in the body depends on how many tiles it has, so the tiles are made with guessed places,
-    counted, and then given the true ones.
+    place: (layer, direction).
+    x: the sources of x; empty: x is an input frame.
+    base: number of operations that stand before the pass in the body.
+    x_last: whether the columns of x issue after those of h.
+    spread: the members of the pass.
+
+    Where the tails of the pass stand in the body depends on the number of its tiles. So the tiles are made with guessed
+    places and counted, and then they get the true places.
     """
     shares = len(spread.members)
     shapes = tuple(pass_shapes(layer, core, share, shares) for share in range(shares))
@@ -190,7 +214,7 @@ def pass_operations(
 
     def settled(need: Dependence) -> Dependence:
         if need.phase is not None or need.operation < base:
-            # of another pass
+            # an operation of another pass
             return need
         number, index = divmod(need.operation - base, _APART)
         return Dependence(one.homes[keys[number]] + index, need.delay, need.cause, need.lag, None, need.mirrored)

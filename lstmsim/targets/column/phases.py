@@ -22,14 +22,18 @@ MOST_LENGTHS = 8192
 
 
 class _Made(NamedTuple):
-    """Phases of one step, and those of other lengths that share their bodies."""
+    """Phases of one model on one core.
+
+    once: the phases of one step.
+    lengths: number of steps -> its phases, which have the same bodies.
+    """
 
     once: Phases
     lengths: dict[int, Phases]
 
     @property
     def operations(self) -> int:
-        """How many operations the bodies have."""
+        """Number of operations in the bodies."""
         return sum(len(phase.body.operations) for phase in self.once)
 
 
@@ -37,16 +41,18 @@ _KEPT: Kept[_Made] = Kept(MOST_OPERATIONS, lambda made: made.operations)
 
 
 def what_is_read(model: Model, core: ColumnCore) -> tuple[Hashable, ...]:
-    """All that the bodies of a model on a core depend on. Threads, policies, switch cycles, banks and weight memories
-    of the core are no part of it, nor are the names of models."""
+    """Give everything that the bodies of a model on a core depend on, as a key.
+
+    Threads, policies, switch cycles, banks and weight memories of the core are not in the key, nor is the model's name.
+    """
     latency: Hashable = core.latency
     return model.layers, model.layer_order, core.ep, core.vp, core.tail_width, core.block_order, latency
 
 
 def kept_phases(key: Hashable, steps: int, make: Callable[[], Phases]) -> Phases:
-    """The phases of so many steps; the same object for equal ones.
+    """Give the phases of a number of steps: the same object for equal arguments.
 
-    key: what the bodies depend on.
+    key: everything that the bodies depend on.
     steps: at least 1.
     make: gives the phases of one step.
     """
@@ -60,7 +66,10 @@ def kept_phases(key: Hashable, steps: int, make: Callable[[], Phases]) -> Phases
 
 
 def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[Spread] = ()) -> Phases:
-    """`layer_order: layer`: one phase a pass, forward before backward. `spreads`: one for each layer, or none."""
+    """Make the phases of `layer_order: layer`: one phase for each pass, forward before backward.
+
+    spreads: the members of each layer; empty: each layer runs on one core.
+    """
     phases: list[Phase] = []
     below: list[Source] = []
     below_backward: list[bool] = []
@@ -81,7 +90,11 @@ def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[S
 def step_phases(
     model: Model, core: ColumnCore, steps: int, spreads: Sequence[Spread] = (), first: Collection[int] = (0,)
 ) -> Phases:
-    """`layer_order: step`: one body with all layers. What is ready later comes last: x, but h in those in `first`."""
+    """Make the phase of `layer_order: step`: one body with all layers.
+
+    spreads: the members of each layer; empty: each layer runs on one core.
+    first: layers that issue the columns of x first and of h last; all other layers issue x last, as it is ready later.
+    """
     operations: list[Operation] = []
     sources: list[Source] = []
     for number, (layer, spread) in enumerate(zip(model.layers, spreads or _alone(model), strict=True)):
@@ -94,7 +107,7 @@ def step_phases(
 
 
 def repeated(phases: Phases, steps: int) -> Phases:
-    """The phases of so many steps; no body depends on that, so jobs of many lengths share those of one step."""
+    """Give the phases of `steps` steps. No body depends on the number, so jobs of all lengths share the same bodies."""
     return tuple(replace(phase, repeat=steps) for phase in phases)
 
 
@@ -103,7 +116,7 @@ def _alone(model: Model) -> tuple[Spread, ...]:
 
 
 def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:
-    """The phases of a model on one core; the same object for equal ones.
+    """Give the phases of a model on one core: the same object for equal arguments.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer

@@ -15,7 +15,11 @@ __all__ = ["StageShape", "issue_order", "pass_shapes", "share_of"]
 
 
 def share_of(units: int, share: int, shares: int) -> int:
-    """How many of the units are in a share: as equal as whole units allow, the first shares being the larger ones.
+    """Count the units in a share. Shares are as equal as whole units allow, and the first shares are the larger ones.
+
+    units: units in all.
+    share: number of the share, from 0.
+    shares: how many shares.
 
     >>> [share_of(10, share, 4) for share in range(4)]
     [3, 3, 2, 2]
@@ -25,9 +29,13 @@ def share_of(units: int, share: int, shares: int) -> int:
 
 @record
 class StageShape:
-    """Stage number `number` of a layer on a core, or share number `share` of its units, of so many `shares`.
+    """A stage of a layer on a core, or a share of its units. Units and row blocks are counted within the share.
 
-    Units and row blocks are counted within the share.
+    layer: the layer.
+    core: the core.
+    number: number of the stage in the layer's cell.
+    share: number of the share.
+    shares: shares in all; 1: the stage is whole.
 
     >>> from lstmsim.workload.cells import cell
     >>> shape = StageShape(Layer(cell("lstm"), 10, 7), ColumnCore(npe=64, ep=4, vp=16), 0)
@@ -43,22 +51,22 @@ class StageShape:
 
     @cached_property
     def stage(self) -> Stage:
-        """The stage itself."""
+        """The stage of the cell."""
         return self.layer.cell.stages[self.number]
 
     @cached_property
     def units(self) -> int:
-        """Units of the share."""
+        """Number of units in the share."""
         return share_of(self.layer.units(self.stage.rows), self.share, self.shares)
 
     @cached_property
     def units_per_block(self) -> int:
-        """Units of a full row block."""
+        """Number of units in a full row block."""
         return self.core.units_per_block(self.stage)
 
     @cached_property
     def blocks(self) -> tuple[int, ...]:
-        """Units of each row block; the last one may be partial."""
+        """Number of units in each row block; the last block may be partial."""
         full, rest = divmod(self.units, self.units_per_block)
         return (self.units_per_block,) * full + ((rest,) if rest else ())
 
@@ -68,36 +76,42 @@ class StageShape:
         return dict(depths(self.layer.cell, vars(self.core.latency), self.core.tail_width))
 
     def turn(self, unit: int, width: int) -> tuple[int, int, int]:
-        """(row block, turn, last unit of that turn) of a unit, where a block's units take turns, `width` in each."""
+        """Give the row block of a unit, its turn in that block, and the last unit of the turn.
+
+        unit: number of the unit in the share.
+        width: units of a block that take one turn together.
+        """
         block, place = divmod(unit, self.units_per_block)
         turn = place // width
         return block, turn, block * self.units_per_block + min((turn + 1) * width, self.blocks[block]) - 1
 
     def visible_cycles(self, node: str) -> int:
-        """From a unit's turn until the node's value can be streamed; at least 1, nothing is visible as it starts."""
+        """Cycles from a unit's turn until the node's value can be streamed: at least 1, as no effect is immediate."""
         return max(1, self.depth[node] + self.core.latency.writeback)
 
     def groups(self, vector: str) -> int:
-        """Column groups of a vector; each vector is padded to whole groups."""
+        """Count the column groups of a vector; each vector is padded to whole groups."""
         return -(-self.layer.width(vector) // self.core.ep)
 
     def first_group(self, vector: str) -> int:
-        """Number of the vector's first column group in the stage's matrix."""
+        """Give the number of the vector's first column group in the stage's matrix."""
         before = self.stage.vectors[: self.stage.vectors.index(vector)]
         return sum(self.groups(each) for each in before)
 
     def homes(self, vector: str) -> str:
-        """The node whose results a vector other than x is made of."""
+        """Name the node whose results make up a vector other than x."""
         return self.layer.cell.output if vector == "h" else vector
 
 
 def pass_shapes(layer: Layer, core: ColumnCore, share: int = 0, shares: int = 1) -> tuple[StageShape, ...]:
-    """The stages of a layer, or of a share of its units, on a core."""
+    """Give the shapes of a layer's stages on a core; `share` and `shares` as in `StageShape`."""
     return tuple(StageShape(layer, core, number, share, shares) for number in range(len(layer.cell.stages)))
 
 
 def issue_order(stage: Stage, x_last: bool) -> Iterator[str]:
-    """The stage's vectors in the order in which their columns issue: what is ready later comes last.
+    """Yield the stage's vectors in the order in which their columns issue: the vector that is ready last comes last.
+
+    x_last: whether x is ready later than h.
 
     >>> from lstmsim.workload.cells import cell
     >>> list(issue_order(cell("lstm").stages[0], x_last=True))

@@ -1,7 +1,7 @@
-"""One model on several cores of the column-wise NPU: how it is cut, what forbids that, its phases. Rules:
-docs/timing.md, section 9.
+"""One model on several cores of the column-wise NPU: how the model is cut, which models cannot be cut, the phases.
 
-A place is a sequence of core numbers, one for each member; a number that comes again is another thread of that core.
+Rules: docs/timing.md, section 9. A place is a sequence of core numbers, one for each member. Members with equal numbers
+are on different threads of one core.
 """
 
 from __future__ import annotations
@@ -29,17 +29,21 @@ __all__ = [
     "spreads_over",
 ]
 
-#: Most members of a job: what each of them waits for grows with their number, and so does its program with the square.
+#: Most members of a job: the dependences of each member grow with the number of members, the program with its square.
 MAX_MEMBERS = 256
 
-#: Most cores of a job with `split: auto`: there is a program for each number of them.
+#: Most cores of a job with `split: auto`: there is a program for each number of cores.
 MAX_AUTO = 16
 
 
 def split_phases(
     model: Model, core: ColumnCore, steps: int, split: str, place: Sequence[int], exchange: Exchange
 ) -> Phases:
-    """The phases of a task whose member i runs on core `place[i]`; the same object for equal ones.
+    """Give the phases of a task that is spread over members: the same object for equal arguments.
+
+    split: `rows` or `layers`.
+    place: number of the core on which each member runs.
+    exchange: the links between cores.
 
     >>> from lstmsim.workload.cells import cell
     >>> model = Model("m", (Layer(cell("lstm"), 8, 8),))
@@ -54,7 +58,7 @@ def split_phases(
 
 
 def _once(model: Model, core: ColumnCore, split: str, place: tuple[int, ...], exchange: Exchange) -> Phases:
-    """Those of one step."""
+    """Make the phases of one step."""
     count = len(model.layers)
     if split == "rows":
         members = tuple(range(len(place)))
@@ -72,10 +76,10 @@ def _once(model: Model, core: ColumnCore, split: str, place: tuple[int, ...], ex
 
 
 def layer_runs(model: Model, members: int) -> tuple[range, ...]:
-    """The layers of each member of a job that is split into layers, each member with at least one.
+    """Share out the layers of a job that is split into layers: a run of at least one layer for each member.
 
-    The largest multiply-accumulates of a member are as few as possible; then the sum of their squares is the least;
-    then the earlier members have the more layers.
+    Of all cuts, those are taken whose largest member has the fewest multiply-accumulates; of these cuts, those with
+    the least sum of squares; of these, the cut that gives earlier members more layers.
 
     >>> from lstmsim.workload.cells import cell
     >>> model = Model("m", tuple(Layer(cell("rnn"), 8, 8) for _ in range(5)))
@@ -97,7 +101,7 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
 
     @cache
     def best(first: int, left: int) -> tuple[int, tuple[int, ...]] | None:
-        """Sum of squares, and minus the number of layers of each member, from layer `first` on."""
+        """Give the sum of squares, and minus the number of layers of each member, from layer `first` on."""
         ends = [count] if left == 1 else range(first + 1, count - left + 2)
         cuts = []
         for end in ends:
@@ -113,8 +117,11 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
 
 
 def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> str | None:
-    """Why the model cannot be split so over so many members on cores like this, in a sentence; None if it can. Over
-    one member nothing is split.
+    """Say in a sentence why a model cannot be split over the members; None if it can be split.
+
+    core: each of the cores, which are equal.
+    split: `rows`, `layers` or `auto`.
+    members: how many members; with 1 nothing is split, and the model must run on one core.
 
     >>> from lstmsim.workload.cells import cell
     >>> split_refusal(Model("m", (Layer(cell("gru"), 8, 8),)), ColumnCore(npe=64, ep=4, vp=16), "layers", 2)
@@ -137,7 +144,9 @@ def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> s
 
 
 def spreads_over(model: Model, core: ColumnCore, cores: int) -> tuple[int, ...]:
-    """On how many of so many cores a job with `split: auto` may run at once, beside one.
+    """List the numbers of cores, from 2 on, over which a job with `split: auto` may spread.
+
+    cores: how many cores the job may use.
 
     >>> from lstmsim.workload.cells import cell
     >>> spreads_over(Model("m", (Layer(cell("lstm"), 3, 4),)), ColumnCore(npe=64, ep=4, vp=16), 8)
@@ -177,7 +186,10 @@ def _no_rows(index: int, layer: Layer, core: ColumnCore, members: int) -> str | 
 
 
 def share_weights(model: Model, split: str, place: Sequence[int]) -> int:
-    """The weights on the core that has most of them; threads of one core share its memory.
+    """Count the weights on the core that has most weights; the threads of one core share its memory.
+
+    split: `rows` or `layers`.
+    place: number of the core on which each member runs.
 
     >>> from lstmsim.workload.cells import cell
     >>> model = Model("m", (Layer(cell("lstm"), 5, 4),))
@@ -200,8 +212,11 @@ def _share_weights(layer: Layer, share: int, shares: int) -> int:
 
 
 def split_operations_per_step(model: Model, core: ColumnCore, split: str, members: int) -> int:
-    """A bound on the operations that one step of a model split into rows or layers lowers to on all cores, without
-    making them."""
+    """Bound the number of operations to which one step of a split model lowers on all cores, without making any.
+
+    split: `rows` or `layers`.
+    members: how many members.
+    """
     # a fine-grained core with several threads may have to record every tile on its own
     single = core.thread_policy == "fine" and core.threads > 1
     shares = members if split == "rows" else 1

@@ -91,10 +91,16 @@ class _ColumnTarget(ColumnEntries, Target):
         return total
 
     def changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
-        """Who goes first, what lies around the cores, then the cores themselves."""
+        """What lies around the cores, then the cores themselves."""
         from lstmsim.targets.column.what_if import changes
 
         return changes(chip, jobs)
+
+    def order_changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
+        """Fine-grained threads."""
+        from lstmsim.targets.column.what_if import order_changes
+
+        return order_changes(chip, jobs)
 
     def array_search(self) -> ArraySearch:
         """EP and VP of its array."""

@@ -11,7 +11,7 @@ from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Job
 
-__all__ = ["changes"]
+__all__ = ["changes", "order_changes"]
 
 
 def changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
@@ -22,7 +22,22 @@ def changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
     [('one more thread', 'threads 1 -> 2'), ('ep doubled', 'ep 4 -> 8, vp 16 -> 8')]
     """
     own = [_on_cores(chip, jobs, name, change) for name, change in _OF_CORES.items() if _useful(chip, name)]
-    return [*_for_requests(chip, jobs), *_around_cores(chip, jobs), *own]
+    return [*_around_cores(chip, jobs), *own]
+
+
+def order_changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
+    """List the changes of who goes first among the threads of a core, if jobs come over time.
+
+    >>> order_changes(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16, threads=2),)), ())
+    []
+    """
+    if arriving(jobs) == "at once":
+        return []
+    cores = tuple(replace(core, thread_policy="fine") if core.threads > 1 else core for core in chip.cores)
+    if cores == chip.cores:
+        return []
+    detail = "thread_policy coarse -> fine"
+    return [Change("fine-grained threads", detail, replace(chip, cores=cores), tuple(jobs))]
 
 
 def _narrower(core: ColumnCore) -> dict[str, object]:
@@ -41,21 +56,6 @@ _OF_CORES: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
     "npe and ep doubled": lambda core: {"npe": 2 * core.npe, "ep": 2 * core.ep},
     "switches for free": lambda core: {"switch_cycles": 0},
 }
-
-
-def _for_requests(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """Changes of the order in which requests are served, if they come over time."""
-    if arriving(jobs) == "at once":
-        return []
-    tried, jobs = [], tuple(jobs)
-    cores = tuple(replace(core, thread_policy="fine") if core.threads > 1 else core for core in chip.cores)
-    if cores != chip.cores:
-        change = replace(chip, cores=cores)
-        tried.append(Change("fine-grained threads", "thread_policy coarse -> fine", change, jobs))
-    if {job.dispatch for job in jobs} == {"fcfs"} and len({job.macs for job in jobs}) > 1:
-        shortest = tuple(replace(job, dispatch="sjf") for job in jobs)
-        tried.append(Change("shortest job first", "dispatch fcfs -> sjf", chip, shortest))
-    return tried
 
 
 def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:

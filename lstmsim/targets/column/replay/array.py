@@ -1,8 +1,8 @@
-"""The PE array with its adder trees and configurable tails, as a structure: which product goes through which adder.
+"""The PE array with its adder trees and configurable tails, as a structure: each product goes through its adders.
 
 An adder tree of `tree_inputs` leaves serves `tree_inputs / ep` rows at once: their products leave it after log2(ep)
-levels, and adders of the levels above, which are not needed as adders then, hold the running sums. Source: column-wise
-LSTM patent, configurable adder-tree tail (CAT).
+levels. The adders of the levels above have nothing to add then, and hold the running sums. Source: column-wise LSTM
+patent, configurable adder-tree tail (CAT).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["PeArray", "tree_levels"]
 
 
 def tree_levels(leaves: int) -> tuple[int, ...]:
-    """Adders of each level of a tree, from the leaves on; an odd value out passes to the next level.
+    """Count the adders of each level of a tree, from the leaves to the root. An odd value passes to the next level.
 
     >>> tree_levels(8), tree_levels(5), tree_levels(1)
     ((4, 2, 1), (2, 1, 1), ())
@@ -35,10 +35,15 @@ def tree_levels(leaves: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class PeArray:
-    """`vp` rows of `ep` multipliers under adder trees of `tree_inputs` leaves (None: of `ep`) with CAT-`cat` tails.
+    """Rows of multipliers under adder trees with configurable tails.
 
-    A tree is built of equal plain trees, as many as the configurable tail can serve, joined pair by pair in its last
-    levels.
+    ep: multipliers of a row.
+    vp: rows.
+    tree_inputs: leaves of each tree; None: `ep`.
+    cat: rows that a configurable tail can serve at most.
+
+    A tree is built of equal plain trees, as many as the configurable tail can serve. Its last levels join the plain
+    trees pair by pair.
 
     >>> array = PeArray(ep=2, vp=6, tree_inputs=8, cat=4)
     >>> array.rows_per_tree, array.trees, array.levels, array.accumulators
@@ -52,45 +57,48 @@ class PeArray:
 
     @property
     def leaves(self) -> int:
-        """Leaves of each tree."""
+        """Number of leaves of each tree."""
         return self.ep if self.tree_inputs is None else self.tree_inputs
 
     @property
     def rows_per_tree(self) -> int:
-        """Rows that one tree serves at once."""
+        """Number of rows that one tree serves at once."""
         return self.leaves // self.ep
 
     @property
     def trees(self) -> int:
-        """Trees that the rows need."""
+        """Number of trees that the rows need."""
         return -(-self.vp // self.rows_per_tree)
 
     @cached_property
     def plain_trees(self) -> int:
-        """Plain trees in one tree, a power of two: the most rows that it can be set to serve."""
+        """Number of plain trees in one tree, a power of two: the most rows that the tree can be set to serve."""
         return min(self.cat, self.leaves & -self.leaves)
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Adders of each level of one tree, from the leaves to the root."""
+        """Number of adders of each level of one tree, from the leaves to the root."""
         plain = tuple(self.plain_trees * each for each in tree_levels(self.leaves // self.plain_trees))
         return plain + tree_levels(self.plain_trees)
 
     @property
     def registers(self) -> int:
-        """Registers of one tree that a running sum can sit in: one per adder, and the accumulator at the root."""
+        """Registers of one tree that can hold a running sum: one for each adder, and the accumulator at the root."""
         return sum(self.levels) + 1
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """For each row of a tree the register of its running sum, levels one after another."""
+        """For each row of a tree the register of its running sum; registers are numbered level by level."""
         first = np.concatenate([[0], np.cumsum(self.levels)]).astype(np.int64)
         return np.array([first[level] + adder for level, adder in self.accumulators], dtype=np.int64)
 
     @cached_property
     def accumulators(self) -> tuple[tuple[int, int], ...]:
-        """Where each row of a tree keeps its running sum, as (level, adder): the root's accumulator, then adders of the
-        configurable levels above the one where the rows' own sums are complete."""
+        """For each row of a tree the place of its running sum, as (level, adder).
+
+        The places are the root's accumulator, then adders of the configurable levels above the level on which the
+        rows' own sums are complete. `ReplayError` if a tree has too few places for its rows.
+        """
         joined = self.plain_trees // self.rows_per_tree if self.plain_trees % self.rows_per_tree == 0 else 0
         first = len(self.levels) - len(tree_levels(self.plain_trees)) + len(tree_levels(joined or self.plain_trees))
         free = [(level, each) for level in range(first, len(self.levels)) for each in range(self.levels[level])]
@@ -100,28 +108,36 @@ class PeArray:
         return places[: self.rows_per_tree]
 
     def products(self, weights: Array, elements: Array) -> Array:
-        """What the multipliers give: [trees, leaves], from weights [vp, ep] and elements [ep]; unused rows are 0."""
+        """Multiply weights [vp, ep] by elements [ep].
+
+        The products have the shape [trees, leaves]; products of unused rows are 0.
+        """
         rows = np.zeros((self.trees * self.rows_per_tree, self.ep), np.result_type(weights, elements))
         np.multiply(weights, elements, out=rows[: self.vp])
         return rows.reshape(self.trees, self.leaves)
 
     def partial_sums(self, products: Array) -> Array:
-        """What leaves the trees: [trees, rows of a tree], each row's sum after its own levels, pair by pair."""
+        """Sum up the products of each row, pair by pair through its own levels: [trees, rows of a tree]."""
         plain = self.leaves // self.plain_trees
         values = _summed(products.reshape(self.trees, self.plain_trees, plain))
         return _summed(values.reshape(self.trees, self.rows_per_tree, -1))
 
     def accumulate(self, held: Array, sums: Array, add: Callable[[Array, Array], Array]) -> None:
-        """Add what leaves the trees to the running sums `held` [trees, registers], each in its own register."""
+        """Add the sums of the rows to the running sums.
+
+        held: the running sums [trees, registers], which change in place.
+        sums: the sums of the rows [trees, rows of a tree].
+        add: the addition of the accumulators.
+        """
         held[:, self.places] = add(held[:, self.places], sums)
 
     def rows(self, held: Array) -> Array:
-        """The running sums by row, [vp]."""
+        """Give the running sums by row, [vp]."""
         return held[:, self.places].reshape(-1)[: self.vp]
 
 
 def _summed(values: Array) -> Array:
-    """Sums over the last axis, level by level through a plain tree."""
+    """Sum up over the last axis, level by level through a plain tree."""
     for adders in tree_levels(values.shape[-1]):
         odd = values[..., 2 * adders :]
         values = np.concatenate([values[..., 0 : 2 * adders : 2] + values[..., 1 : 2 * adders : 2], odd], axis=-1)

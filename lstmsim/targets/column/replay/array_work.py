@@ -1,4 +1,4 @@
-"""The array's side of a job: tiles into accumulator banks."""
+"""The work of the array in a job: tiles are multiplied and added up in accumulator banks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ __all__ = ["ArrayWork", "Bank"]
 
 @dataclass(eq=False)
 class Bank:
-    """Running sums of one row block: per part of the gates the trees' registers [trees, registers]; the column groups
-    added so far; the last tile's cycle.
+    """Running sums of one row block.
 
-    Where a gate keeps two sums apart (the GRU's candidate), the block has two of each.
+    sums: for each part of the gates, the registers of the trees [trees, registers]. Where a gate keeps two sums apart
+    (the GRU's candidate), the block has two parts.
+    groups: the column groups added so far.
+    last_cycle: cycle of the last tile.
     """
 
     sums: list[Array]
@@ -30,7 +32,15 @@ class Bank:
 
 @dataclass(eq=False)
 class ArrayWork:
-    """The tiles of one member of a job on its core's array."""
+    """The tiles of one member of a job on its core's array.
+
+    work: the member.
+    array: structure of the array.
+    banks: the banks that hold sums, by row block.
+    freed: cycles at which banks that have been emptied are free again.
+    done: row blocks whose sums have gone to the tail.
+    weights: kept tiles of weights, by layer, direction, stage, block and column group.
+    """
 
     work: Work
     array: PeArray
@@ -40,7 +50,12 @@ class ArrayWork:
     weights: dict[tuple[int, int, int, int, int], list[tuple[int, Array]]] = field(default_factory=dict)
 
     def tile(self, place: Place, group: int, cycle: int) -> None:
-        """One tile: multiply, add up in the trees, add to the block's bank."""
+        """Execute one tile: multiply, add up in the trees, add to the bank of the row block.
+
+        place: the row block.
+        group: the column group of the stage's matrix.
+        `ReplayError` if the tile is a repetition, lies outside the matrix, has no free bank or reads too early.
+        """
         shape, who = self.work.shape(place), f"{self.work.who}: the tile of {place}, column group {group},"
         units = self.work.units(place)
         bank = self._bank(place, cycle, who) if place not in self.done else Bank([])
@@ -73,7 +88,7 @@ class ArrayWork:
         return self.banks[place]
 
     def _elements(self, place: Place, vector: str, columns: slice, cycle: int, who: str) -> Array:
-        """Elements of a vector that is visible at `cycle`."""
+        """Read elements of a vector at `cycle`; `ReplayError` if they are not visible yet."""
         if vector == "x" and place.layer > 0:
             below = self.work.job.model.layers[place.layer - 1]
             width = below.width("h")
@@ -91,7 +106,7 @@ class ArrayWork:
         return self.work.vectors.read(key, columns, np.full(columns.stop - columns.start, cycle), who)
 
     def _weights(self, place: Place, group: int, vector: str, columns: slice, units: slice) -> list[tuple[int, Array]]:
-        """The tile of the interleaved matrix, [vp, ep], for each part of the gates that reads the vector."""
+        """Give the tile of the interleaved matrix, [vp, ep], for each part of the gates that reads the vector."""
         key = (place.layer, place.direction, place.stage, place.block, group)
         if key not in self.weights:
             arithmetic = self.work.arithmetic(place.layer, place.direction)
@@ -106,7 +121,10 @@ class ArrayWork:
         return self.weights[key]
 
     def empty(self, place: Place, cycle: int, who: str) -> Bank:
-        """The sums of a row block that enters the tail at `cycle`; its bank is free when the block has gone in."""
+        """Take the sums of a row block that enters the tail at `cycle`; its bank is free when all of it has entered.
+
+        `ReplayError` if sums are missing or have not arrived yet.
+        """
         work = self.work
         bank = self.banks.pop(place, None)
         shape = work.shape(place)
@@ -122,20 +140,20 @@ class ArrayWork:
         return bank
 
     def rest(self, cycle: int) -> None:
-        """The thread is given up at `cycle`: no bank may hold anything."""
+        """Give up the thread at `cycle`; `ReplayError` if a bank holds anything."""
         held = [*map(str, self.banks), *(f"a row block until {each}" for each in self.freed if each > cycle)]
         if held:
             raise ReplayError(f"{self.work.who} is paused at cycle {cycle}, but a bank holds {held[0]}")
 
 
 def _any(shape: StageShape) -> tuple[str, str]:
-    """Some matrix of the stage, to learn the type of its numbers."""
+    """Name the first sum and vector of the stage, whose matrix tells the type of its numbers."""
     first = shape.stage.sums[0]
     return first.name, first.vectors[0]
 
 
 def _columns(shape: StageShape, group: int, who: str) -> tuple[str, slice]:
-    """The vector and its elements that a column group of the stage's matrix stands for."""
+    """Give the vector and its elements for which a column group of the stage's matrix stands."""
     for vector in shape.stage.vectors:
         first = shape.first_group(vector)
         if first <= group < first + shape.groups(vector):

@@ -1,4 +1,4 @@
-"""Which weights lie on which core when a task is admitted: who has to bring his own (docs/timing.md, 10.4, 11.7)."""
+"""The weights on each core at admissions, and the tasks that find theirs there (docs/timing.md, 10.4, 11.7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ __all__ = ["check_lasting", "warm_tasks"]
 
 @dataclass(eq=False)
 class _Held:
-    """Contents of a core, the least recently used first, with their sizes; and how many running tasks use each."""
+    """The weights on one core.
+
+    core: number of the core.
+    capacity: weights that the core holds at most.
+    sizes: content -> its weights, the least recently used content first.
+    users: content -> how many running tasks use it.
+    """
 
     core: int
     capacity: int
@@ -25,7 +31,7 @@ class _Held:
     users: dict[int, int] = field(default_factory=dict)
 
     def enter(self, content: Content, who: str) -> bool:
-        """A task that needs it begins; whether it was there."""
+        """Begin a task that needs the content, and tell whether the content was there already."""
         there = content.key in self.sizes
         for key in [each for each in self.sizes if not self.users.get(each)]:
             if not there and sum(self.sizes.values()) + content.size > self.capacity:
@@ -37,13 +43,16 @@ class _Held:
         return there
 
     def leave(self, content: Content) -> None:
-        """A task that needed it has finished."""
+        """Finish a task that needed the content."""
         self.users[content.key] -= 1
         self.sizes[content.key] = self.sizes.pop(content.key)
 
 
 def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
-    """Tasks that find their weights on all of their cores; `ReplayError` if running tasks need more than a core has."""
+    """Give the tasks whose weights lie on all of their cores at admission.
+
+    `ReplayError` if running tasks need more weights on a core than the core holds.
+    """
     sizes = {task.content.key: task.content.size for task in program.tasks if task.content is not None}
     held = {
         number: _Held(number, core.capacity, {key: sizes.get(key, 0) for key in core.held})
@@ -68,12 +77,15 @@ def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
 
 
 def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
-    """`ReplayError` if a core cannot hold all weights that are used there and never come from the memory."""
+    """Check that each core can hold all weights that are used on it and never come from the memory.
+
+    `ReplayError` if a core holds too few weights.
+    """
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     if all(core.weight_capacity is None for core in chip.cores):
         return
-    # by identity first: comparing models takes long
+    # models are told apart by identity first: comparing them takes long
     alike: dict[tuple[object, ...], tuple[Job, tuple[int, ...]]] = {}
     for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
         if seats.ran(number) and task.content is None:
@@ -94,7 +106,7 @@ def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
 
 
 def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...]]:
-    """(cycle, whether a task begins, what orders them in that cycle ..., task); who finishes comes first."""
+    """List (cycle, whether a task begins, order within the cycle ..., task); tasks that finish come first."""
     columns = zip(*(trace.task(name).tolist() for name in ("admitted", "finish", "arrived", "core")), strict=True)
     events: list[tuple[int, ...]] = []
     rounds: list[int] = []

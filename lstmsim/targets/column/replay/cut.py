@@ -1,4 +1,4 @@
-"""How a job is cut over its members: who has which units of which layers, and who reads them elsewhere."""
+"""The cut of a job over its members: the units that each member has of each layer, and the cores that read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ __all__ = ["Cut"]
 
 @dataclass(frozen=True)
 class Cut:
-    """A model on members that are on these cores; `split` as in `Job`, one member if it is empty.
+    """A model that is cut over members.
+
+    model: the model.
+    split: as in `Job`; empty: there is one member.
+    cores: number of the core of each member.
 
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer
@@ -28,25 +32,25 @@ class Cut:
     cores: tuple[int, ...]
 
     def share(self, member: int) -> tuple[int, int]:
-        """Which share of every layer that it has a member has, and of how many."""
+        """Give the number of a member's share of its layers, and how many shares there are."""
         return (member, len(self.cores)) if self.split == "rows" else (0, 1)
 
     def units(self, member: int, width: int) -> slice:
-        """A member's units of so many."""
+        """Give the units of a member; `width`: units of all members."""
         share, shares = self.share(member)
         start = sum(share_of(width, each, shares) for each in range(share))
         return slice(start, start + share_of(width, share, shares))
 
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
-        """The members that have something of each layer."""
+        """For each layer the members that have units of it."""
         if self.split != "layers":
             return (tuple(range(len(self.cores))),) * len(self.model.layers)
         runs = layer_runs(self.model, len(self.cores))
         return tuple((member,) for member, run in enumerate(runs) for _ in run)
 
     def receivers(self, layer: int, node: str) -> frozenset[int]:
-        """The cores on which products read a node's results: those of the layer itself and of the one above."""
+        """Give the cores on which products of the layer itself or of the layer above read a node's results."""
         cell = self.model.layers[layer].cell
         vectors = {vector for stage in cell.stages for vector in stage.vectors}
         members: set[int] = set()

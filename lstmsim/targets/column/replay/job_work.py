@@ -1,4 +1,4 @@
-"""A whole job under way: its members, what each core of it sees, what goes from core to core."""
+"""A whole job under way: its members, the vectors that each core sees, and the vectors that go from core to core."""
 
 from __future__ import annotations
 
@@ -28,8 +28,18 @@ __all__ = ["JobWork", "start"]
 
 @dataclass(eq=False)
 class JobWork:
-    """`views`: the vectors as each core sees them; `weights`: those that come while the job runs, None if all are
-    there from the start."""
+    """A job that is executed.
+
+    job: the job.
+    core: each of its cores, which are equal.
+    numbers: its weights, frames and arithmetic.
+    cut: its cut over members.
+    exchange: the links between cores.
+    views: the vectors as each core sees them, by the number of the core.
+    tiles: for each member, the work of its array.
+    tails: for each member, the work of its tail unit.
+    weights: the weights that come while the job runs; None: all weights are there from the start.
+    """
 
     job: Job
     core: ColumnCore
@@ -42,10 +52,10 @@ class JobWork:
     weights: Streams | None = None
 
     def begin(self, stimulus: Stimulus, cycle: int = 0) -> None:
-        """The states before the first step are those of `stimulus`, and are there from `cycle` on."""
+        """Set the states before the first step to those of `stimulus`; they are there from `cycle` on."""
         for number, layer in enumerate(self.job.model.layers):
             for direction in range(layer.directions):
-                # once for all: an arithmetic counts what saturates
+                # encoded once for all memories, because an arithmetic counts the values that saturate
                 states = initial_states(self.numbers.arithmetic[number][direction], stimulus, number, direction)
                 for name, values in states.items():
                     key, every = (number, direction, -1, name), slice(0, len(values))
@@ -55,7 +65,7 @@ class JobWork:
             view.latest = 0
 
     def tile(self, member: int, place: Place, group: int, cycle: int) -> None:
-        """One tile on a member's array."""
+        """Execute one tile on a member's array at `cycle`; `group`: column group of the stage's matrix."""
         own = self.tiles[member]
         if self.weights is not None:
             own.work.units(place)
@@ -63,17 +73,22 @@ class JobWork:
         own.tile(place, group, cycle)
 
     def turns(self, member: int, place: Place) -> int:
-        """Cycles that a row block takes in a member's tail."""
+        """Count the cycles that a row block takes in a member's tail."""
         return self.tiles[member].work.turns(place)
 
     def sending_cycles(self, member: int, place: Place) -> int:
-        """Cycles that a row block takes on a member's link."""
+        """Count the cycles that a row block takes on a member's link."""
         units = self.tiles[member].work.units(place)
         taken: int = -(-(units.stop - units.start) // self.exchange.rate(self.core.tail_width))
         return taken
 
     def send(self, member: int, place: Place, segment: int, number: int, cycle: int) -> None:
-        """The link of a member takes vector number `number` of a row block from `cycle` on."""
+        """Send a vector of a row block over the link of a member, from `cycle` on.
+
+        segment: number of the segment whose results are sent.
+        number: number of the vector among those that the segment sends.
+        `ReplayError` if no core reads the vector, or it is not visible yet.
+        """
         work, own = self.tiles[member].work, self.cut.cores[member]
         units, shape, who = work.units(place), work.shape(place), f"{work.who}: the exchange of {place}"
         nodes = self._sent(member, place, segment)
@@ -90,7 +105,7 @@ class JobWork:
                 view.write(key, units, values, since, shape.layer.width(name))
 
     def _sent(self, member: int, place: Place, segment: int) -> list[str]:
-        """What products on other cores read of a segment, what is visible first before the others."""
+        """Name the results of a segment that products on other cores read, in the order in which they are visible."""
         shape, own = self.tiles[member].work.shape(place), self.cut.cores[member]
         nodes = [
             node.name
@@ -102,7 +117,7 @@ class JobWork:
         return sorted(nodes, key=lambda name: (shape.visible_cycles(name), name))
 
     def rest(self, cycle: int) -> None:
-        """The job is paused at `cycle`: all that it has started has come about."""
+        """Pause the job at `cycle`; `ReplayError` if an effect of its operations is still to come."""
         for each in self.tiles:
             each.rest(cycle)
         late = max(view.latest for view in self.views.values())
@@ -115,14 +130,14 @@ class JobWork:
                 raise ReplayError(f"job {self.job.name} {text}")
 
     def _begun(self) -> set[tuple[int, int, int]]:
-        """(layer, direction, step) of all that has begun and, where steps go through all layers, what belongs to it."""
+        """Give (layer, direction, step) of each step that has begun; with `layer_order: step`, of all layers of it."""
         begun = {(place.layer, place.direction, place.step) for each in self.tiles for place in each.done}
         if self.job.model.layer_order == "step":
             begun |= {(layer, 0, step) for _, _, step in begun for layer in range(len(self.job.model.layers))}
         return begun
 
     def result(self, finish: int) -> NetworkRun:
-        """All h of the job; `ReplayError` if one was never computed or is not visible at `finish` where it is read."""
+        """Give all h of the job; `ReplayError` if an h was never computed, or its readers cannot see it at `finish`."""
         passes = []
         for number, layer in enumerate(self.job.model.layers):
             both = []
@@ -165,8 +180,16 @@ def start(
     arrived: int,
     weights: Streams | None = None,
 ) -> JobWork:
-    """A job that came at `arrived`, with its members on these cores: nothing is there but its frames and, unless it
-    follows another job, the states that it begins with."""
+    """Give a job before its first tile: only its frames are there and, unless it follows another job, its first states.
+
+    job: the job.
+    chip: the chip.
+    cores: number of the core of each member.
+    numbers: its weights, frames and arithmetic.
+    array: structure of the array of each core.
+    arrived: cycle at which the job arrived.
+    weights: the weights that come while the job runs; None: all weights are there from the start.
+    """
     core, cut = chip.cores[cores[0]], Cut(job.model, job.split_over(len(cores)), tuple(cores))
     views = {each: Memory() for each in cores}
     works = [Work(job, core, numbers, cut, member, views[on]) for member, on in enumerate(cores)]

@@ -22,8 +22,12 @@ Block = tuple[int, int, int, int, int]
 
 @dataclass(eq=False)
 class _Transfer:
-    """A streamed row block on its way or there: cycles that the memory has given it, from when on it can be used (-1:
-    not yet), tiles that have used it."""
+    """The transfer of the weights of a row block.
+
+    cycles: cycles that the memory has spent on the transfer.
+    ready: cycle from which on the weights can be used; -1: they are not complete.
+    tiles: tiles that have used the weights.
+    """
 
     cycles: int = 0
     ready: int = -1
@@ -32,8 +36,18 @@ class _Transfer:
 
 @dataclass(eq=False)
 class Streams:
-    """`cycles`: how long the transfer of each streamed row block takes, `groups`: the tiles that use it; `loading`: how
-    long that of all others takes (0: they lie there already, or there are none)."""
+    """The weights of one job that come from the memory.
+
+    who: the job in words.
+    memory: the memory.
+    cycles: for each streamed row block, the cycles of its transfer.
+    groups: for each streamed row block, the tiles that use its weights.
+    loading: cycles of the transfer of all other weights; 0: they lie on the core already, or there are none.
+    loaded: cycles spent on that transfer so far.
+    ready: cycle from which on the loaded weights can be used.
+    held: the transfers that take a place in a buffer, by row block and step.
+    freed: for each member, cycles at which places in its buffer are free again.
+    """
 
     who: str
     memory: Memory
@@ -46,14 +60,17 @@ class Streams:
     freed: dict[int, list[int]] = field(default_factory=dict)
 
     def load(self, start: int, cycles: int) -> None:
-        """The memory transfers weights that stay."""
+        """Transfer weights that stay on the core; `ReplayError` if they are there already."""
         self.loaded += cycles
         self.ready = start + cycles + self.memory.latency_cycles
         if self.loaded > self.loading:
             raise ReplayError(f"{self.who} at cycle {start} loads weights that are there already")
 
     def stream(self, block: Block, step: int, start: int, cycles: int) -> None:
-        """The memory transfers weights of a row block for one step."""
+        """Transfer weights of a row block for one step.
+
+        `ReplayError` if there is no free place, or the transfer takes more cycles than its weights need.
+        """
         who = f"{self.who}: the transfer of {_text(block, step)} at cycle {start}"
         member, key = block[0], (block, step)
         if key not in self.held:
@@ -70,7 +87,7 @@ class Streams:
             transfer.ready = start + cycles + self.memory.latency_cycles
 
     def tile(self, member: int, place: Place, cycle: int) -> None:
-        """A tile uses the weights of its row block."""
+        """Use the weights of a row block for one tile; `ReplayError` if they are not there at `cycle`."""
         who = f"{self.who}: the tile of {place} at cycle {cycle}"
         if self.loaded < self.loading:
             raise ReplayError(f"{who} comes before the model's weights are loaded")
@@ -96,7 +113,12 @@ def _text(block: Block, step: int) -> str:
 
 
 def streamed_block(operations: Sequence[Operation], index: int, members: int) -> Block:
-    """Whose weights a transfer brings: the first operation of each takes a place in the member's buffer."""
+    """Give the row block whose weights an operation transfers.
+
+    operations: operations of a body. The first operation of each transfer takes a place in the member's buffer.
+    index: number of the operation.
+    members: members of the job.
+    """
     layer, direction, block, _, stage = operations[index].place
     takes = operations[index].takes
     if takes is None:
@@ -106,9 +128,12 @@ def streamed_block(operations: Sequence[Operation], index: int, members: int) ->
 
 
 def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], warm: bool) -> Streams:
-    """The transfers of a job, all of it still to come; `ReplayError` if a core cannot hold what is to stay there.
+    """Give the transfers of a job before the first of them.
 
-    `phases` say which row blocks are streamed; `warm`: the others are there already.
+    cut: the cut of the job over its members.
+    phases: the phases of the job, which say which row blocks are streamed.
+    warm: whether the weights that are not streamed lie on the cores already.
+    `ReplayError` if a core cannot hold the weights that stay there and the places for streamed weights.
     """
     core, memory = chip.cores[cut.cores[0]], chip.memory
     assert memory is not None, "weights come from a memory"
@@ -140,7 +165,7 @@ def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], war
 
 
 def _blocks(cut: Cut, core: ColumnCore) -> list[tuple[Block, StageShape]]:
-    """Every row block of every member."""
+    """List every row block of every member, with the shape of its stage."""
     return [
         ((member, number, direction, stage, block), shape)
         for number, layer in enumerate(cut.model.layers)
@@ -152,6 +177,6 @@ def _blocks(cut: Cut, core: ColumnCore) -> list[tuple[Block, StageShape]]:
 
 
 def _weights(shape: StageShape, block: int) -> int:
-    """The weights of a row block, without padding."""
+    """Count the weights of a row block, without padding."""
     columns = sum(shape.layer.width(vector) for vector in shape.stage.vectors)
     return len(shape.stage.gates) * shape.blocks[block] * columns

@@ -1,4 +1,4 @@
-"""The tail unit's side of a job: sums through the adapter, then the cell's graph, segment by segment."""
+"""The work of the tail unit in a job: sums go through the adapter, then through the cell's graph, by segments."""
 
 from __future__ import annotations
 
@@ -20,13 +20,21 @@ __all__ = ["TailWork"]
 
 @dataclass(eq=False)
 class TailWork:
-    """The row blocks of one member of a job in its core's tail unit."""
+    """The row blocks of one member of a job in its core's tail unit.
+
+    work: the member.
+    array: the array whose sums enter the tail unit.
+    """
 
     work: Work
     array: ArrayWork
 
     def finish(self, place: Place, index: int, cycle: int) -> None:
-        """One segment of a row block in the tail unit, its first unit's turn at `cycle`."""
+        """Execute one segment of a row block; the first unit has its turn at `cycle`.
+
+        index: number of the segment in the stage.
+        `ReplayError` if there is no such segment, or a value is read too early.
+        """
         layer = self.work.job.model.layers[place.layer]
         key = (place.stage, index)
         segment = next((each for each in segments(layer.cell) if (each.stage, each.index) == key), None)
@@ -47,7 +55,7 @@ class TailWork:
                 self.work.forget(place)
 
     def _adapt(self, place: Place, units: slice, cycle: int, who: str) -> None:
-        """The block's sums leave their bank, through the adapter, for the tail."""
+        """Move the block's sums from their bank through the adapter to the tail."""
         bank = self.array.empty(place, cycle, who)
         shape, count = self.work.shape(place), units.stop - units.start
         arithmetic, gates = self.work.arithmetic(place.layer, place.direction), shape.stage.gates
@@ -88,7 +96,7 @@ class TailWork:
             )
 
     def _value(self, place: Place, name: str, units: slice, at: NDArray[np.int64], who: str) -> Array:
-        """A sum, state, or value of an earlier node, for use at those cycles."""
+        """Read a sum, a state, or the value of an earlier node, for use at the cycles `at`."""
         layer = self.work.job.model.layers[place.layer]
         step = self.work.before(place) if name in layer.cell.states else place.step
         wanted = slice(0, 1) if kinds(layer.cell)[name] == "scalar" else units
@@ -96,7 +104,7 @@ class TailWork:
         return self.work.tail.read((place.layer, place.direction, step, name), wanted, cycles, who)
 
     def _reduce(self, place: Place, segment: Segment, last_turn: int, who: str) -> None:
-        """Reductions over all units, and the scalars made of them, after the last unit's turn."""
+        """Compute the reductions over all units, and the scalars made of them, after the last unit's turn."""
         shape = self.work.shape(place)
         arithmetic = self.work.arithmetic(place.layer, place.direction)
         every = slice(0, shape.layer.units(segment.rows))

@@ -1,4 +1,4 @@
-"""Walks through a trace of the column-wise NPU and executes it."""
+"""The walk through a trace of the column-wise NPU, which executes the trace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lstmsim.workload.scenario import Scenario
 
 __all__ = ["replay"]
 
-#: What issued and when; not what had held it back, for the replay believes its own count alone.
+#: Columns that say what issued and when. The causes of waits are left out: the replay counts on its own.
 _COLUMNS = ISSUES.names[: ISSUES.place("cycles") + 1]
 
 
@@ -37,7 +37,7 @@ def replay(
     numbers: Mapping[int, JobNumbers],
     progress: Callable[[int, int], None] | None = None,
 ) -> Mapping[int, NetworkRun]:
-    """What the jobs in `numbers` computed; see `lstmsim.replay.replay`."""
+    """Compute the results of the jobs in `numbers`; see `lstmsim.replay.replay`."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     seats = seats_of(scenario, program, trace)
@@ -79,7 +79,7 @@ def replay(
 
 
 def _follow(task: int, works: Mapping[int, JobWork], numbers: Mapping[int, JobNumbers], ends: Sequence[int]) -> None:
-    """A job that follows another begins: with the last states of that one, which are there from its finish on."""
+    """Begin a job that follows another, with the last states of that other job, from its finish on."""
     before = numbers[task].follows
     if before is None or before not in works:
         raise ReplayError(f"job {works[task].job.name} follows a job that was turned away, which has no last states")
@@ -89,7 +89,7 @@ def _follow(task: int, works: Mapping[int, JobWork], numbers: Mapping[int, JobNu
 def _works(
     scenario: Scenario, program: Program, trace: Trace, numbers: Mapping[int, JobNumbers], seats: Seats
 ) -> dict[int, JobWork]:
-    """The jobs with numbers that were not turned away, before their first tile."""
+    """Give the jobs with numbers that were not turned away, before their first tile."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     arrays = [PeArray(core.ep, core.vp, core.tree_inputs, core.cat) for core in chip.cores]
@@ -100,7 +100,7 @@ def _works(
         if not seats.ran(index):
             continue
         job, task, first = scenario.jobs[index], program.tasks[index], seats.core(index)
-        # the memory is none of them
+        # the memory is no member
         members = sum(seats.core(index, member) < len(chip.cores) for member in seats.members[index])
         cores = tuple(seats.core(index, member) for member in range(members))
         weights = None
@@ -113,7 +113,15 @@ def _works(
 
 
 class _Issue(NamedTuple):
-    """A row of the trace: `issues` issues of an operation from `start` on, after `before` of them."""
+    """A row of the trace: issues of one operation.
+
+    operation: the operation.
+    step: the time step.
+    start: cycle of the first issue.
+    before: issues of the operation in earlier rows.
+    issues: issues in this row.
+    cycles: cycles of one issue.
+    """
 
     operation: Operation
     step: int
@@ -124,7 +132,7 @@ class _Issue(NamedTuple):
 
 
 def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) -> int:
-    """What a row of the trace does, and the cycles that it takes of its unit."""
+    """Execute a row of the trace, and give the cycles for which the row occupies its unit."""
     operation, member, taken = one.operation, one.operation.member, one.issues * one.cycles
     if work.weights is not None and member == len(work.tiles):
         if operation.place:
@@ -148,7 +156,7 @@ def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) 
 
 
 def _vector(body: Sequence[Operation], index: int) -> int:
-    """Which of a row block's vectors an exchange operation sends: they stand one after another."""
+    """Give the number of the vector that an exchange operation sends; a row block's exchanges stand in a row."""
     first = index
     while first and all(
         getattr(body[first - 1], name) == getattr(body[index], name) for name in ("unit", "member", "place")
@@ -158,7 +166,7 @@ def _vector(body: Sequence[Operation], index: int) -> int:
 
 
 def _tile(operation: Operation, step: int, turn: int, block_order: str) -> tuple[Place, int]:
-    """Place and column group of the operation's issue number `turn`: a run goes on to the next group or block."""
+    """Give the place and the column group of issue number `turn`: a run goes on to the next group or block."""
     layer, direction, block, group, stage = operation.place
     blocks, groups = (turn, 0) if block_order == "column" else (0, turn)
     return Place(layer, direction, step, stage, block + blocks), group + groups

@@ -1,4 +1,4 @@
-"""One member of a job under way: what it has computed so far and from when on each element of it is there."""
+"""One member of a job under way: its results so far, and the cycle from which on each element is there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Place", "Work"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a job something belongs."""
+    """A row block of a job: numbers of its layer, direction, time step, stage, and of the block in the stage."""
 
     layer: int
     direction: int
@@ -35,8 +35,16 @@ class Place:
 
 @dataclass(eq=False)
 class Work:
-    """What member number `member` of a job does on its core. `vectors` can be streamed there, `tail` is what its tail
-    unit keeps; both by (layer, direction, step, name), with the states before the first step at step -1."""
+    """A member of a job on its core.
+
+    job: the job.
+    core: the core.
+    numbers: weights, frames and arithmetic of the job.
+    cut: the cut of the job over its members.
+    member: number of the member.
+    vectors: vectors that can be streamed on the core, by (layer, direction, step, name).
+    tail: values that the tail unit keeps, by the same keys. States before the first step have step -1.
+    """
 
     job: Job
     core: ColumnCore
@@ -52,11 +60,11 @@ class Work:
         return f"job {self.job.name}" + (f" member {self.member}" if self.cut.split else "")
 
     def arithmetic(self, layer: int, direction: int) -> Arithmetic:
-        """The arithmetic of a pass."""
+        """Give the arithmetic of a pass."""
         return self.numbers.arithmetic[layer][direction]
 
     def shape(self, place: Place) -> StageShape:
-        """How the member's share of the place's stage is cut on the core."""
+        """Give the shape of the member's share of the place's stage."""
         return self._shapes[place.layer][place.stage]
 
     @cached_property
@@ -65,19 +73,19 @@ class Work:
         return tuple(pass_shapes(layer, self.core, *share) for layer in self.job.model.layers)
 
     def turns(self, place: Place) -> int:
-        """Cycles that a segment of the place's row block takes in the tail unit."""
+        """Count the cycles that a segment of the place's row block takes in the tail unit."""
         units = self.units(place)
         taken: int = -(-(units.stop - units.start) // self.core.tail_width)
         return taken
 
     def before(self, place: Place) -> int:
-        """The step whose h and states the place's step reads; -1: the initial ones."""
+        """Give the step whose h and states the place's step reads; -1: it reads the initial states."""
         backward = self.job.model.layers[place.layer].backward(place.direction)
         step = place.step + 1 if backward else place.step - 1
         return step if 0 <= step < self.job.steps else -1
 
     def units(self, place: Place) -> slice:
-        """The units of the place's row block; `ReplayError` if the member has no such block."""
+        """Give the units of the place's row block; `ReplayError` if the member has no such block."""
         shape = self.shape(place)
         if not 0 <= place.block < len(shape.blocks) or self.member not in self.cut.members[place.layer]:
             raise ReplayError(f"{self.who} has no {place}")
@@ -86,7 +94,7 @@ class Work:
         return slice(start, start + shape.blocks[place.block])
 
     def forget(self, place: Place) -> None:
-        """Drop what nothing reads any more once all of the place's step has been computed: the step before."""
+        """Drop the values of the step before the place's step: nothing reads them once that step is complete."""
         key = (place.layer, place.direction, self.before(place))
         names = [each.name for each in self.job.model.layers[place.layer].cell.nodes]
         states = self.job.model.layers[place.layer].cell.states
