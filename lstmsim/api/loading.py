@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.api.objects import is_chip, plain_of, with_networks
+from lstmsim.api.ready_jobs import check_parts, ready_jobs
 from lstmsim.errors import InputError, Mistake
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Job, Scenario
@@ -121,8 +122,7 @@ def _built(source: Mapping[str, Any]) -> Scenario:
 
 def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = None, **others: Any) -> Scenario:
     """Make a scenario of a chip and jobs; each may be an object or what a file says. See `lstmsim.Scenario`."""
-    from lstmsim.formats.scenario.job_names import unique_names
-
+    check_parts(others)
     ready = isinstance(jobs, list | tuple) and bool(jobs) and all(isinstance(each, Job) for each in jobs)
     if not ready and isinstance(jobs, list | tuple):
         mixed = [place for place, each in enumerate(jobs) if isinstance(each, Job)]
@@ -142,8 +142,7 @@ def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = N
     if isinstance(precision, Precision):
         kept = {"precision_given": precision != Precision(), **kept, "precision": precision}
     if ready:
-        own = zip(jobs, unique_names([each.name for each in jobs]), strict=True)
-        kept["jobs"] = tuple(each if each.name == unique else replace(each, name=unique) for each, unique in own)
+        kept["jobs"] = ready_jobs(jobs)
         # Jobs that are ready say nothing of rates; the rates of the job that stood for them are not theirs.
         kept = {"offers": {}, **kept}
     return replace(loaded, **kept)

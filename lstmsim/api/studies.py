@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Optional
 
+from lstmsim.api.arguments import refuse, wrong_path, wrong_whole
 from lstmsim.api.fits import Fits
 from lstmsim.api.loading import Path, Source, file_or_data, load_at_clocks, load_scenario
 from lstmsim.checked import of_kind
@@ -248,6 +249,7 @@ def sweep(
     if not isinstance(given, str | PathLike | Mapping):
         text = f"must be a file's path or a mapping of keys to values, got {show(given)}"
         raise InputError(Mistake("sweep", text))
+    refuse(wrong_path("folder", folder), wrong_whole("jobs", jobs, 1), _wrong_shard(shard))
     if isinstance(spec, Mapping) and isinstance(spec.get("scenario"), Scenario | Mapping):
         spec = {**spec, "scenario": file_or_data(spec["scenario"])}
     return run_sweep(
@@ -261,6 +263,22 @@ def sweep(
         retry_failed=retry_failed,
         progress=progress,
     )
+
+
+def _wrong_shard(shard: object) -> list[Mistake]:
+    """Say what is wrong with a shard, which is a pair of whole numbers."""
+    from lstmsim.formats.wording import show
+
+    if shard is None:
+        return []
+    if isinstance(shard, list | tuple) and len(shard) == 2:
+        index, count = shard
+        if not (wrong_whole("", count, 1) or wrong_whole("", index, 1, count)) and None not in shard:
+            return []
+        got = f"({show(index)}, {show(count)})"
+    else:
+        got = show(shard)
+    return [Mistake("shard", f"must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got {got}")]
 
 
 def merge(out: Path, inputs: Path | Sequence[Path]) -> Merged:

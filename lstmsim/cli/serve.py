@@ -86,7 +86,7 @@ def command(
         remark(text)
     if served.ended == "full":
         came = served.serving.requests + served.serving.turned_away
-        remark(f"stopped after {came:,} requests: more than 8,192 were in the machine at once")
+        remark(f"stopped after {came:,} requests: more than {served.window:,} were in the machine at once")
     for path in (json_path, csv_path):
         if path is not None and path != "-":
             remark(f"wrote {path}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import chip_files, find_chip, find_model, input_files, is_path, model_files
+from lstmsim.formats.scenario.left_out import left_out
 from lstmsim.formats.scenario.model_entries import file_path
 from lstmsim.formats.scenario.scenario_file import References
 from lstmsim.formats.tables.devices_file import device_files
@@ -54,7 +55,7 @@ def files_read_by_document(document: Document, overrides: Sequence[str] = ()) ->
     1
     """
     references = References(document)
-    apply_overrides(document, overrides, references.expand)
+    apply_overrides(document, overrides, references.expand, left_out)
     try:
         references.expand_all()
     except (AttributeError, KeyError, TypeError):

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.errors import ProgramError
 from lstmsim.metrics.accounts import named_cycles
 from lstmsim.metrics.issued import issued_operations, issued_steps
 from lstmsim.metrics.timeline import STATES, Row, Timeline
 from lstmsim.metrics.waits import Intervals, core_spans
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.program.unit_names import name_faults
 
 __all__ = ["build_timeline"]
 
@@ -94,6 +96,7 @@ def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: st
     jobs: names of the program's tasks.
     chip: name of the chip.
     frequency_mhz: clock of the chip.
+    `ProgramError` if a unit has a name that traces cannot hold.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -107,6 +110,8 @@ def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: st
     [('core 0 array', 0, 3, 'busy'), ('core 0 array', 3, 8, 'drain'), ('core 0 thread 0', 0, 3, 'busy'),
      ('core 0 thread 0', 3, 8, 'drain'), ('core 0 tail', 7, 8, 'busy')]
     """
+    if faults := list(name_faults(program.cores)):
+        raise ProgramError("\n".join(faults))
     places = _Places.of(program, trace)
     rows: list[Row] = []
     tables = []

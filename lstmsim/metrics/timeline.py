@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.program.cycles import SPAN_NAMES
+from lstmsim.program.unit_names import MEMORY, is_unit
 from lstmsim.records import record
 from lstmsim.results import Table
 
@@ -17,28 +17,14 @@ __all__ = ["MEMORY", "STATES", "Row", "Timeline", "is_unit"]
 #: What a span can be. `busy` is work. `ready` is a thread whose work waits for its turn on the unit.
 STATES = SPAN_NAMES
 
-#: The kind of the row of a memory that all cores share. `Row.core` of a memory is the number after the last core.
-MEMORY = "memory"
-
-#: The name of a unit beside the array. A row of that kind shows when the unit is busy.
-_UNIT = re.compile(r"(?!array$|thread$)[a-z][a-z0-9_]{0,29}")
-
-
-def is_unit(kind: str) -> bool:
-    """Whether a row of that kind shows a unit beside the PE array. Such a kind is the name of the unit.
-
-    >>> is_unit("tail"), is_unit("thread"), is_unit("a b")
-    (True, False, False)
-    """
-    return _UNIT.fullmatch(kind) is not None
-
 
 @record
 class Row:
     """One row of a timeline.
 
     core: number of the core.
-    kind: `array` (the PE array, every cycle has a name), `thread` (a context), or the name of another unit (`tail`).
+    kind: `array` (the PE array, every cycle has a name), `thread` (a context), or the name of another unit (`tail`), as
+        `lstmsim.program.unit_names` says. `core` of a memory that all cores share is the number after the last core.
     index: number of the context, for the kind `thread`.
 
     >>> Row(0, "thread", 1).name

@@ -40,7 +40,7 @@ MAX_SPREAD = 60
 class Unit:
     """A unit of a core, which can start one operation at a time.
 
-    name: its name.
+    name: its name, as `lstmsim.program.unit_names` allows it.
     policy: how it chooses among the threads of its core, a key of `lstmsim.program.policy.POLICIES`.
     switch_cycles: cycles of a change of the active thread.
     shown: whether timelines have a row for the unit.

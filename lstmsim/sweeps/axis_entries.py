@@ -10,7 +10,7 @@ from typing import Any
 
 from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
-from lstmsim.sweeps.costs import CHIP, PREFIX
+from lstmsim.sweeps.costs import PREFIX, chip_words
 from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.spec import Axis, Derived, Value
 
@@ -22,7 +22,6 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 #: Columns that every table has; an axis of such a name would hide one. In expressions, words are taken too.
 _TAKEN = {"point", "status", *NUMBERS, "objectives", "pareto", "knee", "reason", "key"}
-_TAKEN |= {f"{PREFIX}{each}" for each in CHIP}
 _TAKEN |= {"and", "or", "not", "if", "else", "in", "is", "min", "max", "true", "false", "none", "lambda", "for"}
 
 
@@ -85,8 +84,9 @@ class AxisReader:
     def _check_name(self, name: str, path: DataPath) -> None:
         """Note a mistake if the name cannot be used, or is taken."""
         document = self.document
-        if not _NAME.fullmatch(name) or name.lower() in _TAKEN:
-            why = "is a word of tables or expressions" if name.lower() in _TAKEN else "cannot be used"
+        taken = name.lower() in _TAKEN or name.lower() in {f"{PREFIX}{each}" for each in chip_words()}
+        if taken or not _NAME.fullmatch(name):
+            why = "is a word of tables or expressions" if taken else "cannot be used"
             document.blame(path, f"a name of letters, digits and _ is expected; {show(name)} {why}", key=True)
             self.refused.add(name.lower())
         elif name.lower() in self.names:

@@ -1,7 +1,7 @@
 """The parts of a point's chip: columns that follow from its description and are never simulated.
 
-`npe`, `threads`, `tail_width` and `banks` are in every table. What the chip takes of an FPGA is there if the sweep
-names a `device`; `lstmsim.devices.fit` counts it, for all models of the point's jobs together.
+`npe` and what the machines count of their chips (`Target.counts`) are in every table. What the chip takes of an FPGA is
+there if the sweep names a `device`; `lstmsim.devices.fit` counts it, for all models of the point's jobs together.
 """
 
 from __future__ import annotations
@@ -14,19 +14,25 @@ from lstmsim.devices.fit import Fit, fit
 from lstmsim.devices.resource import Resource
 from lstmsim.errors import InputError
 from lstmsim.sweeps.spec import Value
-from lstmsim.targets.registry import target_of
+from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.workload.scenario import Scenario
 
-__all__ = ["CHIP", "COST_VERSION", "PREFIX", "ChipColumns", "chip_columns", "chip_costs", "device_words"]
+__all__ = ["COST_VERSION", "PREFIX", "ChipColumns", "chip_columns", "chip_costs", "chip_words", "device_words"]
 
 #: To be raised whenever `fit` or the sums below count in another way: what was kept is then counted anew.
 COST_VERSION = 2
 
-#: Columns about the chip alone, each a sum over its cores.
-CHIP = ("npe", "threads", "tail_width", "banks")
-
 #: Before the name of such a column where an axis has that name already.
 PREFIX = "chip_"
+
+
+def chip_words() -> tuple[str, ...]:
+    """Name the columns about the chip alone: multipliers, then what any machine counts. Points may differ in machine.
+
+    >>> chip_words()
+    ('npe', 'threads', 'tail_width', 'banks')
+    """
+    return ("npe", *dict.fromkeys(name for kind in KINDS for name in target_of(kind).counts))
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipCo
     ('chip_npe', 'threads', 'tail_width', 'banks')
     """
     lower = {each.lower() for each in taken}
-    words = (*CHIP, *(device_words(device) if device else ()))
+    words = (*chip_words(), *(device_words(device) if device else ()))
     return ChipColumns(tuple(f"{PREFIX}{each}" if each in lower else each for each in words), device)
 
 
@@ -77,10 +83,10 @@ def device_words(device: Device) -> tuple[str, ...]:
 
 
 def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
-    """Give the values of `CHIP`, summed over all cores; None where the machine has no such part.
+    """Give the values of `chip_words`, summed over all cores; None where the machine has no such part.
 
-    These are multipliers, threads, elements that all tails take in a cycle, and accumulator banks (each thread of a
-    core has banks of its own).
+    Of today's machines these are multipliers, threads, elements that all tails take in a cycle, and accumulator banks
+    (each thread of a core has banks of its own).
 
     >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
     >>> cores = (ColumnCore(npe=64, ep=4, vp=16, threads=2), ColumnCore(npe=32, ep=4, vp=8))
@@ -90,7 +96,7 @@ def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
     """
     chip = scenario.chip
     counts = target_of(chip.kind).chip_counts(chip)
-    return (sum(each.peak for each in chip.core_figures), *(counts.get(name) for name in CHIP[1:]))
+    return (sum(each.peak for each in chip.core_figures), *(counts.get(name) for name in chip_words()[1:]))
 
 
 def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.bounded import bounded_file
 from lstmsim.formats.catalog import is_path
+from lstmsim.formats.scenario.left_out import left_out
 from lstmsim.formats.scenario.scenario_file import scenario_from_document
 from lstmsim.formats.yaml.document import Document
 from lstmsim.formats.yaml.overrides import LABEL, apply_overrides
@@ -58,7 +59,7 @@ def prepare(
     except InputError:
         document = file.scenario
     changed = copy.deepcopy(document)
-    apply_overrides(changed, overrides, lambda path: True)
+    apply_overrides(changed, overrides, lambda path: True, left_out)
     texts = sorted(_file_names(sweep, changed))
     names = [sweep.names, [list(each) for each in sweep.paths.values()]]
     groups = [[[list(axis.values) for axis in group.axes], group.combine] for group in sweep.groups]

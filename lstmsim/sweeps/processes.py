@@ -11,15 +11,18 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from multiprocessing import spawn
 from queue import SimpleQueue
 from typing import Any
 
 __all__ = ["CannotStartError", "ProcessExecutor", "WorkerEndedError"]
 
 _Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+#: Held while a process is started without the main module.
+_STARTING = threading.Lock()
 
 
 class WorkerEndedError(Exception):
@@ -126,7 +129,8 @@ class _Worker:
         self.pipe, far = context.Pipe()
         self.process = context.Process(target=_work, args=(far,), daemon=True)
         try:
-            self.process.start()
+            with _without_main():
+                self.process.start()
         except BaseException:
             self.pipe.close()
             raise
@@ -166,6 +170,32 @@ class _Worker:
         self.kill()
         self.process.join()
         self.pipe.close()
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Start processes that do not import the main module of this one.
+
+    A worker calls functions of lstmsim alone. The standard library would run the user's script again in each worker,
+    which a script without `if __name__ == "__main__"` does not bear, and a script on standard input cannot do.
+    """
+    starter = threading.get_ident()
+    with _STARTING:
+        whole: Any = spawn.get_preparation_data
+
+        def without(name: str) -> Any:
+            data = whole(name)
+            if threading.get_ident() == starter:
+                # Other threads may start processes of their own meanwhile.
+                for key in ("init_main_from_name", "init_main_from_path"):
+                    data.pop(key, None)
+            return data
+
+        spawn.get_preparation_data = without
+        try:
+            yield
+        finally:
+            spawn.get_preparation_data = whole
 
 
 def _work(pipe: Any) -> None:

@@ -25,19 +25,44 @@ from lstmsim.workload.scenario import Chip, Job, Scenario
 __all__ = ["Assignments", "Prepared", "quick_path"]
 
 Assignments = Sequence[tuple[str, Value]]
-_Changes = tuple[tuple[str, int], ...]
-#: Smallest and largest value of a number; others are left to the checks of scenario files.
-_Range = tuple[int, int]
+_Changes = tuple[tuple[str, int | float], ...]
 
 _LAYER_KEYS = ("hidden", "input", "projection")
 _INDEX = re.compile(r"\d{1,5}", re.ASCII)
 _MOST_KEPT = 4096
 
 
+class _Range(NamedTuple):
+    """Smallest and largest value of a number; all others are left to the checks of scenario files.
+
+    whole: whether only whole numbers will do.
+    """
+
+    low: int | float
+    high: int | float
+    whole: bool = True
+
+    def has(self, value: Value) -> bool:
+        """Whether the value is such a number; a truth value is none."""
+        right = type(value) is int or (type(value) is float and not self.whole)
+        return right and self.low <= value <= self.high  # type: ignore[operator]
+
+
 def _range(key: Key | None) -> _Range:
-    if key is None or key.low is None or key.high is None:
-        raise TypeError("a number that varies needs both bounds")
-    return int(key.low), int(key.high)
+    """The range of a whole number of a job or a layer, all of which have both bounds."""
+    assert key is not None
+    assert key.low is not None
+    assert key.high is not None
+    return _Range(key.low, key.high)
+
+
+def _range_of(each: Described) -> _Range | None:
+    """The range of a key that varies; None if only the checks of scenario files can tell what may stand there."""
+    key, kind = each.key, each.kind
+    plain = kind in (int, float) and not each.several and key.above is None and key.below is None and key.rule is None
+    if not key.vary or not plain or key.low is None or key.high is None:
+        return None
+    return _Range(key.low, key.high, whole=kind is int)
 
 
 @cache
@@ -57,9 +82,8 @@ def _core_keys(machine: str) -> dict[str, _Range]:
         kind: Any = each.type
         below: Mapping[str, Described] = keys_of(each.type) if is_dataclass(kind) else {}
         keys = {name: each} | {f"{name}.{key}": part for key, part in below.items()}
-        for path, key in ((path, own.key) for path, own in keys.items()):
-            if key.vary:
-                numbers[path] = _range(key)
+        ranges = {path: _range_of(own) for path, own in keys.items()}
+        numbers |= {path: each for path, each in ranges.items() if each is not None}
     return numbers
 
 
@@ -144,16 +168,14 @@ class Prepared:
         """
         if self.shared:
             return None
-        cores: list[dict[str, int]] = [{} for _ in self.core_entries]
-        jobs: list[dict[str, int]] = [{} for _ in self.job_entries]
+        cores: list[dict[str, Any]] = [{} for _ in self.core_entries]
+        jobs: list[dict[str, Any]] = [{} for _ in self.job_entries]
         for path, value in assignments:
             place = _split(path)
             assert place is not None, "it is a quick path"
             holders = cores if place.of_core else jobs
             bounds = self.core_keys.get(place.key) if place.of_core else _job_range(place.key)
-            if bounds is None or place.number >= len(holders) or type(value) is not int:
-                return None
-            if not bounds[0] <= value <= bounds[1]:
+            if bounds is None or place.number >= len(holders) or not bounds.has(value):
                 return None
             holders[place.number][place.key] = value
         chip = self._kept(self.chips, cores, self._chip)
@@ -163,7 +185,7 @@ class Prepared:
         return replace(self.base, chip=chip, jobs=made)
 
     @staticmethod
-    def _kept(kept: dict[tuple[_Changes, ...], Any], changes: list[dict[str, int]], make: Any) -> Any:
+    def _kept(kept: dict[tuple[_Changes, ...], Any], changes: list[dict[str, Any]], make: Any) -> Any:
         """What `make` gives for these changes, made once."""
         key = tuple(tuple(each.items()) for each in changes)
         if key not in kept:
@@ -172,7 +194,7 @@ class Prepared:
             kept[key] = make(changes)
         return kept[key]
 
-    def _chip(self, changes: list[dict[str, int]]) -> Chip | None:
+    def _chip(self, changes: list[dict[str, Any]]) -> Chip | None:
         """The chip with the changed cores; None if it must be read anew."""
         cores: list[Any] = []
         for entry, change in zip(self.core_entries, changes, strict=True):
@@ -185,7 +207,7 @@ class Prepared:
         chip: Chip = self.target.chip_of(self.chip_entry, cores)
         return chip
 
-    def _jobs(self, changes: list[dict[str, int]]) -> tuple[Job, ...] | None:
+    def _jobs(self, changes: list[dict[str, Any]]) -> tuple[Job, ...] | None:
         """The jobs with the changed numbers; None if they must be read anew."""
         names: list[str] = []
         jobs: list[Job] = []
@@ -212,7 +234,7 @@ class Prepared:
             job if job.name == name else replace(job, name=name) for job, name in zip(jobs, unique, strict=True)
         )
 
-    def _fits(self, chip: Chip, jobs: tuple[Job, ...], changes: list[dict[str, int]]) -> bool:
+    def _fits(self, chip: Chip, jobs: tuple[Job, ...], changes: list[dict[str, Any]]) -> bool:
         """Whether the size is one that can be simulated; `InputError` if a job can run nowhere."""
         position, tally = 0, Tally()
         for entry, change in zip(self.job_entries, changes, strict=True):
@@ -225,7 +247,7 @@ class Prepared:
         return True
 
 
-def _changed(entry: dict[str, Any], change: dict[str, int]) -> dict[str, Any]:
+def _changed(entry: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     """The entry of a core with other numbers; a key of a part has a dot between both names."""
     for path, value in change.items():
         name, _, key = path.partition(".")
@@ -255,7 +277,7 @@ def _per_step(kind: str, cores: tuple[Any, ...], model: Model, batch: int) -> Pe
     return target_of(kind).per_step(able, model, batch)
 
 
-def _model(model: Model, entry: dict[str, Any], change: dict[str, int]) -> Model | None:
+def _model(model: Model, entry: dict[str, Any], change: dict[str, Any]) -> Model | None:
     """The model with the changed layers, renamed if its name was made of its size; None for a missing layer."""
     layers = list(model.layers)
     for key, value in change.items():
@@ -264,7 +286,7 @@ def _model(model: Model, entry: dict[str, Any], change: dict[str, int]) -> Model
         index, name = key.split(".")[2:]
         if int(index) >= len(layers):
             return None
-        layers[int(index)] = replace(layers[int(index)], **{name: value})  # type: ignore[arg-type]
+        layers[int(index)] = replace(layers[int(index)], **{name: value})
     if tuple(layers) == model.layers:
         return model
     name = entry.get("name") or f"model-{layers[0].cell.name}-{layers[0].hidden}"

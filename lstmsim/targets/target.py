@@ -51,12 +51,14 @@ class Target(Entries, ABC):
     kind: the machine's word in the file of a chip.
     title: its name for people.
     fidelity: what its cycles agree with exactly, and what is assumed.
+    counts: the names in `chip_counts`, each a column of sweeps.
     chip, core and the other class variables: as in `lstmsim.targets.entries.Entries`.
     """
 
     kind: ClassVar[str]
     title: ClassVar[str]
     fidelity: ClassVar[Fidelity]
+    counts: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def lower(self, chip: Any, jobs: Sequence[Job], *, templates: bool = False) -> Program:
@@ -95,8 +97,9 @@ class Target(Entries, ABC):
     def chip_counts(self, chip: Any) -> Mapping[str, int]:
         """Counts of a chip that a sweep shows beside its multipliers, each a sum over the cores.
 
-        `threads`: contexts. `tail_width`: elements that all tails take in a cycle. `banks`: accumulator banks. A chip
-        leaves out what it does not have.
+        The names are those of `counts`. Some mean the same on every machine that has them: `threads` are contexts,
+        `tail_width` elements that all tails take in a cycle, `banks` accumulator banks. A chip leaves out what it does
+        not have.
         """
         return {}
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.scenario_file import load_chip
+from lstmsim.keys import keys_of
 from lstmsim.sweeps.evaluate import digest, scenario_key
 from lstmsim.sweeps.prepare import prepare
-from lstmsim.sweeps.quick import Prepared
+from lstmsim.sweeps.quick import Prepared, quick_path
 from lstmsim.sweeps.resolve import Resolver, Setup
-from lstmsim.targets.registry import target_of
+from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.workload.scenario import Scenario
 
 CORES = [
@@ -197,3 +198,13 @@ def test_a_row_wise_chip_has_adders_too() -> None:
     chip = load_chip("intel-npu-rtl")
     # 39 in each engine's tree, 6 over the tiles and an accumulator for each row and inference
     assert target_of("row-npu").adders(chip) == 7 * 40 * 6 * 39 + 40 * 6 * (6 + 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_number_that_varies_is_quick(kind: str) -> None:
+    """A key whose bounds only a file's checks can hold would make all sweeps over it slow, and nobody would notice."""
+    keys = keys_of(target_of(kind).core)
+    parts = {f"{name}.{key}": own for name, each in keys.items() for key, own in keys_of(each.kind).items()}
+    varied = [name for name, each in {**keys, **parts}.items() if each.key.vary]
+    assert len(varied) > 5
+    assert [name for name in varied if not quick_path(f"chip.cores.0.{name}")] == []

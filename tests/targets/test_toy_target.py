@@ -14,14 +14,22 @@ import lstmsim
 from lstmsim import engines, targets
 from lstmsim.api.run import check_numerics, explain, run
 from lstmsim.devices.parts import hardware_of
-from lstmsim.errors import InputError, ReplayError
+from lstmsim.errors import InputError, ProgramError, ReplayError
 from lstmsim.explanations.text import explain_text
+from lstmsim.formats.traces import READABLE
 from lstmsim.metrics.report_text import report_json, report_text
+from lstmsim.metrics.timeline import is_unit
+from lstmsim.program.program import Unit
 from lstmsim.program.trace_tables import ISSUES
+from lstmsim.sweeps.prepare import prepare
+from lstmsim.sweeps.quick import _every_core_key, quick_path
+from lstmsim.sweeps.resolve import Resolver
 from lstmsim.targets import registry
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario
+from tests.timelines import assert_equal
+from tests.toy_target import lowering
 from tests.toy_target.cpu import ToyChip, ToyCore
 
 MODELS = [
@@ -34,8 +42,15 @@ MODELS = [
 @pytest.fixture(autouse=True)
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(registry.KINDS, "toy-cpu", "tests.toy_target.target")
+    _forget()
     yield
-    registry.target_of.cache_clear()
+    _forget()
+
+
+def _forget() -> None:
+    """Forget what was asked of all machines while the toy was one of them, or was none."""
+    for asked in (registry.target_of, quick_path, _every_core_key):
+        asked.cache_clear()
 
 
 def scenario(*models: Model, cores: tuple[ToyCore, ...] = (ToyCore(lanes=4),)) -> Scenario:
@@ -133,6 +148,107 @@ def test_it_is_swept(tmp_path: Path) -> None:
         path = f"chip.cores.0.lanes={lanes}", f"chip.cores.0.latency_cycles={latency}"
         assert lstmsim.simulate(FILE, overrides=path).makespan_cycles == cycles
     assert len(set(points.values())) == 8
+    # the axis has the name of what the machine counts, so that the column has another one; no toy has tails
+    assert {(int(row["lanes"]) * 2, row["tail_width"]) for row in rows} == {
+        (int(row["chip_lanes"]), "") for row in rows
+    }
+
+
+CACHE = "chip.cores.0.cache"
+
+
+def test_a_part_that_a_file_leaves_out_is_reached_from_outside() -> None:
+    slow = lstmsim.simulate(FILE, overrides=[f"{CACHE}.miss_cycles=40"]).makespan_cycles
+    # 3 steps, whose products wait for half of it: that much is hidden by default
+    assert slow == lstmsim.simulate(FILE).makespan_cycles + 3 * 20
+    with pytest.raises(InputError, match=r"cache\.mis_cycles=40: unknown key; did you mean 'miss_cycles'"):
+        lstmsim.simulate(FILE, overrides=[f"{CACHE}.mis_cycles=40"])
+    with pytest.raises(InputError, match=r"'chip\.cores\.0' has no key 'cach'; did you mean 'cache'"):
+        lstmsim.simulate(FILE, overrides=["chip.cores.0.cach.miss_cycles=40"])
+    with pytest.raises(InputError, match=r"'chip\.cores\.0' has no key 'latency'"):
+        lstmsim.simulate(FILE, overrides=["chip.cores.0.latency.read=1"])
+
+
+def test_keys_of_its_parts_are_swept_whatever_their_type(tmp_path: Path) -> None:
+    spec = {
+        "scenario": FILE,
+        "axes": {
+            "miss": {"path": f"{CACHE}.miss_cycles", "values": [0, 40]},
+            "hidden": {"path": f"{CACHE}.hidden", "values": [0.25, 0.5, 0.95]},
+            "warm": {"path": f"{CACHE}.warm", "values": [False, True]},
+        },
+    }
+    lstmsim.sweep(spec, tmp_path, jobs=1)
+    with (tmp_path / "sweep.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    base = lstmsim.simulate(FILE).makespan_cycles
+    for row in rows:
+        if row["hidden"] == "0.95":
+            assert row["status"] == "infeasible"
+            assert "must be at most 0.9, got 0.95" in row["reason"]
+            continue
+        noticed = 0 if row["warm"] == "true" else round(int(row["miss"]) * (1 - float(row["hidden"])))
+        assert int(row["makespan_cycles"]) == base + 3 * noticed
+        assert row["lanes"] == "8"
+    assert len(rows) == 12
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "quick"),
+    [
+        ("miss_cycles", 40, True),
+        ("miss_cycles", 40.0, False),
+        ("hidden", 0.25, True),
+        ("hidden", 0.05, False),
+        ("hidden", 0.95, False),
+        ("hidden", float("nan"), False),
+        ("hidden", 0, False),
+        ("warm", True, False),
+    ],
+)
+def test_numbers_within_their_bounds_need_no_reading(key: str, value: Any, *, quick: bool) -> None:
+    """Bounds of a number with a fraction stay what they are; a truth value is no number."""
+    axes = {"a": {"path": f"{CACHE}.{key}", "values": [0]}}
+    setup, _ = prepare({"scenario": FILE, "axes": axes})
+    prepared = Resolver(setup)._prepare(())
+    assert prepared is not None
+    path = f"{CACHE}.{key}"
+    if not quick_path(path):
+        assert not quick
+        return
+    scenario = prepared.scenario([(path, value)])
+    assert (scenario is not None) is quick
+    if scenario is not None:
+        assert getattr(scenario.chip.cores[0].cache, key) == value
+
+
+@pytest.mark.parametrize("kind", [*registry.KINDS, "toy-cpu"])
+def test_what_a_machine_counts_has_a_column(kind: str) -> None:
+    preset = {"column-npu": "column-npu-64k", "row-npu": "brainwave-s10"}
+    chip = scenario(MODELS[0]).chip if kind == "toy-cpu" else lstmsim.load_chip(preset[kind])
+    target = registry.target_of(kind)
+    assert chip.kind == kind
+    assert {*target.chip_counts(chip)} == {*target.counts}
+
+
+@pytest.mark.parametrize("suffix", READABLE)
+def test_units_of_any_name_within_the_rule_are_read_back(tmp_path: Path, suffix: str) -> None:
+    timeline = run(FILE).timeline
+    assert [row.kind for row in timeline.rows if is_unit(row.kind)] == ["l1_store"] * 2
+    lstmsim.save_trace(timeline, tmp_path / f"trace{suffix}")
+    assert_equal(lstmsim.load_trace(tmp_path / f"trace{suffix}"), timeline)
+
+
+@pytest.mark.parametrize("name", ["ALU0", "thread", "array", "memory", "a b", "", "1st", "a" * 31, "é", "alu"])
+def test_units_of_other_names_are_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(lowering, "UNITS", (Unit("alu", "fifo"), Unit(name, "fifo")))
+    asked = scenario(MODELS[0])
+    why = "two units are called 'alu'" if name == "alu" else f"no unit can be called {name!r}"
+    with pytest.raises(ProgramError, match=f"core 0: {why}"):
+        engines.run(targets.lower(asked.chip, asked.jobs))
+    result = run(asked)
+    with pytest.raises(ProgramError, match=f"core 0: {why}"):
+        _ = result.timeline
 
 
 def test_its_page_is_written_and_says_that_nobody_can_tell_whether_it_fits(tmp_path: Path) -> None:

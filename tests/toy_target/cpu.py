@@ -22,12 +22,26 @@ WORDS = {
 
 
 @dataclass(frozen=True)
+class ToyCache:
+    """What lies between a core and its weights: products wait for it once in each step."""
+
+    miss_cycles: Annotated[int, Key("before products begin", "cycles", 0, 1000, source=_WHY, vary=True)] = 0
+    hidden: Annotated[float, Key("share of these that nobody notices", "", 0.1, 0.9, source=_WHY, vary=True)] = 0.5
+    warm: Annotated[bool, Key("whether it never misses", source=_WHY, vary=True)] = False
+
+    @property
+    def cycles(self) -> int:
+        return 0 if self.warm else round(self.miss_cycles * (1 - self.hidden))
+
+
+@dataclass(frozen=True)
 class ToyCore:
     """One pipeline: `lanes` multiply-accumulates at a time, element-wise operations one by one."""
 
     lanes: Annotated[int, Key("multiply-accumulates at a time", low=1, high=64, vary=True)]
     operation_cycles: Annotated[int, Key("of an element-wise operation", "cycles", 1, 1000, source=_WHY, vary=True)] = 2
     latency_cycles: Annotated[int, Key("until a result can be read", "cycles", 0, 1000, source=_WHY, vary=True)] = 3
+    cache: Annotated[ToyCache, Key("what holds weights", source=_WHY)] = ToyCache()
 
     def mistakes(self) -> list[tuple[str, str]]:
         return mistakes_of(self)

@@ -12,6 +12,9 @@ from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
 from tests.toy_target.cpu import ToyChip, ToyCore
 
+#: All work is on the first one. The other one shows that any name within the rule works everywhere.
+UNITS = (Unit("alu", "fifo"), Unit("l1_store", "fifo"))
+
 
 def stage_cycles(layer: Layer, stage: int, core: ToyCore) -> tuple[int, int, int]:
     """Multiply-accumulates of a stage's products, their cycles, and those of its nodes."""
@@ -20,7 +23,7 @@ def stage_cycles(layer: Layer, stage: int, core: ToyCore) -> tuple[int, int, int
     own = [each for each in segments(layer.cell) if each.stage == stage]
     nodes = [node for each in own for node in (*each.nodes, *each.reductions, *each.scalars)]
     elements = sum(layer.width(node.name) for node in nodes)
-    return macs, -(-macs // core.lanes), max(1, elements * core.operation_cycles)
+    return macs, -(-macs // core.lanes) + core.cache.cycles, max(1, elements * core.operation_cycles)
 
 
 def _pass(model: Model, number: int, direction: int, core: ToyCore) -> Body:
@@ -59,5 +62,5 @@ def per_step(cores: Sequence[ToyCore], model: Model, batch: int = 1, split: str 
 
 
 def lower(chip: ToyChip, jobs: Sequence[Job], templates: bool, check: Callable[[Job], None]) -> Program:
-    parts = Parts(per_step, _phases, lambda _: (), lambda kind, _: Core(kind, (Unit("alu", "fifo"),)))
+    parts = Parts(per_step, _phases, lambda _: (), lambda kind, _: Core(kind, UNITS))
     return assemble(chip.cores, jobs, check, parts, templates=templates)

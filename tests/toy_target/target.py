@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from lstmsim.program.program import Program
 from lstmsim.targets.change import Change, detail_of
@@ -24,6 +24,7 @@ class _ToyTarget(Target):
     title: ClassVar[str] = "toy processor"
     chip: ClassVar[type] = ToyChip
     core: ClassVar[type] = ToyCore
+    counts: ClassVar[tuple[str, ...]] = ("lanes",)
     fidelity: ClassVar[Fidelity] = Fidelity(exact=("nothing: it is a toy",), assumed=("everything",))
 
     def lower(self, chip: ToyChip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
@@ -34,13 +35,16 @@ class _ToyTarget(Target):
     ) -> PerStep:
         return lowering.per_step(cores, model, batch, split, members)
 
+    def chip_counts(self, chip: ToyChip) -> Mapping[str, int]:
+        return {"lanes": sum(core.lanes for core in chip.cores)}
+
     def structural_model(self) -> StructuralModel:
         from tests.toy_target.replay import replay
 
         return replay
 
     def changes(self, chip: ToyChip, jobs: Sequence[Job]) -> Sequence[Change]:
-        pairs = [(core, {"lanes": 2 * core.lanes}) for core in chip.cores]
+        pairs: list[tuple[ToyCore, dict[str, Any]]] = [(core, {"lanes": 2 * core.lanes}) for core in chip.cores]
         wider = replace(chip, cores=tuple(replace(core, **new) for core, new in pairs))
         return [Change("lanes doubled", detail_of(pairs), wider, tuple(jobs))]
 

@@ -43,9 +43,9 @@ def _full(served: Served) -> str:
     word = "unstable" if served.serving.verdict == "unstable" else "cannot go on"
     came = served.serving.requests + served.serving.turned_away
     return (
-        f"{word}: more requests than there is room for (8,192) were in the machine at once, at cycle {at:,} = "
-        f"{served.serving.ms(at):.4g} ms; the {came:,} that came until then are finished and counted, "
-        "the others are not"
+        f"{word}: more requests than there is room for ({served.window:,}) were in the machine at once, "
+        f"at cycle {at:,} = {served.serving.ms(at):.4g} ms; the {came:,} that came until then are finished "
+        "and counted, the others are not"
     )
 
 

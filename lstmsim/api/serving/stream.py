@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lstmsim import targets
+from lstmsim.api.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.api.loading import Source, file_or_data
 from lstmsim.api.serving.alone import Alones
 from lstmsim.api.serving.offered import traffic_of
@@ -44,6 +45,8 @@ FIRST_LOOK, NEXT_LOOK = 1_000, 1.25
 #: Narrowest interval that may be asked for, as a share of the value.
 LEAST_HALF_WIDTH = 1e-6
 
+#: Largest window: memory grows with it.
+MOST_WINDOW = 1 << 20
 _NEVER = 2**63 - 1
 
 
@@ -79,6 +82,8 @@ class Served(Table, forms="lstmsim.api.serving.served_text"):
     came until then were all finished and counted.
     until_half_width: what was asked for, as a share.
     remarks: what the chip has to say about the jobs.
+    asked: how many requests were to come at most.
+    window: how many requests there was room for.
     """
 
     serving: Serving
@@ -89,6 +94,8 @@ class Served(Table, forms="lstmsim.api.serving.served_text"):
     full_at: int | None = None
     until_half_width: float | None = None
     remarks: tuple[str, ...] = ()
+    asked: int | None = None
+    window: int = WINDOW
 
 
 def serve(
@@ -109,7 +116,7 @@ def serve(
     overrides: texts like `"chip.cores.0.ep=16"`.
     rows: is called with requests that are done, in the order of their ends.
     progress: is called with requests done and in all.
-    window: how many requests may be in the machine at once; with more, serving ends there (`ended`).
+    window: how many requests may be in the machine at once, one for each kind at least; with more, serving ends there.
     percentiles: of the latencies.
     until_half_width: go on until the 95 % intervals of mean and last percentile are within that share of their values.
     `InputError` as for a simulation, and for clients who wait for answers and preemption, which need a simulation.
@@ -120,12 +127,12 @@ def serve(
     2000
     """
     scenario = file_or_data(scenario)
-    _check(percentiles, until_half_width)
+    _check(requests, percentiles, until_half_width)
     asked = load_requests(scenario, overrides, requests)
     if requests is None and until_half_width is not None and _goes_on(asked):
         asked = load_requests(scenario, overrides, MOST_REQUESTS)
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
-    _check_pauses(jobs)
+    _check_jobs(jobs, window)
     program = targets.lower(chip, jobs, templates=True)
     dues, tenants = dict[int, int](), dict[int, str]()
     traffic, alones = traffic_of(asked.scenario, asked.count), Alones(chip)
@@ -149,12 +156,13 @@ def serve(
             progress(done, asked.count)
         goal.look(done)
     serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
-    served = _served(feed, asked.scenario, serving)
+    served = _served(feed, asked, serving)
     return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
 
 
-def _served(feed: Feed, scenario: Scenario, serving: Serving) -> Served:
+def _served(feed: Feed, asked: Requests, serving: Serving) -> Served:
     """What the whole run did, as far as the engine knows."""
+    scenario = asked.scenario
     work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
     peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
     return Served(
@@ -164,15 +172,23 @@ def _served(feed: Feed, scenario: Scenario, serving: Serving) -> Served:
         tops=tops(work, makespan, scenario.chip.frequency_mhz),
         full_at=feed.full_at,
         remarks=scenario.remarks,
+        asked=asked.count,
+        window=feed.window,
     )
 
 
-def _check_pauses(jobs: Sequence[Job]) -> None:
+def _check_jobs(jobs: Sequence[Job], window: int) -> None:
+    refuse(wrong_whole("window", window, len(jobs), MOST_WINDOW))
     if any(job.preempts for job in jobs):
         raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
 
 
-def _check(percentiles: Sequence[float], until_half_width: float | None) -> None:
+def _check(requests: int | None, percentiles: Sequence[float], until_half_width: float | None) -> None:
+    refuse(
+        wrong_whole("requests", requests),
+        wrong_numbers("percentiles", percentiles),
+        wrong_number("until_half_width", until_half_width),
+    )
     wrong = []
     outside = [each for each in percentiles if not 0 < each < 100]
     if outside or not percentiles:

@@ -7,8 +7,11 @@ from dataclasses import fields
 from typing import Any
 
 from lstmsim.errors import InputError
+from lstmsim.formats.scenario.chip_entries import Cores
+from lstmsim.formats.scenario.job_cores import check_cores
+from lstmsim.formats.scenario.job_initial import ZERO, names_job
 from lstmsim.formats.scenario.model_entries import STAND_IN, file_path, frames_path
-from lstmsim.formats.scenario.schema import JobEntry
+from lstmsim.formats.scenario.schema import InitialEntry, JobEntry
 from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import Document, document_of
@@ -49,6 +52,9 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     entry, _ = check(JobEntry, document)
     _check_beside(document, given)
     _check_single(document, given)
+    _check_initial(document, entry)
+    if entry is not None:
+        check_cores(document, (), entry, Cores((), known=False))
     steps = given.get("steps", stated)
     if steps is None:
         document.blame(("steps",), "required key is missing (the model states no steps of its own)")
@@ -61,9 +67,22 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     if entry.inputs is not None:
         values["inputs"] = frames_path(document, ("inputs",), entry.inputs)
     if "initial" in given:
-        word = str(entry.initial)
-        values["initial"] = word if word == "zero" else file_path(document, ("initial",), word)
+        values["initial"] = _initial(document, entry)
     return Job(**({"name": model.name} | values), model=model, steps=int(steps))
+
+
+def _initial(document: Document, entry: JobEntry) -> str:
+    """A file of states, `zero`, or the name of another job, which means something once the jobs stand together."""
+    given = entry.initial
+    word = str((given.job or given.file) if isinstance(given, InitialEntry) else given)
+    return word if word == ZERO or names_job(word) else file_path(document, ("initial",), word)
+
+
+def _check_initial(document: Document, entry: JobEntry | None) -> None:
+    given = entry.initial if entry is not None else None
+    if isinstance(given, InitialEntry) and bool(given.job) == bool(given.file):
+        keys = "`job` (the name of an earlier one) or `file` (a .safetensors file of states)"
+        document.blame(("initial",), f"must have one key, {keys}")
 
 
 def _is_default(key: str, value: Any) -> bool:

@@ -13,7 +13,7 @@ from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.workload.model import Model
 
-__all__ = ["ZERO", "Initials", "initial_file", "state_shapes"]
+__all__ = ["ZERO", "Initials", "initial_file", "names_job", "state_shapes"]
 
 #: The word for states that are 0, whatever the network itself fixes.
 ZERO = "zero"
@@ -35,7 +35,16 @@ def _named(index: int, entry: JobEntry) -> _Named:
         return _Named(job, file, (*path, "job" if job else "file") if job or file else path)
     if given is None or given == ZERO:
         return _Named("", "", path)
-    return _Named("", given, path) if given.endswith(_FILE) else _Named(given, "", path)
+    return _Named(given, "", path) if names_job(given) else _Named("", given, path)
+
+
+def names_job(initial: str) -> bool:
+    """Whether a text that says what a job begins with is the name of another job.
+
+    >>> [names_job(each) for each in ("", "zero", "states.safetensors", "encoder")]
+    [False, False, False, True]
+    """
+    return initial not in ("", ZERO) and not initial.endswith(_FILE)
 
 
 def initial_file(document: Document, index: int, entry: JobEntry) -> str:

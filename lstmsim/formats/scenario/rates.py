@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.left_out import left_out
 from lstmsim.formats.scenario.scenario_file import open_scenario
 from lstmsim.formats.yaml.overrides import apply_overrides
 
@@ -51,7 +52,7 @@ def processes_of(
     {1: {'kind': 'fixed', 'interval_cycles': 500}}
     """
     document, _ = open_scenario(source)
-    apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True)
+    apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True, left_out)
     jobs = document.data.get("jobs")
     entries = enumerate(jobs if isinstance(jobs, list) else [])
     arrivals = {index: job.get("arrival") for index, job in entries if isinstance(job, dict)}

@@ -21,6 +21,7 @@ from lstmsim.formats.scenario.chip_keys import chip_entry
 from lstmsim.formats.scenario.job_arrivals import JobArrivals
 from lstmsim.formats.scenario.job_entries import build_jobs, check_jobs, job_templates, tenant_offers
 from lstmsim.formats.scenario.job_steps import JobSteps
+from lstmsim.formats.scenario.left_out import left_out
 from lstmsim.formats.scenario.model_entries import read_model
 from lstmsim.formats.scenario.precision_entry import Numbers, read_precision
 from lstmsim.formats.scenario.schema import ModelFile, ScenarioFile, scenario_entry
@@ -200,7 +201,7 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     `InputError` with every mistake.
     """
     references = References(document)
-    apply_overrides(document, overrides, references.expand)
+    apply_overrides(document, overrides, references.expand, left_out)
     references.expand_all()
     entry, wrong = check(scenario_entry(document.data), document, references.failed)
     cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)

@@ -102,7 +102,7 @@ CoreNumber = Annotated[int, Key(low=0, below=MAX_CORES)]
 
 
 class InitialEntry(Entry):
-    """Where the states before the first step are from: a file of states, or the last states of an earlier job."""
+    """The origin of the states before the first step: a file of states, or the name of an earlier job."""
 
     job: Name | None = None
     file: WeightsPath | None = None
@@ -112,7 +112,11 @@ AnyInitial = Annotated[Word, Key(low=1)] | InitialEntry
 
 
 class JobEntry(Entry):
-    """`count` jobs, equal but for their arrivals and steps."""
+    """An entry of a scenario's jobs: `count` jobs that are equal except for their arrivals and steps.
+
+    core: the one core on which the jobs run; in place of `cores`.
+    Other keys: as in `lstmsim.workload.scenario.Job`.
+    """
 
     name: Name | None = None
     model: Annotated[ModelFile, Key("a model's name, its path, or its layers")]

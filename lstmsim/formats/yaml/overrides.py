@@ -15,27 +15,25 @@ __all__ = ["LABEL", "apply_overrides"]
 LABEL = "--set "
 #: Replaces a name at a path by the chip or model of that name; False if there is none.
 Expand = Callable[[DataPath], bool]
-#: Mappings that a file may leave out and an override may still change, by the words of the path of their holder.
-_OPTIONAL_MAPPINGS = {
-    (): ("precision", "arrivals"),
-    ("chip",): ("sources", "memory", "exchange"),
-    ("chip", "cores"): ("latency", "by_cell"),
-}
+#: Names the mappings right below a path that a file may leave out and an override may still change.
+LeftOut = Callable[[Any, DataPath], Sequence[str]]
 
 
 class _NoSuchPathError(Exception):
     """The path of an override leads nowhere; its text is the sentence for the user."""
 
 
-def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand) -> None:
+def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand, left_out: LeftOut) -> None:
     """Change a document's data, override after override; mistakes are noted in the document.
 
     overrides: texts `PATH=VALUE`.
     expand: called for each path on the way down, to replace a name by the chip or model of that name.
+    left_out: called with the data and a path, to name the mappings right below it that need not be there.
     `InputError` if `overrides` is no list of texts.
 
+
     >>> document = parse_document("chip: {cores: [{ep: 4}]}", "a.yaml")
-    >>> apply_overrides(document, ["chip.cores.0.ep=16"], lambda path: True)
+    >>> apply_overrides(document, ["chip.cores.0.ep=16"], lambda path: True, lambda data, path: ())
     >>> document.data, document.place(("chip", "cores", 0, "ep"))
     ({'chip': {'cores': [{'ep': 16}]}}, '--set chip.cores.0.ep=16')
     """
@@ -56,25 +54,25 @@ def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand
             continue
         try:
             value = parse_document(text, label)
-            _put(document, parts, value, label, expand)
+            _put(document, parts, value, label, expand, left_out)
         except InputError as error:
             document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in error.mistakes)
         except _NoSuchPathError as error:
             document.mistakes.append(Mistake(label, str(error)))
 
 
-def _put(document: Document, parts: list[str], value: Document, label: str, expand: Expand) -> None:
+def _put(document: Document, parts: list[str], value: Document, label: str, expand: Expand, left_out: LeftOut) -> None:
     path: DataPath = ()
     for name in parts[:-1]:
-        key = _key(document.at(path), name, path, create=False)
-        container = document.at(path)
-        if name in _optional(path) and isinstance(container, dict) and name not in container:
+        container, optional = document.at(path), left_out(document.data, path)
+        key = _key(container, name, path, optional)
+        if name in optional and isinstance(container, dict) and name not in container:
             container[name] = {}
             document.keys[*path, name] = document.values[*path, name] = Place(label)
         path = (*path, key)
         if not expand(path):
             return
-    path = (*path, _key(document.at(path), parts[-1], path, create=True))
+    path = (*path, _key(document.at(path), parts[-1], path))
     document.put(path, value.data)
     raw = value.raw(())
     document.keys[path] = Place(label)
@@ -82,19 +80,13 @@ def _put(document: Document, parts: list[str], value: Document, label: str, expa
     document.mistakes.extend(Mistake(label, mistake.sentence) for mistake in value.mistakes)
 
 
-def _optional(path: DataPath) -> tuple[str, ...]:
-    """Name the mappings right below a path that may be left out."""
-    words = tuple(each for each in path if isinstance(each, str))
-    return _OPTIONAL_MAPPINGS.get(words, ()) if len(path) - len(words) == words.count("cores") else ()
-
-
-def _key(container: Any, name: str, path: DataPath, *, create: bool) -> str | int:
-    """Give `name` as a key or index of a container. `create`: a mapping may get the key, which the schema checks."""
+def _key(container: Any, name: str, path: DataPath, optional: Sequence[str] | None = None) -> str | int:
+    """Give `name` as a key or index of a container. `optional`: keys it may lack; None: any, the schema checks it."""
     here = f"{dotted(path)!r}" if path else "the top"
     if isinstance(container, dict):
-        if create or name in container or name in _optional(path):
+        if optional is None or name in container or name in optional:
             return name
-        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, [*container, *_optional(path)])}")
+        raise _NoSuchPathError(f"{here} has no key {show(name)}{nearest(name, [*container, *optional])}")
     if not isinstance(container, list):
         raise _NoSuchPathError(f"{here} is {show(container)}: there is nothing below it")
     entries = "1 entry" if len(container) == 1 else f"{len(container)} entries"

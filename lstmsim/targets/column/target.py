@@ -27,6 +27,7 @@ class _ColumnTarget(ColumnEntries, Target):
     """The column-wise NPU."""
 
     title: ClassVar[str] = "column-wise NPU"
+    counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width", "banks")
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(
             "its own timing contract (docs/timing.md), cycle by cycle: both engines, a model in the tests that steps "

@@ -26,6 +26,7 @@ class _RowTarget(RowEntries, Target):
     """The row-wise NPU."""
 
     title: ClassVar[str] = "row-wise NPU"
+    counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width")
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(
             "its own timing contract (docs/row_npu.md), cycle by cycle: both engines and a model in the tests that "

@@ -86,7 +86,7 @@ class JobWork:
         """Send a vector of a row block over the link of a member, from `cycle` on.
 
         segment: number of the segment whose results are sent.
-        number: number of the vector among those that the segment sends.
+        number: number of the vector among all vectors that the segment sends.
         `ReplayError` if no core reads the vector, or it is not visible yet.
         """
         work, own = self.tiles[member].work, self.cut.cores[member]

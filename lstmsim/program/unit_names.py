@@ -1,0 +1,52 @@
+"""The rule for the names of units, which become names of rows in timelines, traces and pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lstmsim.program.program import Core
+
+__all__ = ["MEMORY", "is_unit", "name_faults"]
+
+#: The name of the unit of a memory that cores share. No unit of a core has it.
+MEMORY = "memory"
+
+#: Trace formats use names as words in lines, paths and identifiers. So a name is one that all of them can hold.
+_UNIT = re.compile(r"(?!array$|thread$)[a-z][a-z0-9_]{0,29}")
+_RULE = "a name is 1 to 30 lower-case letters, digits and _, begins with a letter, and is not array or thread"
+
+
+def is_unit(kind: str) -> bool:
+    """Whether a unit beside the PE array may have that name. A row of a timeline that shows the unit has it as kind.
+
+    kind: the name of the unit.
+
+    >>> is_unit("tail"), is_unit("thread"), is_unit("ALU0"), is_unit("a b")
+    (True, False, False, False)
+    """
+    return _UNIT.fullmatch(kind) is not None
+
+
+def name_faults(cores: tuple[Core, ...]) -> Iterator[str]:
+    """Yield what is wrong with the names of the units of cores.
+
+    The accounted unit of a core, whose row is called `array`, may have that name. Units of one core have different
+    names. Only a shared core may have a unit called `memory`.
+
+    cores: of a program.
+
+    >>> from lstmsim.program.program import Unit
+    >>> list(name_faults((Core(0, (Unit("array", "fifo"), Unit("tail", "fifo"), Unit("tail", "fifo"))),)))
+    ["core 0: two units are called 'tail'"]
+    """
+    for index, core in enumerate(cores):
+        names = [unit.name for unit in core.units]
+        for place, name in enumerate(names):
+            accounted = place == core.accounted and not core.shared
+            if not is_unit(name) and not (accounted and name == "array"):
+                yield f"core {index}: no unit can be called {name!r}: {_RULE}"
+            elif name == MEMORY and not core.shared:
+                yield f"core {index}: no unit can be called {name!r}, which is what a memory shared by cores is called"
+            elif names.index(name) < place:
+                yield f"core {index}: two units are called {name!r}"

@@ -1,0 +1,68 @@
+"""Arguments of public functions that are of a wrong type or out of range: the sentences, never another exception."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lstmsim
+from lstmsim import InputError
+from lstmsim.api.serving.stream import MOST_WINDOW
+
+ANY: Any = lstmsim
+ARRIVAL = {"kind": "poisson", "rate_per_second": 1e5}
+ENTRIES = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": ARRIVAL}, {"model": "lstm-256", "steps": 2}]
+SCENARIO: dict[str, Any] = {"chip": "column-npu-16k", "jobs": ENTRIES}
+SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values": [16, 32, 64, 8]}}}
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: ANY.serve(SCENARIO, requests=True), "requests: must be a whole number, got true"),
+        (lambda: ANY.serve(SCENARIO, requests="5"), "requests: must be a whole number, got '5'"),
+        (lambda: ANY.serve(SCENARIO, requests=2.5), "requests: must be a whole number, got 2.5"),
+        (lambda: ANY.serve(SCENARIO, percentiles="99"), "percentiles: must be a list of numbers, got '99'"),
+        *(
+            (
+                lambda window=window: ANY.serve(SCENARIO, window=window),
+                f"window: must be a whole number from 2 to {MOST_WINDOW:,}, got {shown}",
+            )
+            for window, shown in ((0, "0"), (1, "1"), (True, "true"), ("x", "'x'"))
+        ),
+        *(
+            (
+                lambda shard=shard: ANY.sweep(SPEC, "out", shard=shard),
+                f"shard: must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got {shown}",
+            )
+            for shard, shown in (((3, 2), "(3, 2)"), ("1/2", "'1/2'"), ((1, None), "(1, nothing)"), ((0, 2), "(0, 2)"))
+        ),
+        (lambda: ANY.sweep(SPEC, "out", jobs=0), "jobs: must be a whole number of at least 1, got 0"),
+        (lambda: ANY.sweep(SPEC, None), "folder: must be a path, got nothing"),
+    ],
+)
+def test_a_wrong_argument_is_told(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value) == told
+
+
+def test_a_full_window_says_how_large_it_was() -> None:
+    flood = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "count": 90, "arrival": 0}]}
+    served = lstmsim.serve(flood, window=7)
+    assert (served.ended, served.serving.requests, served.asked, served.window) == ("full", 7, 90, 7)
+    assert "more requests than there is room for (7) were in the machine at once" in served.to_text()
+
+
+@pytest.mark.parametrize("where", ["file", "standard input"])
+def test_a_script_needs_no_guard_for_workers(where: str, tmp_path: Path) -> None:
+    script = f"import lstmsim\nprint(lstmsim.sweep({SPEC!r}, {str(tmp_path / 'out')!r}, jobs=2).progress.done)\n"
+    (tmp_path / "script.py").write_text(script)
+    words = [str(tmp_path / "script.py")] if where == "file" else ["-"]
+    done = subprocess.run([sys.executable, *words], input=script, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("4\n", "")
