@@ -103,11 +103,10 @@ def checked(word: str, follows: Follows | None = None) -> Callable[[type[T]], ty
     What the class raises is an `InputError` with every mistake.
 
     >>> from dataclasses import dataclass
-    >>> from typing import Annotated
     >>> @checked("core")
     ... @dataclass(frozen=True)
     ... class Core:
-    ...     ep: Annotated[int, Key("elements in parallel", low=1)]
+    ...     ep: int
     >>> Core(ep=4)
     Core(ep=4)
     >>> Core(ep="4")

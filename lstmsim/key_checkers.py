@@ -42,6 +42,7 @@ def checker_of(description: type) -> Checker:
     description: a class whose fields carry keys (`lstmsim.keys`).
     `TypeError` if a field has a type that no checker knows.
 
+    >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
     ... class Core:
     ...     ep: Annotated[int, Key("elements in parallel")]
