@@ -74,7 +74,7 @@ def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[D
     """Read a file, or data in the layout of a file, as a document. Also give the name for a scenario without a name."""
     if isinstance(source, Opened):
         document = copy.deepcopy(source.document)
-        apply_overrides(document, source.overrides, References(document).expand)
+        apply_overrides(document, source.overrides, References(document).expand, left_out)
         return document, source.name
     if isinstance(source, Mapping):
         return document_of(source), "scenario"
