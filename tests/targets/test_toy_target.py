@@ -198,6 +198,7 @@ def test_keys_of_its_parts_are_swept_whatever_their_type(tmp_path: Path) -> None
     [
         ("miss_cycles", 40, True),
         ("miss_cycles", 40.0, False),
+        ("miss_cycles", True, False),
         ("hidden", 0.25, True),
         ("hidden", 0.05, False),
         ("hidden", 0.95, False),
