@@ -292,7 +292,7 @@ class Scenario:
     def __post_init__(self) -> None:
         if self.precision_given is None:
             object.__setattr__(self, "precision_given", self.precision != Precision())
-        if not hasattr(self.chip, "cores"):
+        if not hasattr(self.chip, "kind"):
             text = f"must be a chip, got {show(self.chip)}; lstmsim.Scenario and lstmsim.load_chip take names too"
             raise InputError(Mistake(f"scenario {self.name}: chip", text))
         if not self.jobs:
