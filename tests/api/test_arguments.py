@@ -67,7 +67,6 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
             )
             for seed, shown in (("0", "'0'"), (-1, "-1"), (True, "true"))
         ),
-        (lambda: ANY.search(SCENARIO, "x"), "npe: must be a whole number, got 'x'"),
         (lambda: ANY.plot(lstmsim.run(SINGLE), cores=0), "cores: must be a list of whole numbers, got 0"),
         (lambda: ANY.load_trace(None), "path: must be a path, got nothing"),
         (

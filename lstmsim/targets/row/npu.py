@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lstmsim.checked import checked
 from lstmsim.errors import InputError, Mistake
 from lstmsim.keys import mistakes_of
+from lstmsim.targets.array_words import ARRAY
 from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.entries import Clock
 from lstmsim.targets.row.cells import PROGRAMS
@@ -22,6 +24,7 @@ __all__ = ["Dispatch", "RowCore", "RowLatency", "RowNpu"]
 _SHOWN = ("tiles", "engines", "lanes", "vectors", "replicas")
 
 
+@checked("chip")
 @dataclass(frozen=True)
 class RowNpu:
     """A chip: one clock, one or more independent cores. Each core runs one job after another.
@@ -59,6 +62,7 @@ class RowNpu:
                 {key: getattr(each, key) for key in _SHOWN},
                 ("dispatch",),
                 WORDS,
+                ARRAY,
             )
             for each in dict.fromkeys(self.cores)
         }
