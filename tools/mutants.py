@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Mutant", "mutants"]
+__all__ = ["Mutant", "function_of", "mutants"]
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
@@ -148,3 +148,20 @@ def _is_text(node: ast.expr) -> bool:
 
 def _is_typing(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "TYPE_CHECKING"
+
+
+def function_of(source: str, mutant: Mutant) -> tuple[int, int] | None:
+    """First and last line of the innermost function that holds a mutant in its body; None where it runs on import."""
+    # compiled functions do not show when they run
+    if "njit" in source:
+        return None
+    finder = _Finder(source)
+    innermost = None
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            first = finder.place(node.body[0].lineno, 0)
+            last = finder.place(node.end_lineno or 0, node.end_col_offset or 0)
+            if first <= mutant.start < last:
+                # from outside to inside, as `walk` goes
+                innermost = (min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.end_lineno or 0)
+    return innermost

@@ -26,7 +26,6 @@ Other survivors are held by the tests of another room: name these tests as well.
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import random
@@ -41,7 +40,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.mutants import Mutant, mutants
+from tools.mutants import Mutant, function_of, mutants
 
 __all__ = ["Mutant", "main", "mutants", "outcome"]
 
@@ -109,7 +108,7 @@ class _Notes:
         name: its file, below the checkout.
         source: the text of the file.
         """
-        lines = _function_of(source, mutant)
+        lines = function_of(source, mutant)
         names = {_EVERY} if lines is None else set(self.unseen).union(*self._ran_in(name, *lines))
         tests = [test for test in self.seconds if names & {_EVERY, test, test.split("::")[0]}]
         return sorted(tests, key=lambda test: self.seconds[test])
@@ -120,23 +119,6 @@ class _Notes:
             path, _, line = function.rpartition(":")
             if path == name and first <= int(line) <= last:
                 yield tests
-
-
-def _function_of(source: str, mutant: Mutant) -> tuple[int, int] | None:
-    """First and last line of the innermost function that holds a mutant in its body; None where it runs on import."""
-    # compiled functions do not show when they run
-    if "njit" in source:
-        return None
-    finder = _Finder(source)
-    innermost = None
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef):
-            first = finder.place(node.body[0].lineno, 0)
-            last = finder.place(node.end_lineno or 0, node.end_col_offset or 0)
-            if first <= mutant.start < last:
-                # from outside to inside, as `walk` goes
-                innermost = (min([node.lineno, *(each.lineno for each in node.decorator_list)]), node.end_lineno or 0)
-    return innermost
 
 
 def _all_mutants(root: Path, folders: Sequence[str]) -> list[tuple[str, Mutant]]:

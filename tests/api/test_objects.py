@@ -121,7 +121,7 @@ def test_every_function_takes_a_scenario(tmp_path: Path) -> None:
     assert lstmsim.compare(made, CHIP).entries[0][1].cycles
     axes = {"ep": {"path": "chip.cores.0.ep", "values": [16, 32]}}
     assert lstmsim.sweep({"scenario": made, "axes": axes}, tmp_path / "out", jobs=1).progress.failed == 0
-    with pytest.raises(InputError, match="no job comes at a rate"):
+    with pytest.raises(InputError, match="is finished: its jobs come at fixed cycles"):
         lstmsim.saturate(made, 1.0)
 
 

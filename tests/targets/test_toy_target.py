@@ -165,7 +165,7 @@ def test_a_part_that_a_file_leaves_out_is_reached_from_outside() -> None:
         lstmsim.simulate(FILE, overrides=[f"{CACHE}.mis_cycles=40"])
     with pytest.raises(InputError, match=r"'chip\.cores\.0' has no key 'cach'; did you mean 'cache'"):
         lstmsim.simulate(FILE, overrides=["chip.cores.0.cach.miss_cycles=40"])
-    with pytest.raises(InputError, match=r"'chip\.cores\.0' has no key 'latency'"):
+    with pytest.raises(InputError, match=r"latency\.read=1: unknown key; did you mean 'latency_cycles'"):
         lstmsim.simulate(FILE, overrides=["chip.cores.0.latency.read=1"])
 
 
@@ -198,6 +198,7 @@ def test_keys_of_its_parts_are_swept_whatever_their_type(tmp_path: Path) -> None
     [
         ("miss_cycles", 40, True),
         ("miss_cycles", 40.0, False),
+        ("miss_cycles", True, False),
         ("hidden", 0.25, True),
         ("hidden", 0.05, False),
         ("hidden", 0.95, False),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import mutate
+from tools import mutants, mutate
 
 
 def changed(source: str) -> list[str]:
@@ -176,5 +176,5 @@ def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFi
 
 
 def test_examples_of_the_tool() -> None:
-    result = doctest.testmod(mutate)
+    result = doctest.testmod(mutants)
     assert (result.failed, result.attempted > 0) == (0, True)

@@ -9,7 +9,7 @@ from itertools import product
 from json import dumps
 from typing import Any
 
-from lstmsim.api.loading import Path, Source, file_or_data, load_scenario
+from lstmsim.api.loading import Path, Source, drawn_anew, load_scenario
 from lstmsim.api.serving.capacity import Capacity, capacity_of
 from lstmsim.api.serving.points import Asked, compute
 from lstmsim.errors import InputError, Mistake
@@ -109,7 +109,7 @@ def load_latency(
     >>> [point.load for point in curves.points], curves.points[0].measured.mean.value_ms > 0
     ([0.2, 0.4], True)
     """
-    scenario = file_or_data(scenario)
+    scenario = drawn_anew(scenario)
     shares = loads_of(loads) if isinstance(loads, str) else loads_of(",".join(repr(float(each)) for each in loads))
     _check(requests, until_half_width, most_requests, jobs)
     base = load_scenario(scenario, overrides)

@@ -8,7 +8,7 @@ from math import ceil, inf, log2
 from typing import Any
 
 from lstmsim import engines
-from lstmsim.api.loading import Path, Source, file_or_data
+from lstmsim.api.loading import Path, Source, drawn_anew
 from lstmsim.api.serving.capacity import Capacity, capacity_of, load_of
 from lstmsim.api.serving.horizon import MOST_SIMULATED, serve_on_horizon
 from lstmsim.errors import InputError, Mistake
@@ -87,7 +87,7 @@ def saturate(
     >>> answer.bound_per_second > answer.rate > 1e5
     True
     """
-    scenario = file_or_data(scenario)
+    scenario = drawn_anew(scenario)
     asked = _Asked(scenario, tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
     rates, capacity = rates_of(scenario, overrides), asked.check()
     bound = capacity.bound_per_second

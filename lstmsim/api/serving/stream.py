@@ -12,7 +12,7 @@ import numpy as np
 
 from lstmsim import targets
 from lstmsim.api.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
-from lstmsim.api.loading import Source, file_or_data
+from lstmsim.api.loading import Source, drawn_anew
 from lstmsim.api.serving.alone import Alones
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.engines.fast.feed import WINDOW, Coming, Feed
@@ -126,7 +126,7 @@ def serve(
     >>> serve({"chip": "column-npu-16k", "jobs": jobs}, requests=2000).serving.requests
     2000
     """
-    scenario = file_or_data(scenario)
+    scenario = drawn_anew(scenario, rates=False)
     _check(requests, percentiles, until_half_width)
     asked = load_requests(scenario, overrides, requests)
     if requests is None and until_half_width is not None and _goes_on(asked):

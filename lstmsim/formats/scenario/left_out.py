@@ -17,25 +17,26 @@ _OF_SCENARIO = ("precision", "arrivals")
 _OF_CHIP = ("sources",)
 
 
-def left_out(data: Any, path: DataPath) -> tuple[str, ...]:
-    """Name the mappings right below a path that may be left out. Those of a chip are the parts that its machine has.
+def left_out(path: DataPath) -> tuple[str, ...]:
+    """Name the mappings right below a path that may be left out, on any machine.
 
-    data: of the scenario's file.
-    path: of a mapping in it.
+    Those of a chip are the parts that descriptions of machines have. The schema refuses a part of another machine, and
+    then says which keys the chip has.
 
-    >>> left_out({"chip": {"kind": "row-npu", "cores": [{}]}}, ("chip", "cores", 0))
-    ('latency', 'by_cell')
+    path: of a mapping in a scenario's data.
+
+    >>> left_out(()), "latency" in left_out(("chip", "cores", 0))
+    (('precision', 'arrivals'), True)
     """
     if not path:
         return _OF_SCENARIO
-    chip = data["chip"] if path[0] == "chip" else None
-    kind = chip.get("kind") if isinstance(chip, dict) else None
-    if not isinstance(kind, str) or kind not in KINDS:
+    if path[0] != "chip" or (len(path) == 2 and path[1] == "cores"):
         return ()
-    target = target_of(kind)
-    if path[1:2] != ("cores",):
-        return (*(_OF_CHIP if len(path) == 1 else ()), *_below(target.chip, path[1:]))
-    return _below(target.core, path[3:]) if len(path) > 2 else ()
+    of_core = path[1:2] == ("cores",)
+    targets = [target_of(kind) for kind in KINDS]
+    below = [_below(each.core, path[3:]) if of_core else _below(each.chip, path[1:]) for each in targets]
+    own = _OF_CHIP if len(path) == 1 else ()
+    return tuple(dict.fromkeys([*own, *(name for names in below for name in names)]))
 
 
 def _below(description: type, path: DataPath) -> tuple[str, ...]:

@@ -98,7 +98,8 @@ def load_requests(
         streams.append(_in_time(index, entry, coming, steps, whose or repeat(job.tenant)))
         total += count
     if requests is not None and total < requests:
-        text = f"the file's arrivals end after {total:,}, and none is a process that goes on: leave it out"
+        owner = "file's" if isinstance(source, str | os.PathLike) else "scenario's"
+        text = f"the {owner} arrivals end after {total:,}, and none is a process that goes on: leave it out"
         raise InputError(Mistake(f"requests {requests:,}", text))
     count = total if requests is None else requests
     offers = tenant_offers(checked.order, entries, checked.arrivals, checked.steps, ends)

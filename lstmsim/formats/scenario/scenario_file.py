@@ -23,6 +23,7 @@ from lstmsim.formats.scenario.job_entries import build_jobs, check_jobs, job_tem
 from lstmsim.formats.scenario.job_steps import JobSteps
 from lstmsim.formats.scenario.left_out import left_out
 from lstmsim.formats.scenario.model_entries import read_model
+from lstmsim.formats.scenario.opened import Opened, draws
 from lstmsim.formats.scenario.precision_entry import Numbers, read_precision
 from lstmsim.formats.scenario.schema import ModelFile, ScenarioFile, scenario_entry
 from lstmsim.formats.yaml.checks import check
@@ -62,11 +63,19 @@ def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides:
     ['lstm-512-a', 'lstm-512-b']
     """
     document, name = open_scenario(source)
-    return _scenario(document, overrides, name)
+    given = tuple(overrides)
+    kept = Opened(copy.deepcopy(document), given, name) if draws(document, given) else None
+    scenario = _scenario(document, overrides, name)
+    object.__setattr__(scenario, "origin", kept)
+    return scenario
 
 
 def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Document, str]:
     """Read a file, or data in the layout of a file, as a document. Also give the name for a scenario without a name."""
+    if isinstance(source, Opened):
+        document = copy.deepcopy(source.document)
+        apply_overrides(document, source.overrides, References(document).expand, left_out)
+        return document, source.name
     if isinstance(source, Mapping):
         return document_of(source), "scenario"
     return read_document(source), Path(source).stem

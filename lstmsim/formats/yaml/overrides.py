@@ -16,7 +16,7 @@ LABEL = "--set "
 #: Replaces a name at a path by the chip or model of that name; False if there is none.
 Expand = Callable[[DataPath], bool]
 #: Names the mappings right below a path that a file may leave out and an override may still change.
-LeftOut = Callable[[Any, DataPath], Sequence[str]]
+LeftOut = Callable[[DataPath], Sequence[str]]
 
 
 class _NoSuchPathError(Exception):
@@ -28,12 +28,11 @@ def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand
 
     overrides: texts `PATH=VALUE`.
     expand: called for each path on the way down, to replace a name by the chip or model of that name.
-    left_out: called with the data and a path, to name the mappings right below it that need not be there.
+    left_out: called with a path, to name the mappings right below it that need not be there.
     `InputError` if `overrides` is no list of texts.
 
-
     >>> document = parse_document("chip: {cores: [{ep: 4}]}", "a.yaml")
-    >>> apply_overrides(document, ["chip.cores.0.ep=16"], lambda path: True, lambda data, path: ())
+    >>> apply_overrides(document, ["chip.cores.0.ep=16"], lambda path: True, lambda path: ())
     >>> document.data, document.place(("chip", "cores", 0, "ep"))
     ({'chip': {'cores': [{'ep': 16}]}}, '--set chip.cores.0.ep=16')
     """
@@ -64,7 +63,7 @@ def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand
 def _put(document: Document, parts: list[str], value: Document, label: str, expand: Expand, left_out: LeftOut) -> None:
     path: DataPath = ()
     for name in parts[:-1]:
-        container, optional = document.at(path), left_out(document.data, path)
+        container, optional = document.at(path), left_out(path)
         key = _key(container, name, path, optional)
         if name in optional and isinstance(container, dict) and name not in container:
             container[name] = {}
