@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, is_dataclass
+from math import isfinite
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ClassVar, NamedTuple, Optional, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -226,6 +227,8 @@ def mistakes_of(thing: Any) -> list[tuple[str, str]]:
 
 def _wrong(key: Key, value: Any) -> str:
     """Say what is wrong with a number or a word; "" if nothing is."""
+    if type(value) is float and not isfinite(value):
+        return f"must be a finite number, got {value}"
     if key.choices:
         return "" if value in key.choices else f"must be {' or '.join(key.choices)}, got {value!r}"
     if key.above is not None and value <= key.above:

@@ -18,7 +18,7 @@ from lstmsim.targets.registry import KINDS
 PACKAGE = Path(lstmsim.__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
 
-GROUND = {"bounds", "errors", "keys", "records", "results", "units"}
+GROUND = {"bounds", "checked", "errors", "key_checkers", "key_values", "keys", "records", "results", "units", "wording"}
 #: Which rooms each part imports. What stands here and is not used fails, as does what is used and does not stand here.
 #: Every room may import the ground. Among themselves the files of the ground import only what stands here.
 BELOW: dict[str, set[str]] = {
@@ -26,6 +26,10 @@ BELOW: dict[str, set[str]] = {
     "errors": set(),
     "units": set(),
     "keys": set(),
+    "wording": set(),
+    "key_values": {"keys", "wording"},
+    "key_checkers": {"keys", "key_values"},
+    "checked": {"errors", "keys", "key_values", "key_checkers", "wording"},
     "records": set(),
     "results": {"errors", "records"},
     "workload": set(),

@@ -28,6 +28,10 @@ class _Built(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> None:
         super().__init__(name, bases, members)
+        if len(cls.__mro__) > 1 and isinstance(cls.__mro__[1], _Built):
+            made = cls.__mro__[2]
+            text = f"is no class to derive from, because it makes a {made.__module__}.{made.__name__}: derive from that"
+            raise TypeError(f"lstmsim.{cls.__mro__[1].__name__} {text}")
         signature = inspect.signature(members["__init__"])
         cls.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
         cls.__doc__ = members.get("__doc__")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from typing import Any
 
+from lstmsim.keys import as_data
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
@@ -81,10 +82,19 @@ def plain_of(source: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Model
     data = dict(source)
     if is_chip(data.get("chip")):
         data["chip"] = chip_data(data["chip"])
+    elif isinstance(data.get("chip"), Mapping):
+        data["chip"] = {key: _keys_of_parts(value) for key, value in data["chip"].items()}
     jobs = data.get("jobs")
     if isinstance(jobs, list | tuple):
         data["jobs"] = [_entry(each, in_memory) if isinstance(each, Mapping) else each for each in jobs]
     return data, in_memory
+
+
+def _keys_of_parts(value: Any) -> Any:
+    """What a chip's key holds, with the keys of descriptions, like cores, in the place of the descriptions."""
+    if isinstance(value, list | tuple):
+        return [_keys_of_parts(each) for each in value]
+    return as_data(value) if is_dataclass(value) else value
 
 
 def _entry(entry: Mapping[str, Any], in_memory: dict[str, Model]) -> dict[str, Any]:

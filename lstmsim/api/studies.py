@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 from lstmsim.api.arguments import refuse, wrong_path, wrong_whole
 from lstmsim.api.fits import Fits
 from lstmsim.api.loading import Path, Source, file_or_data, load_at_clocks, load_scenario
+from lstmsim.checked import of_kind
 from lstmsim.errors import InputError, Mistake
 from lstmsim.workload.scenario import Scenario
 
@@ -203,6 +204,7 @@ def search(
     from lstmsim.searches import search as searching
     from lstmsim.searches.loading import load_for_search
 
+    npe, core = of_kind("npe", int, npe), of_kind("core", Optional[int], core)  # noqa: UP045 - a value, no hint
     loaded = scenario if isinstance(scenario, Scenario) else load_for_search(file_or_data(scenario), overrides)
     return searching.search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core, progress=progress)
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
+from lstmsim.wording import show
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer
@@ -140,6 +141,10 @@ class Job:
     states_of: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        given: object = self.model
+        if not isinstance(given, Model):
+            text = f"must be a Model, got {show(given)}; lstmsim.Job takes names too"
+            raise InputError(Mistake(f"job {self.name}: model", text))
         least = {"steps": 1, "arrival": 0, "frame_interval": 0, "batch": 1}
         least |= {key: 0 for key in ("queue_limit", "patience") if getattr(self, key) is not None}
         if self.dispatch not in DISPATCH:
@@ -248,6 +253,9 @@ class Scenario:
     def __post_init__(self) -> None:
         if self.precision_given is None:
             object.__setattr__(self, "precision_given", self.precision != Precision())
+        if not hasattr(self.chip, "cores"):
+            text = f"must be a chip, got {show(self.chip)}; lstmsim.Scenario and lstmsim.load_chip take names too"
+            raise InputError(Mistake(f"scenario {self.name}: chip", text))
         if not self.jobs:
             raise InputError(Mistake(f"scenario {self.name}: jobs", "must hold at least one job"))
 

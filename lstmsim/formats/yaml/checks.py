@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from lstmsim.formats.wording import listed, nearest, show
-from lstmsim.formats.yaml.checkers import checker_of
 from lstmsim.formats.yaml.document import DataPath, Document
-from lstmsim.formats.yaml.values import Note, Notes
+from lstmsim.key_checkers import checker_of
+from lstmsim.key_values import Note, Notes
 
 __all__ = ["WrongPaths", "check", "usable", "wrong_keys"]
 
@@ -72,14 +71,7 @@ def check(kind: type[Entry], document: Document, known: Collection[DataPath] = (
 
 
 def _sentence(document: Document, note: Note) -> str:
-    if note.holder:
-        hint = nearest(str(note.path[-1]), note.holder) or f"; known keys: {listed(note.holder, 'and')}"
-        return f"{note.sentence}{hint}"
-    if not note.shows:
-        return note.sentence
-    value = document.at(note.path)
-    more = note.hint(value) if note.hint else ""
-    return f"{note.sentence}, got {show(value, document.raw(note.path))}{more}"
+    return note.told(document.at(note.path), document.raw(note.path)) if note.shows else note.told(None)
 
 
 def usable(

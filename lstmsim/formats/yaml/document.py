@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.wording import dotted, listed, show
+from lstmsim.key_values import DataPath
 from lstmsim.records import record
+from lstmsim.wording import dotted, listed, show
 
 __all__ = ["DataPath", "Document", "Place", "document_of"]
-
-#: Keys and list indexes from the top of a file down to a value.
-DataPath = tuple[str | int, ...]
 
 
 @record

@@ -8,15 +8,17 @@ the patent's stated orderings come out with them.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, Any
 
 from lstmsim.bounds import MAX_BANKS, MAX_LATENCY_CYCLES, MAX_PES, MAX_SIZE, MAX_THREADS, MAX_WEIGHT_KIB
+from lstmsim.checked import checked
+from lstmsim.errors import InputError, Mistake
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.records import record
 from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Model
 
-__all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "Latency"]
+__all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "Latency", "with_vp"]
 
 THREAD_POLICIES = ("coarse", "fine")
 BLOCK_ORDERS = ("row", "column")
@@ -28,6 +30,7 @@ def _depth(meaning: str, low: int = 1, source: str = _DEEP) -> Key:
     return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
 
 
+@checked("latency")
 @record
 class Latency:
     """Pipeline depths in cycles. `add` is the depth of one level of the adder tree.
@@ -68,10 +71,34 @@ class Latency:
         return self.read + self.multiply + self.add * levels + self.accumulate + self.convert
 
 
+def with_vp(values: dict[str, Any]) -> str:
+    """Add `vp` to the numbers of a core, as `npe // ep`, where it is left out; "", or why it cannot be, in a sentence.
+
+    values: numbers of a core by name; a number that is wrong by itself is told elsewhere.
+
+    >>> values = {"npe": 64, "ep": 8}
+    >>> with_vp(values), values["vp"], with_vp({"npe": 4, "ep": 8})
+    ('', 8, 'must not exceed npe: 8 > 4')
+    """
+    if values.get("vp") is None and "npe" in values and "ep" in values:
+        npe, ep = values["npe"], values["ep"]
+        if ep > npe:
+            return f"must not exceed npe: {ep} > {npe}"
+        values["vp"] = npe // ep if ep >= 1 else 1
+    return ""
+
+
+def _follow(values: dict[str, Any]) -> None:
+    sentence = with_vp(values)
+    if sentence:
+        raise InputError(Mistake("core: ep", sentence))
+
+
 def _pes(meaning: str, source: str = "", follows: str = "") -> Key:
     return Key(meaning, "", 1, MAX_PES, source=source, vary=True, follows=follows)
 
 
+@checked("core", _follow)
 @record
 class ColumnCore:
     """One core: `npe` multipliers used as `vp` rows of `ep`, an adder tree, accumulators, a tail unit, threads.

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from lstmsim.bounds import MAX_CONTEXTS
 from lstmsim.keys import described
-from lstmsim.targets.column.core import ColumnCore
+from lstmsim.targets.column.core import ColumnCore, with_vp
 from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.targets.column.split import split_refusal
 from lstmsim.targets.entries import Entries, Fault
@@ -33,12 +33,11 @@ class ColumnEntries(Entries):
 
     def core_of(self, entry: Mapping[str, Any]) -> ColumnCore | Fault:
         """The core of an entry, or why it cannot be described."""
-        if entry.get("vp") is None:
-            npe, ep = entry["npe"], entry["ep"]
-            if ep > npe:
-                return Fault.at("ep", f"must not exceed npe: {ep} > {npe}", "npe")
-            entry = {**entry, "vp": npe // ep}
-        return described(ColumnCore, entry)
+        whole = dict(entry)
+        sentence = with_vp(whole)
+        if sentence:
+            return Fault.at("ep", sentence, "npe")
+        return described(ColumnCore, whole)
 
     def core_faults(self, core: ColumnCore) -> Sequence[Fault]:
         """What is wrong with a core's numbers, alone and taken together."""

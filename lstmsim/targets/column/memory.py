@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from lstmsim.bounds import MAX_BANKS, MAX_GB_PER_S, MAX_LATENCY_CYCLES, MIN_GB_PER_S
+from lstmsim.checked import checked
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.records import record
 
@@ -16,6 +17,7 @@ __all__ = ["TURN_CYCLES", "Memory"]
 TURN_CYCLES = 256
 
 
+@checked("memory")
 @record
 class Memory:
     """A memory that all cores of a chip share.

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Annotated
 
 from lstmsim.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
+from lstmsim.checked import checked
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.records import record
 from lstmsim.targets.column.core import BLOCK_ORDERS, THREAD_POLICIES, ColumnCore, Latency
@@ -29,6 +30,7 @@ def _settings(core: ColumnCore) -> dict[str, int | str]:
     return {key: getattr(core, key) for key in _SHOWN if getattr(core, key)}
 
 
+@checked("exchange")
 @record
 class Exchange:
     """The links between the cores of a split job, for h. Each core has a link of its own to all others.
@@ -78,6 +80,7 @@ class Exchange:
         return mistakes_of(self)
 
 
+@checked("chip")
 @record
 class ColumnNpu:
     """A chip: one clock, one or more cores, equal or not, perhaps a memory.

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from lstmsim.bounds import MAX_CELLS, MAX_LATENCY_CYCLES, MAX_PES, MAX_SIZE
+from lstmsim.checked import checked
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.workload.cells import CELLS
@@ -35,6 +36,7 @@ def _size(meaning: str, source: str = "", high: int = MAX_SIZE) -> Key:
     return Key(meaning, "", 1, high, source=source, vary=True)
 
 
+@checked("latency")
 @dataclass(frozen=True)
 class RowLatency:
     """Cycles from one place of the machine to the next. The defaults are from the RTL of the Intel NPU.
@@ -73,6 +75,7 @@ class RowLatency:
         return mistakes_of(self)
 
 
+@checked("dispatch")
 @dataclass(frozen=True)
 class Dispatch:
     """The dispatch of instructions for layers of one cell.
@@ -113,6 +116,7 @@ class Dispatch:
     ] = None
 
 
+@checked("core")
 @dataclass(frozen=True)
 class RowCore:
     """One core.

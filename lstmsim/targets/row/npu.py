@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lstmsim.checked import checked
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
@@ -19,6 +20,7 @@ __all__ = ["Dispatch", "RowCore", "RowLatency", "RowNpu"]
 _SHOWN = ("tiles", "engines", "lanes", "vectors", "replicas")
 
 
+@checked("chip")
 @dataclass(frozen=True)
 class RowNpu:
     """A chip: one clock, one or more independent cores. Each core runs one job after another.

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from lstmsim.formats.wording import nearest
-from lstmsim.formats.yaml.document import DataPath
 from lstmsim.keys import Key
+from lstmsim.wording import listed, nearest, show
 
 __all__ = [
     "SURROGATES",
     "Checker",
+    "DataPath",
     "Note",
     "Notes",
     "Rule",
@@ -24,6 +24,10 @@ __all__ = [
     "whole",
     "word",
 ]
+
+
+#: The keys and places in lists that lead to a value.
+DataPath = tuple[str | int, ...]
 
 
 class Note(NamedTuple):
@@ -41,6 +45,20 @@ class Note(NamedTuple):
     hint: Callable[[Any], str] | None = None
     holder: Sequence[str] = ()
     shows: bool = True
+
+    def told(self, value: Any, raw: str | None = None) -> str:
+        """The whole sentence. value: what stands there. raw: its text in a file, if known.
+
+        >>> Note(("ep",), "must be a whole number").told("x")
+        "must be a whole number, got 'x'"
+        """
+        if self.holder:
+            hint = nearest(str(self.path[-1]), self.holder) or f"; known keys: {listed(self.holder, 'and')}"
+            return f"{self.sentence}{hint}"
+        if not self.shows:
+            return self.sentence
+        more = self.hint(value) if self.hint else ""
+        return f"{self.sentence}, got {show(value, raw)}{more}"
 
 
 Notes = list[Note]

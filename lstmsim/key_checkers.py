@@ -11,10 +11,10 @@ from dataclasses import MISSING
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from lstmsim.formats.yaml.document import DataPath
-from lstmsim.formats.yaml.values import (
+from lstmsim.key_values import (
     SURROGATES,
     Checker,
+    DataPath,
     Note,
     Notes,
     bounds_of,
@@ -27,11 +27,11 @@ from lstmsim.formats.yaml.values import (
 )
 from lstmsim.keys import Key, keys_of, unwrapped
 
-__all__ = ["checker_of"]
+__all__ = ["MAPPING", "checker_of", "type_checker"]
 
 
 _NO_KEY = Key()
-_MAPPING = "must be a mapping of keys to values"
+MAPPING = "must be a mapping of keys to values"
 #: Checkers by their description, each made when it is first needed, because a file needs only a few checkers.
 _MADE: dict[type, Checker] = {}
 
@@ -42,9 +42,10 @@ def checker_of(description: type) -> Checker:
     description: a class whose fields carry keys (`lstmsim.keys`).
     `TypeError` if a field has a type that no checker knows.
 
-    >>> from lstmsim.formats.yaml.entry import Entry
-    >>> class Core(Entry):
-    ...     ep: int
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Core:
+    ...     ep: Annotated[int, Key("elements in parallel")]
     >>> notes = []
     >>> checker_of(Core)({"ep": 4}, (), notes).ep, checker_of(Core)({"ep": True}, (), notes), notes[0].sentence
     (4, None, 'must be a whole number')
@@ -52,6 +53,16 @@ def checker_of(description: type) -> Checker:
     if description not in _MADE:
         _MADE[description] = _description(description)
     return _MADE[description]
+
+
+def type_checker(kind: Any, key: Key) -> Checker:
+    """What checks that a value is of a type, and one of the words of its key; numbers may be of any size.
+
+    >>> notes = []
+    >>> type_checker(int, Key(low=1))(0, (), notes), type_checker(int, Key(low=1))("x", (), notes), len(notes)
+    (0, None, 1)
+    """
+    return _checker(kind, Key(choices=key.choices))
 
 
 def _description(description: type) -> Checker:
@@ -62,7 +73,7 @@ def _description(description: type) -> Checker:
 
     def check(value: Any, path: DataPath, notes: Notes) -> Any:
         if type(value) is not dict:
-            return notes.append(Note(path, _MAPPING))
+            return notes.append(Note(path, MAPPING))
         given, before = {}, len(notes)
         for name, checker, required in fields:
             if name in value:
@@ -205,7 +216,7 @@ def _mapping(key_hint: Any, value_hint: Any, key: Key) -> Checker:
 
     def check(value: Any, path: DataPath, notes: Notes) -> Any:
         if type(value) is not dict:
-            return notes.append(Note(path, _MAPPING))
+            return notes.append(Note(path, MAPPING))
         before, checked = len(notes), {}
         for name, each in value.items():
             place = (*path, name)

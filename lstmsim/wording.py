@@ -1,0 +1,83 @@
+"""Values, keys and near misses as the sentences for users spell them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+__all__ = ["dotted", "listed", "nearest", "show"]
+
+_LONGEST = 60
+#: Most names that are compared with a word; of more names, only those of about its length are compared.
+_MOST_COMPARED = 2000
+_PLAIN_KEY = re.compile(r"[\w-]+")
+
+
+def show(value: object, raw: str | None = None) -> str:
+    """A value as the user wrote it, on one short printable line.
+
+    raw: its text in the file, if known.
+
+    >>> show(1000.0, "1e3"), show("12"), show(None), show(True), show([1, 2])
+    ('1e3', "'12'", 'nothing', 'true', 'a list')
+    """
+    if isinstance(value, str):
+        return _short(repr(value))
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if raw:
+        return _short(raw if raw.isprintable() else repr(raw))
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"a number of {value.bit_length()} bits"
+    if isinstance(value, float) and math.isinf(value):
+        return "infinity" if value > 0 else "-infinity"
+    return _short(repr(value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """A path of keys and places in lists as users write it.
+
+    >>> dotted(("chip", "cores", 0, "ep")), dotted(("a b",))
+    ('chip.cores.0.ep', "'a b'")
+    """
+    parts = [str(part) for part in path]
+    return ".".join(part if _PLAIN_KEY.fullmatch(part) else _short(repr(part)) for part in parts)
+
+
+def listed(words: Iterable[object], conjunction: str = "or") -> str:
+    """Words as an English list, with the conjunction before the last.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b or c')
+    """
+    *head, last = [str(word) for word in words] or ["nothing"]
+    return f"{', '.join(head)} {conjunction} {last}" if head else last
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known word most like `word`, or nothing if none is like it.
+
+    >>> nearest("stepz", ["steps", "count"]), nearest("qqq", ["steps"])
+    ("; did you mean 'steps'?", '')
+    """
+    # imported here, because most files hold no misspelled name
+    from difflib import get_close_matches
+
+    sought = word[:200].casefold()
+    folded = {each.casefold(): each for each in known}
+    near: Iterable[str] = folded
+    if len(folded) > _MOST_COMPARED:
+        near = sorted(folded, key=lambda each: abs(len(each) - len(sought)))[:_MOST_COMPARED]
+    close = get_close_matches(sought, near, n=1, cutoff=0.6)
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""
