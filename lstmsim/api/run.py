@@ -88,7 +88,8 @@ class Run:
         """What happened cycle by cycle, for pictures and trace files."""
         chip = self.scenario.chip
         names = [job.name for job in self.scenario.jobs]
-        return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz)
+        unit = chip.core_figures[0].unit.name
+        return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz, unit)
 
     def to_dict(self) -> dict[str, Any]:
         """The report of the run as plain data."""

@@ -173,7 +173,8 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 def _machine(name: str, chip: Chip) -> Machine:
     pes = sum(core.peak for core in chip.core_figures)
-    return Machine(name, False, pes, chip.frequency_mhz, _peak_tops(pes, chip.frequency_mhz))
+    part = chip.core_figures[0].unit.part
+    return Machine(name, False, pes, chip.frequency_mhz, _peak_tops(pes, chip.frequency_mhz), part=part)
 
 
 def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:

@@ -25,7 +25,7 @@ def machines_markdown(comparison: Comparison) -> list[str]:
     for each in comparison.machines:
         kind = "published" if each.published else "simulated"
         rows.append([f"{each.name} ({kind})", *map(_number, (each.pes, each.frequency_mhz, each.peak_tops))])
-    return _table(["machine", "PEs", "MHz", "peak TOPS"], rows)
+    return _table(["machine", f"{comparison.part}s", "MHz", "peak TOPS"], rows)
 
 
 def comparison_markdown(

@@ -10,6 +10,7 @@ from lstmsim.comparison.latencies import Latencies, not_comparable
 from lstmsim.comparison.rooms import Room
 from lstmsim.results import Table
 from lstmsim.workload.arriving import ARRIVING
+from lstmsim.workload.scenario import MainUnit
 
 __all__ = ["Comparison", "Entry", "Machine", "Workload", "geometric_mean"]
 
@@ -38,6 +39,7 @@ class Machine:
     frequency_mhz: its clock; None: not published.
     peak_tops: two operations a PE and cycle.
     source: of published figures.
+    part: what people call one of its multipliers.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Machine:
     frequency_mhz: float | None
     peak_tops: float | None = None
     source: str = ""
+    part: str = "PE"
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,12 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
     entries: tuple[tuple[Entry, ...], ...]
     way: str = next(iter(ARRIVING))
     rooms: tuple[Room, ...] = ()
+
+    @property
+    def part(self) -> str:
+        """What people call a multiplier of the simulated machines; `multiplier` if they call it differently."""
+        parts = {each.part for each in self.machines if not each.published} or {Machine.part}
+        return parts.pop() if len(parts) == 1 else MainUnit().part
 
     @property
     def by_latency(self) -> bool:

@@ -16,8 +16,8 @@ __all__ = ["comparison_text"]
 
 _WIDTH = 100
 _LONGEST_NAME = 30
-#: Not shown where every workload is one job: latencies are then makespans, and the last figure is for the JSON only.
-_OF_SEVERAL_JOBS = ("mean latency ms", "p99 latency ms", "TOPS per 1000 PEs")
+#: Not shown where every workload is one job: latencies are then makespans.
+_OF_SEVERAL_JOBS = ("mean latency ms", "p99 latency ms")
 #: Row and column of an entry -> its text, None where it is not known.
 Cell = Callable[[int, int], str | None]
 
@@ -101,9 +101,11 @@ def _title(comparison: Comparison) -> str:
     lines = [f"COMPARISON of {comparison.scenario}: {what}, engine {comparison.engine}"]
     if len(comparison.machines) > 1 and not comparison.by_latency:
         base = comparison.machines[0].name
+        part = comparison.part
         text = (
-            f"Speed-up: milliseconds of {base} / milliseconds of the machine. At equal PEs: that times the PEs of "
-            f"{base} / the PEs of the machine. Utilization: useful multiply-accumulates per PE and cycle."
+            f"Speed-up: milliseconds of {base} / milliseconds of the machine. At equal {part}s: that times the "
+            f"{part}s of {base} / the {part}s of the machine. Utilization: useful multiply-accumulates per {part} "
+            "and cycle."
         )
         lines += textwrap.wrap(text, _WIDTH)
     return "\n".join(lines)
@@ -120,7 +122,7 @@ def _whole(comparison: Comparison, notes: _Notes) -> str:
         if not comparison.entries[0][column].known:
             own = [notes.mark(0, column), *[""] * (len(own) - 1)]
         columns.append([*head, *own])
-    return _blocks(comparison, ["PEs", "MHz", "peak TOPS", *cells], dict(enumerate(columns)))
+    return _blocks(comparison, [f"{comparison.part}s", "MHz", "peak TOPS", *cells], dict(enumerate(columns)))
 
 
 def _each(comparison: Comparison, notes: _Notes) -> str:
@@ -132,7 +134,7 @@ def _each(comparison: Comparison, notes: _Notes) -> str:
     rows = range(len(names))
     parts = []
     for title, cell in _figures(comparison).items():
-        if title in _OF_SEVERAL_JOBS:
+        if title in (*_OF_SEVERAL_JOBS, _per_thousand(comparison)):
             continue
         shown = {}
         for column in range(len(comparison.machines)):
@@ -173,6 +175,10 @@ def _defeats(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
+def _per_thousand(comparison: Comparison) -> str:
+    return f"TOPS per 1000 {comparison.part}s"
+
+
 def _figures(comparison: Comparison) -> dict[str, Cell]:
     """The figures that are shown of an entry, in order; published figures with the digits that were printed."""
 
@@ -183,6 +189,7 @@ def _figures(comparison: Comparison) -> dict[str, Cell]:
 
         return cell
 
+    at_equal = f"speed-up at equal {comparison.part}s"
     shown: dict[str, Cell] = {
         "cycles": lambda row, column: _whole_or_none(comparison.entries[row][column].cycles),
         "ms": of("ms"),
@@ -191,8 +198,8 @@ def _figures(comparison: Comparison) -> dict[str, Cell]:
         "TOPS": of("tops"),
         "utilization": lambda row, column: _percent(comparison.entries[row][column].utilization),
         "speed-up": lambda row, column: _short_number(comparison.speedup(row, column)),
-        "speed-up at equal PEs": lambda row, column: _short_number(comparison.speedup_at_equal_pes(row, column)),
-        "TOPS per 1000 PEs": lambda row, column: _short_number(comparison.tops_per_1000_pes(row, column)),
+        at_equal: lambda row, column: _short_number(comparison.speedup_at_equal_pes(row, column)),
+        _per_thousand(comparison): lambda row, column: _short_number(comparison.tops_per_1000_pes(row, column)),
         "most lost to": lambda row, column: _loss(comparison, row, column),
     }
     latencies = {} if comparison.each else latency_figures(comparison)
@@ -203,7 +210,7 @@ def _figures(comparison: Comparison) -> dict[str, Cell]:
         shown = {**latencies, **shown}
     if comparison.by_latency:
         shown["ratio of makespans"] = shown.pop("speed-up")
-        del shown["speed-up at equal PEs"]
+        del shown[at_equal]
     return shown
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lstmsim.explanations.explanation import Explanation
-from lstmsim.explanations.shares import LEGS, Leg
+from lstmsim.explanations.shares import Leg, leg_words
 from lstmsim.explanations.what_if import Alternative
 
 __all__ = ["answer"]
@@ -13,7 +13,7 @@ _WHOLE = 0.9995
 
 
 def answer(explanation: Explanation) -> list[str]:
-    """Answer in sentences: what fixed the makespan, what the array did besides, what would shorten the run most."""
+    """Answer in sentences: what fixed the makespan, what the main unit did besides, what would shorten the run most."""
     if not explanation.makespan_cycles:
         return ["Nothing ran."]
     sentences = [_main(explanation)]
@@ -62,7 +62,7 @@ def _main(explanation: Explanation) -> str:
         leg = max(explanation.legs, key=_latency)
         if _latency(leg) * 2 > cycles:
             text = f"{_share(leg.cycles, explanation)} of the makespan ({leg.cycles:,} of {total:,} cycles)"
-            return f"{text} is the way {LEGS[leg.name].way.replace('array', explanation.array)}: {_each(leg)}."
+            return f"{text} is the way {leg_words(leg.name, explanation.words, explanation.array).way}: {_each(leg)}."
     start = f"{_share(cycles, explanation)} of the makespan ({cycles:,} of {total:,} cycles) is"
     texts = {
         "array": f"{start} the {explanation.array}'s own work: the chain that ends last goes from issue to issue"

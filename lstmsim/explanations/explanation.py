@@ -15,7 +15,7 @@ from lstmsim.explanations.what_if import WhatIf, what_if
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.results import Table
-from lstmsim.workload.scenario import Scenario
+from lstmsim.workload.scenario import MainUnit, Scenario, Words
 
 __all__ = ["MAX_STEPS", "Explanation", "explain"]
 
@@ -32,20 +32,21 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
     scenario, chip: their names.
     utilization: useful multiply-accumulates / (peak x makespan), 0 to 1.
     array: name of the accounted unit, whose cycles the report names.
-    array_cycles: cycles in which an array issued, on the path or beside it; summed over the cores.
+    array_cycles: cycles in which a main unit issued, on the path or beside it; summed over the cores.
     array_useful: share of the multipliers that did useful work in these cycles, 0 to 1.
     cores: how many cores the chip has.
     jobs: names of the jobs; `Step.task` is a place in them.
     shares: cycles of the path by name; they add up to the makespan.
     causes: cycles of the path by what its next operation waited for; they add up to the makespan.
-    legs: the ways of the path off the array and back.
-    heart: some steps of the path around the way off the array that costs most, or else in the middle.
+    legs: the ways of the path off the main unit and back.
+    heart: some steps of the path around the way off the main unit that costs most, or else in the middle.
     path: the first steps of the path, at most `MAX_STEPS`.
     path_steps: how many steps the path has.
     handovers: how often the path goes from a job to the job that got its thread.
     what_if: what other machines would have made of the same jobs.
     slowest: what held the slowest requests up; None where all jobs come in one cycle.
-    words: sentences of the glossary that this machine has instead of the usual ones.
+    unit: what people call the main unit of a core, in traces too; a machine may call it otherwise than its Program.
+    words: words of this machine.
     """
 
     scenario: str
@@ -66,7 +67,8 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
     handovers: int
     what_if: WhatIf
     slowest: Slowest | None = None
-    words: Mapping[str, str] = field(default_factory=dict)
+    unit: str = MainUnit().name
+    words: Mapping[str, Words] = field(default_factory=dict)
 
 
 def explain(
@@ -103,7 +105,8 @@ def explain(
     peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
     busy = _busy(program, trace, index)
     words = {name: each for core in scenario.chip.core_figures for name, each in core.words.items()}
-    slow = slowest(scenario.jobs, program, trace)
+    unit = scenario.chip.core_figures[0].unit.name
+    slow = slowest(scenario.jobs, program, trace, unit, words)
     issued = sum(core.peak * cycles for core, cycles in zip(scenario.chip.core_figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
@@ -124,7 +127,8 @@ def explain(
         handovers=path.handovers,
         what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
         slowest=slow,
-        words={name: each.glossary for name, each in words.items() if each.glossary},
+        unit=unit,
+        words=words,
     )
 
 
@@ -134,7 +138,7 @@ def _array(program: Program) -> str:
 
 
 def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
-    """Cycles in which the array of each core issued. A memory is no core with an array."""
+    """Cycles in which the main unit of each core issued. A memory is no such core."""
     cycles, core, unit = index.end - index.start, trace.issue("core"), trace.issue("unit")
     return [
         int(cycles[(core == number) & (unit == one.accounted)].sum())
@@ -146,7 +150,7 @@ def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
 def _heart(table: PathTable, first: list[int]) -> tuple[int, int]:
     """The first step to show, and the first step behind the shown ones.
 
-    Shown is the way off the array that costs most. Of its occurrences the middle one is taken, with its neighbours.
+    Shown is the way off the main unit that costs most. Of its occurrences the middle one is taken, with its neighbours.
     """
     names, legs = table.leg_names(), table.legs()
     middle = len(first) // 2

@@ -1,10 +1,10 @@
 """Where the time of each request goes, from its arrival to its finish: every cycle has exactly one name of `SHARES`.
 
 Before its admission a request waits in the queue. While it is paused, others have its thread. At all other times the
-request has a thread, and its next operation on the array does one of four things: it issues; it could issue, but the
-array issues for others; it lacks something (`lstmsim.metrics.waits`); or no operation is left. A cycle in which the
-operation lacks something bears the name of what is lacking, also while the array issues for others. A hazard may be
-long because the unit behind the array (the tail) was at work for others.
+request has a thread, and its next operation on the core's main unit does one of four things: it issues; it could issue,
+but the main unit issues for others; it lacks something (`lstmsim.metrics.waits`); or no operation is left. A cycle in
+which the operation lacks something bears the name of what is lacking, also while the main unit issues for others. A
+hazard may be long because a unit behind the main unit was at work for others.
 
 A request that is split over several cores has a thread on each core. A cycle then bears the first name, in the order
 of `SHARES`, that any of these threads has. Threads of a memory do not count: waits for it are `reload` and `weights`.
@@ -21,14 +21,18 @@ from numpy.typing import NDArray
 from lstmsim.metrics.accounts import named_cycles
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.waits import CoreSpans, Intervals, Stays, core_spans, stays_on
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.workload.scenario import Words
 
-__all__ = ["SHARES", "SPENT", "latency_shares"]
+__all__ = ["SHARES", "SPENT", "WORK", "latency_shares", "share_words"]
 
 Numbers = NDArray[np.int64]
 Places = tuple[tuple[int, ...], ...]
+
+#: The name of cycles in which the request's own work issues. Outputs show the name of the main unit in its place.
+WORK = "work"
 
 #: Names that are no cycle names of a machine -> what goes on in such a cycle of a request, and the end of the sentence
 #: "they spent 71 % of their time ...". `queue, weights`: a thread is free, but not the room for the request's weights;
@@ -45,8 +49,8 @@ _OTHERS = {
         "in the queue, beside threads kept for other requests",
     ),
     "paused": ("another request has its thread", "paused, while others had the thread"),
-    "array": ("the array issues its tiles", "at work in the array"),
-    "other threads": ("it could issue, the array serves others", "behind other threads' tiles"),
+    WORK: ("the unit issues its work", "at work in the unit"),
+    "other threads": ("it could issue, the unit serves others", "behind other threads' work"),
 }
 _WORDS = _OTHERS | {name: (NAMED[name].share, NAMED[name].spent) for name in CYCLE_NAMES if NAMED[name].share}
 
@@ -57,6 +61,19 @@ SHARES: Mapping[str, str] = {name: share for name, (share, _) in _WORDS.items()}
 SPENT: Mapping[str, str] = {name: spent for name, (_, spent) in _WORDS.items()}
 
 _NAMES = tuple(SHARES)
+
+
+def share_words(name: str, own: Mapping[str, Words]) -> tuple[str, str]:
+    """What goes on in a cycle of a request, and the end of the sentence "they spent 71 % of their time ...".
+
+    name: a key of `SHARES`.
+    own: words of a machine.
+
+    >>> share_words("queue", {})
+    ('no thread is free', 'in the queue, with no thread free')
+    """
+    mine = own.get(name, Words())
+    return mine.share or SHARES[name], mine.spent or SPENT[name]
 
 
 def latency_shares(program: Program, trace: Trace) -> Numbers:
@@ -73,7 +90,7 @@ def latency_shares(program: Program, trace: Trace) -> Numbers:
     >>> trace = run(program)
     >>> shares = latency_shares(program, trace)
     >>> [{name: count for name, count in zip(SHARES, row) if count} for row in shares.tolist()]
-    [{'array': 4, 'hazard': 4, 'drain': 3}, {'queue': 11, 'array': 4, 'hazard': 4, 'drain': 3}]
+    [{'work': 4, 'hazard': 4, 'drain': 3}, {'queue': 11, 'work': 4, 'hazard': 4, 'drain': 3}]
     """
     shares = np.zeros((len(program.tasks), len(_NAMES)), dtype=np.int64)
     spans = {number: core_spans(program, trace, number) for number, core in enumerate(program.cores) if not core.shared}
@@ -153,7 +170,8 @@ def _free(program: Program, stays: Mapping[int, Stays], places: Places) -> _Cond
 def _loading(program: Program, trace: Trace, core: int, spans: CoreSpans) -> _Condition:
     """Whether a core can do nothing because the weights of a model are being loaded."""
     named = named_cycles(program, trace, core, spans)
-    holds = np.append(named.name == named.names.index("reload"), [False])
+    loads = [named.names.index(each.name) for each in CYCLES if each.before_work]
+    holds = np.append(np.isin(named.name, loads), [False])
     return _Condition(named.edges, holds)
 
 
@@ -165,7 +183,7 @@ def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], sha
     of_several: list[tuple[int, Intervals]] = []
     for each in spans.values():
         ready, switch = _between(each.waits["ready"], each.switch)
-        named = {**each.waits, "array": each.busy, "other threads": ready, "switch": switch}
+        named = {**each.waits, WORK: each.busy, "other threads": ready, "switch": switch}
         for name, intervals in named.items():
             if name == "ready":
                 continue

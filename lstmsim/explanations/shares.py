@@ -1,8 +1,8 @@
-"""What the critical path consists of: shares by name, the ways that lead off the array and back to it, its steps."""
+"""What the critical path consists of: shares by name, the ways off the main unit and back to it, its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 
 from lstmsim.explanations.critical_path import HELD_BY, KINDS, CriticalPath
 from lstmsim.explanations.trace_index import TraceIndex
+from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.issued import issued_steps
+from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Unit
+from lstmsim.workload.scenario import Words
 
-__all__ = ["LEGS", "Leg", "LegWords", "PathTable", "Share", "Step"]
+__all__ = ["LEGS", "Leg", "LegWords", "PathTable", "Share", "Step", "leg_words"]
 
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class LegWords:
-    """What a way off the array is, in words.
+    """What a way off the main unit is, in words. `{unit}` stands for the unit's name.
 
     meaning: as a table says it.
     way: as the end of the sentence "40 % of the makespan is the way ...".
@@ -30,48 +33,55 @@ class LegWords:
     way: str
 
 
-#: The ways that the path takes off the array (the accounted unit) and back to it, and what each is.
+#: The ways that the path takes off the main unit (the accounted one) and back to it, and what each is. A machine may
+#: have other words (`lstmsim.workload.scenario.Words`).
 LEGS = {
     "start": LegWords(
-        "until the array's first issue on the path",
-        "before the array's first issue of the chain",
+        "until the {unit}'s first issue on the path",
+        "before the {unit}'s first issue of the chain",
     ),
     "end": LegWords(
-        "from the array's last issue on the path to the end",
-        "behind the array's last issue",
+        "from the {unit}'s last issue on the path to the end",
+        "behind the {unit}'s last issue",
     ),
     "job to job": LegWords(
         "a job starts when another has ended",
-        "from the last tile of a job to the first of the job that starts after it",
+        "from the last issue of a job to the first of the job that starts after it",
     ),
     "switch": LegWords(
-        "the array changes threads",
+        "the {unit} changes threads",
         "around thread switches",
     ),
     "thread to thread": LegWords(
         "behind another thread's work in another unit",
         "behind other threads' results",
     ),
-    "bank": LegWords(
-        "a row block waits for a free accumulator bank",
-        "from a row block's last tile to the free accumulator bank that the next one takes",
+    "room": LegWords(
+        "work waits for room for its results",
+        "until there is room for the results of what comes next",
     ),
     "weights": LegWords(
-        "tiles wait for weights from the memory",
-        "until the weights are there that a tile needs",
+        "work waits for weights from the memory",
+        "until the weights are there that are needed next",
     ),
     "layer to layer": LegWords(
         "a layer waits for results of the layer below",
-        "from the last tile of a layer to the first tile of the layer above",
+        "from the last issue of a layer to the first of the layer above",
     ),
     "step to step": LegWords(
         "a step waits for results (h) of the step before",
-        "from the last tile of a step to the first tile of the next step that needs its h",
+        "from the last issue of a step to the first of the next step that needs its h",
     ),
     "within a step": LegWords(
         "a product waits for another one of its step",
         "from one product to the next of the same step that needs its results",
     ),
+}
+
+#: Ways off the main unit that bear the name of what held the path up -> the causes.
+_HELD_UP = {
+    "job to job": ("thread", "after"),
+    **{leg: tuple(name for name in CAUSES if NAMED[name].leg == leg) for leg in ("room", "weights")},
 }
 
 
@@ -93,9 +103,23 @@ class Share:
     cycles: int
 
 
+def leg_words(name: str, own: Mapping[str, Words], unit: str) -> LegWords:
+    """The words for a way off the main unit.
+
+    name: a key of `LEGS`.
+    own: words of a machine.
+    unit: what people call the main unit.
+
+    >>> leg_words("start", {}, "alu").way
+    "before the alu's first issue of the chain"
+    """
+    mine, usual = own.get(name, Words()), LEGS[name]
+    return LegWords((mine.leg or usual.meaning).format(unit=unit), (mine.way or usual.way).format(unit=unit))
+
+
 @dataclass(frozen=True)
 class Leg:
-    """A way that the path takes off the array and back.
+    """A way that the path takes off the main unit and back.
 
     name: a key of `LEGS`.
     times: how often the path takes this way.
@@ -155,7 +179,7 @@ class PathTable:
         self.index, self.path = index, path
         trace, row = index.trace, path.row
         core, unit = trace.issue("core")[row], trace.issue("unit")[row]
-        # a memory is no array
+        # a memory is no core
         accounted = np.array([-1 if each.shared else each.accounted for each in index.program.cores], dtype=np.int64)
         self.array = (unit == accounted[core]) & np.isin(path.kind, [KINDS.index("busy"), KINDS.index("turn")])
         self.names, self.name = self._names(core, unit)
@@ -196,31 +220,32 @@ class PathTable:
         return {name: count for name, count in causes if count}
 
     def leg_bounds(self) -> tuple[Numbers, Numbers]:
-        """The first segment of each way off the array, and the first segment behind the way."""
+        """The first segment of each way off the main unit, and the first segment behind the way."""
         edge = np.diff(np.concatenate([[1], self.array.astype(np.int64), [1]]))
         return np.flatnonzero(edge < 0), np.flatnonzero(edge > 0)
 
     def leg_names(self) -> list[str]:
-        """The name of each way off the array."""
+        """The name of each way off the main unit."""
         first, behind = self.leg_bounds()
         held, switch = self.path.held_by, KINDS.index("switch")
-        causes = ("thread", "after", "backpressure", "reload", "weights")
-        waits = [_any(held == HELD_BY.index(name), first, behind) for name in causes]
+        held_up = {
+            name: _any(np.isin(held, [HELD_BY.index(each) for each in names]), first, behind)
+            for name, names in _HELD_UP.items()
+        }
         other = _any(self.path.kind != switch, first, behind)
-        job, bank, weights = waits[0] | waits[1], waits[2], waits[3] | waits[4]
         # the segments before and behind a way; at the ends of the path there is none, and the first choices decide
         left, right = np.maximum(first - 1, 0), np.minimum(behind, len(self.array) - 1)
         tasks = self.task[left] != self.task[right]
         layers = (self.layer[left] != self.layer[right]) | (self.direction[left] != self.direction[right])
         inner = self.step[left] == self.step[right]
         choices = {
-            "weights": weights,
+            "weights": held_up["weights"],
             "end": behind == len(self.array),
             "start": first == 0,
-            "job to job": job,
+            "job to job": held_up["job to job"],
             "switch": ~other,
             "thread to thread": tasks,
-            "bank": bank,
+            "room": held_up["room"],
             "layer to layer": layers,
             "within a step": inner,
         }
@@ -228,7 +253,7 @@ class PathTable:
         return names
 
     def legs(self) -> list[Leg]:
-        """The ways off the array by name, the way with most cycles first."""
+        """The ways off the main unit by name, the way with most cycles first."""
         first, behind = self.leg_bounds()
         names = self.leg_names()
         places = np.array([list(LEGS).index(name) for name in names], dtype=np.int64)

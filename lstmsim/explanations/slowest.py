@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.explanations.latency_shares import SHARES, latency_shares
+from lstmsim.explanations.latency_shares import SHARES, WORK, latency_shares, share_words
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.workload.arriving import arriving
-from lstmsim.workload.scenario import Job
+from lstmsim.workload.scenario import Job, Words
 
 __all__ = [
     "MAX_LISTED",
@@ -35,8 +35,9 @@ _ONE_OF = 100
 
 @dataclass(frozen=True)
 class LatencyShare:
-    """Cycles of a request that bear one name, a key of `lstmsim.explanations.latency_shares.SHARES`.
+    """Cycles of a request that bear one name.
 
+    name: a key of `lstmsim.explanations.latency_shares.SHARES`, but the name of the main unit for `WORK`.
     slowest: cycles, the mean over the slowest requests.
     all: cycles, the mean over all requests that were served.
     """
@@ -87,6 +88,8 @@ class Slowest:
     listed: the slowest requests one by one, at most `MAX_LISTED`.
     way: how jobs come, a key of `lstmsim.workload.arriving.ARRIVING`.
     split: whether any request has threads on several cores.
+    unit: the name of cycles in which a request's own work issues: that of the main unit.
+    words: words of the machine.
     """
 
     requests: int
@@ -98,6 +101,12 @@ class Slowest:
     listed: tuple[SlowRequest, ...]
     way: str
     split: bool = False
+    unit: str = WORK
+    words: Mapping[str, Words] = field(default_factory=dict)
+
+    def described(self, name: str) -> tuple[str, str]:
+        """What goes on in cycles of that name, and the end of the sentence "they spent 71 % of their time ..."."""
+        return share_words(WORK if name == self.unit else name, self.words)
 
 
 def slowest_of(latencies: Numbers) -> Numbers:
@@ -122,17 +131,21 @@ def tail_latency(latencies: Numbers) -> TailLatency:
     return TailLatency(float(latencies.mean()), float(latencies[slowest_of(latencies)].mean()))
 
 
-def slowest(jobs: Sequence[Job], program: Program, trace: Trace) -> Slowest | None:
+def slowest(
+    jobs: Sequence[Job], program: Program, trace: Trace, unit: str = WORK, words: Mapping[str, Words] | None = None
+) -> Slowest | None:
     """Say what held the slowest requests of a run up; None if all come in one cycle or fewer than two were served.
 
     jobs: jobs of the scenario.
     program, trace: the lowered scenario and its run.
+    unit: what people call the main unit of a core.
+    words: words of the machine.
 
     >>> from lstmsim.api.run import run
     >>> arrival = {"kind": "fixed", "interval_cycles": 1000}
     >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 3, "arrival": arrival}]
     >>> result = run({"chip": "column-npu-64k", "jobs": jobs}, overrides=["chip.cores.0.threads=1"])
-    >>> slow = slowest(result.scenario.jobs, result.program, result.trace)
+    >>> slow = slowest(result.scenario.jobs, result.program, result.trace, "array")
     >>> slow.from_cycles, slow.listed[0].cycles
     (2269, {'queue': 846, 'array': 640, 'hazard': 722, 'drain': 61})
     """
@@ -143,7 +156,8 @@ def slowest(jobs: Sequence[Job], program: Program, trace: Trace) -> Slowest | No
     shares = latency_shares(program, trace)[served]
     latencies = (trace.task("finish") - trace.task("arrived"))[served]
     last = slowest_of(latencies)
-    means = [(each, shares[:, place]) for place, each in enumerate(SHARES)]
+    names = [unit if each == WORK else each for each in SHARES]
+    means = [(each, shares[:, place]) for place, each in enumerate(names)]
     columns = [LatencyShare(name, float(column[last].mean()), float(column.mean())) for name, column in means]
     arrays = np.array([not core.shared for core in program.cores])
     return Slowest(
@@ -158,10 +172,12 @@ def slowest(jobs: Sequence[Job], program: Program, trace: Trace) -> Slowest | No
                 jobs[served[row]].name,
                 int(trace.task("arrived")[served[row]]),
                 int(latencies[row]),
-                {name: count for name, count in zip(SHARES, shares[row].tolist(), strict=True) if count},
+                {name: count for name, count in zip(names, shares[row].tolist(), strict=True) if count},
             )
             for row in last[:MAX_LISTED].tolist()
         ),
         way=way,
         split=bool(arrays[trace.seat("core")].any()),
+        unit=unit,
+        words=words or {},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lstmsim.explanations.latency_shares import SPENT
 from lstmsim.explanations.slowest import LatencyShare, Slowest
 from lstmsim.explanations.what_if import WhatIf
 
@@ -39,8 +38,8 @@ def _share(part: float, whole: float) -> str:
     return f"{share:.0f} %" if share in (0, 100) or 1 <= share < 99.5 else f"{share:.1f} %"
 
 
-def _listed(shares: list[tuple[str, str]]) -> str:
-    texts = [f"{share} {SPENT[name]}" for name, share in shares]
+def _listed(shares: list[tuple[str, str]], slow: Slowest) -> str:
+    texts = [f"{share} {slow.described(name)[1]}" for name, share in shares]
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
@@ -48,7 +47,7 @@ def _spent(slow: Slowest) -> str:
     subject, whole = who(slow), slow.latency.slowest
     cycles = f"{slow.from_cycles:,} cycles" + (" or more" if slow.count > 1 else "")
     named = [each for each in slow.shares if each.slowest >= _NAMED_FROM * whole][:_MOST_NAMED] or slow.shares[:1]
-    texts = _listed([(each.name, _share(each.slowest, whole)) for each in named])
+    texts = _listed([(each.name, _share(each.slowest, whole)) for each in named], slow)
     first, rest = texts.split(" %", 1)
     whose = "its" if slow.count == 1 else "their"
     return f"{subject[0].upper()}{subject[1:]}, with {cycles}, spent {first} % of {whose} time{rest}."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from lstmsim.explanations.latency_shares import SHARES
 from lstmsim.explanations.slowest import Slowest
 from lstmsim.explanations.slowest_answer import slowest_answer, who
 from lstmsim.explanations.what_if import WhatIf
@@ -24,12 +23,12 @@ def slowest_tables(slow: Slowest) -> list[str]:
     whole, mean = slow.latency.slowest, slow.latency.mean
     for each in slow.shares:
         shares = [f"{each.slowest:,.0f}", percent(each.slowest, whole), f"{each.all:,.0f}", percent(each.all, mean)]
-        rows.append([each.name, *shares, SHARES[each.name]])
+        rows.append([each.name, *shares, slow.described(each.name)[0]])
     rows.append(["latency", f"{whole:,.0f}", "", f"{mean:,.0f}", "", "the sum"])
     lines = table(rows, left=(0, 5))
     rows = [["job", "arrival", "latency", "most of it"]]
     for one in slow.listed[:_LISTED]:
-        name = max(one.cycles, key=lambda each: one.cycles[each], default="array")
+        name = max(one.cycles, key=lambda each: one.cycles[each], default=slow.unit)
         most = f"{name} {percent(one.cycles.get(name, 0), one.latency_cycles)}"
         rows.append([short_name(one.job, _LONGEST_NAME), f"{one.arrival:,}", f"{one.latency_cycles:,}", most])
     return [*lines, "", *table(rows, left=(0, 3))]
@@ -64,7 +63,7 @@ def slowest_json(slow: Slowest, what_if: WhatIf) -> dict[str, Any]:
         "shares": [
             {
                 "name": each.name,
-                "meaning": SHARES[each.name],
+                "meaning": slow.described(each.name)[0],
                 "slowest": {"cycles": each.slowest, "share": each.slowest / whole if whole else 0.0},
                 "all": {"cycles": each.all, "share": each.all / mean if mean else 0.0},
             }

@@ -11,7 +11,7 @@ from typing import Any
 from lstmsim.explanations.answer import answer
 from lstmsim.explanations.explanation import Explanation
 from lstmsim.explanations.glossary import words_in
-from lstmsim.explanations.shares import LEGS, Share, Step
+from lstmsim.explanations.shares import Leg, Share, Step, leg_words
 from lstmsim.explanations.slowest_answer import slowest_answer
 from lstmsim.explanations.slowest_text import heading, latencies_what_if, slowest_json, slowest_tables
 from lstmsim.explanations.what_if import Alternative, WhatIf
@@ -19,6 +19,7 @@ from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
+from lstmsim.workload.scenario import Words
 
 __all__ = ["FORMS", "SCHEMA", "explain_json", "explain_text", "glossary"]
 
@@ -29,10 +30,10 @@ _BAR = 20
 _LONGEST_NAME = 16
 
 
-def glossary(text: str, own: Mapping[str, str] = MappingProxyType({})) -> str:
+def glossary(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> str:
     """The words of a text that the glossary knows, one sentence for each word; empty if it knows none.
 
-    own: sentences of a machine, which replace the usual ones.
+    own: words of a machine, which replace the usual ones or are added.
 
     >>> print(glossary("utilization 76.9 %"))
     GLOSSARY
@@ -89,7 +90,9 @@ def _shares(explanation: Explanation) -> str:
         bar = "#" * round(_BAR * each.cycles / total)
         rows.append([each.name, f"{each.cycles:,}", percent(each.cycles, total), bar, _meaning(each)])
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
-    causes = ", ".join(f"{_held_by(name)} {percent(count, total)}" for name, count in explanation.causes.items())
+    causes = ", ".join(
+        f"{_held_by(name, explanation.words)} {percent(count, total)}" for name, count in explanation.causes.items()
+    )
     note = _fill(f"by what the chain waited for: {causes}")
     return "\n".join([title, *table(rows, left=(0, 3, 4)), note])
 
@@ -105,12 +108,18 @@ _OTHERS = {
 }
 
 
-def _held_by(name: str) -> str:
-    return _OTHERS[name][0] if name in _OTHERS else NAMED[name].held_by
+def _held_by(name: str, own: Mapping[str, Words]) -> str:
+    usual = _OTHERS[name][0] if name in _OTHERS else NAMED[name].held_by
+    return own.get(name, Words()).held_by or usual
 
 
-def _next_wait(name: str) -> str:
-    return _OTHERS[name][1] if name in _OTHERS else NAMED[name].next_wait
+def _next_wait(name: str, own: Mapping[str, Words]) -> str:
+    usual = _OTHERS[name][1] if name in _OTHERS else NAMED[name].next_wait
+    return own.get(name, Words()).next_wait or usual
+
+
+def _called(leg: Leg, own: Mapping[str, Words]) -> str:
+    return own.get(leg.name, Words()).called or leg.name
 
 
 def _meaning(share: Share) -> str:
@@ -137,8 +146,8 @@ def _legs(explanation: Explanation) -> str:
     for leg in explanation.legs:
         each = f"{leg.cycles / leg.times:,.1f}".removesuffix(".0")
         share = percent(leg.cycles, explanation.makespan_cycles)
-        meaning = LEGS[leg.name].meaning.replace("array", explanation.array)
-        rows.append([leg.name, f"{leg.times:,}", f"{leg.cycles:,}", share, each, meaning])
+        meaning = leg_words(leg.name, explanation.words, explanation.array).meaning
+        rows.append([_called(leg, explanation.words), f"{leg.times:,}", f"{leg.cycles:,}", share, each, meaning])
     array = explanation.array
     title = f"OFF THE {array.upper()}: where the path leaves the {array}, and how long it stays away"
     return "\n".join([title, *table(rows, (0, 5))])
@@ -152,7 +161,8 @@ def _heart(explanation: Explanation) -> str:
         where = ["-" if value is None else str(value) for value in (each.layer, each.step)]
         times = [f"{each.start:,}", f"{each.end:,}", f"{each.end - each.start:,}"]
         job = short_name(explanation.jobs[each.task], _LONGEST_NAME)
-        rows.append([*times, each.what, job, str(each.core), str(each.thread), *where, _next_wait(each.held_by)])
+        waits_for = _next_wait(each.held_by, explanation.words)
+        rows.append([*times, each.what, job, str(each.core), str(each.thread), *where, waits_for])
     if explanation.cores == 1:
         rows = [[*row[:5], *row[6:]] for row in rows]
     title = f"AT ITS HEART: {len(explanation.heart):,} of the {explanation.path_steps:,} steps of the path"
@@ -218,7 +228,11 @@ def explain_json(explanation: Explanation, report: str = "") -> dict[str, Any]:
         ],
         "causes": {name: shared(count) for name, count in explanation.causes.items()},
         "legs": [
-            {"name": each.name, "meaning": LEGS[each.name].meaning, "times": each.times}
+            {
+                "name": _called(each, explanation.words),
+                "meaning": leg_words(each.name, explanation.words, explanation.unit).meaning,
+                "times": each.times,
+            }
             | shared(each.cycles)
             | {"parts": dict(each.parts)}
             for each in explanation.legs

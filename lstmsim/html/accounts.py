@@ -8,7 +8,7 @@ from lstmsim.html.looks import state_class
 from lstmsim.html.markup import Markup, Section, element, joined, percent, region, table
 from lstmsim.html.svg import Scale, bottom_axis, picture, rectangle, swatch, words
 from lstmsim.metrics.report import CoreReport, Report
-from lstmsim.metrics.report_text import meaning, remedy
+from lstmsim.metrics.report_text import meaning, part_cycles, remedy
 
 __all__ = ["accounts_section"]
 
@@ -24,14 +24,14 @@ def accounts_section(report: Report) -> Section:
     pe_names = tuple(report.losses)
     bars = element(
         "div",
-        _bars("PE-cycles: what the multipliers did", report, pe_names, pe=True),
-        _bars("Cycles: what the array did", report, report.accounts, pe=False),
+        _bars(f"{part_cycles(report)}: what the multipliers did", report, pe_names, pe=True),
+        _bars(f"Cycles: what the {report.unit.name} did", report, report.accounts, pe=False),
         class_="pair",
     )
     numbers = _core_table(report)
     if len(report.cores) > _OPEN_CORES:
         numbers = element("details", element("summary", "Every core in numbers"), numbers)
-    return Section("cycles", "Where the cycles went", joined([bars, _names(report), _busy_note(), numbers]))
+    return Section("cycles", "Where the cycles went", joined([bars, _names(report), _busy_note(report), numbers]))
 
 
 def _counts(core: CoreReport, pe: bool) -> Mapping[str, int]:
@@ -54,7 +54,7 @@ def _bars(title: str, report: Report, names: tuple[str, ...], pe: bool) -> Marku
             if not count:
                 continue
             share = f"{name}: {percent(count, total)}"
-            text = f"core {core.index}, {share} ({count:,} {'PE-cycles' if pe else 'cycles'})"
+            text = f"core {core.index}, {share} ({count:,} {part_cycles(report) if pe else 'cycles'})"
             parts.append(
                 rectangle(round(left, 2), top, round(right - left, 2), height, f"{state_class(name)} edge", text)
             )
@@ -84,12 +84,15 @@ def _names(report: Report) -> Markup:
             cell = joined([text, element("span", advice, class_="muted")], "<br>") if advice else text
             rows.append([sample, f"{count:,}", percent(count, total), cell])
     where = "all cores" if len(report.cores) > 1 else "the core"
-    head = ["name", "PE-cycles", "share", "what it means, and what would lessen it"]
-    return table(head, rows, left=(0, 3), caption=f"PE-cycles of {where}: a multiplier in a cycle, useful or not")
+    head = ["name", part_cycles(report), "share", "what it means, and what would lessen it"]
+    return table(
+        head, rows, left=(0, 3), caption=f"{part_cycles(report)} of {where}: a multiplier in a cycle, useful or not"
+    )
 
 
-def _busy_note() -> Markup:
-    text = "In cycles, busy means that the array issues work; its PE-cycles are useful, padding and unmapped."
+def _busy_note(report: Report) -> Markup:
+    text = f"In cycles, busy means that the {report.unit.name} issues work; its {part_cycles(report)} are useful, "
+    text += "padding and unmapped."
     return element("p", text, class_="note")
 
 

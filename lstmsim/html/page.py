@@ -144,7 +144,7 @@ def _timeline(run: RunLike) -> list[Section]:
         timeline = run.timeline
     except InputError as error:
         return [Section("timeline", "Timeline", element("p", f"No timeline: {error}.", class_="note"))]
-    return timeline_sections(timeline)
+    return timeline_sections(timeline, run.report.words)
 
 
 def _input_section(scenario: Scenario) -> Section:

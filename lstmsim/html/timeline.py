@@ -1,10 +1,11 @@
-"""The timeline section: which jobs worked when, the causes of waits, and how busy the arrays were."""
+"""The timeline section: which jobs worked when, the causes of waits, and how busy the main units were."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,8 @@ from lstmsim.html.svg import Scale, bottom_axis, line, path, picture, rectangle,
 from lstmsim.metrics.binning import busy_windows, covered_cycles, window_edges
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.drawn import Spans, spans_of
-from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
+from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline, is_unit
+from lstmsim.workload.scenario import Words
 
 __all__ = ["SPAN_LIMIT", "timeline_sections"]
 
@@ -25,17 +27,20 @@ SPAN_LIMIT = 3000
 #: Windows times rows of a picture of fractions; fewer rows get more windows.
 _CELLS, _FEWEST_WINDOWS, _MOST_WINDOWS = 12_000, 60, 400
 _WIDTH, _LEFT, _RIGHT, _TOP = 1000, 118, 970, 34
-_HEIGHTS = {"array": 22, "thread": 16}
+_HEIGHTS = {MAIN: 22, "thread": 16}
 _UNIT_HEIGHT = 11
 _LEGEND_JOBS = 16
 _LETTER = 6.2
 _USE_WINDOWS = 240
 
 
-def timeline_sections(timeline: Timeline) -> list[Section]:
-    """Make the sections on the timeline and on the arrays' use.
+def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
+    """Make the sections on the timeline and on the main units' use.
 
     Rows show spans, or fractions of time where there are too many spans; a legend follows.
+
+    timeline: the run.
+    words: words of the machine.
     """
     spans = spans_of(timeline)
     single = len(spans) <= SPAN_LIMIT
@@ -58,7 +63,7 @@ def timeline_sections(timeline: Timeline) -> list[Section]:
         notes.append(f"Work of all {len(names):,} jobs has one colour.")
     if spans.left_out:
         notes.append(f"Not shown: {spans.left_out}.")
-    figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans), class_="timeline")
+    figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans, words), class_="timeline")
     note = element("p", " ".join(notes), class_="note") if notes else Markup("")
     return [Section("timeline", "Timeline", figure + note), _use_section(timeline)]
 
@@ -152,7 +157,7 @@ def _top_axis(timeline: Timeline) -> Markup:
     return bottom_axis(Scale(0, end, _LEFT, _RIGHT), _TOP - 4, what, round_ticks(0, end, 8), above=True)
 
 
-def _legend(timeline: Timeline, spans: Spans) -> Markup:
+def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
     jobs = _job_numbers(spans)
     shown = jobs if len(jobs) <= _LEGEND_JOBS else jobs[: _LEGEND_JOBS // 2]
     entries = [element("li", swatch(job_class(job)), " ", short(timeline.jobs[job])) for job in shown]
@@ -163,9 +168,8 @@ def _legend(timeline: Timeline, spans: Spans) -> Markup:
         entries.append(element("li", swatch(job_class(0)), " work"))
     for number, name in enumerate(STATES):
         if number in present and name != "busy":
-            entries.append(
-                element("li", swatch(state_class(name)), " ", element("b", name), f": {NAMED[name].meaning}")
-            )
+            meaning = own.get(name, Words()).meaning or NAMED[name].meaning
+            entries.append(element("li", swatch(state_class(name)), " ", element("b", name), f": {meaning}"))
     return element("ul", *entries, class_="legend")
 
 
@@ -184,7 +188,7 @@ def _use_section(timeline: Timeline) -> Section:
     parts.append(bottom_axis(scale, base, "cycles", round_ticks(0, timeline.makespan_cycles, 8, whole=True)))
     whole = float(np.average(mean, weights=np.diff(edges)))
     window = int(edges[1] - edges[0])
-    what = "the array" if len(by_core) < 2 else f"the {len(by_core)} arrays (mean)"
+    what = f"the {timeline.unit}" if len(by_core) < 2 else f"the {len(by_core)} {timeline.unit}s (mean)"
     text = f"Share of each window of {window:,} cycle{'s' * (window > 1)} in which {what} issued work: "
     text += f"{100 * whole:.1f} % on the whole, {100 * mean.min():.0f} to {100 * mean.max():.0f} % in a window. "
     text += "Work on padding counts as busy here; the utilization above does not count it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.metrics.timeline import STATES, Timeline
+from lstmsim.metrics.timeline import MAIN, STATES, Timeline
 
 __all__ = ["busy_windows", "covered_cycles", "window_edges"]
 
@@ -43,11 +43,11 @@ def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDAr
 
 
 def busy_windows(timeline: Timeline, edges: NDArray[np.int64]) -> dict[int, NDArray[np.float64]]:
-    """For each core the fraction of each window, 0 to 1, in which the core's PE array issued a tile."""
+    """For each core the fraction of each window, 0 to 1, in which the core's main unit issued."""
     lengths = np.diff(edges)
     fractions = {}
     for number, row in enumerate(timeline.rows):
-        if row.kind == "array":
+        if row.kind == MAIN:
             mine = (timeline.row == number) & (timeline.state == _BUSY)
             fractions[row.core] = covered_cycles(timeline.start[mine], timeline.end[mine], edges) / lengths
     return fractions

@@ -13,7 +13,7 @@ from lstmsim.records import record
 
 __all__ = ["NAMED", "PE_NAMES", "Named", "pe_names"]
 
-#: In a busy cycle of the array, some multipliers are useful and others are not: PE-cycles have these names for `busy`.
+#: In a busy cycle of a core, some multipliers are useful and others are not: PE-cycles have these names for `busy`.
 PE_NAMES = ("useful", "padding", "unmapped")
 
 
@@ -31,6 +31,8 @@ class Named:
     next_wait: what the next step of the path waits for, in a column of a table.
     share: what goes on in such a cycle of a request.
     spent: the end of the sentence "they spent 71 % of their time ...".
+    leg: the way off a core's main unit that such a wait makes, of `lstmsim.explanations.shares.LEGS`; empty: no way of
+        its own.
     """
 
     style: Style
@@ -43,6 +45,7 @@ class Named:
     next_wait: str = ""
     share: str = ""
     spent: str = ""
+    leg: str = ""
 
 
 #: By name, in the order of legends. Waits are light and neutral, and each cause has a hatch of its own.
@@ -63,13 +66,14 @@ NAMED: Mapping[str, Named] = MappingProxyType(
         "backpressure": Named(
             Style("#E4E4E4", "\\\\\\\\", "#666666"),
             ("#343A40", "#A0A7AE"),
-            meaning="threads wait for an accumulator bank",
-            remedy="more room for sums that are under way would help",
-            glossary="nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
-            held_by="a free bank (backpressure)",
-            next_wait="free bank",
-            share="no accumulator bank is free",
-            spent="waiting for a free bank (backpressure)",
+            meaning="threads wait for room for what is under way",
+            remedy="more room for what is under way would help",
+            glossary="nothing can issue, because there is no room for the results: what was issued before still has it",
+            held_by="room (backpressure)",
+            next_wait="room",
+            share="there is no room for its results",
+            spent="waiting for room (backpressure)",
+            leg="room",
         ),
         "input": Named(
             Style("#F1F1F1", "xxx", "#777777"),
@@ -106,18 +110,20 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             next_wait="model's weights",
             share="its model's weights are loaded",
             spent="waiting for the model's weights (reload)",
+            leg="weights",
         ),
         "weights": Named(
             Style("#DDDDDD", "oo", "#555555"),
             ("#3B4249", "#B0B7BE"),
             meaning="threads wait for weights that are streamed from the memory",
             remedy="a faster memory would help",
-            glossary="nothing can issue, because a row block's weights are still being streamed from the memory",
+            glossary="nothing can issue, because weights are still being streamed from the memory",
             legend="waits for streamed weights",
             held_by="streamed weights (weights)",
-            next_wait="block's weights",
+            next_wait="weights",
             share="its weights are streamed",
             spent="waiting for streamed weights (weights)",
+            leg="weights",
         ),
         "drain": Named(
             Style("#F4F4F4", "---", "#999999"),
@@ -133,11 +139,11 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             ("#4B5259", "#B9C0C7"),
             meaning="changing from one thread to another",
             remedy="fewer changes of threads would help",
-            glossary="the array changes from one thread to another, and nothing can issue",
+            glossary="the unit changes from one thread to another, and nothing can issue",
             legend="thread switch",
             held_by="thread switches",
             next_wait="switch",
-            share="it could issue, the array changes threads",
+            share="it could issue, the unit changes threads",
             spent="in thread switches",
         ),
         "ready": Named(
@@ -160,8 +166,8 @@ NAMED: Mapping[str, Named] = MappingProxyType(
         ),
         "busy": Named(
             JOB_STYLES[0],
-            meaning="the array issues a tile or a row group",
-            glossary="the unit issues; without a unit's name: the array does",
+            meaning="the unit issues",
+            glossary="the unit issues; without a unit's name: the core's main unit does",
         ),
         "padding": Named(
             Style("#9CCBE8", "", "#000000"),

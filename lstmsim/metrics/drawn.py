@@ -101,6 +101,6 @@ def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[lis
                 left_out.append(f"{len(wanted) - len(fewer)} {kind} rows")
                 wanted = fewer
     if len(wanted) > ROW_LIMIT:
-        left_out.append(f"{len(wanted) - ROW_LIMIT} more {rows[wanted[-1]].kind} rows")
+        left_out.append(f"{len(wanted) - ROW_LIMIT} more {rows[wanted[-1]].label} rows")
         wanted = wanted[:ROW_LIMIT]
     return wanted, " and ".join(left_out)

@@ -8,7 +8,7 @@ from lstmsim.metrics.cycle_names import pe_names
 from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.records import record
 from lstmsim.results import Table
-from lstmsim.workload.scenario import CoreFigures, Words
+from lstmsim.workload.scenario import CoreFigures, MainUnit, Words
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
 
@@ -179,6 +179,11 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     def words(self) -> Mapping[str, Words]:
         """Name of cycles or losses -> its meaning on this machine, where the usual words do not fit."""
         return {name: words for core in self.cores for name, words in core.figures.words.items()}
+
+    @property
+    def unit(self) -> MainUnit:
+        """What people call the main unit of a core; all cores of a machine call it the same."""
+        return self.cores[0].figures.unit if self.cores else MainUnit()
 
     @property
     def losses(self) -> dict[str, int]:

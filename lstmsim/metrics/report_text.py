@@ -11,7 +11,7 @@ from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
-from lstmsim.program.cycles import names_of
+from lstmsim.program.cycles import CYCLES, names_of
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import Words
@@ -105,8 +105,8 @@ def report_text(report: Report) -> str:
 
 def _cores_text(report: Report) -> str:
     names = report.accounts
-    if "reload" in names:
-        # with the stalls of a memory there are many names: the table has room only for stalls that occur
+    if any(each.before_work and each.name in names for each in CYCLES):
+        # a machine that loads weights has many names: the table has room only for stalls that occur
         always = names_of("work", "rest")
         names = tuple(each for each in names if each in always or any(core.cycles.get(each) for core in report.cores))
     sizes = report.columns
@@ -132,7 +132,7 @@ def _losses_text(report: Report) -> str:
             bar = "#" * round(_BAR * count / total)
             rows.append([name, f"{count:,}", percent(count, total, "-"), bar, meaning(name, report)])
     where = "all cores" if len(report.cores) > 1 else "the core"
-    return "\n".join([f"MULTIPLIERS: where the PE-cycles of {where} went", *table(rows, left=(0, 3, 4))])
+    return "\n".join([f"MULTIPLIERS: where the {part_cycles(report)} of {where} went", *table(rows, left=(0, 3, 4))])
 
 
 def _shown_jobs(report: Report) -> tuple[list[JobReport], str]:
@@ -210,6 +210,11 @@ def reason(report: Report) -> str:
     return f"not 100 % mainly because of {name} ({share}): {meaning(name, report)}"
 
 
+def part_cycles(report: Report) -> str:
+    """What people call the cycles of what multiplies in the machine of the report: `PE-cycles`."""
+    return f"{report.unit.part}-cycles"
+
+
 def meaning(name: str, report: Report) -> str:
     """The meaning of a name of cycles or PE-cycles, on the machine of the report."""
     return report.words.get(name, Words()).meaning or NAMED[name].meaning
@@ -251,7 +256,7 @@ def _losses_html(report: Report) -> str:
                 meaning(name, report),
             )
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    return f"<table><caption>PE-cycles</caption>{''.join(rows)}</table>"
+    return f"<table><caption>{part_cycles(report)}</caption>{''.join(rows)}</table>"
 
 
 def _jobs_html(report: Report) -> str:

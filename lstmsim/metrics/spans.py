@@ -1,4 +1,4 @@
-"""Builds the timeline of a trace: rows of named spans for arrays, threads and the units beside them."""
+"""Builds the timeline of a trace: rows of named spans for main units, threads and the units beside them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from lstmsim.errors import ProgramError
 from lstmsim.metrics.accounts import named_cycles
 from lstmsim.metrics.issued import issued_operations, issued_steps
-from lstmsim.metrics.timeline import STATES, Row, Timeline
+from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.metrics.waits import Intervals, core_spans
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.program.unit_names import name_faults
+from lstmsim.program.unit_names import is_unit, name_faults
 
 __all__ = ["build_timeline"]
 
@@ -86,16 +86,28 @@ def _unit_table(trace: Trace, core: int, unit: int, row: int, places: _Places) -
     return _table(row, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
 
 
-def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float) -> Timeline:
+def _require_names(program: Program, unit: str) -> None:
+    faults = list(name_faults(program.cores))
+    beside = {each.name for core in program.cores for at, each in enumerate(core.units) if at != core.accounted}
+    if unit in beside or (unit != MAIN and not is_unit(unit)):
+        faults.append(f"no main unit can be called {unit!r}: no other unit has its name, which is that of a unit")
+    if faults:
+        raise ProgramError("\n".join(faults))
+
+
+def build_timeline(
+    program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float, unit: str = MAIN
+) -> Timeline:
     """Make the timeline of a run.
 
-    Each core has a row for its accounted unit (the array), one for each thread, and one for each other shown unit. A
-    shared core (a memory) has one row, for its unit.
+    Each core has a row for its accounted unit (the main unit), one for each thread, and one for each other shown unit.
+    A shared core (a memory) has one row, for its unit.
 
     program, trace: the lowered scenario and its run.
     jobs: names of the program's tasks.
     chip: name of the chip.
     frequency_mhz: clock of the chip.
+    unit: what people call the main unit of a core; no other unit has this name.
     `ProgramError` if a unit has a name that traces cannot hold.
 
     >>> from lstmsim.engines import run
@@ -110,8 +122,7 @@ def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: st
     [('core 0 array', 0, 3, 'busy'), ('core 0 array', 3, 8, 'drain'), ('core 0 thread 0', 0, 3, 'busy'),
      ('core 0 thread 0', 3, 8, 'drain'), ('core 0 tail', 7, 8, 'busy')]
     """
-    if faults := list(name_faults(program.cores)):
-        raise ProgramError("\n".join(faults))
+    _require_names(program, unit)
     places = _Places.of(program, trace)
     rows: list[Row] = []
     tables = []
@@ -121,12 +132,12 @@ def build_timeline(program: Program, trace: Trace, jobs: Sequence[str], chip: st
             rows.append(Row(index, core.units[core.accounted].name))
             tables.append(_unit_table(trace, index, core.accounted, first, places))
             continue
-        rows.append(Row(index, "array"))
+        rows.append(Row(index, MAIN, unit=unit))
         rows.extend(Row(index, "thread", context) for context in range(core.contexts))
         tables.extend(_core_tables(program, trace, index, first, places))
-        for number, unit in enumerate(core.units):
-            if unit.shown and number != core.accounted:
-                rows.append(Row(index, unit.name))
+        for number, other in enumerate(core.units):
+            if other.shown and number != core.accounted:
+                rows.append(Row(index, other.name))
                 tables.append(_unit_table(trace, index, number, len(rows) - 1, places))
     table = _joined(np.concatenate(tables))
     row, start, end, state, job, layer, step = table.T

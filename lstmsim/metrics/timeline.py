@@ -12,10 +12,13 @@ from lstmsim.program.unit_names import MEMORY, is_unit
 from lstmsim.records import record
 from lstmsim.results import Table
 
-__all__ = ["MEMORY", "STATES", "Row", "Timeline", "is_unit"]
+__all__ = ["MAIN", "MEMORY", "STATES", "Row", "Timeline", "is_unit"]
 
 #: What a span can be. `busy` is work. `ready` is a thread whose work waits for its turn on the unit.
 STATES = SPAN_NAMES
+
+#: The kind of the row of a core's main unit. `Row.unit` is what outputs show in its place.
+MAIN = "array"
 
 
 @record
@@ -23,9 +26,10 @@ class Row:
     """One row of a timeline.
 
     core: number of the core.
-    kind: `array` (the PE array, every cycle has a name), `thread` (a context), or the name of another unit (`tail`), as
+    kind: `MAIN` (the main unit, every cycle has a name), `thread` (a context), or the name of another unit (`tail`), as
         `lstmsim.program.unit_names` says. `core` of a memory that all cores share is the number after the last core.
     index: number of the context, for the kind `thread`.
+    unit: what people call the main unit, for the kind `MAIN`.
 
     >>> Row(0, "thread", 1).name
     'core 0 thread 1'
@@ -34,21 +38,27 @@ class Row:
     core: int
     kind: str
     index: int = 0
+    unit: str = MAIN
+
+    @property
+    def label(self) -> str:
+        """The kind as outputs show it: the name of the unit, or `thread`."""
+        return self.unit if self.kind == MAIN else self.kind
 
     @property
     def name(self) -> str:
         """The name for people: `core 0 array`, `core 0 thread 1`, `core 0 tail`. A memory belongs to no core."""
         if self.kind == MEMORY:
             return self.kind
-        return f"core {self.core} {self.kind}" + (f" {self.index}" if self.kind == "thread" else "")
+        return f"core {self.core} {self.label}" + (f" {self.index}" if self.kind == "thread" else "")
 
 
 @dataclass(frozen=True, eq=False)
 class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     """The spans of a run, as columns of equal length, sorted by (row, start). Spans of one row never overlap.
 
-    Rows of arrays name every cycle from 0 to `makespan_cycles`, `idle` included. Rows of threads are `busy` while one
-    of the thread's tiles issues; else they have `ready`, a waiting state or `drain`; they have no span while no job is
+    Rows of main units name every cycle from 0 to `makespan_cycles`, `idle` included. Rows of threads are `busy` while
+    the thread's work issues; else they have `ready`, a waiting state or `drain`; they have no span while no job is
     on the thread. Rows of other units have `busy` only.
 
     chip: name of the chip.
@@ -75,6 +85,11 @@ class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     job: NDArray[np.int32]
     layer: NDArray[np.int32]
     step: NDArray[np.int32]
+
+    @property
+    def unit(self) -> str:
+        """What people call the main unit of a core."""
+        return next((row.unit for row in self.rows if row.kind == MAIN), MAIN)
 
     def __len__(self) -> int:
         return len(self.start)

@@ -1,4 +1,4 @@
-"""The upper panel of the timeline picture: one row for each array, thread and other unit."""
+"""The upper panel of the timeline picture: one row for each main unit, thread and other unit."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from lstmsim.metrics.binning import covered_cycles, window_edges
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.looks import Style
-from lstmsim.metrics.timeline import STATES, Timeline, is_unit
+from lstmsim.metrics.timeline import MAIN, STATES, Timeline, is_unit
 from lstmsim.plots.styles import job_style, short
 from lstmsim.plots.view import View
 
 __all__ = ["draw_fractions", "draw_labels", "draw_spans", "row_height", "rows_inches", "set_rows", "stacked_fractions"]
 
 #: Height of a row by its kind; the distance between rows is 0.2.
-_HEIGHTS = {"array": 0.84, "thread": 0.66}
+_HEIGHTS = {MAIN: 0.84, "thread": 0.66}
 _UNIT_HEIGHT = 0.34
 
 _BINS = 500

@@ -1,4 +1,4 @@
-"""The timeline picture: which jobs worked when, the causes of waits, and how busy the arrays were."""
+"""The timeline picture: which jobs worked when, the causes of waits, and how busy the main units were."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _draw(timeline: Timeline, view: View) -> Picture:
 
 
 def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
-    """Draw the busy fraction of the shown cores' arrays per window; give that of the whole view in percent."""
+    """Draw the busy fraction of the shown cores' main units per window; give that of the whole view in percent."""
     edges = window_edges(view.start_cycle, view.end_cycle, _WINDOWS)
     by_core = {core: values for core, values in busy_windows(timeline, edges).items() if core in view.cores}
     mean = 100 * np.mean(list(by_core.values()), axis=0) if by_core else np.zeros(len(edges) - 1)
@@ -89,7 +89,9 @@ def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
     axes.set_yticks([0, 50, 100])
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     axes.set_axisbelow(True)
-    what = "array busy (%)" if len(by_core) < 2 else f"arrays busy (%),\nmean of {len(by_core)} cores"
+    what = (
+        f"{timeline.unit} busy (%)" if len(by_core) < 2 else f"{timeline.unit}s busy (%),\nmean of {len(by_core)} cores"
+    )
     axes.set_ylabel(what)
     window = int(edges[1] - edges[0])
     axes.set_title(f"windows of {window} cycle{'s' * (window > 1)}", loc="right", fontsize=7, color="#555555", pad=2)
@@ -119,7 +121,7 @@ def _set_title(figure: Figure, timeline: Timeline, view: View, busy: float) -> N
     total = f"{makespan:,} cycles ({makespan / timeline.frequency_mhz:,.4g} µs)"
     if (view.start_cycle, view.end_cycle) != (0, makespan):
         total = f"cycles {view.start_cycle:,} to {view.end_cycle:,} of {total}"
-    lines = [f"{short(timeline.chip, 60)}: {total}, array{'s' * (len(view.cores) > 1)} busy {busy:.1f} %"]
+    lines = [f"{short(timeline.chip, 60)}: {total}, {timeline.unit}{'s' * (len(view.cores) > 1)} busy {busy:.1f} %"]
     if len(view) > SPAN_LIMIT:
         lines.append(f"{len(view):,} spans: each column shows fractions of its time, not single spans")
     if view.left_out:

@@ -20,7 +20,7 @@ from lstmsim.traffic.latencies import KEPT, PERCENTILES, Series, sum_of
 from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.past import Past
 from lstmsim.traffic.result import ClosedWindow, Entry, Little, Serving
-from lstmsim.traffic.sharing import Sharing
+from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.statistics import Warmup, warmup_of
 from lstmsim.traffic.tenants import NEVER, Accounts, Rows
 
@@ -42,7 +42,7 @@ class Collector:
     kept: how many latencies are kept one by one.
     entries: the tenants in the order in which they are listed; tenants that are not known beforehand come behind these.
     window: of a closed loop, the part of the run that counts.
-    coarse: the threads of each coarse-grained core that has several, by the core's number.
+    coarse: the coarse-grained cores that have several threads, by number.
     `InputError` for a clock or servers not above 0, and for a warm-up that does not fit into `kept`.
 
     >>> collector = Collector(frequency_mhz=250)
@@ -62,7 +62,7 @@ class Collector:
         kept: int = KEPT,
         entries: Sequence[Entry] = (),
         window: ClosedWindow | None = None,
-        coarse: Mapping[int, int] | None = None,
+        coarse: Mapping[int, Coarse] | None = None,
     ) -> None:
         positive("chip", frequency_mhz=frequency_mhz, servers=servers)
         if kept < 1 or (warmup is not None and not 0 <= warmup < kept):

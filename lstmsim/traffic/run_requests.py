@@ -14,7 +14,8 @@ from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.result import ClosedWindow, Entry, Serving
-from lstmsim.workload.scenario import Chip, Job, Scenario
+from lstmsim.traffic.sharing import Coarse
+from lstmsim.workload.scenario import Chip, Job, Scenario, Words
 
 __all__ = ["coarse_cores", "collect", "entries_of"]
 
@@ -50,7 +51,7 @@ def collect(
         _threads(program),
         entries=entries_of(scenario.jobs),
         window=_window(scenario.jobs, came),
-        coarse=coarse_cores(scenario.chip),
+        coarse=coarse_cores(scenario.chip, program),
     )
     for job in sorted(came, key=lambda job: (_end(job), rank[job.number])):
         tenant = _tenant(scenario.jobs[job.number])
@@ -122,19 +123,24 @@ def _window(jobs: Sequence[Job], came: Sequence[JobReport | TurnedAway]) -> Clos
     return ClosedWindow(len(last), start, end)
 
 
-def coarse_cores(chip: Chip) -> dict[int, int]:
+def coarse_cores(chip: Chip, program: Program) -> dict[int, Coarse]:
     """Give the threads of each coarse-grained core that has several, by the core's number.
 
+    chip: says what would let the threads share the core's main unit.
+    program: jobs that were lowered for the chip.
+
+    >>> from lstmsim import targets
     >>> from lstmsim.api.loading import load_scenario
-    >>> coarse_cores(load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]}).chip)
-    {0: 2}
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]})
+    >>> coarse_cores(scenario.chip, targets.lower(scenario.chip, scenario.jobs))[0].threads
+    2
     """
-    threads_of = {}
-    for number, core in enumerate(chip.core_figures):
-        threads = core.settings.get("threads", 1)
-        if core.settings.get("thread_policy") == "coarse" and isinstance(threads, int) and threads > 1:
-            threads_of[number] = threads
-    return threads_of
+    own = [each for each in program.cores if not each.shared]
+    return {
+        number: Coarse(core.contexts, figures.words.get("ready", Words()).remedy)
+        for number, (core, figures) in enumerate(zip(own, chip.core_figures, strict=True))
+        if core.units[core.accounted].policy == "coarse" and core.contexts > 1
+    }
 
 
 def _end(job: JobReport | TurnedAway) -> int:

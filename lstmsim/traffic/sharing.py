@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.records import record
 from lstmsim.traffic.latencies import sum_of
 from lstmsim.traffic.tenants import Rows
 
-__all__ = ["Sharing"]
+__all__ = ["Coarse", "Sharing"]
 
 Ints = NDArray[np.int64]
 
@@ -23,27 +24,39 @@ _REMEMBERED = 4096
 _SAID = 4
 
 
-class Sharing:
-    """Measures how much longer requests take on cores where threads share the array, and which jobs that is due to.
+@record
+class Coarse:
+    """A coarse-grained core that has several threads.
 
-    A job that never stalls keeps a coarse-grained array from its first tile to its end: for about as long as it takes
+    threads: how many.
+    remedy: what would let them share the core's main unit, a sentence without a full stop; empty if nothing would.
+    """
+
+    threads: int
+    remedy: str = ""
+
+
+class Sharing:
+    """Measures how much longer requests take on cores where threads share a unit, and which jobs that is due to.
+
+    A job that never stalls keeps a coarse-grained unit from its first tile to its end: for about as long as it takes
     alone, right before it finishes. So a request was kept out, at least, in those cycles of all other such jobs that
     ended in its time.
 
-    coarse: the threads of each coarse-grained core that has several, by the core's number.
+    coarse: the coarse-grained cores that have several threads, by number.
 
-    >>> sharing = Sharing({0: 2})
+    >>> sharing = Sharing({0: Coarse(2)})
     >>> columns = [np.array(each) for each in ([0, 0], [0, 0], [900, 1000], [9000, 9000], [1, 1], [900, 100])]
     >>> sharing.take(np.array([0, 1]), Rows(*columns, np.array([0, 0]), np.array([0, 1]), np.array([0, 0])))
     >>> sharing.remarks(["long", "short"])[0]
     'long never stalls: on core 0, whose 2 threads are coarse-grained, it keeps the others out while it runs. ...'
     """
 
-    def __init__(self, coarse: Mapping[int, int]) -> None:
+    def __init__(self, coarse: Mapping[int, Coarse]) -> None:
         self.coarse = dict(coarse)
         #: By core: finishes, cycles alone and tenants of the last jobs that never stall.
         self._past = {core: np.zeros((3, 0), dtype=np.int64) for core in self.coarse}
-        #: By core: for how long each tenant's jobs that never stall have had the array.
+        #: By core: for how long each tenant's jobs that never stall have had the unit.
         self._held = {core: Counter[int]() for core in self.coarse}
         #: By tenant and core: the number of requests, and sums over them: service time / cycles alone; cycles beyond
         #: those alone; of the cycles beyond, those in which the request was kept out.
@@ -79,16 +92,16 @@ class Sharing:
     def remarks(self, names: Sequence[str]) -> tuple[str, ...]:
         """Give a sentence or two for each core where jobs that never stall hold up another tenant.
 
-        That is said where a tenant takes longer from its start to its finish than equal shares of the array could
+        That is said where a tenant takes longer from its start to its finish than equal shares of the unit could
         explain (more than 2 and more than the core's threads times as long as alone), and at least half of that while
-        jobs of others that never stall had the array. Only the worst cases are named.
+        jobs of others that never stall had the unit. Only the worst cases are named.
 
         names: of the tenants, by place.
         """
         worst: dict[int, tuple[float, int, int]] = {}
         for (place, core), (number, ratios, longer, held) in self._sums.items():
             ratio = ratios / _UNIT / number
-            if ratio <= max(2, self.coarse[core]) or 2 * held < longer:
+            if ratio <= max(2, self.coarse[core].threads) or 2 * held < longer:
                 continue
             keeper = max((each for each in self._held[core].items() if each[0] != place), key=lambda each: each[1])[0]
             worst[keeper] = max(worst.get(keeper, (0.0, 0, 0)), (ratio, -core, -place))
@@ -98,10 +111,12 @@ class Sharing:
         )
 
     def _sentence(self, name: str, other: str, ratio: float, core: int) -> str:
+        coarse = self.coarse[core]
+        remedy = f"; {coarse.remedy}" if coarse.remedy else ""
         return (
-            f"{name} never stalls: on core {core}, whose {self.coarse[core]} threads are coarse-grained, it keeps the "
+            f"{name} never stalls: on core {core}, whose {coarse.threads} threads are coarse-grained, it keeps the "
             f"others out while it runs. There {other} takes {ratio:.3g} times as long from its start to its finish as "
-            f"alone, mostly because of such jobs; `thread_policy: fine` shares the array among the threads."
+            f"alone, mostly because of such jobs{remedy}."
         )
 
 

@@ -27,21 +27,58 @@ PLACEMENTS = {
     "affinity": "first one that holds its weights; Squillante and Lazowska 1993, doi 10.1109/71.207589",
 }
 
-__all__ = ["PLACEMENTS", "SPLITS", "Chip", "CoreFigures", "Job", "Scenario", "Words"]
+__all__ = ["PLACEMENTS", "SPLITS", "Chip", "CoreFigures", "Job", "MainUnit", "Scenario", "Words"]
 
 
 @record
 class Words:
-    """The words of one machine for a name of cycles or losses. If a text is empty, the usual text is used.
+    """The words of one machine for a name. If a text is empty, the usual text is used, if there is one.
+
+    The name is one of cycles or losses, of what a path or a request waits for, of a way off the main unit, or any word
+    of outputs that the glossary should explain.
 
     meaning: what such a cycle is, in reports.
-    remedy: how a user could get fewer such cycles.
-    glossary: what it is, in the glossary of explanations; any word of the glossary may have such a text.
+    remedy: how a user could get fewer such cycles. For `ready`, what would let threads share the main unit: a sentence
+        without a full stop.
+    glossary: what it is, in the glossary of explanations; a word that is not in the common glossary is added to it.
+    behind: for a word that is added, the word of the glossary behind which it stands; empty: it stands at the end.
+    held_by: what the critical path waited for.
+    next_wait: what the next step of the path waits for, in a column of a table.
+    share: what goes on in such a cycle of a request.
+    spent: the end of the sentence "they spent 71 % of their time ...".
+    called: the name of such a way off the main unit in outputs.
+    leg: what such a way off the main unit is, as a table says it. `{unit}` stands for the unit's name.
+    way: the same way as the end of the sentence "40 % of the makespan is the way ...".
     """
 
     meaning: str = ""
     remedy: str = ""
     glossary: str = ""
+    behind: str = ""
+    held_by: str = ""
+    next_wait: str = ""
+    share: str = ""
+    spent: str = ""
+    called: str = ""
+    leg: str = ""
+    way: str = ""
+
+
+@record
+class MainUnit:
+    """What people call the main unit of a core, whose cycles are accounted, and what multiplies in it.
+
+    name: its name in traces, pages and pictures, as a unit of a Program is named: small letters, digits and `_`.
+    bound: all of them, as a bound on the load.
+    part: one of what does a multiply-accumulate a cycle.
+
+    >>> MainUnit("array", "PE arrays", "PE").part
+    'PE'
+    """
+
+    name: str = "unit"
+    bound: str = "units"
+    part: str = "multiplier"
 
 
 @record
@@ -53,7 +90,8 @@ class CoreFigures:
     columns: name of a column -> size that a report shows in it.
     settings: name -> other figure that a report shows.
     stalls: names of cycles that this machine has beside the names of every machine.
-    words: name of cycles or losses -> words of this machine.
+    words: name of cycles or losses, or a word of outputs -> words of this machine.
+    unit: what people call the core's main unit.
 
     >>> CoreFigures(peak=10, issuing=8, columns={"npe": 10, "ep": 2, "vp": 4}).peak
     10
@@ -65,6 +103,7 @@ class CoreFigures:
     settings: Mapping[str, int | str] = field(default_factory=dict, hash=False)
     stalls: tuple[str, ...] = ()
     words: Mapping[str, Words] = field(default_factory=dict, hash=False)
+    unit: MainUnit = MainUnit()
 
 
 class Chip(Protocol):
@@ -253,7 +292,7 @@ class Scenario:
     def __post_init__(self) -> None:
         if self.precision_given is None:
             object.__setattr__(self, "precision_given", self.precision != Precision())
-        if not hasattr(self.chip, "cores"):
+        if not hasattr(self.chip, "kind"):
             text = f"must be a chip, got {show(self.chip)}; lstmsim.Scenario and lstmsim.load_chip take names too"
             raise InputError(Mistake(f"scenario {self.name}: chip", text))
         if not self.jobs:

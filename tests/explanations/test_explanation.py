@@ -152,7 +152,7 @@ def test_too_few_banks() -> None:
     # two row blocks of 64 tiles and one bank: the second block begins when the tail has emptied the first,
     # 19 cycles of MVM latency and 8 turns after its last tile
     explanation = explained(replace(CORE, accumulator_banks=1), jobs(1, hidden=1024))
-    assert legs(explanation)["bank"][1] == legs(explanation)["bank"][0] * (18 + 8)
+    assert legs(explanation)["room"][1] == legs(explanation)["room"][0] * (18 + 8)
     assert explanation.causes["backpressure"] > 0
     assert "one more bank" in [each.name for each in explanation.what_if.alternatives if each.saved_cycles > 0]
 

@@ -41,8 +41,8 @@ def check(program: Program, trace: Trace) -> None:
             np.add.at(issued, trace.issue("task")[mine], cycles)
     alone = np.ones(len(program.tasks), dtype=bool)
     alone[trace.seat("task")] = False
-    assert np.array_equal(named["array"][alone], issued[alone])
-    assert (named["array"] <= issued).all()
+    assert np.array_equal(named["work"][alone], issued[alone])
+    assert (named["work"] <= issued).all()
 
 
 def ran(program: Program) -> Trace:
@@ -58,7 +58,7 @@ def by_cycle(program: Program, trace: Trace, task: int) -> dict[str, int]:
     core = int(trace.task("core")[task])
     spans = core_spans(program, trace, core)
     counts = dict.fromkeys(SHARES, 0)
-    held = {name: each for name, each in spans.waits.items() if name != "ready"} | {"array": spans.busy}
+    held = {name: each for name, each in spans.waits.items() if name != "ready"} | {"work": spans.busy}
     for name, each in held.items():
         mine = each.task == task
         counts[name] = int((each.end[mine] - each.start[mine]).sum())

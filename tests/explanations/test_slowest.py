@@ -11,7 +11,7 @@ import pytest
 from lstmsim import engines, explain, run, targets
 from lstmsim.explanations.answer import answer
 from lstmsim.explanations.explanation import Explanation
-from lstmsim.explanations.latency_shares import SHARES, latency_shares
+from lstmsim.explanations.latency_shares import SHARES, WORK, latency_shares
 from lstmsim.explanations.slowest import slowest
 from lstmsim.explanations.slowest_answer import slowest_answer
 from lstmsim.explanations.text import explain_json, explain_text
@@ -24,6 +24,8 @@ from lstmsim.workload.scenario import Chip, Job, Scenario
 #: The core of the worked examples in docs/timing.md, section 6.
 CORE = ColumnCore(npe=65536, ep=32, vp=2048, tail_width=64)
 #: One lstm-512 of 20 steps has it for itself: busy 640, hazard 722, drain 61 (docs/timing.md, section 6).
+#: The names of shares as a machine with an array shows them.
+NAMES = tuple("array" if name == WORK else name for name in SHARES)
 ALONE = {"array": 640, "hazard": 722, "drain": 61}
 
 
@@ -45,7 +47,7 @@ def shares(machine: Chip, *jobs: Job) -> list[dict[str, int]]:
     trace = engines.run(program)
     rows = latency_shares(program, trace).tolist()
     assert [sum(row) for row in rows] == (trace.task("finish") - trace.task("arrived")).tolist()
-    return [{name: count for name, count in zip(SHARES, row, strict=True) if count} for row in rows]
+    return [{name: count for name, count in zip(NAMES, row, strict=True) if count} for row in rows]
 
 
 def explained(machine: Chip, *jobs: Job) -> Explanation:

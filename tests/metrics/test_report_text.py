@@ -9,11 +9,12 @@ import pytest
 
 from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report, TurnedAway
 from lstmsim.metrics.report_text import report_html, report_json, report_text
+from lstmsim.targets.array_words import ARRAY
 from lstmsim.workload.scenario import CoreFigures
 
 CORE = CoreReport(
     index=0,
-    figures=CoreFigures(100, 80, {"npe": 100, "ep": 4, "vp": 20}, {"threads": 2}),
+    figures=CoreFigures(100, 80, {"npe": 100, "ep": 4, "vp": 20}, {"threads": 2}, unit=ARRAY),
     macs=600,
     cycles=dict(zip(ACCOUNTS, (10, 1, 2, 3, 4, 5, 6), strict=True)),
     pe_cycles=dict(zip(LOSSES, (600, 200, 200, 100, 200, 300, 400, 500, 600), strict=True)),

@@ -20,13 +20,12 @@ from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 PACKAGE = Path(lstmsim.__file__).parent
 #: Where names of cycles may stand in a row: their records, and what they look like.
 HOMES = {"program/cycles.py", "metrics/cycle_names.py"}
-#: A machine says in its folder what it calls some of them.
-MACHINE_WORDS = re.compile(r"targets/[a-z_]+/words\.py")
-#: Other facts that have such words among theirs: the kinds of segments of a critical path, which segments of one end a
-#: way off the array, and the numbers that the loop of the fast engine gives by itself.
+#: A machine says in its folder what it calls some of them; machines with an array share some of these words.
+MACHINE_WORDS = re.compile(r"targets/([a-z_]+/|array_)words\.py")
+#: Other facts that have such words among theirs: the kinds of segments of a critical path, and the numbers that the
+#: loop of the fast engine gives by itself.
 OTHER_FACTS = {
     "explanations/critical_path.py": {"busy", "switch", "input"},
-    "explanations/shares.py": {"backpressure", "reload", "weights"},
     "engines/fast/layout.py": {"busy", "switch", "drain", "idle"},
 }
 

@@ -63,7 +63,7 @@ assert latency_shares(program, trace)[0, list(SHARES).index("refresh")] == 12
 
 assert "refresh" not in ACCOUNTS and STATES[-1] == "refresh"
 assert (SHARES["refresh"], SPENT["refresh"]) == ("refresh share", "refresh spent")
-assert (GLOSSARY["refresh"], _held_by("refresh"), _next_wait("refresh")) == (
+assert (GLOSSARY["refresh"], _held_by("refresh", {}), _next_wait("refresh", {})) == (
     "refresh glossary", "refresh held_by", "refresh next_wait"
 )
 assert "stall: refresh" in wait_names() and colour_of(state_word("refresh"))[1] >= PALE

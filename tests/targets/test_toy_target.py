@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.text import Text
 
 import lstmsim
 from lstmsim import engines, targets
@@ -16,9 +19,10 @@ from lstmsim.api.run import check_numerics, explain, run
 from lstmsim.devices.parts import hardware_of
 from lstmsim.errors import InputError, ProgramError, ReplayError
 from lstmsim.explanations.text import explain_text
-from lstmsim.formats.traces import READABLE
-from lstmsim.metrics.report_text import report_json, report_text
+from lstmsim.formats.traces import READABLE, load_trace
+from lstmsim.metrics.report_text import report_html, report_json, report_text
 from lstmsim.metrics.timeline import is_unit
+from lstmsim.plots.timeline import plot
 from lstmsim.program.program import Unit
 from lstmsim.program.trace_tables import ISSUES
 from lstmsim.sweeps.prepare import prepare
@@ -27,7 +31,7 @@ from lstmsim.sweeps.resolve import Resolver
 from lstmsim.targets import registry
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
-from lstmsim.workload.scenario import Job, Scenario
+from lstmsim.workload.scenario import Job, MainUnit, Scenario
 from tests.timelines import assert_equal
 from tests.toy_target import lowering
 from tests.toy_target.cpu import ToyChip, ToyCore
@@ -266,6 +270,87 @@ def test_it_is_compared_served_and_drawn(tmp_path: Path) -> None:
     lstmsim.save_trace(result.timeline, tmp_path / "trace.vcd")
     lstmsim.plot(result.timeline, tmp_path / "timeline.svg")
     assert lstmsim.serving(result).little.difference == 0
+
+
+#: Words of machines with an array of multipliers. `dasharray` in pictures is none of them.
+OTHERS_WORDS = re.compile(
+    r"(?<![a-zA-Z])(?:[Aa]rrays?|ARRAYS?|PEs?)(?![a-zA-Z])|accumulator|row block|\bbanks?\b|\btiles?\b"
+)
+#: Two cores, and jobs that come over time, so that an explanation says what held the slowest up.
+OVER_TIME = {**FILE, "jobs": [{**FILE["jobs"][0], "count": 30, "arrival": {"kind": "fixed", "interval_cycles": 250}}]}
+OFFERED = {**FILE, "jobs": [{**FILE["jobs"][0], "arrival": {"kind": "poisson", "rate_per_second": 1e6, "seed": 1}}]}
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Whatever people read of the machine, by what it is."""
+    result = run(OVER_TIME)
+    explanation = explain(result)
+    chip = folder / "chip.json"
+    chip.write_text(json.dumps(FILE["chip"]), encoding="utf-8")
+    outputs = {
+        "report": report_text(result.report),
+        "notebook": report_html(result.report),
+        "explanation": explain_text(explanation, report_text(result.report)),
+        "serving": lstmsim.serving(result).to_text(),
+        "serve": lstmsim.serve(OFFERED, requests=200).to_text(),
+        "saturate": lstmsim.saturate(OFFERED, bound_ms=0.01, tolerance=0.2, most_requests=500).to_text(),
+        "compare": lstmsim.compare(FILE, [chip]).to_text(),
+        "compare over time": lstmsim.compare(OVER_TIME, [chip]).to_text(),
+        "picture": "\n".join(each.get_text() for each in plot(result.timeline).findobj(Text)),
+    }
+    lstmsim.save_report(result, folder / "page.html", serving=lstmsim.serving(result))
+    for name in ("trace.csv", "trace.json", "trace.vcd", "trace.kanata"):
+        lstmsim.save_trace(result.timeline, folder / name)
+    return outputs | {each.name: each.read_text(encoding="utf-8") for each in sorted(folder.iterdir())}
+
+
+def test_no_output_has_a_word_of_machines_with_an_array(tmp_path: Path) -> None:
+    outputs = texts(tmp_path)
+    for name, text in outputs.items():
+        assert len(text) > 70, name
+        assert not OTHERS_WORDS.search(text), (name, OTHERS_WORDS.findall(text))
+    for name in ("explanation", "picture", "page.html", "trace.csv", "trace.json", "trace.vcd", "trace.kanata"):
+        assert "alu" in outputs[name], name
+    assert "where the lane-cycles of all cores went" in outputs["report"]
+    assert "what the alu did" in outputs["page.html"]
+    assert "ALUs" in outputs["serve"]
+    assert "ALUs" in outputs["saturate"]
+    assert "TOPS per 1000 lanes" in outputs["compare"]
+    assert "the pipeline of a core, which multiplies" in outputs["explanation"]
+    assert "the pipeline computes" in outputs["explanation"]
+
+
+def test_a_trace_with_its_main_unit_is_read_again(tmp_path: Path) -> None:
+    timeline = run(FILE).timeline
+    lstmsim.save_trace(timeline, tmp_path / "trace.csv")
+    again = load_trace(tmp_path / "trace.csv")
+    assert again.rows == timeline.rows
+    assert [row.name for row in again.rows][:2] == ["core 0 alu", "core 0 thread 0"]
+    text = (tmp_path / "trace.csv").read_text(encoding="utf-8")
+    assert '# main_unit: "alu"\n' in text
+    (tmp_path / "wrong.csv").write_text(text.replace('# main_unit: "alu"', '# main_unit: "A 1"'), encoding="utf-8")
+    with pytest.raises(InputError, match="main_unit: expected a unit's name, got 'A 1'"):
+        load_trace(tmp_path / "wrong.csv")
+
+
+def test_a_main_unit_has_a_name_that_traces_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.toy_target.cpu.UNIT", MainUnit("ALU 0"))
+    with pytest.raises(ProgramError, match="no main unit can be called 'ALU 0'"):
+        _ = run(FILE).timeline
+
+
+def test_a_machine_that_names_nothing_has_a_unit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tests.toy_target.cpu.UNIT", MainUnit())
+    monkeypatch.setattr("tests.toy_target.cpu.WORDS", {})
+    for name, text in texts(tmp_path).items():
+        assert not OTHERS_WORDS.search(text), (name, OTHERS_WORDS.findall(text))
+    assert run(FILE).timeline.rows[0].name == "core 0 unit"
+
+
+def test_a_comparison_of_unlike_machines_says_multipliers() -> None:
+    text = lstmsim.compare(FILE, ["column-npu-16k"]).to_text()
+    assert "TOPS per 1000 multipliers" in text
+    assert not re.search(r"\bPEs?\b", text)
 
 
 def test_it_says_what_it_cannot_do() -> None:

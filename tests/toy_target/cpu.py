@@ -9,7 +9,7 @@ from typing import Annotated
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.entries import check_description
 from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import CoreFigures, Job, Words
+from lstmsim.workload.scenario import CoreFigures, Job, MainUnit, Words
 
 _WHY = "assumption, because it is a toy"
 WORDS = {
@@ -17,8 +17,14 @@ WORDS = {
         "the pipeline does something else than multiply",
         "cells with fewer nodes would help",
         "the core adds, rounds and so on",
-    )
+    ),
+    # a word that only this machine has
+    "alu": Words(glossary="the pipeline of a core, which multiplies, adds and rounds", behind="turn"),
+    "work": Words(share="the pipeline computes"),
+    "step to step": Words(way="from the last node of a step to the first product of the next"),
+    "hazard": Words(held_by="the pipeline's end (hazard)", next_wait="pipeline's end"),
 }
+UNIT = MainUnit("alu", "ALUs", "lane")
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,9 @@ class ToyChip:
 
     @property
     def core_figures(self) -> tuple[CoreFigures, ...]:
-        return tuple(CoreFigures(each.lanes, each.lanes, {"lanes": each.lanes}, words=WORDS) for each in self.cores)
+        return tuple(
+            CoreFigures(each.lanes, each.lanes, {"lanes": each.lanes}, words=WORDS, unit=UNIT) for each in self.cores
+        )
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lstmsim
-from lstmsim import run, serve, serving
+from lstmsim import run, serve, serving, targets
 from lstmsim.api.loading import load_scenario
 from lstmsim.api.serving.alone import Alones, alone
 from lstmsim.html.page import report_page
 from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.sharing import Sharing
+from lstmsim.traffic.run_requests import coarse_cores
+from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.tenants import Rows
 from lstmsim.traffic.text import serving_json, serving_text
+from lstmsim.workload.scenario import CoreFigures
 
 #: Three jobs without hazards on four threads, and one that has some: it comes when the first is about to end.
 KEPT_OUT: dict[str, Any] = {
@@ -97,7 +100,7 @@ def test_cycles_kept_out_are_those_of_a_count(drawn: list[tuple[int, int, int, b
     for start, alone_cycles, tenant, stalls in drawn:
         end += alone_cycles
         runs.append((min(start, end - alone_cycles), end, alone_cycles, tenant, stalls))
-    sharing = Sharing({0: 2})
+    sharing = Sharing({0: Coarse(2)})
     for first in range(0, len(runs), size):
         chunk = np.array(runs[first : first + size], dtype=np.int64).T
         none, one = np.zeros(chunk.shape[1], dtype=np.int64), np.ones(chunk.shape[1], dtype=np.int64)
@@ -169,7 +172,7 @@ def test_jobs_alone_are_simulated_once_a_kind() -> None:
 @pytest.mark.parametrize(("paused", "times"), [(0, "10 times"), (700, "3 times"), (800, None), (900, None)])
 def test_while_it_is_paused_a_request_is_not_kept_out(paused: int, times: str | None) -> None:
     """Of 1,000 cycles 100 are its own; on two threads it could take twice as long with equal shares."""
-    sharing = Sharing({0: 2})
+    sharing = Sharing({0: Coarse(2)})
     none, own = np.zeros(2, dtype=np.int64), np.array([0, 1])
     finish, alone_cycles, one = np.array([900, 1000]), np.array([900, 100]), np.ones(2, dtype=np.int64)
     sharing.take(own, Rows(none, none, finish, none, one, alone_cycles, none, own, np.array([0, paused])))
@@ -183,3 +186,16 @@ def test_a_job_that_takes_one_cycle_alone_is_known_and_none_is_not(alone_cycles:
     collector = Collector(100)
     collector.add(0, 4, 5, 10, tenant="a", alone=alone_cycles)
     assert collector.result().tenants["a"].slowdown == slowdown
+
+
+def test_coarse_cores_are_known_by_the_program_whatever_a_machine_shows() -> None:
+    scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]})
+    program = targets.lower(scenario.chip, scenario.jobs)
+    silent: Any = SimpleNamespace(core_figures=(CoreFigures(1, 1),))
+    assert coarse_cores(silent, program) == {0: Coarse(2)}
+    assert coarse_cores(scenario.chip, program)[0].remedy == "`thread_policy: fine` shares the array among the threads"
+    fine = load_scenario(
+        {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]},
+        overrides=["chip.cores.0.thread_policy=fine"],
+    )
+    assert coarse_cores(fine.chip, targets.lower(fine.chip, fine.jobs)) == {}

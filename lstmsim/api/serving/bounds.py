@@ -22,27 +22,34 @@ class Kind(NamedTuple):
     rate: how many come in a cycle.
     variability: how irregularly they come.
     cores: the cores that they may use.
-    arrays, threads, memory: cycles of the arrays, of threads and of the memory that each of them takes.
+    units, threads, memory: cycles of the main units, of threads and of the memory that each of them takes.
     """
 
     rate: float
     variability: float
     cores: frozenset[int]
-    arrays: float
+    units: float
     threads: float
     memory: float
 
 
-def bounds(kinds: Sequence[Kind], threads: Sequence[int]) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
+def bounds(
+    kinds: Sequence[Kind], threads: Sequence[int], units: str
+) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
     """Give the worst part of each resource, the cores that it concerns (if not all), and the longest relaxation of any
-    set."""
-    parts = {"PE arrays": 0.0, "threads": 0.0}
+    set.
+
+    kinds: the jobs.
+    threads: of each core.
+    units: what people call all main units, as a resource.
+    """
+    parts = {units: 0.0, "threads": 0.0}
     where: dict[str, tuple[int, ...]] = {}
     longest, total = 1.0, sum(kind.rate for kind in kinds)
     for cores in _unions({kind.cores for kind in kinds}):
         inside = [kind for kind in kinds if kind.cores <= cores]
         loads = {
-            "PE arrays": sum(kind.rate * kind.arrays for kind in inside) / len(cores),
+            units: sum(kind.rate * kind.units for kind in inside) / len(cores),
             "threads": sum(kind.rate * kind.threads for kind in inside) / sum(threads[core] for core in cores),
         }
         for name, load in loads.items():

@@ -179,7 +179,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     program = targets.lower(chip, tuple(share.job for share in mix), templates=True)
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
-    parts, cores, relaxation = bounds(kinds, threads)
+    parts, cores, relaxation = bounds(kinds, threads, chip.core_figures[0].unit.bound)
     certain = max(parts.values())
     rate = sum(share.rate for share in mix)
     measured = max(measured, 8 * sum(threads))

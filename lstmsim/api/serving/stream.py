@@ -140,7 +140,7 @@ def serve(
         chip.frequency_mhz,
         sum(core.contexts for core in program.cores if not core.shared),
         entries=[Entry(name, model) for name, model in asked.tenants],
-        coarse=coarse_cores(chip),
+        coarse=coarse_cores(chip, program),
     )
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
     feed = Feed(program, goal.until_reached(_coming(asked, dues, tenants)), window=window)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.metrics.timeline import STATES, Row, Timeline, is_unit
+from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline, is_unit
 
 __all__ = ["SCHEMA", "Spans", "as_json", "extent", "facts", "timeline_of"]
 
@@ -50,7 +50,7 @@ class Spans:
 def extent(timeline: Timeline) -> tuple[int, int]:
     """The cycles that a timeline shows, `first <= cycle < last`: all of the run, or the window that was cut out.
 
-    Array rows name every cycle that is shown. A timeline without such rows shows the whole run.
+    Rows of main units name every cycle that is shown. A timeline without such rows shows the whole run.
 
     >>> from lstmsim.metrics.timeline import Row
     >>> none = np.zeros(1, dtype=np.int64)
@@ -58,8 +58,8 @@ def extent(timeline: Timeline) -> tuple[int, int]:
     >>> extent(Timeline("chip", 260.0, 140, (Row(0, "array"),), ("a",), **table))
     (40, 60)
     """
-    arrays = np.array([row.kind == "array" for row in timeline.rows], dtype=bool)
-    mine = arrays[timeline.row]
+    main = np.array([row.kind == MAIN for row in timeline.rows], dtype=bool)
+    mine = main[timeline.row]
     if not mine.any():
         return 0, timeline.makespan_cycles
     return int(timeline.start[mine].min()), int(timeline.end[mine].max())
@@ -69,6 +69,8 @@ def facts(timeline: Timeline) -> dict[str, object]:
     """The facts about a timeline without its spans, ready for JSON. Only a part of a run has the key `window`."""
     shown = extent(timeline)
     window = {} if shown == (0, timeline.makespan_cycles) else {"window": list(shown)}
+    # the name of most machines is not said
+    unit = {} if timeline.unit == MAIN else {"main_unit": timeline.unit}
     return {
         "schema": SCHEMA,
         "time": "1 ns = 1 cycle",
@@ -76,7 +78,8 @@ def facts(timeline: Timeline) -> dict[str, object]:
         "frequency_mhz": float(timeline.frequency_mhz),
         "makespan_cycles": int(timeline.makespan_cycles),
         **window,
-        "rows": [[row.core, row.kind, row.index] for row in timeline.rows],
+        **unit,
+        "rows": [[row.core, row.label, row.index] for row in timeline.rows],
         "jobs": list(timeline.jobs),
         "spans": len(timeline),
     }
@@ -105,16 +108,22 @@ def _is_number(value: object) -> bool:
     return _is_count(value, _LIMIT_32)
 
 
-def _rows(path: str, listed: object) -> tuple[Row, ...]:
+def _rows(path: str, listed: object, unit: object) -> tuple[Row, ...]:
+    if not isinstance(unit, str) or (unit != MAIN and not is_unit(unit)):
+        raise _refuse(path, f"main_unit: expected a unit's name, got {unit!r:.40}")
     rows = []
     for entry in listed if isinstance(listed, list) else [None]:
         match entry:
             case [core, "thread", index] if _is_number(core) and _is_number(index):
                 rows.append(Row(core, "thread", index))
-            case [core, str(kind), 0] if (kind == "array" or is_unit(kind)) and _is_number(core):
+            case [core, str(kind), 0] if kind == unit and _is_number(core):
+                rows.append(Row(core, MAIN, unit=unit))
+            case [core, str(kind), 0] if is_unit(kind) and _is_number(core):
                 rows.append(Row(core, kind))
             case _:
-                raise _refuse(path, "rows: expected a list of [core, kind, index], kind array, thread or a unit's name")
+                raise _refuse(
+                    path, f"rows: expected a list of [core, kind, index], kind {unit}, thread or a unit's name"
+                )
     if len(set(rows)) < len(rows):
         raise _refuse(path, "rows: the same row is listed twice")
     return tuple(rows)
@@ -149,13 +158,13 @@ def _shown(path: str, known: Mapping[str, Any]) -> tuple[int, int]:
 def _require_whole(
     path: str, known: Mapping[str, Any], cycles_shown: int, rows: tuple[Row, ...], row: Column, cycles: Column
 ) -> None:
-    """Refuse a file that lacks spans: it has fewer than it says, or an array row has cycles without a span."""
+    """Refuse a file that lacks spans: it has fewer than it says, or a main unit has cycles without a span."""
     if known.get("spans", len(row)) != len(row):
         raise _refuse(path, f"holds {len(row)} of {known['spans']!r:.40} spans, perhaps cut short")
     named = np.zeros(len(rows), dtype=np.int64)
     np.add.at(named, row, cycles)
     for each, count in zip(rows, named.tolist(), strict=True):
-        if each.kind == "array" and count != cycles_shown:
+        if each.kind == MAIN and count != cycles_shown:
             raise _refuse(path, f"{each.name} has spans for {count} of {cycles_shown} cycles, perhaps cut short")
 
 
@@ -168,7 +177,7 @@ def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
     `InputError` if facts or spans are not those of a timeline.
     """
     _require(path, known)
-    rows, jobs = _rows(path, known.get("rows")), tuple(known["jobs"])
+    rows, jobs = _rows(path, known.get("rows"), known.get("main_unit", MAIN)), tuple(known["jobs"])
     first, last = _shown(path, known)
     column = {name: np.array(getattr(spans, name), dtype=np.int64) for name in Spans.__dataclass_fields__}
     order = np.lexsort((column["start"], column["row"]))

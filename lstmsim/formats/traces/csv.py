@@ -60,7 +60,7 @@ def write_csv(timeline: Timeline, path: str) -> None:
 
     A number that a span does not have is -1, a job that it does not have is empty.
     """
-    rows = [f'"{row.name}",{row.core},{row.kind},{row.index}' for row in timeline.rows]
+    rows = [f'"{row.name}",{row.core},{row.label},{row.index}' for row in timeline.rows]
     jobs = [*(_quoted(name) for name in timeline.jobs), ""]
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:

@@ -1,9 +1,9 @@
 r"""Pipelines as a Kanata log, for the viewer Konata: one row for each operation, time to the right.
 
 An operation is one time step of one layer of one job. Its stages are named after the units that work on it. Units
-overlap within a step, so each unit has a lane of its own. Lane 0 is the array. Lane 1, which Konata lays over the
+overlap within a step, so each unit has a lane of its own. Lane 0 is the main unit. Lane 1, which Konata lays over the
 others as stalls, shows what the operation's thread waits for. The other units follow. "Split lanes" in Konata draws the
-lanes below each other. Spans without a job (an idle array, a drain) belong to no operation and are left out.
+lanes below each other. Spans without a job (an idle unit, a drain) belong to no operation and are left out.
 
 Cycles only go forward, every stage is ended and every operation retired. The log begins with `C= 0` and a step to the
 first cycle, because Konata does not read the number behind `C=`.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
-from lstmsim.metrics.timeline import STATES, Timeline, is_unit
+from lstmsim.metrics.timeline import MAIN, STATES, Timeline, is_unit
 from lstmsim.program.cycles import names_of
 
 __all__ = ["MAX_OPERATIONS", "write_kanata"]
@@ -28,7 +28,7 @@ __all__ = ["MAX_OPERATIONS", "write_kanata"]
 #: Most rows of a log: assumption, because people read a pipeline row by row, and Konata holds all rows in memory.
 MAX_OPERATIONS = 200_000
 
-_ARRAY_LANE, _STALL_LANE = 0, 1
+_MAIN_LANE, _STALL_LANE = 0, 1
 _BUSY = STATES.index("busy")
 #: States in which no operation waits.
 _NO_STALL = [STATES.index(state) for state in names_of("rest")]
@@ -91,7 +91,7 @@ def _pipeline(timeline: Timeline) -> _Pipeline:
 def _lanes(timeline: Timeline) -> list[int]:
     """The lane of every row of the timeline. Units with the same name have the same lane on all cores."""
     units = list(dict.fromkeys(row.kind for row in timeline.rows if is_unit(row.kind)))
-    lane = {"array": _ARRAY_LANE, "thread": _STALL_LANE, **{kind: 2 + number for number, kind in enumerate(units)}}
+    lane = {MAIN: _MAIN_LANE, "thread": _STALL_LANE, **{kind: 2 + number for number, kind in enumerate(units)}}
     return [lane[row.kind] for row in timeline.rows]
 
 
@@ -127,7 +127,7 @@ def _lines(timeline: Timeline, pipeline: _Pipeline) -> Iterator[str]:
 def _stage_names(timeline: Timeline, pipeline: _Pipeline) -> list[str]:
     """Lane and name of each stage: the name of a unit, or of what the thread waits for."""
     lanes = _lanes(timeline)
-    work = [f"{lane}\t{row.kind}" for lane, row in zip(lanes, timeline.rows, strict=True)]
+    work = [f"{lane}\t{row.label}" for lane, row in zip(lanes, timeline.rows, strict=True)]
     waits = [f"{_STALL_LANE}\t{state}" for state in STATES]
     rows, states = timeline.row[pipeline.stage].tolist(), timeline.state[pipeline.stage].tolist()
     return [work[row] if state == _BUSY else waits[state] for row, state in zip(rows, states, strict=True)]

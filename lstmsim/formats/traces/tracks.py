@@ -49,7 +49,7 @@ def track_names(rows: Sequence[Row]) -> list[str]:
     """
     if len({row.core for row in rows if row.kind != MEMORY}) > 1:
         return [row.name for row in rows]
-    return [f"{row.kind} {row.index}" if row.kind == "thread" else row.kind for row in rows]
+    return [f"{row.kind} {row.index}" if row.kind == "thread" else row.label for row in rows]
 
 
 def wait_names() -> list[str]:
@@ -89,7 +89,7 @@ def _letters(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """How busy arrays are in windows of time.
+    """How busy main units are in windows of time.
 
     window_cycles: length of a window.
     edges: cycles at which windows begin; the last window ends at the last edge.
@@ -102,7 +102,7 @@ class Counters:
 
 
 def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
-    """Count how busy arrays are from cycle `start` to cycle `end`: of the chip, and of each core if it has several.
+    """Count how busy main units are from cycle `start` to cycle `end`: of the chip, and of each core if it has several.
 
     >>> none = np.zeros(1, dtype=np.int64)
     >>> table = dict(row=none, start=none, end=none + 1, state=none, job=none, layer=none, step=none)
@@ -116,8 +116,8 @@ def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
     window = int(edges[1] - edges[0])
     text = f"busy % (windows of {window} cycle{'s' * (window > 1)})"
     if len(by_core) > 1:
-        shares = {f"all arrays {text}": np.mean(list(by_core.values()), axis=0)}
-        shares |= {f"core {core} array {text}": each for core, each in by_core.items()}
+        shares = {f"all {timeline.unit}s {text}": np.mean(list(by_core.values()), axis=0)}
+        shares |= {f"core {core} {timeline.unit} {text}": each for core, each in by_core.items()}
     else:
-        shares = {f"array {text}": each for each in by_core.values()}
+        shares = {f"{timeline.unit} {text}": each for each in by_core.values()}
     return Counters(window, edges.tolist(), {name: [*(100 * each).tolist(), 0.0] for name, each in shares.items()})

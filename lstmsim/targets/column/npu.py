@@ -11,6 +11,7 @@ from lstmsim.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
 from lstmsim.checked import checked
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.records import record
+from lstmsim.targets.array_words import ARRAY
 from lstmsim.targets.column.core import BLOCK_ORDERS, THREAD_POLICIES, ColumnCore, Latency
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.words import WORDS
@@ -119,6 +120,7 @@ class ColumnNpu:
                 _settings(each),
                 stalls,
                 WORDS,
+                ARRAY,
             )
             for each in dict.fromkeys(self.cores)
         }

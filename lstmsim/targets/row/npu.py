@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lstmsim.checked import checked
+from lstmsim.targets.array_words import ARRAY
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
@@ -51,6 +52,7 @@ class RowNpu:
                 {key: getattr(each, key) for key in _SHOWN},
                 ("dispatch",),
                 WORDS,
+                ARRAY,
             )
             for each in dict.fromkeys(self.cores)
         }
