@@ -42,4 +42,4 @@ def draws(document: Document, overrides: tuple[str, ...]) -> bool:
     jobs = data.get("jobs")
     entries = [each for each in jobs if isinstance(each, dict)] if isinstance(jobs, list) else []
     drawn = any(isinstance(each.get(key), dict) for each in entries for key in ("arrival", "steps"))
-    return drawn or "arrivals" in data or any(each.startswith(("jobs", "arrivals")) for each in overrides)
+    return drawn or "arrivals" in data or any(str(each).startswith(("jobs", "arrivals")) for each in overrides)
