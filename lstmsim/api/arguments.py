@@ -9,7 +9,16 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["refuse", "wrong_names", "wrong_number", "wrong_numbers", "wrong_path", "wrong_whole"]
+__all__ = [
+    "refuse",
+    "wrong_name",
+    "wrong_names",
+    "wrong_number",
+    "wrong_numbers",
+    "wrong_path",
+    "wrong_whole",
+    "wrong_wholes",
+]
 
 
 def refuse(*mistakes: Iterable[Mistake]) -> None:
@@ -56,6 +65,26 @@ def wrong_numbers(name: str, value: object) -> list[Mistake]:
 
 def _needed(name: str, value: object) -> list[Mistake]:
     return [_mistake(name, "a number", value)] if value is None else wrong_number(name, value)
+
+
+def wrong_wholes(name: str, value: object) -> list[Mistake]:
+    """Say what is wrong with an argument that must be a list of whole numbers."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
+        return [_mistake(name, "a list of whole numbers", value)]
+    items = [(f"{name}.{place}", item) for place, item in enumerate(value)]
+    return [
+        each
+        for place, item in items
+        for each in ([_mistake(place, "a whole number", None)] if item is None else wrong_whole(place, item))
+    ]
+
+
+def wrong_name(name: str, value: object, what: str) -> list[Mistake]:
+    """Say what is wrong with an argument that must be a single name; None stands for no argument.
+
+    what: a name, in words.
+    """
+    return [] if value is None or isinstance(value, str | PathLike) else [_mistake(name, what, value)]
 
 
 def wrong_names(name: str, value: object, what: str) -> list[Mistake]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lstmsim.api.arguments import refuse, wrong_whole, wrong_wholes
 from lstmsim.api.loading import Path
 from lstmsim.api.run import Run, expect
 from lstmsim.api.saving import load_trace
@@ -40,6 +41,7 @@ def plot(
     from lstmsim.plots import timeline as plots
 
     expect(timeline, (Run, Timeline), "plot", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
+    refuse([] if cores is None else wrong_wholes("cores", cores), wrong_whole("start", start), wrong_whole("end", end))
     drawn = timeline.timeline if isinstance(timeline, Run) else timeline
     return plots.plot(drawn, path, start=start, end=end, cores=cores)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines, targets
+from lstmsim.api.arguments import refuse, wrong_numbers, wrong_whole
 from lstmsim.api.loading import Source, load_scenario
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.accounts import totals_of
@@ -116,9 +117,18 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
     >>> result.report.makespan_cycles == result.timeline.makespan_cycles
     True
     """
+    _check_engine(engine)
     loaded = load_scenario(scenario, overrides)
     program = targets.lower(loaded.chip, loaded.jobs)
     return Run(loaded, engine, program, lowered=True)
+
+
+def _check_engine(engine: object) -> None:
+    if engine not in engines.ENGINES:
+        from lstmsim.formats.wording import nearest, show
+
+        hint = nearest(str(engine), engines.ENGINES)
+        raise InputError(f"no engine called {show(engine)}; there are: {', '.join(engines.ENGINES)}{hint}")
 
 
 def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:
@@ -178,6 +188,7 @@ def check_numerics(
     384
     """
     expect_run(result, "check_numerics")
+    refuse(wrong_whole("random_weights", random_weights, 0))
     from lstmsim.formats.scenario.numbers import job_data
     from lstmsim.replay.check import check_numerics as check
 
@@ -208,6 +219,7 @@ def outputs(
     ((3, 128), False)
     """
     expect_run(result, "outputs")
+    refuse(wrong_whole("random_weights", random_weights, 0))
     from lstmsim.formats.scenario.numbers import job_data
     from lstmsim.replay import outputs as making
 
@@ -233,6 +245,7 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
     0
     """
     expect_run(result, "serving")
+    refuse([] if percentiles is None else wrong_numbers("percentiles", percentiles))
     from lstmsim.api.serving.served import served
     from lstmsim.traffic.latencies import PERCENTILES
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lstmsim.api.arguments import refuse, wrong_path
 from lstmsim.api.loading import Path
 from lstmsim.api.run import Run, expect, expect_run
 from lstmsim.api.studies import fit
@@ -46,6 +47,7 @@ def load_trace(path: Path) -> Timeline:
     """Read back a saved trace; `InputError` if the file is not a trace."""
     from lstmsim.formats import traces
 
+    refuse(wrong_path("path", path))
     return traces.load_trace(path)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Optional
 
-from lstmsim.api.arguments import refuse, wrong_path, wrong_whole
+from lstmsim.api.arguments import refuse, wrong_name, wrong_names, wrong_path, wrong_whole, wrong_wholes
 from lstmsim.api.fits import Fits
 from lstmsim.api.loading import Path, Source, file_or_data, load_at_clocks, load_scenario
 from lstmsim.checked import of_kind
@@ -32,6 +32,9 @@ __all__ = [
     "sweep",
     "validate",
 ]
+
+#: What a chip is named by, in words.
+_CHIP = "a preset's name or a chip's file"
 
 
 def accuracy(
@@ -62,6 +65,7 @@ def accuracy(
     from lstmsim.applications.accuracy_cases import accuracy_cases, words_of
     from lstmsim.applications.accuracy_study import AccuracyReport, studies, with_bits
 
+    refuse(wrong_whole("random_weights", random_weights, 0), wrong_wholes("bits", bits))
     loaded = load_scenario(scenario, overrides)
     precisions = [loaded.precision, *(with_bits(loaded.precision, each) for each in bits)]
     cases = accuracy_cases(loaded, random_weights)
@@ -103,6 +107,7 @@ def compare(
     from lstmsim.comparison.compare import compare as comparing
     from lstmsim.formats.tables.published import deepbench
 
+    refuse(wrong_names("chips", chips, _CHIP), wrong_name("base", base, _CHIP))
     loaded, at_clock = load_at_clocks(scenario, overrides)
     rows = deepbench() if published else ()
     machines = chips_of(loaded, [chips] if isinstance(chips, str) else chips, base)
@@ -138,6 +143,7 @@ def fit(
     from lstmsim.devices.fit import fit as fitting
     from lstmsim.formats.tables.devices_file import device, device_files
 
+    refuse(wrong_names("devices", devices, "a device's name or file"))
     loaded = load_scenario(scenario, overrides)
     models = tuple(dict.fromkeys(job.model for job in loaded.jobs))
     names = ([devices] if isinstance(devices, str) else tuple(devices)) or tuple(device_files())
@@ -173,6 +179,7 @@ def validate(
     """
     from lstmsim.validation import run
 
+    refuse(wrong_names("groups", groups, "a group's name"))
     named = (groups,) if isinstance(groups, str) else tuple(groups)
     return run.validate(named or run.GROUPS, engine=engine, progress=progress)
 
@@ -291,4 +298,5 @@ def merge(out: Path, inputs: Path | Sequence[Path]) -> Merged:
     """
     from lstmsim.sweeps import merge as merging
 
+    refuse(wrong_path("out", out), wrong_names("inputs", inputs, "a path"))
     return merging.merge(out, [inputs] if isinstance(inputs, str | PathLike) else inputs)

@@ -18,6 +18,7 @@ ANY: Any = lstmsim
 ARRIVAL = {"kind": "poisson", "rate_per_second": 1e5}
 ENTRIES = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": ARRIVAL}, {"model": "lstm-256", "steps": 2}]
 SCENARIO: dict[str, Any] = {"chip": "column-npu-16k", "jobs": ENTRIES}
+SINGLE = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}
 SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values": [16, 32, 64, 8]}}}
 
 
@@ -41,6 +42,40 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
                 f"shard: must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got {shown}",
             )
             for shard, shown in (((3, 2), "(3, 2)"), ("1/2", "'1/2'"), ((1, None), "(1, nothing)"), ((0, 2), "(0, 2)"))
+        ),
+        (lambda: ANY.compare(SCENARIO, [5]), "chips.0: must be a preset's name or a chip's file, got 5"),
+        (lambda: ANY.compare(SCENARIO, base=5), "base: must be a preset's name or a chip's file, got 5"),
+        (
+            lambda: ANY.saturate(SCENARIO, bounds_ms=5),
+            "bounds_ms: must be a mapping of names of job entries to bounds, got 5",
+        ),
+        (lambda: ANY.saturate(SCENARIO, bounds_ms={"a": "b"}), "bound of 'a': must be a number, got 'b'"),
+        (lambda: ANY.saturate(SCENARIO, 1.0, percentile="99"), "percentile: must be a number, got '99'"),
+        (lambda: ANY.load_latency(SCENARIO, loads=0.3), "loads: must be a list of numbers, got 0.3"),
+        (
+            lambda: ANY.load_latency(SCENARIO, policies=5),
+            "policies: must be an order of dispatch, or a list of such, got 5",
+        ),
+        (lambda: ANY.load_latency(SCENARIO, requests="5"), "requests: must be a whole number, got '5'"),
+        (lambda: ANY.fit(SCENARIO, 5), "devices: must be a device's name or file, or a list of such, got 5"),
+        (lambda: ANY.validate(5), "groups: must be a group's name, or a list of such, got 5"),
+        (lambda: ANY.accuracy(SCENARIO, bits=8), "bits: must be a list of whole numbers, got 8"),
+        *(
+            (
+                lambda seed=seed: ANY.accuracy(SCENARIO, random_weights=seed),
+                f"random_weights: must be a whole number of at least 0, got {shown}",
+            )
+            for seed, shown in (("0", "'0'"), (-1, "-1"), (True, "true"))
+        ),
+        (lambda: ANY.plot(lstmsim.run(SINGLE), cores=0), "cores: must be a list of whole numbers, got 0"),
+        (lambda: ANY.load_trace(None), "path: must be a path, got nothing"),
+        (
+            lambda: ANY.save_model(lstmsim.load_model("lstm-256"), "out.yaml"),
+            "save_model: expects an ImportedModel, as lstmsim.import_model gives it; got a value of type Model",
+        ),
+        (
+            lambda: ANY.run(SINGLE, engine="fst"),
+            "no engine called 'fst'; there are: fast, reference; did you mean 'fast'?",
         ),
         (lambda: ANY.sweep(SPEC, "out", jobs=0), "jobs: must be a whole number of at least 1, got 0"),
         (lambda: ANY.sweep(SPEC, None), "folder: must be a path, got nothing"),

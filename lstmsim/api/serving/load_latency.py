@@ -9,6 +9,7 @@ from itertools import product
 from json import dumps
 from typing import Any
 
+from lstmsim.api.arguments import refuse, wrong_names, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.api.loading import Path, Source, drawn_anew, load_scenario
 from lstmsim.api.serving.capacity import Capacity, capacity_of
 from lstmsim.api.serving.points import Asked, compute
@@ -109,6 +110,7 @@ def load_latency(
     >>> [point.load for point in curves.points], curves.points[0].measured.mean.value_ms > 0
     ([0.2, 0.4], True)
     """
+    _check_lists(loads, policies, chips, placements)
     scenario = drawn_anew(scenario)
     shares = loads_of(loads) if isinstance(loads, str) else loads_of(",".join(repr(float(each)) for each in loads))
     _check(requests, until_half_width, most_requests, jobs)
@@ -142,7 +144,18 @@ def _put_together(
     return LoadLatency(base.name, machines, full, capacity.bound_per_second, limits, deadlines, points)
 
 
+def _check_lists(loads: object, policies: object, chips: object, placements: object) -> None:
+    refuse(
+        [] if isinstance(loads, str) else wrong_numbers("loads", loads),
+        wrong_names("policies", policies, "an order of dispatch"),
+        wrong_names("chips", chips, "a preset's name or a chip's file"),
+        wrong_names("placements", placements, "a placement's name"),
+    )
+
+
 def _check(requests: int, until: float | None, most: int, jobs: int | None) -> None:
+    wholes = {"requests": requests, "most_requests": most, "jobs": jobs}
+    refuse(*(wrong_whole(*each) for each in wholes.items()), wrong_number("until_half_width", until))
     wrong = []
     for name, number in (("requests", requests), ("most_requests", most), ("jobs", 1 if jobs is None else jobs)):
         if number < 1:

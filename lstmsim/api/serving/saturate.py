@@ -8,13 +8,14 @@ from math import ceil, inf, log2
 from typing import Any
 
 from lstmsim import engines
+from lstmsim.api.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.api.loading import Path, Source, drawn_anew
 from lstmsim.api.serving.capacity import Capacity, capacity_of, load_of
 from lstmsim.api.serving.horizon import MOST_SIMULATED, serve_on_horizon
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.rates import rate_overrides, rates_of
 from lstmsim.formats.scenario.requests import load_requests
-from lstmsim.formats.wording import nearest
+from lstmsim.formats.wording import nearest, show
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.traffic.judging import joined, judged
 from lstmsim.traffic.latencies import Distribution
@@ -87,9 +88,10 @@ def saturate(
     >>> answer.bound_per_second > answer.rate > 1e5
     True
     """
-    scenario = drawn_anew(scenario)
-    asked = _Asked(scenario, tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
-    rates, capacity = rates_of(scenario, overrides), asked.check()
+    numbers = {"bound_ms": bound_ms, "percentile": percentile, "low": low, "high": high, "tolerance": tolerance}
+    _check_types(numbers, bounds_ms, most_requests)
+    asked = _Asked(drawn_anew(scenario), tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
+    rates, capacity = rates_of(asked.scenario, overrides), asked.check()
     bound = capacity.bound_per_second
     if low is not None and bound <= low < inf:
         text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
@@ -105,6 +107,14 @@ def saturate(
     except SearchInterrupted as stopped:
         stopped.found = replace(_answer(asked, capacity, stopped.known), complete=False)
         raise
+
+
+def _check_types(numbers: Mapping[str, object], bounds_ms: object, most_requests: object) -> None:
+    refuse(*(wrong_number(*each) for each in numbers.items()), wrong_whole("most_requests", most_requests))
+    if bounds_ms is not None and not isinstance(bounds_ms, Mapping):
+        text = f"must be a mapping of names of job entries to bounds, got {show(bounds_ms)}"
+        raise InputError(Mistake("bounds_ms", text))
+    refuse(*(wrong_number(f"bound of {show(name)}", each) for name, each in (bounds_ms or {}).items()))
 
 
 def _answer(asked: _Asked, capacity: Capacity, known: Known) -> Saturation:

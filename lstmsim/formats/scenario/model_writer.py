@@ -131,6 +131,11 @@ def save_model(
     >>> report.jobs[0].name
     'speech'
     """
+    if not hasattr(imported, "files"):
+        text = (
+            f"expects an ImportedModel, as lstmsim.import_model gives it; got a value of type {type(imported).__name__}"
+        )
+        raise InputError(Mistake("save_model", text))
     name = os.fspath(path)
     if not name.lower().endswith((".yaml", ".yml")):
         raise InputError(Mistake(name, "expected a file name that ends in .yaml or .yml"))
