@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from lstmsim.numerics.accuracy import Accuracy, accuracy
 from lstmsim.numerics.arithmetic import Arithmetic
 from lstmsim.numerics.calibration import Range, calibrate
 from lstmsim.numerics.fixed import FixedArithmetic, fixed_passes
-from lstmsim.numerics.jobs import fixed_numbers, float_numbers, run_jobs
-from lstmsim.numerics.weights import Floats, Network, Stimulus
+from lstmsim.numerics.jobs import JobData, fixed_numbers, float_numbers, run_jobs
+from lstmsim.numerics.weights import Floats, Stimulus
 from lstmsim.results import Table
 from lstmsim.workload.precision import Precision
 
@@ -32,23 +32,14 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """A network on an input.
+class Case(JobData):
+    """A network on an input; `follows` is the place among the cases of the case whose last states this one begins with.
 
     jobs: names of the scenario's jobs that are this case.
-    follows: place among the cases of the case whose last states this one begins with; None: as the stimulus says.
-    network, stimulus, weights, inputs, begins, calibration, calibrated_on: as in `lstmsim.numerics.jobs.JobData`.
+    All other fields: as in `lstmsim.numerics.jobs.JobData`.
     """
 
-    jobs: tuple[str, ...]
-    network: Network
-    stimulus: Stimulus
-    weights: str
-    inputs: str
-    follows: int | None = None
-    begins: str = ""
-    calibration: Floats | None = None
-    calibrated_on: str = ""
+    jobs: tuple[str, ...] = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +163,7 @@ def studies(
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Layer, Model
     >>> model = Model("m", (Layer(cell("gru"), 8, 6),))
-    >>> case = Case(("a",), random_network(model, 1), random_stimulus(model, 20, 1), "random", "random")
+    >>> case = Case(random_network(model, 1), random_stimulus(model, 20, 1), "random", "random", jobs=("a",))
     >>> coarse, fine = studies([case], [with_bits(Precision(), 4), with_bits(Precision(), 10)])
     >>> fine.jobs[0].accuracy.sqnr_db > coarse.jobs[0].accuracy.sqnr_db + 20
     True

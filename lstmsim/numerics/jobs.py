@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -16,23 +15,8 @@ from lstmsim.numerics.golden import NetworkRun, float_arithmetic, run_network
 from lstmsim.numerics.weights import Floats, Network, States, Stimulus
 from lstmsim.workload.precision import Precision
 
-__all__ = ["HasNumbers", "JobData", "JobNumbers", "beginning_lines", "calibration_lines", "continued", "fixed_numbers"]
+__all__ = ["JobData", "JobNumbers", "beginning_lines", "calibration_lines", "continued", "fixed_numbers"]
 __all__ += ["float_numbers", "judged_frames", "last_states", "run_jobs", "some_of"]
-
-
-class HasNumbers(Protocol):
-    """What a job needs to be computed in any arithmetic; fields as in `JobData`."""
-
-    @property
-    def network(self) -> Network: ...
-    @property
-    def stimulus(self) -> Stimulus: ...
-    @property
-    def follows(self) -> int | None: ...
-    @property
-    def calibration(self) -> Floats | None: ...
-    @property
-    def calibrated_on(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +114,14 @@ def run_jobs(jobs: Mapping[int, JobNumbers]) -> dict[int, NetworkRun]:
     return runs
 
 
-def float_numbers(jobs: Mapping[int, HasNumbers]) -> dict[int, JobNumbers]:
+def float_numbers(jobs: Mapping[int, JobData]) -> dict[int, JobNumbers]:
     """Make every job ready to run in float64; the jobs of a network share their weights."""
     shared = {id(each.network): each.network for each in jobs.values()}
     passes = {key: float_arithmetic(network) for key, network in shared.items()}
     return {index: JobNumbers(passes[id(each.network)], each.stimulus, each.follows) for index, each in jobs.items()}
 
 
-def fixed_numbers(jobs: Mapping[int, HasNumbers], precision: Precision) -> dict[int, JobNumbers]:
+def fixed_numbers(jobs: Mapping[int, JobData], precision: Precision) -> dict[int, JobNumbers]:
     """Make every job ready to run in fixed point: one calibration for each network, counters for each job.
 
     A network is calibrated on the `calibration` frames of its jobs, beginning with the states that the network itself
@@ -177,7 +161,7 @@ def _named(network: Network, mistakes: Iterable[Mistake]) -> list[Mistake]:
     ]
 
 
-def _float_stimuli(jobs: Mapping[int, HasNumbers]) -> dict[int, Stimulus]:
+def _float_stimuli(jobs: Mapping[int, JobData]) -> dict[int, Stimulus]:
     """What each job runs on in float64; to know it, only jobs that other jobs follow are run."""
     followed = {each.follows for each in jobs.values()}
     numbers = float_numbers(jobs)
@@ -191,7 +175,7 @@ def _float_stimuli(jobs: Mapping[int, HasNumbers]) -> dict[int, Stimulus]:
     return stimuli
 
 
-def judged_frames(jobs: Iterable[HasNumbers]) -> list[int]:
+def judged_frames(jobs: Iterable[JobData]) -> list[int]:
     """Count for each job on how many of its own frames its formats were calibrated.
 
     A count above 0 makes the job's accuracy optimistic. Each set of frames is looked through once.
@@ -215,7 +199,7 @@ def _rows(frames: Floats) -> list[bytes]:
     return [row.tobytes() for row in np.asarray(frames, np.float64)]
 
 
-def calibration_lines(jobs: Iterable[HasNumbers]) -> list[str]:
+def calibration_lines(jobs: Iterable[JobData]) -> list[str]:
     """Say what formats were calibrated on: a line for each file, and a line for the models without a file.
 
     >>> from lstmsim.numerics.weights import random_network, random_stimulus
@@ -226,7 +210,7 @@ def calibration_lines(jobs: Iterable[HasNumbers]) -> list[str]:
     >>> print(calibration_lines([job])[0])
     m: formats calibrated on the frames that are judged: optimistic; give precision.calibration
     """
-    ways: dict[tuple[str, int | None], list[HasNumbers]] = {}
+    ways: dict[tuple[str, int | None], list[JobData]] = {}
     for each in jobs:
         frames = None if each.calibration is None else len(each.calibration)
         ways.setdefault((each.calibrated_on, frames), []).append(each)
@@ -237,7 +221,7 @@ def calibration_lines(jobs: Iterable[HasNumbers]) -> list[str]:
     ]
 
 
-def _how(file: str, frames: int | None, jobs: Sequence[HasNumbers]) -> str:
+def _how(file: str, frames: int | None, jobs: Sequence[JobData]) -> str:
     """On what the formats of these jobs were calibrated."""
     if frames is None:
         return "on the frames that are judged: optimistic; give precision.calibration"

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from lstmsim.bounds import MAX_FREQUENCY_MHZ, MIN_FREQUENCY_MHZ
-from lstmsim.keys import Key, described, keys_of, values_of
+from lstmsim.errors import InputError, Mistake
+from lstmsim.keys import Key, described, keys_of, mistakes_of, values_of
 from lstmsim.records import record
+from lstmsim.targets.assembly import check_cores
 from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
 
-__all__ = ["COMMON", "Clock", "Entries", "Fault"]
+__all__ = ["COMMON", "Clock", "Entries", "Fault", "check_description"]
 
 #: The keys that a chip of any kind has.
 COMMON = ("name", "frequency_mhz", "cores", "sources", "kind")
@@ -47,9 +50,26 @@ class Fault:
         return cls(tuple(tuple(each.split(".")) for each in (key, *others)), sentence)
 
 
+def check_description(chip: Any) -> None:
+    """`InputError` with every mistake of a chip and of its cores; every chip calls it when it is made.
+
+    >>> from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+    >>> ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=32),))
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: chip c: cores.0.vp: ep * vp must not exceed npe: 4 * 32 = 128 > 64
+    """
+    cores = enumerate(chip.cores)
+    mistakes = [(f"cores.{index}.{key}", text) for index, core in cores for key, text in core.mistakes()]
+    mistakes += mistakes_of(chip)
+    if mistakes:
+        raise InputError([Mistake(f"chip {chip.name}: {key}", text) for key, text in mistakes])
+
+
 class Entries:
     """The description of a machine in files. The defaults fit a machine with independent numbers and plain jobs.
 
+    kind: the machine's word in the file of a chip.
+    title: its name for people.
     chip, core: classes of the frozen descriptions.
     together: keys of a core that are judged together; if one of them is wrong, nothing is said about the others.
     batches: whether the inferences of a batch run together; else each inference is a job of its own in comparisons.
@@ -57,6 +77,7 @@ class Entries:
     """
 
     kind: ClassVar[str]
+    title: ClassVar[str]
     chip: ClassVar[type]
     core: ClassVar[type]
     together: ClassVar[frozenset[str]] = frozenset()
@@ -112,12 +133,18 @@ class Entries:
         """Faults for keys of a job that this machine does not have: batches and splits."""
         faults = []
         if batch != 1 and not self.batches:
-            faults.append(
-                Fault.at("batch", f"a {self.kind} runs no batches: leave it out and use `count`, got {batch}")
-            )
-        if split is not None and not self.splits:
-            faults.append(Fault.at("split", f"a {self.kind} runs a job on one core: leave it out"))
+            text = f"a {self.title} runs no batches: leave it out and use `count`, got {batch}"
+            faults.append(Fault.at("batch", text))
+        if split and not self.splits:
+            faults.append(Fault.at("split", f"a {self.title} runs a job on one core: leave it out"))
         return tuple(faults)
+
+    def check_job(self, cores: Sequence[Any], job: Job) -> None:
+        """`InputError` if the machine has no batches or splits and a job asks for them, or if no core can run it."""
+        faults = self.job_faults(job.batch, job.split)
+        if faults:
+            raise InputError([Mistake(f"job {job.name}: {each.keys[0][0]}", each.sentence) for each in faults])
+        check_cores(cores, job)
 
     def split_refusal(self, core: Any, model: Model, split: str, members: int) -> str | None:
         """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""

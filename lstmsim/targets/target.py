@@ -10,9 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Program
-from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.entries import Entries
 from lstmsim.targets.fidelity import Fidelity
 from lstmsim.targets.sizes import PerStep
@@ -48,15 +46,11 @@ class StructuralModel(Protocol):
 class Target(Entries, ABC):
     """One kind of machine.
 
-    kind: the machine's word in the file of a chip.
-    title: its name for people.
     fidelity: what its cycles agree with exactly, and what is assumed.
     counts: the names in `chip_counts`, each a column of sweeps.
-    chip, core and the other class variables: as in `lstmsim.targets.entries.Entries`.
+    kind, title, chip, core and the other class variables: as in `lstmsim.targets.entries.Entries`.
     """
 
-    kind: ClassVar[str]
-    title: ClassVar[str]
     fidelity: ClassVar[Fidelity]
     counts: ClassVar[tuple[str, ...]] = ()
 
@@ -66,12 +60,7 @@ class Target(Entries, ABC):
 
     def check(self, chip: Any, job: Job) -> None:
         """`InputError` if the chip cannot run a job: the machine has no batches or splits, or no core can run it."""
-        if job.batch != 1 and not self.batches:
-            text = f"a {self.title} has no batching (batch inputs are jobs of their own), got {job.batch}"
-            raise InputError(Mistake(f"job {job.name}: batch", text))
-        if job.split and not self.splits:
-            raise InputError(Mistake(f"job {job.name}: split", f"a {self.title} runs a job on one core: leave it out"))
-        check_cores(chip.cores, job)
+        self.check_job(chip.cores, job)
 
     @abstractmethod
     def per_step(

@@ -26,7 +26,7 @@ WIDE = Precision(tail_bits=24, state_bits=24, multiplier_bits=20, activation_ent
 
 
 def case(model: Model = TWO, steps: int = 12, seed: int = 1) -> Case:
-    return Case(("a",), random_network(model, seed), random_stimulus(model, steps, seed), "random", "random")
+    return Case(random_network(model, seed), random_stimulus(model, steps, seed), "random", "random", jobs=("a",))
 
 
 @pytest.fixture(scope="module")

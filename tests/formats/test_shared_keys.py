@@ -136,7 +136,7 @@ def test_the_second_model_finds_the_memory_taken() -> None:
 
 def test_a_row_npu_splits_nothing() -> None:
     jobs = [{"model": MODEL, "steps": 2, "split": "rows"}]
-    with pytest.raises(InputError, match="a row-npu runs a job on one core: leave it out"):
+    with pytest.raises(InputError, match="a row-wise NPU runs a job on one core: leave it out"):
         load_scenario({"chip": "brainwave-s10", "jobs": jobs})
 
 

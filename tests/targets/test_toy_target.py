@@ -360,11 +360,11 @@ def test_it_says_what_it_cannot_do() -> None:
     with pytest.raises(InputError, match="no parts that could be counted"):
         lstmsim.fit(asked)
     job = FILE["jobs"][0]
-    with pytest.raises(InputError, match="batch: a toy-cpu runs no batches: leave it out"):
+    with pytest.raises(InputError, match="batch: a toy processor runs no batches: leave it out"):
         lstmsim.simulate({**FILE, "jobs": [{**job, "batch": 3}]})
-    with pytest.raises(InputError, match="split: a toy-cpu runs a job on one core: leave it out"):
+    with pytest.raises(InputError, match="split: a toy processor runs a job on one core: leave it out"):
         lstmsim.simulate({**FILE, "jobs": [{**job, "split": "rows", "cores": [0, 1]}]})
-    with pytest.raises(InputError, match="job lstm: batch: a toy processor has no batching"):
+    with pytest.raises(InputError, match="job lstm: batch: a toy processor runs no batches"):
         lstmsim.simulate(replace(asked, jobs=(replace(asked.jobs[0], batch=2),)))
     with pytest.raises(InputError, match="job lstm: split: a toy processor runs a job on one core"):
         lstmsim.simulate(replace(asked, jobs=(replace(asked.jobs[0], split="rows"),)))

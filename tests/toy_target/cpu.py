@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from lstmsim.errors import InputError, Mistake
 from lstmsim.keys import Key, mistakes_of
+from lstmsim.targets.entries import check_description
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import CoreFigures, Job, MainUnit, Words
 
@@ -67,9 +67,7 @@ class ToyChip:
     kind: str = "toy-cpu"
 
     def __post_init__(self) -> None:
-        mistakes = [Mistake(f"chip {self.name}: {key}", text) for core in self.cores for key, text in core.mistakes()]
-        if mistakes:
-            raise InputError(mistakes)
+        check_description(self)
 
     @property
     def core_figures(self) -> tuple[CoreFigures, ...]:

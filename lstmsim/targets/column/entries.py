@@ -25,6 +25,7 @@ class ColumnEntries(Entries):
     """Entries of column-wise NPUs: `vp` left out is `npe // ep`."""
 
     kind: ClassVar[str] = "column-npu"
+    title: ClassVar[str] = "column-wise NPU"
     chip: ClassVar[type] = ColumnNpu
     core: ClassVar[type] = ColumnCore
     together: ClassVar[frozenset[str]] = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
@@ -65,13 +66,6 @@ class ColumnEntries(Entries):
         if all(core.weight_kib is None for core in chip.cores):
             return chip
         return replace(chip, cores=tuple(replace(core, weight_bits=bits) for core in chip.cores))
-
-    def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
-        """A fault for a job with a batch."""
-        if batch == 1:
-            return ()
-        text = "column-npu runs no batches, batched inputs go to its threads: leave batch out and use `count`"
-        return (Fault.at("batch", f"{text}, got {batch}"),)
 
     def split_refusal(self, core: ColumnCore, model: Model, split: str, members: int) -> str | None:
         """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""

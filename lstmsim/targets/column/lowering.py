@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from lstmsim.program.program import Buffer, Core, Phase, Program
 from lstmsim.targets.assembly import Parts, assemble
+from lstmsim.targets.column.entries import ColumnEntries
 from lstmsim.targets.column.members import Members, own_units
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column.passes import ARRAY
@@ -65,7 +67,7 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Prog
     """
     jobs = [job.settled(len(chip.cores)) for job in jobs]
     if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
-        return assemble(chip.cores, jobs, chip.check, PARTS, templates=templates)
+        return assemble(chip.cores, jobs, partial(ColumnEntries().check_job, chip.cores), PARTS, templates=templates)
     plan = Plan(chip, jobs)
 
     def refuse(job: Job) -> None:
@@ -77,7 +79,7 @@ def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Prog
 def check(chip: ColumnNpu, job: Job) -> None:
     """`InputError` if no core that the job may use can run it, or if the job cannot be split in its way."""
     settled = job.settled(len(chip.cores))
-    chip.check(settled)
+    ColumnEntries().check_job(chip.cores, settled)
     Members(chip).places(settled)
 
 

@@ -9,15 +9,13 @@ from typing import Annotated
 
 from lstmsim.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
 from lstmsim.checked import checked
-from lstmsim.errors import InputError, Mistake
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.records import record
 from lstmsim.targets.array_words import ARRAY
-from lstmsim.targets.assembly import check_cores
 from lstmsim.targets.column.core import BLOCK_ORDERS, THREAD_POLICIES, ColumnCore, Latency
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.words import WORDS
-from lstmsim.targets.entries import Clock
+from lstmsim.targets.entries import Clock, check_description
 from lstmsim.workload.scenario import CoreFigures, Job
 
 __all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Exchange", "Latency"]
@@ -108,14 +106,7 @@ class ColumnNpu:
     kind: str = "column-npu"
 
     def __post_init__(self) -> None:
-        mistakes = [
-            Mistake(f"chip {self.name}: cores.{index}.{key}", text)
-            for index, core in enumerate(self.cores)
-            for key, text in core.mistakes()
-        ]
-        mistakes += [Mistake(f"chip {self.name}: {key}", text) for key, text in mistakes_of(self)]
-        if mistakes:
-            raise InputError(mistakes)
+        check_description(self)
 
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
@@ -138,10 +129,3 @@ class ColumnNpu:
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Nothing is simulated that the machine could not do."""
         return ()
-
-    def check(self, job: Job) -> None:
-        """Raise `InputError` if no core that the job may use can run it."""
-        if job.batch != 1:
-            text = f"a column-wise NPU has no batching (batch inputs are jobs of their own), got {job.batch}"
-            raise InputError(Mistake(f"job {job.name}: batch", text))
-        check_cores(self.cores, job)

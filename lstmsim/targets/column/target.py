@@ -26,7 +26,6 @@ __all__ = ["TARGET"]
 class _ColumnTarget(ColumnEntries, Target):
     """The column-wise NPU."""
 
-    title: ClassVar[str] = "column-wise NPU"
     counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width", "banks")
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(

@@ -21,6 +21,8 @@ class RowEntries(Entries):
     """Entries of row-wise NPUs: what `by_cell` leaves out is as for all cells."""
 
     kind: ClassVar[str] = "row-npu"
+    title: ClassVar[str] = "row-wise NPU"
+    batches: ClassVar[bool] = True
     chip: ClassVar[type] = RowNpu
     core: ClassVar[type] = RowCore
 

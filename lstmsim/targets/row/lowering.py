@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Unit
 from lstmsim.targets.assembly import Parts, assemble
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import RowCore
+from lstmsim.targets.row.entries import RowEntries
 from lstmsim.targets.row.npu import RowNpu
 from lstmsim.targets.row.plan import Block, plan
 from lstmsim.targets.row.shape import Shape
@@ -18,7 +19,7 @@ from lstmsim.targets.sizes import PerStep
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
-__all__ = ["check", "lower", "operations_per_step", "per_step"]
+__all__ = ["lower", "operations_per_step", "per_step"]
 
 #: First letters of the units that pictures do not show.
 _HIDDEN = ("fetch", "decode", "serializer")
@@ -132,11 +133,6 @@ def _phases(model: Model, core: RowCore, steps: int, batch: int, paced: bool) ->
     return tuple(phases)
 
 
-def check(chip: RowNpu, job: Job) -> None:
-    """`InputError` if no core that the job may use can run it."""
-    chip.check(job)
-
-
 def operations_per_step(model: Model, core: RowCore, batch: int) -> int:
     """A bound on the operations of one step of a model in a batch. The operations are not made."""
     shape, total = Shape(core), 0
@@ -171,7 +167,7 @@ def lower(chip: RowNpu, jobs: Sequence[Job], templates: bool = False) -> Program
     >>> run(lower(RowNpu("c", 300, (core,)), [job])).makespan_cycles
     266
     """
-    return assemble(chip.cores, jobs, chip.check, PARTS, templates=templates)
+    return assemble(chip.cores, jobs, partial(RowEntries().check_job, chip.cores), PARTS, templates=templates)
 
 
 def _job_phases(job: Job, core: RowCore) -> tuple[Phase, ...]:

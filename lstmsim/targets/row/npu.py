@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lstmsim.checked import checked
-from lstmsim.errors import InputError, Mistake
-from lstmsim.keys import mistakes_of
 from lstmsim.targets.array_words import ARRAY
-from lstmsim.targets.assembly import check_cores
-from lstmsim.targets.entries import Clock
+from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
 from lstmsim.targets.row.shape import Shape
@@ -42,14 +39,7 @@ class RowNpu:
     kind: str = "row-npu"
 
     def __post_init__(self) -> None:
-        mistakes = [
-            Mistake(f"chip {self.name}: cores.{index}.{key}", text)
-            for index, core in enumerate(self.cores)
-            for key, text in core.mistakes()
-        ]
-        mistakes += [Mistake(f"chip {self.name}: {key}", text) for key, text in mistakes_of(self)]
-        if mistakes:
-            raise InputError(mistakes)
+        check_description(self)
 
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
@@ -89,9 +79,3 @@ class RowNpu:
             return ()
         text = f"the weights of {job.model.name} take {words:,} words of each engine's matrix memory"
         return (f"{text}, which has {limit:,}: simulated as if they fitted",)
-
-    def check(self, job: Job) -> None:
-        """Raise `InputError` if no core that the job may use can run it."""
-        if job.split:
-            raise InputError(Mistake(f"job {job.name}: split", "a row-wise NPU runs a job on one core: leave it out"))
-        check_cores(self.cores, job)

@@ -25,7 +25,6 @@ __all__ = ["TARGET"]
 class _RowTarget(RowEntries, Target):
     """The row-wise NPU."""
 
-    title: ClassVar[str] = "row-wise NPU"
     counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width")
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(
@@ -40,15 +39,10 @@ class _RowTarget(RowEntries, Target):
             "endless queues",
         ),
     )
-    batches: ClassVar[bool] = True
 
     def lower(self, chip: RowNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip."""
         return lowering.lower(chip, jobs, templates)
-
-    def check(self, chip: RowNpu, job: Job) -> None:
-        """`InputError` if no core that the job may use can run it."""
-        lowering.check(chip, job)
 
     def per_step(
         self, cores: Sequence[RowCore], model: Model, batch: int = 1, split: str = "", members: int = 1
