@@ -87,3 +87,9 @@ def test_a_name_that_is_none_does_not_break_its_sentence(name: str) -> None:
     assert place == "job: name"
     assert len(sentence) < 200
     assert sentence.isprintable()
+
+
+@pytest.mark.parametrize("make", [lambda: Job(model=b"x"), lambda: Scenario(chip=CHIP, jobs=Job(**ENTRY))])  # type: ignore[arg-type]
+def test_a_value_of_a_strange_type_is_told_once(make: Any) -> None:
+    ((_, sentence),) = errors(make)
+    assert "got a value of type" in sentence

@@ -61,6 +61,16 @@ class Document:
     keys: dict[DataPath, Place] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
 
+    def told(self) -> list[Mistake]:
+        """Give the mistakes that a user is told.
+
+        A value of a type that no file has was replaced by nothing. What is said of that nothing is not true.
+        """
+        strange = {each.place for each in self.mistakes if ", got a value of type " in each.sentence}
+        return [
+            each for each in self.mistakes if each.place not in strange or not each.sentence.endswith("got nothing")
+        ]
+
     def place(self, path: DataPath, *, key: bool = False) -> str:
         """Give the place of the value at `path` (or of its key) as text; for a missing value, that of its holder."""
         if key and path in self.keys:
