@@ -202,7 +202,10 @@ class Job(scenarios.Job, metaclass=_Built):
         from lstmsim.formats.scenario.checked_job import checked_job
         from lstmsim.formats.scenario.scenario_file import model_and_steps
 
-        place = f"job {keys['name']}" if isinstance(keys["name"], str) else "job"
+        name = keys["name"]
+        # A name that is no name would break the sentence that tells so.
+        sound = isinstance(name, str) and name.isprintable() and 0 < len(name) <= 200
+        place = f"job {name}" if sound else "job"
         with _Told(place):
             if model is None:
                 text = "required key is missing (a model's name, its path, or its layers)"

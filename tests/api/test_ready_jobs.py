@@ -79,3 +79,11 @@ def test_a_core_is_named_once() -> None:
 )
 def test_other_parts_have_their_types(key: str, value: Any, told: str) -> None:
     assert errors(lambda: Scenario(chip=CHIP, jobs=[Job(**ENTRY)], **{key: value})) == [(key, told)]
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a" * 10_000])
+def test_a_name_that_is_none_does_not_break_its_sentence(name: str) -> None:
+    ((place, sentence),) = errors(lambda: Job(**ENTRY, name=name))
+    assert place == "job: name"
+    assert len(sentence) < 200
+    assert sentence.isprintable()
