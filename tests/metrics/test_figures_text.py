@@ -24,6 +24,11 @@ def test_a_share_reads_as_nothing_only_where_there_is_none(part: int, whole: int
         assert abs(float(text.removesuffix(" %")) - 100 * part / whole) <= 0.05 * (1 + 1e-9)
 
 
+def test_a_share_that_rounds_to_a_tenth_of_a_percent_is_one() -> None:
+    assert [percent(part, 100_000) for part in (49, 50, 51)] == ["<0.1 %", "0.1 %", "0.1 %"]
+    assert percent(45, 100_000) == "<0.1 %"
+
+
 @pytest.mark.parametrize(
     ("value", "text"), [(0.0123456, "0.0123"), (99.94, "99.9"), (100.4, "100"), (-1234.6, "-1,235")]
 )

@@ -172,3 +172,12 @@ def test_names_of_rows_are_different_and_say_what_they_are() -> None:
     rows = [Row(0, "array"), Row(0, "thread"), Row(0, "thread", 1), Row(0, "tail"), Row(1, "array"), Row(2, "memory")]
     names = ["core 0 array", "core 0 thread 0", "core 0 thread 1", "core 0 tail", "core 1 array", "memory"]
     assert [row.name for row in rows] == names
+
+
+def test_a_span_that_ends_where_the_window_begins_is_not_drawn() -> None:
+    table = {name: np.array([0, 0, 0]) for name in ("row", "layer", "step", "job")}
+    times = {"start": np.array([0, 3, 6]), "end": np.array([3, 6, 9]), "state": np.array([BUSY] * 3)}
+    table["job"] = np.array([0, 1, 0])
+    timeline = Timeline("c", 260, 9, (Row(0, "array"),), ("a", "b"), **table, **times)
+    drawn = spans_of(timeline, window=(3, 6))
+    assert (drawn.start.tolist(), drawn.end.tolist(), drawn.job.tolist()) == ([3], [6], [1])

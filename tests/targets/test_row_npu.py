@@ -291,3 +291,15 @@ def test_fitted_sizes_are_checked() -> None:
     chip = {"kind": "row-npu", "name": "r", "frequency_mhz": 250, "cores": [core]}
     with pytest.raises(InputError, match="two sizes of at least 1, the smaller first, got 64 and 8"):
         lstmsim.load_scenario({"chip": chip, "jobs": [{"model": "lstm-256", "steps": 1}]})
+
+
+def test_weights_that_just_fit_the_matrix_memory_are_not_remarked_on() -> None:
+    chip, job = preset("intel-npu-rtl"), Job("a", stack("dense", (1024, 512)), 1)
+
+    def with_words(words: int) -> tuple[str, ...]:
+        return replace(chip, cores=(replace(chip.cores[0], matrix_words=words),)).remarks(job)
+
+    (remark,) = with_words(1)
+    needed = int(remark.split(" take ")[1].split()[0].replace(",", ""))
+    assert with_words(needed) == ()
+    assert with_words(needed - 1) != ()

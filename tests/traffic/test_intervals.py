@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lstmsim.traffic.intervals import BATCHES, MEAN_UNITS, TAIL_UNITS, Spread, mean_interval, tail_interval
+from lstmsim.traffic.intervals import BATCHES, MEAN_UNITS, TAIL_UNITS, Spread, growing, mean_interval, tail_interval
 from lstmsim.traffic.latencies import Distribution, Series
 from lstmsim.traffic.queueing import md1_wait
 
@@ -138,3 +138,10 @@ def test_a_percentile_has_an_interval_from_the_request_on_that_makes_twelve_unit
     for requests, told in ((least - 1, False), (least, True)):
         own = tail_interval(percent, 5.0, around, requests, 1.0, 0.95, percentile=lambda at: at)
         assert (own.half_width is not None) == told
+
+
+def test_a_queue_grows_only_on_a_line_that_rises_well_above_its_beginning() -> None:
+    """Correlation 0.93 is no line; a last third of 2.4 times the first is well above it, one of 1.8 times is not."""
+    assert not growing([1, 4, 2, 5, 7, 5, 8, 7, 10, 11])
+    assert growing(range(4, 14))
+    assert not growing(range(8, 18))

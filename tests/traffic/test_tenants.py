@@ -129,6 +129,11 @@ def test_of_many_tenants_the_text_shows_the_worst_and_says_how_many_more() -> No
     assert f"{slowdowns[0]:.4g}" in text
 
 
+def test_a_tenant_among_thousands_has_room_for_4096_latencies() -> None:
+    few = collected(3_000, 6_000)
+    assert {each.sample.room for each in few._accounts._accounts} == {4096}
+
+
 def test_tenants_share_the_room_for_latencies() -> None:
     collector = collected(3, 60_000, kept=30_000, chunk=7_000)
     collector._accounts._count()
