@@ -203,7 +203,7 @@ def __getattr__(name: str) -> Any:
             return value
     if name.startswith("__"):
         raise AttributeError(f"module 'lstmsim' has no attribute {name!r}")
-    from lstmsim.formats.wording import nearest
+    from lstmsim.wording import nearest
 
     # Without an object Python does not add a second hint of its own.
     text = f"module 'lstmsim' has no attribute {name!r}{nearest(name, __all__)}"

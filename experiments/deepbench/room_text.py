@@ -13,7 +13,7 @@ from lstmsim.comparison.rooms import room_on
 from lstmsim.formats.scenario.scenario_file import load_model
 from lstmsim.formats.tables.devices_file import device, device_of
 from lstmsim.formats.tables.published import deepbench, hardware
-from lstmsim.formats.wording import listed
+from lstmsim.wording import listed
 from lstmsim.workload.precision import Precision
 
 BW_S10 = "Brainwave BW_S10"

@@ -109,6 +109,6 @@ def wrong_path(name: str, value: object) -> list[Mistake]:
 
 
 def _mistake(name: str, expected: str, value: Any) -> Mistake:
-    from lstmsim.formats.wording import show
+    from lstmsim.wording import show
 
     return Mistake(name, f"must be {expected}, got {show(value)}")

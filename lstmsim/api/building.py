@@ -52,7 +52,7 @@ class _Built(type):
 
 def _check_names(cls: _Built, positional: int, named: Mapping[str, Any]) -> None:
     """Raise `InputError` for keys that the class does not have, and for keys that it needs and does not get."""
-    from lstmsim.formats.wording import listed, nearest
+    from lstmsim.wording import listed, nearest
 
     known = cls.__signature__.parameters
     place = cls.__name__.lower()

@@ -127,7 +127,7 @@ def list_known(kind: str | None = None) -> dict[str, Any]:
     'fast'
     """
     from lstmsim.errors import InputError, Mistake
-    from lstmsim.formats.wording import listed, nearest
+    from lstmsim.wording import listed, nearest
 
     if kind is not None and kind not in KINDS:
         hint = nearest(str(kind), KINDS)

@@ -81,7 +81,7 @@ def file_of(source: object) -> Path:
     """
     if isinstance(source, str | os.PathLike):
         return source
-    from lstmsim.formats.wording import show
+    from lstmsim.wording import show
 
     text = f"must be a file's path, a mapping of keys to values or a Scenario, got {show(source)}"
     raise InputError(Mistake("scenario", text))
@@ -137,7 +137,7 @@ def _has_jobs(source: Mapping[str, Any]) -> bool:
 
 def _built(source: Mapping[str, Any]) -> Scenario:
     """The scenario of keys among which `Job`s stand."""
-    from lstmsim.formats.wording import nearest
+    from lstmsim.wording import nearest
 
     known = ("name", "chip", "jobs", "precision")
     unknown = [key for key in source if key not in known]
@@ -236,7 +236,7 @@ def load_model(name: Path) -> Model:
 
 def _name(value: object, kind: str) -> Path:
     """Give a name or a path unchanged; `InputError` for a value that is neither."""
-    from lstmsim.formats.wording import show
+    from lstmsim.wording import show
 
     if not isinstance(value, str | os.PathLike):
         raise InputError(Mistake(kind, f"must be a name or a file's path, got {show(value)}"))

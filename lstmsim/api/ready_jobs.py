@@ -95,7 +95,7 @@ def check_parts(parts: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     lstmsim.errors.InputError: precision_given: must be true or false, got 'x'
     """
-    from lstmsim.formats.wording import show
+    from lstmsim.wording import show
 
     kinds: dict[str, tuple[str, Callable[[object], bool]]] = {
         "offers": ("a mapping of names to offers", lambda value: _maps(value, Offer)),

@@ -125,7 +125,7 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
 
 def _check_engine(engine: object) -> None:
     if engine not in engines.ENGINES:
-        from lstmsim.formats.wording import nearest, show
+        from lstmsim.wording import nearest, show
 
         hint = nearest(str(engine), engines.ENGINES)
         raise InputError(f"no engine called {show(engine)}; there are: {', '.join(engines.ENGINES)}{hint}")

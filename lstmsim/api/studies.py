@@ -249,8 +249,8 @@ def sweep(
     ...     sweep({"scenario": scenario, "axes": axes}, folder, jobs=1).progress.done
     2
     """
-    from lstmsim.formats.wording import show
     from lstmsim.sweeps.run import run_sweep
+    from lstmsim.wording import show
 
     given: object = spec
     if not isinstance(given, str | PathLike | Mapping):
@@ -274,7 +274,7 @@ def sweep(
 
 def _wrong_shard(shard: object) -> list[Mistake]:
     """Say what is wrong with a shard, which is a pair of whole numbers."""
-    from lstmsim.formats.wording import show
+    from lstmsim.wording import show
 
     if shard is None:
         return []

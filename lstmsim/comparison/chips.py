@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.scenario_file import load_chip
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 from lstmsim.workload.scenario import Chip, Scenario
 
 __all__ = ["chips_of"]

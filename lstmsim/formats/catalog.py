@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lstmsim.errors import InputError
-from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.source import read_document
 from lstmsim.records import record
+from lstmsim.wording import nearest, show
 
 __all__ = [
     "Entry",

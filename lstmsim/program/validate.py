@@ -8,7 +8,6 @@ from lstmsim.errors import ProgramError
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import MAX_SPREAD, Buffer, Core, Dependence, Operation, Phase, Program, Task
-from lstmsim.program.unit_names import name_faults
 
 __all__ = ["describe_wait", "validate"]
 
@@ -16,7 +15,7 @@ __all__ = ["describe_wait", "validate"]
 def validate(program: Program) -> None:
     """Check that a program keeps all rules; `ProgramError` that names every broken rule.
 
-    How units may be called stands in `lstmsim.program.unit_names`.
+    What a timeline asks of the names of units is no rule of a program: see `lstmsim.program.unit_names`.
 
     >>> from lstmsim.program.program import Unit
     >>> validate(Program((Core(0, (Unit("array", "sleepy"),)),), ()))
@@ -25,7 +24,6 @@ def validate(program: Program) -> None:
     lstmsim.errors.ProgramError: core 0, unit array: no policy called 'sleepy'
     """
     faults = [fault for index, core in enumerate(program.cores) for fault in _core(index, core)]
-    faults += name_faults(program.cores)
     faults += _contents(program)
     needed = sum(core.contexts for core in program.cores if not core.shared)
     for index, core in enumerate(program.cores):

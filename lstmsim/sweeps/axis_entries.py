@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.sweeps.costs import PREFIX, chip_words
 from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.spec import Axis, Derived, Value
+from lstmsim.wording import listed, nearest, show
 
 __all__ = ["AxisReader"]
 

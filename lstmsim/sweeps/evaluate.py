@@ -15,13 +15,13 @@ from typing import Any
 
 from lstmsim import engines, targets
 from lstmsim.errors import InputError, LstmsimError, Mistake
-from lstmsim.formats.wording import nearest
 from lstmsim.formats.yaml.document import Document
 from lstmsim.formats.yaml.overrides import LABEL
 from lstmsim.program.totals import Totals
 from lstmsim.sweeps.numbers import numbers_of
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.sweeps.spec import Value
+from lstmsim.wording import nearest
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job, Scenario

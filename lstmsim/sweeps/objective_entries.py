@@ -10,11 +10,11 @@ from typing import Any
 from lstmsim.devices.device import Device
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.tables.devices_file import device, device_files
-from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.objectives import Objective, worth
 from lstmsim.sweeps.spec import Sweep
+from lstmsim.wording import listed, nearest, show
 
 __all__ = ["device_file", "read_device_key", "read_objectives"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.wording import nearest
+from lstmsim.wording import nearest
 
 __all__ = ["Objective", "default_objectives", "described", "drawn_pair", "from_text", "to_text", "worth"]
 

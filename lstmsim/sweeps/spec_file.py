@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document, document_of
 from lstmsim.formats.yaml.source import read_document
 from lstmsim.sweeps.axis_entries import AxisReader
@@ -19,6 +18,7 @@ from lstmsim.sweeps.expressions import ExpressionError, parse
 from lstmsim.sweeps.objective_entries import device_file, read_device_key, read_objectives
 from lstmsim.sweeps.objectives import Objective, default_objectives
 from lstmsim.sweeps.spec import Derived, Group, Sweep
+from lstmsim.wording import listed, nearest, show
 
 __all__ = ["MAX_POINTS", "SweepFile", "load_sweep"]
 

@@ -11,12 +11,12 @@ from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.tables import published
 from lstmsim.formats.tables.published import Claim, IntelWorkload, Measurement
-from lstmsim.formats.wording import nearest
 from lstmsim.validation.bench import Bench
 from lstmsim.validation.brainwave import FITTED_GROUP, HELD_OUT_GROUP, brainwave_group, in_group
 from lstmsim.validation.claims import claim_rows
 from lstmsim.validation.intel import CPP, RTL, intel_group
 from lstmsim.validation.rows import Group, Validation
+from lstmsim.wording import nearest
 
 __all__ = ["CLAIMS", "GROUPS", "Published", "read_published", "validate"]
 

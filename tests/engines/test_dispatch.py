@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args, get_type_hints
 
 import pytest
 
@@ -12,6 +11,7 @@ from lstmsim.engines import ENGINES, run, totals
 from lstmsim.errors import InputError, ProgramError
 from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.formats.scenario.schema import ScenarioFile
+from lstmsim.keys import keys_of
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
@@ -129,4 +129,4 @@ def test_mistakes_are_named(change: str, sentence: str) -> None:
 
 
 def test_a_file_may_name_every_order_and_no_other() -> None:
-    assert get_args(get_type_hints(ScenarioFile)["dispatch"]) == tuple(DISPATCH)
+    assert keys_of(ScenarioFile)["dispatch"].key.choices == tuple(DISPATCH)

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from lstmsim import targets
+from lstmsim import targets, wording
 from lstmsim.errors import InputError
-from lstmsim.formats import wording
 from lstmsim.formats.scenario import job_steps
 from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.formats.yaml import checks, json_source

@@ -191,7 +191,7 @@ def test_its_numbers_are_right_on_any_number_of_cores() -> None:
         ({"cores": [0, 0]}, CHIP, "names core 0 twice"),
         ({}, {**CHIP, "cores": [*CHIP["cores"], {"npe": 64, "ep": 8, "vp": 8}]}, "must be equal"),  # type: ignore[misc]
         ({}, {**CHIP, "cores": [{"npe": 64, "ep": 4, "vp": 16, "count": 17}]}, "auto takes at most 16 cores, got 17"),
-        ({}, "intel-npu-rtl", "a row-npu runs a job on one core"),
+        ({}, "intel-npu-rtl", "a row-wise NPU runs a job on one core"),
     ],
 )
 def test_what_a_scenario_may_not_ask_for(change: dict[str, Any], chip: Any, text: str) -> None:

@@ -249,8 +249,7 @@ def test_units_of_other_names_are_refused(monkeypatch: pytest.MonkeyPatch, name:
     monkeypatch.setattr(lowering, "UNITS", (Unit("alu", "fifo"), Unit(name, "fifo")))
     asked = scenario(MODELS[0])
     why = "two units are called 'alu'" if name == "alu" else f"no unit can be called {name!r}"
-    with pytest.raises(ProgramError, match=f"core 0: {why}"):
-        engines.run(targets.lower(asked.chip, asked.jobs))
+    engines.run(targets.lower(asked.chip, asked.jobs))
     result = run(asked)
     with pytest.raises(ProgramError, match=f"core 0: {why}"):
         _ = result.timeline

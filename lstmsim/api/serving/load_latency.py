@@ -16,9 +16,9 @@ from lstmsim.api.serving.points import Asked, compute
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.catalog import is_path
 from lstmsim.formats.scenario.rates import processes_of, rate_overrides, rates_of
-from lstmsim.formats.wording import listed
 from lstmsim.formats.yaml.overrides import LABEL
 from lstmsim.traffic.load_latency import LoadLatency, Machine, Point
+from lstmsim.wording import listed
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.scenario import Scenario
 

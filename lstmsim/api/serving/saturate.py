@@ -15,7 +15,6 @@ from lstmsim.api.serving.horizon import MOST_SIMULATED, serve_on_horizon
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.rates import rate_overrides, rates_of
 from lstmsim.formats.scenario.requests import load_requests
-from lstmsim.formats.wording import nearest, show
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.traffic.judging import joined, judged
 from lstmsim.traffic.latencies import Distribution
@@ -30,6 +29,7 @@ from lstmsim.traffic.saturation import (
     bisect_verdicts,
     check_search,
 )
+from lstmsim.wording import nearest, show
 
 __all__ = ["MOST_REQUESTS", "saturate"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lstmsim.formats.onnx.values import integer
-from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.wording import listed, nearest, show
 from lstmsim.workload.cell import Cell, Node, Stage
 from lstmsim.workload.cell_flow import in_order
 from lstmsim.workload.cell_rules import MAX_CONSTANT

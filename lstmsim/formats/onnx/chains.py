@@ -23,8 +23,8 @@ from lstmsim.formats.onnx.steps import Product, Step, find_steps, made_of
 from lstmsim.formats.onnx.stored import is_stored
 from lstmsim.formats.onnx.unrolled_stacks import Placed, UnrolledLayer, UnrolledStack
 from lstmsim.formats.weights.gates import Stacked, unstacked
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
+from lstmsim.wording import show
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
 

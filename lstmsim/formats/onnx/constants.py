@@ -22,8 +22,8 @@ from lstmsim.formats.onnx.rearranging import REPEATING, RULES
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.widths import is_half
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, decoded, single_or_double
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
+from lstmsim.wording import show
 
 __all__ = ["COPIES", "Constants"]
 

@@ -17,7 +17,7 @@ from lstmsim.errors import InputError
 from lstmsim.formats.bounded import LFS_POINTER, MAX_BYTES
 from lstmsim.formats.files_kept import note_read
 from lstmsim.formats.onnx.graph import Scope
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 
 __all__ = ["DataFiles", "data_files_of", "is_external"]
 

@@ -36,7 +36,7 @@ from lstmsim.formats.onnx.unrolled_stacks import UnrolledStack
 from lstmsim.formats.onnx.widths import node_widths
 from lstmsim.formats.weights.imported import ImportedModel, model_names, model_stem
 from lstmsim.formats.weights.operators import OperatorTable
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 from lstmsim.workload.model import Layer, Model
 
 __all__ = ["ImportedModel", "ImportedNetwork", "read_onnx"]

@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from lstmsim.errors import InputError
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 
 __all__ = ["DEFAULT_DOMAINS", "Scope", "Value", "attributes", "label", "node_input", "open_scopes", "resolve"]
 

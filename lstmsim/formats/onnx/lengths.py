@@ -12,7 +12,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.onnx.axes import Size
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, label, node_input, resolve
 from lstmsim.formats.onnx.layouts import Layouts
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 
 __all__ = ["length_notes"]
 

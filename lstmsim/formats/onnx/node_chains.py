@@ -23,7 +23,7 @@ from lstmsim.formats.onnx.stored import plain
 from lstmsim.formats.onnx.unrolled_stacks import Placed, UnrolledLayer, UnrolledStack
 from lstmsim.formats.onnx.values import integer, text
 from lstmsim.formats.onnx.weights import constant_states, node_weights
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 from lstmsim.workload.model import Layer
 
 __all__ = ["find_node_chains"]

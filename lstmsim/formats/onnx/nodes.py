@@ -13,7 +13,7 @@ from lstmsim.formats.onnx.cells import cell_of
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, node_input, resolve
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.values import Shape, integer, text
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
 

@@ -20,7 +20,7 @@ from lstmsim.formats.onnx.products import products
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
 from lstmsim.formats.weights.operators import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 from lstmsim.workload.model import Layer
 
 __all__ = ["operator_table"]

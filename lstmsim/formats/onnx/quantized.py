@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.onnx.external import DataFiles, is_external
 from lstmsim.formats.weights.tensors import shape_text
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 
 __all__ = ["dequantise", "rounding_notes", "whole_numbers"]
 

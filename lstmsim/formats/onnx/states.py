@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, label, node_input, resolve
 from lstmsim.formats.onnx.nodes import is_recurrent
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 
 __all__ = ["LAST_STATES", "STATES", "Begin", "begin_of", "sources"]
 

@@ -8,8 +8,8 @@ from lstmsim.formats.onnx.constants import Constants
 from lstmsim.formats.onnx.graph import Value, node_input, resolve
 from lstmsim.formats.onnx.steps import Product, Step
 from lstmsim.formats.onnx.stored import is_stored
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
+from lstmsim.wording import show
 
 __all__ = ["Refused", "StepNumbers"]
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 from lstmsim.formats.onnx.graph import Scope, Value, label, node_input, resolve
 from lstmsim.formats.onnx.stacks import PASSING
-from lstmsim.formats.wording import listed
+from lstmsim.wording import listed
 
 __all__ = ["explain_absence"]
 

@@ -10,7 +10,7 @@ from lstmsim.formats.onnx.elementwise import ELEMENTWISE
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, label, node_input, resolve
 from lstmsim.formats.onnx.rearranging import RULES
 from lstmsim.formats.onnx.values import integer
-from lstmsim.formats.wording import listed
+from lstmsim.wording import listed
 
 __all__ = ["is_half", "node_widths", "width_notes"]
 

@@ -35,8 +35,8 @@ from lstmsim.formats.scenario.arrival_columns import (
     word,
 )
 from lstmsim.formats.tables.csv_table import CsvTable, original, shown
-from lstmsim.formats.wording import listed, show
 from lstmsim.traffic.arrivals import MAX_CYCLE, Timestamps, exact, positive
+from lstmsim.wording import listed, show
 
 __all__ = ["LABELS", "MAX_LABELS", "TIMES", "ArrivalFile", "Wanted", "read_arrivals", "read_lengths"]
 

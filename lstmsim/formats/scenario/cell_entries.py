@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lstmsim.formats.scenario.schema import CellEntry, StageEntry
-from lstmsim.formats.wording import show
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.wording import show
 from lstmsim.workload.cell import Cell, Gate, Node, Stage, Sum
 from lstmsim.workload.cell_flow import in_order
 from lstmsim.workload.cell_rules import mistakes

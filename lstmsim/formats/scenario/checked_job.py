@@ -12,9 +12,9 @@ from lstmsim.formats.scenario.job_cores import check_cores
 from lstmsim.formats.scenario.job_initial import ZERO, names_job
 from lstmsim.formats.scenario.model_entries import STAND_IN, file_path, frames_path
 from lstmsim.formats.scenario.schema import InitialEntry, JobEntry
-from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import Document, document_of
+from lstmsim.wording import listed, nearest, show
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job

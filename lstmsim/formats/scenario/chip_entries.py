@@ -7,7 +7,6 @@ from typing import Any
 
 from lstmsim.bounds import MAX_CORES
 from lstmsim.formats.scenario.chip_keys import core_entry
-from lstmsim.formats.wording import nearest
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.formats.yaml.overrides import LABEL
@@ -15,6 +14,7 @@ from lstmsim.records import record
 from lstmsim.targets.entries import Fault
 from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.targets.target import Target
+from lstmsim.wording import nearest
 from lstmsim.workload.scenario import Chip
 
 __all__ = ["Cores", "blame_all", "build_chip", "check_width", "own_keys", "read_cores", "without_effect"]

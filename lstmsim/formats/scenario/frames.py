@@ -15,8 +15,8 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.bounded import bounded_file, placed
 from lstmsim.formats.weights.safetensors import read_safetensors
 from lstmsim.formats.weights.tensors import floats, shape_text
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import LARGEST, Floats
+from lstmsim.wording import show
 
 __all__ = ["FRAME_SUFFIXES", "read_frames"]
 

@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 from lstmsim.formats.scenario.chip_entries import Cores
 from lstmsim.formats.scenario.schema import JobEntry
-from lstmsim.formats.wording import show
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.targets.assembly import AnyCore
+from lstmsim.wording import show
 from lstmsim.workload.model import Model
 
 __all__ = ["Runnable", "check_cores", "named_cores"]

@@ -18,10 +18,10 @@ from lstmsim.formats.scenario.job_names import tenant_names, unique_names
 from lstmsim.formats.scenario.job_steps import JobSteps
 from lstmsim.formats.scenario.model_entries import STAND_IN, frames_path, read_model
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
-from lstmsim.formats.wording import show
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.targets.sizes import Tally, TooLarge
+from lstmsim.wording import show
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from lstmsim.formats.scenario.model_entries import file_path
 from lstmsim.formats.scenario.schema import InitialEntry, JobEntry
 from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry
-from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.wording import nearest, show
 from lstmsim.workload.model import Model
 
 __all__ = ["ZERO", "Initials", "initial_file", "names_job", "state_shapes"]

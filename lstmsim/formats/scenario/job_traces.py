@@ -12,9 +12,9 @@ from lstmsim.formats.scenario.model_entries import file_path
 from lstmsim.formats.scenario.schema import JobEntry
 from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry
 from lstmsim.formats.scenario.schema_steps import StepsEntry, measure_of
-from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.records import record
+from lstmsim.wording import nearest, show
 
 if TYPE_CHECKING:
     from lstmsim.formats.scenario.arrival_file import ArrivalFile, Wanted

@@ -11,9 +11,9 @@ from lstmsim.errors import InputError
 from lstmsim.formats.catalog import input_files
 from lstmsim.formats.scenario.cell_entries import read_cells
 from lstmsim.formats.scenario.schema import LayerEntry, ModelFile
-from lstmsim.formats.wording import listed, nearest, show
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
+from lstmsim.wording import listed, nearest, show
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.model import Layer, Model

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from lstmsim.formats.scenario.model_entries import frames_path
 from lstmsim.formats.scenario.schema import PrecisionEntry
-from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.formats.yaml.entry import values_of
+from lstmsim.wording import nearest, show
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from lstmsim.bounds import MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.schema_types import Cycles, Entry, Name
-from lstmsim.formats.wording import listed
 from lstmsim.keys import Key, keys_of
 from lstmsim.traffic.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream
 from lstmsim.traffic.closed_loop import MAX_CLIENTS, ClosedLoop
+from lstmsim.wording import listed
 
 __all__ = ["MAX_MS", "MAX_RATE", "ArrivalEntry", "ArrivalPath", "TraceEntry", "arrival_mistakes", "describe"]
 

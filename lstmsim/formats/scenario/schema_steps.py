@@ -9,9 +9,9 @@ from lstmsim.errors import InputError
 from lstmsim.formats.scenario.arrival_columns import Measure
 from lstmsim.formats.scenario.schema_arrivals import ArrivalPath
 from lstmsim.formats.scenario.schema_types import Entry, Name, Steps
-from lstmsim.formats.wording import listed
 from lstmsim.keys import Key, keys_of
 from lstmsim.traffic.lengths import Geometric, Lengths, Uniform, Weighted
+from lstmsim.wording import listed
 
 __all__ = ["MAX_LENGTHS", "AnySteps", "StepsEntry", "measure_of", "random_lengths", "steps_mistakes"]
 

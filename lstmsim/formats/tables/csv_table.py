@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.wording import listed, nearest, show
 
 __all__ = ["NUMBER", "CsvTable", "CsvWriter", "neutral", "original", "shown"]
 

@@ -12,12 +12,12 @@ from lstmsim.devices.device import Device, Logic, Memory, Packing
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.schema_types import Entry, Name, Text
 from lstmsim.formats.tables.published import Hardware, hardware
-from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import Document
 from lstmsim.formats.yaml.entry import values_of
 from lstmsim.formats.yaml.source import read_document
 from lstmsim.keys import Key, keys_of
+from lstmsim.wording import nearest, show
 
 __all__ = ["device", "device_files", "device_of", "published_on", "read_device"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.bounded import capped
 from lstmsim.formats.files import readable_file
-from lstmsim.formats.wording import listed, nearest, show
+from lstmsim.wording import listed, nearest, show
 
 __all__ = ["Column", "decimal", "one_of", "read_table", "sizes", "text", "whole"]
 

@@ -6,8 +6,8 @@ import os
 from importlib import import_module
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.wording import listed
 from lstmsim.metrics.timeline import Timeline
+from lstmsim.wording import listed
 
 __all__ = ["LIMIT_BYTES", "READABLE", "SUFFIXES", "load_trace", "save_trace", "view_beside"]
 

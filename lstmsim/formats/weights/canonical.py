@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.weights.tensors import Stored, floats, shape_text
-from lstmsim.formats.wording import nearest, show
 from lstmsim.numerics.weights import Floats, Network, PassWeights, States, expected_shapes
+from lstmsim.wording import nearest, show
 from lstmsim.workload.model import Layer, Model
 
 __all__ = ["canonical_network", "canonical_shapes", "canonical_states", "canonical_tensors", "is_canonical"]

@@ -21,8 +21,8 @@ from lstmsim.formats.weights.pytorch_names import Group, groups, layers_of, netw
 from lstmsim.formats.weights.pytorch_norms import whole_weights
 from lstmsim.formats.weights.safetensors import read_safetensors, write_safetensors
 from lstmsim.formats.weights.tensors import Stored
-from lstmsim.formats.wording import listed, show
 from lstmsim.numerics.weights import Network, States
+from lstmsim.wording import listed, show
 from lstmsim.workload.model import Model
 
 __all__ = ["RNN_CELLS", "SUFFIXES", "import_weights", "read_states", "read_weights", "write_weights"]

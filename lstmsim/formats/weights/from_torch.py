@@ -14,8 +14,8 @@ from lstmsim.formats.weights.pytorch_models import import_groups
 from lstmsim.formats.weights.pytorch_names import Fact, function_of
 from lstmsim.formats.weights.pytorch_objects import QUANTISED, is_packed
 from lstmsim.formats.weights.tensors import Stored, single_or_double
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
+from lstmsim.wording import show
 
 __all__ = ["from_torch"]
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.weights.tensors import Stored, shape_text
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
+from lstmsim.wording import show
 
 __all__ = ["child_groups", "datasets_below", "is_there", "open_hdf5", "stored_at", "text_attribute"]
 

@@ -18,7 +18,7 @@ from lstmsim.formats.weights.keras_calls import is_layer
 from lstmsim.formats.weights.keras_graph import Placed, placed_layers
 from lstmsim.formats.weights.keras_states import Beginning, beginning_of
 from lstmsim.formats.weights.keras_upstream import Upstream
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 
 __all__ = ["KerasLayer", "keras_kinds", "keras_layers", "parsed_config"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from lstmsim.errors import InputError
 from lstmsim.formats.weights.keras_calls import Call, Output, calls_of, is_layer, layer_name
 from lstmsim.formats.weights.keras_upstream import Upstream, upstream_of
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 
 __all__ = ["Placed", "placed_layers"]
 

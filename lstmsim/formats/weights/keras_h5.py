@@ -20,7 +20,7 @@ from lstmsim.formats.weights.imported import ImportedModel
 from lstmsim.formats.weights.keras_config import KerasLayer, keras_kinds, keras_layers, parsed_config
 from lstmsim.formats.weights.keras_stacks import keras_models, parts_of
 from lstmsim.formats.weights.tensors import Stored, shape_text
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 
 __all__ = ["from_hdf5", "left_out", "recurrent_groups"]
 

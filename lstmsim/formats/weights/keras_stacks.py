@@ -18,8 +18,8 @@ from lstmsim.formats.weights.imported import ImportedModel, model_names, model_s
 from lstmsim.formats.weights.keras_config import KerasLayer
 from lstmsim.formats.weights.tensors import Stored, floats
 from lstmsim.formats.weights.unread import keras_table
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats, Network, PassWeights
+from lstmsim.wording import show
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lstmsim.formats.weights.keras_calls import Constant, Output
 from lstmsim.formats.weights.keras_graph import Placed
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 
 __all__ = ["Beginning", "beginning_of"]
 

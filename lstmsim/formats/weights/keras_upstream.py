@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 
 __all__ = ["Upstream", "upstream_of"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lstmsim.formats.wording import listed
+from lstmsim.wording import listed
 
 __all__ = [
     "DENSE",

@@ -9,8 +9,8 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.weights.safetensors import MAX_HEADER, METADATA, write_safetensors
-from lstmsim.formats.wording import show
 from lstmsim.replay.outputs import Outputs
+from lstmsim.wording import show
 from lstmsim.workload.scenario import Scenario
 
 __all__ = ["check_names", "outputs_metadata", "save_outputs"]

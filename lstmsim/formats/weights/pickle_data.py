@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from lstmsim.errors import InputError
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 
 __all__ = ["MAX_STEPS", "Global", "Loader", "Thing", "load_data"]
 

@@ -25,7 +25,7 @@ from lstmsim.formats.weights.pytorch_objects import Source, states_in
 from lstmsim.formats.weights.pytorch_tensors import BYTES, CALLS, Fetch, Storage, StorageTable, stored_tensor
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, Stored
 from lstmsim.formats.weights.zip_members import open_zip, read_member
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 
 __all__ = ["import_pytorch"]
 

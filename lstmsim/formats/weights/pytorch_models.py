@@ -21,7 +21,7 @@ from lstmsim.formats.weights.pytorch_names import (
 from lstmsim.formats.weights.pytorch_norms import in_parts, whole_weights
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, Stored
 from lstmsim.formats.weights.unread import unread_note
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 from lstmsim.workload.model import Model
 
 __all__ = ["import_groups"]

@@ -16,8 +16,8 @@ from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.weights.gates import Stacked, unstacked
 from lstmsim.formats.weights.tensors import Stored, floats, shape_text
-from lstmsim.formats.wording import listed, show
 from lstmsim.numerics.weights import Floats, Network, PassWeights
+from lstmsim.wording import listed, show
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 

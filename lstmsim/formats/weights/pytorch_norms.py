@@ -14,8 +14,8 @@ import numpy as np
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, Stored, shape_text
-from lstmsim.formats.wording import listed, show
 from lstmsim.numerics.weights import Floats
+from lstmsim.wording import listed, show
 
 __all__ = ["in_parts", "whole_weights"]
 

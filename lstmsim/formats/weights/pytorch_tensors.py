@@ -15,8 +15,8 @@ import numpy as np
 from lstmsim.errors import InputError
 from lstmsim.formats.weights.pickle_data import Global
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, Stored, decoded
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
+from lstmsim.wording import show
 
 __all__ = ["BYTES", "CALLS", "Fetch", "Storage", "StorageTable", "Tensor", "stored_tensor"]
 

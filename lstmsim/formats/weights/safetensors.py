@@ -19,8 +19,8 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.bounded import bounded_file, placed
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.weights.tensors import FLOAT_BYTES, Stored, decoded
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import Floats
+from lstmsim.wording import show
 
 __all__ = ["MAX_HEADER", "METADATA", "Safetensors", "read_safetensors", "write_safetensors"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.wording import show
 from lstmsim.numerics.weights import LARGEST, Floats
+from lstmsim.wording import show
 
 __all__ = ["FLOAT_BYTES", "Stored", "decoded", "floats", "shape_text", "single_or_double"]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from lstmsim.formats.onnx.values import kinds_named
 from lstmsim.formats.weights.operators import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable, percent
-from lstmsim.formats.wording import listed, show
+from lstmsim.wording import listed, show
 from lstmsim.workload.model import Layer
 
 __all__ = ["keras_table", "unread_note"]

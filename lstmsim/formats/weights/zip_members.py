@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import IO
 
 from lstmsim.errors import InputError
-from lstmsim.formats.wording import show
+from lstmsim.wording import show
 
 __all__ = ["open_zip", "read_member"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.wording import dotted, nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document, Place
 from lstmsim.formats.yaml.source import parse_document
+from lstmsim.wording import dotted, nearest, show
 
 __all__ = ["LABEL", "apply_overrides"]
 

@@ -21,9 +21,9 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files_kept import note_read
-from lstmsim.formats.wording import nearest, show
 from lstmsim.formats.yaml.document import DataPath, Document, Place
 from lstmsim.formats.yaml.json_source import json_document
+from lstmsim.wording import nearest, show
 
 __all__ = ["MAX_BYTES", "parse_document", "read_document"]
 
