@@ -142,6 +142,9 @@ class Model(models.Model, metaclass=_Built):
     def _build(layers: Any, network: object | None, **keys: Any) -> models.Model:
         from lstmsim.formats.scenario.scenario_file import model_and_steps
 
+        if isinstance(keys["name"], list | tuple) and not layers:
+            text = "must be text, got a list; layers are given by their name: Model(layers=[...])"
+            raise InputError(Mistake("model: name", text))
         data = {key: value for key, value in keys.items() if value is not None and (key, value) != ("weights", "")}
         several = isinstance(layers, list | tuple)
         listed, cells = list[Any](), dict[str, Any]()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lstmsim.errors import InputError
+from lstmsim.wording import nearest
 from lstmsim.workload.cell import Cell, Node, Stage, stage_of
 
 __all__ = ["CELLS", "cell", "graph"]
@@ -178,7 +179,11 @@ def cell(name: str) -> Cell:
 
     >>> len(cell("gru").gates)
     3
+    >>> cell("gruu")
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: no cell called 'gruu'; did you mean 'gru'?
     """
     if name not in CELLS:
-        raise InputError(f"no cell called {name!r}; there are: {', '.join(CELLS)}")
+        near = nearest(str(name), CELLS)
+        raise InputError(f"no cell called {name!r}{near or '; there are: ' + ', '.join(CELLS)}")
     return CELLS[name]

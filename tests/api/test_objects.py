@@ -52,6 +52,16 @@ def test_names_stand_for_chips_models_and_cells() -> None:
     assert Job("mine", {"layers": [LAYER], "steps": 7}).steps == 7
 
 
+def test_one_mistake_is_told_in_one_sentence() -> None:
+    assert object_error(lambda: Model([Layer("gru", 4, 4)])) == [  # type: ignore[arg-type]
+        ("name", "must be text, got a list; layers are given by their name: Model(layers=[...])")
+    ]
+    ((place, sentence),) = object_error(lambda: Job(model=Model))
+    assert place == "model"
+    assert sentence.endswith("got the class Model")
+    assert Job(model="lstm-512").steps == 25
+
+
 def test_what_is_loaded_is_what_is_built() -> None:
     loaded = lstmsim.load_scenario({"chip": CHIP, "jobs": [ENTRY]})
     assert isinstance(loaded, Scenario)

@@ -16,6 +16,9 @@ from lstmsim.wording import dotted, listed, show
 
 __all__ = ["DataPath", "Document", "Place", "document_of"]
 
+#: How the sentence on a value of a type that no file has calls it.
+_STRANGE = (", got a value of type ", ", got the class ")
+
 
 @record
 class Place:
@@ -66,7 +69,7 @@ class Document:
 
         A value of a type that no file has was replaced by nothing. What is said of that nothing is not true.
         """
-        strange = {each.place for each in self.mistakes if ", got a value of type " in each.sentence}
+        strange = {each.place for each in self.mistakes if any(words in each.sentence for words in _STRANGE)}
         return [
             each for each in self.mistakes if each.place not in strange or not each.sentence.endswith("got nothing")
         ]
@@ -141,6 +144,7 @@ def _plain(value: Any, path: DataPath, document: Document) -> Any:
         for key in strange:
             document.blame(path, f"a key must be text, got {show(key)}")
         return {key: _plain(each, (*path, key), document) for key, each in value.items() if key not in strange}
+    what = f"the class {value.__name__}" if isinstance(value, type) else f"a value of type {type(value).__name__}"
     types = listed(["text", "a number", "true", "false", "nothing", "a list", "a mapping"])
-    document.blame(path, f"must be {types}, got a value of type {type(value).__name__}")
+    document.blame(path, f"must be {types}, got {what}")
     return None
