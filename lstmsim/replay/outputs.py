@@ -13,6 +13,7 @@ from lstmsim.numerics.jobs import JobData
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.replay.check import Checked, Progress, execute
+from lstmsim.results import Result
 from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 
@@ -23,7 +24,7 @@ MOST_BYTES = 10**9
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class Outputs(Result, forms="lstmsim.replay.outputs_forms"):
     """The outputs of a run.
 
     scenario: scenario of the run.

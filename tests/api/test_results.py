@@ -42,6 +42,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "Fits": (lambda: lstmsim.fit(PLAIN, ["alveo-u250", "stratix-10-gx-2800"], with_energy=True), 6),
     "Fit": (lambda: lstmsim.fit(PLAIN, "alveo-u250")[0], 3),
     "Energy": (lambda: lstmsim.energy(PLAIN)[0], None),
+    "Outputs": (lambda: lstmsim.outputs(lstmsim.run(PLAIN), random_weights=0), None),
     "SearchResult": (lambda: lstmsim.search(PLAIN, 4096), -1),
     "SweepResult": (lambda: lstmsim.sweep(SWEEP, "sweep", jobs=1), 2),
     "Merged": (lambda: lstmsim.merge("all.sqlite", lstmsim.sweep(SWEEP, "shards", jobs=1, shard=(1, 2)).path), 1),
