@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -56,26 +56,23 @@ def wrong_number(name: str, value: object) -> list[Mistake]:
 
 def wrong_numbers(name: str, value: object) -> list[Mistake]:
     """Say what is wrong with an argument that must be a list of numbers."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        return [_mistake(name, "a list of numbers", value)]
-    if not isinstance(value, Sequence) and not hasattr(value, "__len__"):
-        return [_mistake(name, "a list of numbers", value)]
-    return [each for place, item in enumerate(value) for each in _needed(f"{name}.{place}", item)]
-
-
-def _needed(name: str, value: object) -> list[Mistake]:
-    return [_mistake(name, "a number", value)] if value is None else wrong_number(name, value)
+    return _wrong_items(name, value, "number", wrong_number)
 
 
 def wrong_wholes(name: str, value: object) -> list[Mistake]:
     """Say what is wrong with an argument that must be a list of whole numbers."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
-        return [_mistake(name, "a list of whole numbers", value)]
-    items = [(f"{name}.{place}", item) for place, item in enumerate(value)]
+    return _wrong_items(name, value, "whole number", wrong_whole)
+
+
+def _wrong_items(name: str, value: object, what: str, wrong: Callable[[str, object], list[Mistake]]) -> list[Mistake]:
+    """Say what is wrong with a list; unlike an argument, none of its entries may be left out."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection):
+        return [_mistake(name, f"a list of {what}s", value)]
+    places = [(f"{name}.{place}", item) for place, item in enumerate(value)]
     return [
         each
-        for place, item in items
-        for each in ([_mistake(place, "a whole number", None)] if item is None else wrong_whole(place, item))
+        for place, item in places
+        for each in ([_mistake(place, f"a {what}", None)] if item is None else wrong(place, item))
     ]
 
 

@@ -1,10 +1,13 @@
-"""Words of machines whose cores have an array: `npe` multipliers, used as `vp` rows of `ep`."""
+"""Words and figures of machines whose cores have an array: `npe` multipliers, used as `vp` rows of `ep`."""
 
 from __future__ import annotations
 
-from lstmsim.workload.scenario import MainUnit, Words
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
-__all__ = ["ARRAY", "ARRAY_WORDS"]
+from lstmsim.workload.scenario import CoreFigures, MainUnit, Words
+
+__all__ = ["ARRAY", "ARRAY_WORDS", "array_figures"]
 
 #: What people call the array of a core and its multipliers (processing elements).
 ARRAY = MainUnit("array", "PE arrays", "PE")
@@ -64,3 +67,28 @@ ARRAY_WORDS = {
         behind="array",
     ),
 }
+
+
+C = TypeVar("C", bound=Hashable)
+
+
+def array_figures(
+    cores: Sequence[C],
+    array: Callable[[C], Mapping[str, int]],
+    settings: Callable[[C], Mapping[str, int | str]],
+    stalls: tuple[str, ...],
+    words: Mapping[str, Words],
+) -> tuple[CoreFigures, ...]:
+    """Give cores with an array as the accounts see them; equal cores are one object.
+
+    array: gives `npe`, `ep` and `vp` of a core.
+    settings: gives what a report shows of a core beside its array.
+    stalls: names of cycles that other machines do not have.
+    words: of the machine.
+    """
+    figures = {}
+    for each in dict.fromkeys(cores):
+        columns = array(each)
+        issuing = columns["ep"] * columns["vp"]
+        figures[each] = CoreFigures(columns["npe"], issuing, columns, settings(each), stalls, words, ARRAY)
+    return tuple(figures[each] for each in cores)

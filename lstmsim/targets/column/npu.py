@@ -11,7 +11,7 @@ from lstmsim.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
 from lstmsim.checked import checked
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.records import record
-from lstmsim.targets.array_words import ARRAY
+from lstmsim.targets.array_words import array_figures
 from lstmsim.targets.column.core import BLOCK_ORDERS, THREAD_POLICIES, ColumnCore, Latency
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.words import WORDS
@@ -81,6 +81,10 @@ class Exchange:
         return mistakes_of(self)
 
 
+def _array(core: ColumnCore) -> dict[str, int]:
+    return {"npe": core.npe, "ep": core.ep, "vp": core.vp}
+
+
 @checked("chip")
 @record
 class ColumnNpu:
@@ -111,20 +115,7 @@ class ColumnNpu:
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
-        stalls = ("reload", "weights") if self.memory else ()
-        distinct = {
-            each: CoreFigures(
-                each.npe,
-                each.ep * each.vp,
-                {"npe": each.npe, "ep": each.ep, "vp": each.vp},
-                _settings(each),
-                stalls,
-                WORDS,
-                ARRAY,
-            )
-            for each in dict.fromkeys(self.cores)
-        }
-        return tuple(distinct[each] for each in self.cores)
+        return array_figures(self.cores, _array, _settings, ("reload", "weights") if self.memory else (), WORDS)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Nothing is simulated that the machine could not do."""

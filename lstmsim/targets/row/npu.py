@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lstmsim.checked import checked
-from lstmsim.targets.array_words import ARRAY
+from lstmsim.targets.array_words import array_figures
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
@@ -19,6 +19,14 @@ __all__ = ["Dispatch", "RowCore", "RowLatency", "RowNpu"]
 
 #: Settings of a core that a report shows beside its array.
 _SHOWN = ("tiles", "engines", "lanes", "vectors", "replicas")
+
+
+def _settings(core: RowCore) -> dict[str, int | str]:
+    return {key: getattr(core, key) for key in _SHOWN}
+
+
+def _array(core: RowCore) -> dict[str, int]:
+    return {"npe": core.npe, "ep": core.ep, "vp": core.vp}
 
 
 @checked("chip")
@@ -44,19 +52,7 @@ class RowNpu:
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
-        distinct = {
-            each: CoreFigures(
-                each.npe,
-                each.ep * each.vp,
-                {"npe": each.npe, "ep": each.ep, "vp": each.vp},
-                {key: getattr(each, key) for key in _SHOWN},
-                ("dispatch",),
-                WORDS,
-                ARRAY,
-            )
-            for each in dict.fromkeys(self.cores)
-        }
-        return tuple(distinct[each] for each in self.cores)
+        return array_figures(self.cores, _array, _settings, ("dispatch",), WORDS)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Sentences on what is simulated although the machine could not do it, or no source says how long it takes."""
