@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import islice
 
 from lstmsim.engines.fast import run as fast
-from lstmsim.engines.fast.feed import Coming, Feed
+from lstmsim.engines.fast.feed import Feed
+from lstmsim.engines.feeds import Coming
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
 from lstmsim.program.trace import Trace

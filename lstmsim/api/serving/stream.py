@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lstmsim import targets
+from lstmsim import engines, targets
 from lstmsim.api.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.api.loading import Source, drawn_anew
 from lstmsim.api.serving.alone import Alones
 from lstmsim.api.serving.offered import traffic_of
-from lstmsim.engines.fast.feed import WINDOW, Coming, Feed
+from lstmsim.engines.feeds import WINDOW, Coming, Feed
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.requests import Requests, load_requests
 from lstmsim.results import Table
@@ -143,7 +143,7 @@ def serve(
         coarse=coarse_cores(chip, program),
     )
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
-    feed = Feed(program, goal.until_reached(_coming(asked, dues, tenants)), window=window)
+    feed = engines.feed(program, goal.until_reached(_coming(asked, dues, tenants)), window=window)
     done = 0
     for which, templates, table in feed.results():
         numbers, own = which.tolist(), templates.tolist()
