@@ -1,11 +1,12 @@
 """The flat form of a program: tables of whole numbers, one after the other. The fast engine's core reads it as it is.
 
-A flat program is one row of 64-bit numbers. It begins with `FORMAT`; then each table of `FLAT_TABLES` has two numbers,
-where its first row begins and how many rows it has; then the tables themselves. A table's rows stand one after the other.
+A flat program is one row of 64-bit numbers. It begins with `FORMAT`. Then each table of `FLAT_TABLES` has two numbers:
+where its first row begins, and how many rows it has. Then come the tables themselves. The rows of a table stand one
+after the other.
 
-A number of a row counts from 0. A column `first_X` with a column of a count names rows in a row of another table. `-1`
-stands for "none". A target may write tables directly, with numpy; thousands of tasks may name one profile, and phases of
-many variants one body.
+Numbers of rows count from 0. A column `first_X` with a column of a count names rows in a row of another table. `-1`
+stands for "none". A target may write tables directly, with numpy; thousands of tasks may name one profile, and phases
+of many variants one body.
 """
 
 from __future__ import annotations

@@ -107,9 +107,7 @@ class Machine:
     def feed(self, requests: _Words, *, more: bool) -> None:
         """Let requests come in this order: shape (requests, 3), columns release, template, key."""
         rows = np.ascontiguousarray(requests, dtype=np.int64)
-        self._checked(
-            self._core.lstmsim_feed(self._handle, rows.ctypes.data, len(rows), more, self._message, _ROOM)
-        )
+        self._checked(self._core.lstmsim_feed(self._handle, rows.ctypes.data, len(rows), more, self._message, _ROOM))
 
     def table(self, table: Table, width: int) -> _Words:
         """A copy of a table, shape (rows, `width`)."""
