@@ -18,9 +18,11 @@ hatch_build = pytest.importorskip("hatch_build", reason="the build hook is not p
 ROOT = Path(hatch_build.__file__).parent
 COMPILER = next(filter(None, map(shutil.which, hatch_build.COMPILERS)), None)
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+#: How a library says that others may call a function of it.
+PUBLIC = 'extern "C" __attribute__((visibility("default")))'
 FORMAT, DIGEST = (
-    f'extern "C" long long lstmsim_format() {{ return {library.FORMAT}; }}\n',
-    'extern "C" const char *lstmsim_sources() { return LSTMSIM_SOURCES; }\n',
+    f"{PUBLIC} long long lstmsim_format() {{ return {library.FORMAT}; }}\n",
+    f"{PUBLIC} const char *lstmsim_sources() {{ return LSTMSIM_SOURCES; }}\n",
 )
 
 
@@ -145,9 +147,9 @@ def test_a_library_that_cannot_be_used_says_why(checkout: Path, tmp_path: Path) 
     assert reason.startswith("it cannot be loaded (")
     for number, (text, said) in enumerate(
         {
-            'extern "C" long long lstmsim_format() { return 77; }\n': "it was built for version 77 of",
-            'extern "C" long long other() { return 1; }\n': "it cannot be loaded (",
-            FORMAT + 'extern "C" const char *lstmsim_sources() { return ""; }\n': "it was built of other sources",
+            f"{PUBLIC} long long lstmsim_format() {{ return 77; }}\n": "it was built for version 77 of",
+            f"{PUBLIC} long long other() {{ return 1; }}\n": "it cannot be loaded (",
+            FORMAT + f'{PUBLIC} const char *lstmsim_sources() {{ return ""; }}\n': "it was built of other sources",
             FORMAT: "it was built of other sources",
         }.items()
     ):

@@ -7,11 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from lstmsim.engines.fast.sources import CORE, LIBRARY, digest_in, digest_of
+from lstmsim.program.flat import FORMAT
 
-__all__ = ["FORMAT", "absence", "available", "library"]
-
-#: The version of the flat format that this package writes.
-FORMAT = 1
+__all__ = ["absence", "available", "library"]
 
 
 def available() -> bool:

@@ -19,7 +19,7 @@ CORE = Path(__file__).with_name("core")
 #: The library, as the platform calls it.
 LIBRARY = Path(__file__).with_name("_core" + {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so"))
 #: How the compiler is called.
-FLAGS = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-fPIC", "-shared")
+FLAGS = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared")
 
 
 def digest_of(folder: Path = CORE) -> str | None:
