@@ -12,7 +12,8 @@ from lstmsim.formats.scenario.job_traces import Traces
 from lstmsim.formats.scenario.schema import JobEntry
 from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry, arrival_mistakes, describe
 from lstmsim.formats.yaml.document import Document
-from lstmsim.traffic.arrivals import Stream, arrivals, exact
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Stream, exact
 from lstmsim.traffic.closed_loop import Clients, ClosedLoop
 from lstmsim.traffic.offers import offer_of
 from lstmsim.traffic.streams import StreamKey
