@@ -71,7 +71,7 @@ def _floors(high: Ints, low: Ints, ratio: Fraction, whole: int, rest: int) -> In
     if whole > _MOST_START or near.max() >= _MOST:
         return np.array([exact(at) for at in range(len(near))], dtype=object)
     floor, error = np.floor(near), (near + 1) * _ERROR
-    result = floor.astype(np.int64) + whole
+    result: Ints = floor.astype(np.int64) + whole
     for at in np.flatnonzero((np.floor(near - error) != floor) | (np.floor(near + error) != floor)).tolist():
         result[at] = exact(at)
     return result
