@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
+# What the library of the native core is made of.
+CORE := $(wildcard lstmsim/engines/fast/core/*) lstmsim/engines/fast/sources.py hatch_build.py
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test readme bench wheel-check clean
 
 help:  ## show this
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt $(CORE)
 	@$(PYTHON) -c 'import sys; sys.exit("lstmsim needs Python >= 3.11, not %d.%d: make PYTHON=..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --editable .
@@ -46,4 +49,4 @@ wheel-check: $(VENV)/.installed-test  ## test the built wheel with the newest an
 	$(BIN)/python tools/check_wheel.py
 
 clean:  ## remove everything that the above made
-	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis lstmsim/engines/fast/_core.*

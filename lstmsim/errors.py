@@ -1,10 +1,10 @@
-"""Every error that lstmsim raises on purpose, and nothing else."""
+"""Every error that lstmsim raises on purpose, its one warning, and nothing else."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DeadlockError", "InputError", "LstmsimError", "Mistake", "ProgramError", "ReplayError"]
+__all__ = ["DeadlockError", "EngineWarning", "InputError", "LstmsimError", "Mistake", "ProgramError", "ReplayError"]
 
 
 class LstmsimError(Exception):
@@ -65,3 +65,7 @@ class DeadlockError(LstmsimError):
         self.cycle = cycle
         self.waiting = waiting
         super().__init__("\n  ".join([f"deadlock at cycle {cycle}: nothing can start any more", *waiting]))
+
+
+class EngineWarning(UserWarning):
+    """The fast engine is not there, so that everything takes longer; no number changes."""

@@ -1,0 +1,148 @@
+"""The build hook of the package: compiles the native core of the fast engine, where there is a compiler.
+
+    python hatch_build.py
+
+does the same by hand, in place. The compiler is `$CXX`, or else the first of `COMPILERS` on the path. Without one, or
+if it fails, the package is built all the same: then everything runs on the reference engine, more slowly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.tags import sys_tags
+
+#: Names under which a compiler is looked for.
+COMPILERS = ("c++", "g++", "clang++")
+#: The folder of the fast engine, in the checkout and in the package.
+FAST = "lstmsim/engines/fast"
+
+
+class CompilerError(Exception):
+    """There is no compiler, or it did not make a library; the text says which."""
+
+
+class CustomBuildHook(BuildHookInterface[Any]):
+    """Gives the wheel the library and the platform's tag, or neither."""
+
+    #: Where the library lies until it is in the wheel.
+    folder: str | None = None
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build the library: into the checkout for an editable install, else into the wheel alone.
+
+        version: what hatchling builds, "editable" or "standard".
+        build_data: what hatchling is told of the wheel.
+        """
+        if self.target_name != "wheel":
+            return
+        sources = sources_of(Path(self.root))
+        path = Path(sources.LIBRARY)
+        if version != "editable":
+            self.folder = tempfile.mkdtemp()
+            path = Path(self.folder, path.name)
+        try:
+            build(sources, path)
+        except CompilerError as error:
+            self.app.display_warning(
+                f"The native core was not built: {error}. The package is complete without it and gives the same "
+                "numbers on the reference engine, about 100 times more slowly. To get the core, install a C++17 "
+                "compiler (or name one in CXX) and install this package again."
+            )
+            return
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform()}"
+        if version != "editable":
+            build_data["force_include"][str(path)] = f"{FAST}/{path.name}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what the wheel was made of."""
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def sources_of(root: Path) -> ModuleType:
+    """Load the module of a checkout that knows the core's sources, without the package around it.
+
+    root: the checkout's folder.
+    """
+    spec = importlib.util.spec_from_file_location("lstmsim_core_sources", root / FAST / "sources.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def build(sources: ModuleType, library: Path) -> None:
+    """Build the library of the sources, unless it is there already; `CompilerError` if that fails.
+
+    A library of other sources is removed first: nobody shall take it for this one.
+    sources: the module `lstmsim/engines/fast/sources.py`.
+    library: the file to write.
+    """
+    digest = sources.digest_of()
+    if digest is None:
+        raise CompilerError("its sources are missing")
+    if library.exists():
+        try:
+            if sources.digest_in(ctypes.CDLL(str(library))) == digest:
+                return
+        except OSError:
+            pass
+        library.unlink()
+    macro = f'-DLSTMSIM_SOURCES="{digest}"'
+    # what is half written must not be found: the name comes last
+    unfinished = library.with_name(f"{library.name}.{os.getpid()}.tmp")
+    command = [*compiler(), *sources.FLAGS, macro, "-o", str(unfinished), str(sources.CORE / "core.cpp")]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode or not unfinished.exists():
+            told = "\n".join(done.stderr.strip().splitlines()[:20])
+            raise CompilerError(f"`{command[0]}` failed with exit code {done.returncode}" + f"\n{told}\n" * bool(told))
+        sys.stderr.write(done.stderr)
+        unfinished.replace(library)
+    except OSError as error:
+        raise CompilerError(f"`{command[0]}` could not be run ({error.strerror or error})") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def compiler() -> list[str]:
+    """Give the compiler's command; `CompilerError` if there is none."""
+    wanted = shlex.split(os.environ.get("CXX", ""))
+    if wanted:
+        return wanted
+    path = next(filter(None, map(shutil.which, COMPILERS)), None)
+    if path is None:
+        raise CompilerError(f"there is no C++ compiler (looked for {', '.join(COMPILERS)})")
+    return [path]
+
+
+def platform() -> str:
+    """Give the platform's tag.
+
+    A library that was built here may need what only this system has, so the tag promises no older one: `auditwheel`
+    finds out how far it reaches, and renames the wheel.
+    """
+    return next(each.platform for each in sys_tags() if not each.platform.startswith(("manylinux", "musllinux")))
+
+
+if __name__ == "__main__":
+    here = sources_of(Path(__file__).resolve().parent)
+    try:
+        build(here, here.LIBRARY)
+    except CompilerError as failure:
+        raise SystemExit(f"the native core was not built: {failure}") from None
+    print(here.LIBRARY)

@@ -1,0 +1,146 @@
+"""The core of the fast engine as Python sees it: a machine made of a flat program, run piece by piece.
+
+`lstmsim/engines/fast/core/interface.cpp` is the other side.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.engines.fast.library import library
+from lstmsim.errors import ProgramError
+from lstmsim.program.flat import FlatProgram
+
+__all__ = ["EVENTS", "Machine", "Outcome", "Table"]
+
+#: Events after which the core comes back, so that Python sees a key press: some tens of milliseconds.
+EVENTS = 1_000_000
+#: Room for a sentence of the core.
+_ROOM = 400
+
+_Words = NDArray[np.int64]
+
+
+class Outcome(IntEnum):
+    """Why the core came back (`Outcome` and `Failure` of the core)."""
+
+    DONE = 0
+    PAUSED = 1
+    STUCK = 2
+    HUNGRY = 3
+    TOO_LARGE = 4
+    NO_MEMORY = 5
+    BROKEN = 6
+
+
+class Table(IntEnum):
+    """What a run has written down (`Table` of the core)."""
+
+    ISSUES = 0
+    SWITCHES = 1
+    TASKS = 2
+    PAUSES = 3
+    SEATS = 4
+    HALTS = 5
+    TOTALS = 6
+    WAITS = 7
+    OVER = 8
+
+
+@cache
+def _functions() -> Any:
+    """The functions of the core with the types of their arguments."""
+    core = library()
+    words = POINTER(c_int64)
+    said: list[Any] = [c_char_p, c_int64]
+    for name, result, arguments in (
+        ("open", c_void_p, [c_void_p, c_int64, c_int64, *said]),
+        ("run", c_int64, [c_void_p, c_int64, *said]),
+        ("feed", c_int64, [c_void_p, c_void_p, c_int64, c_int64, *said]),
+        ("table", c_int64, [c_void_p, c_int64, POINTER(words)]),
+        ("clear", None, [c_void_p, c_int64]),
+        ("total", c_int64, [c_void_p, c_int64, *said]),
+        ("waits", c_int64, [c_void_p]),
+        ("close", None, [c_void_p]),
+    ):
+        function = getattr(core, f"lstmsim_{name}")
+        function.restype, function.argtypes = result, arguments
+    return core
+
+
+class Machine:
+    """A machine before its first cycle, or on its way.
+
+    program: what it runs.
+    keep: whether it records a trace.
+    fed: whether tasks of the program are templates for requests that come by `feed`.
+
+    `ProgramError` if the core refuses the program, or if a run grows too large for 64 bits.
+    """
+
+    def __init__(self, program: FlatProgram, *, keep: bool = False, fed: bool = False) -> None:
+        self._core = _functions()
+        self._words = program.words
+        self._message = ctypes.create_string_buffer(_ROOM)
+        self._handle = self._core.lstmsim_open(
+            self._words.ctypes.data, len(self._words), keep + 2 * fed, self._message, _ROOM
+        )
+        if not self._handle:
+            raise ProgramError(self._said())
+
+    def __del__(self) -> None:
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            self._core.lstmsim_close(handle)
+
+    def run(self, events: int = EVENTS) -> Outcome:
+        """Go on for about so many events."""
+        return self._checked(self._core.lstmsim_run(self._handle, events, self._message, _ROOM))
+
+    def feed(self, requests: _Words, *, more: bool) -> None:
+        """Let requests come in this order: shape (requests, 3), columns release, template, key."""
+        rows = np.ascontiguousarray(requests, dtype=np.int64)
+        self._checked(self._core.lstmsim_feed(self._handle, rows.ctypes.data, len(rows), more, self._message, _ROOM))
+
+    def table(self, table: Table, width: int) -> _Words:
+        """A copy of a table, shape (rows, `width`)."""
+        first = POINTER(c_int64)()
+        count = self._core.lstmsim_table(self._handle, table, byref(first))
+        if not count:
+            return np.zeros((0, width), dtype=np.int64)
+        return np.ctypeslib.as_array(first, (count,)).reshape(-1, width).copy()
+
+    def clear(self, table: Table) -> None:
+        """Forget what is in a table."""
+        self._core.lstmsim_clear(self._handle, table)
+
+    def totals(self, upto: int, width: int) -> _Words:
+        """For each core the cycles of each name up to `upto`, its work and its issues, shape (cores, `width`)."""
+        self._checked(self._core.lstmsim_total(self._handle, upto, self._message, _ROOM))
+        return self.table(Table.TOTALS, width)
+
+    def waits(self) -> tuple[int, _Words]:
+        """Of a machine that is stuck: the cycle of the last start or admission, and what each cursor waits for: task,
+        kind of its first core, how many cores, phase, iteration, operation, need (-1: a slot of a buffer)."""
+        last = int(self._core.lstmsim_waits(self._handle))
+        return last, self.table(Table.WAITS, 7)
+
+    def _said(self) -> str:
+        return self._message.value.decode(errors="replace")
+
+    def _checked(self, code: int) -> Outcome:
+        outcome = Outcome(code)
+        if outcome is Outcome.TOO_LARGE:
+            raise ProgramError(self._said())
+        if outcome is Outcome.NO_MEMORY:
+            raise MemoryError(self._said())
+        if outcome is Outcome.BROKEN:
+            raise RuntimeError(f"internal error of the fast engine's core: {self._said()}")
+        return outcome

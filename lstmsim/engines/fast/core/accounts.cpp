@@ -1,0 +1,66 @@
+// Names for the cycles of a core's accounted unit, as the run comes past them.
+//
+// The rules are those of lstmsim.metrics.accounts, which reads the names off a trace.
+#include "machine.hpp"
+
+namespace lstmsim {
+
+/// Name the cycles of a core from the last named one up to `upto`, in which nothing issued.
+void Machine::account(Core& core, i64 upto) {
+    while (core.named < upto) {
+        i64 end = upto;
+        const i64 name = name_cycle(core, core.named, end);
+        core.counted[name] += end - core.named;
+        core.named = end;
+    }
+}
+
+/// The name of a cycle in which nothing issues: the strongest of those of the threads.
+///
+/// upto: is set to the first cycle after `now` at which a cause no longer holds a thread back, if that is sooner.
+i64 Machine::name_cycle(Core& core, i64 now, i64& upto) {
+    const Array<Unit>& units = core.units;
+    const Soonest& ready = units[core.accounted].ready;
+    i64 name = head.idle;
+    for (i64 context = 0; context < core.contexts; ++context) {
+        const Thread& thread = threads[core.first_thread + context];
+        if (thread.job == NONE) continue;
+        Cursor& cursor = cursors[thread.first_cursor + core.accounted];
+        if (!cursor.operation) {
+            name = std::min(name, head.drain);
+            continue;
+        }
+        if (ready.at(context) <= now) continue;
+        i64* missing = nullptr;
+        // of operations that it waits for, another one than the first may have started by now
+        if (ready.at(context) == NEVER) look_at_waits(cursor, missing);
+        bool named = false;
+        for (i64 cause = 0; cause < program.causes.size(); ++cause) {
+            if (cursor.until[cause] <= now) continue;
+            upto = std::min(upto, cursor.until[cause]);
+            if (!named) name = std::min(name, program.causes[cause].name);
+            named = true;
+        }
+    }
+    return name;
+}
+
+/// The accounted unit is busy or switches from `now` on.
+void Machine::take(Core& core, const Unit& unit, i64 now, i64 cycles, i64 name) {
+    if (!unit.accounted) return;
+    account(core, now);
+    core.counted[name] += cycles;
+    core.named = now + cycles;
+}
+
+/// Name the cycles up to `upto`; then write down, for each core, the cycles of each name, work and issues.
+void Machine::total(i64 upto) {
+    for (Core& core : cores) {
+        account(core, upto);
+        for (const i64 cycles : core.counted) tables[TOTALS].push(cycles);
+        tables[TOTALS].push(core.worked);
+        tables[TOTALS].push(core.issued);
+    }
+}
+
+}  // namespace lstmsim

@@ -1,0 +1,139 @@
+// Waiting tasks are admitted, in the order of rank, arrival and position.
+#include "machine.hpp"
+
+namespace lstmsim {
+
+/// Place whoever finds a place; who finds none keeps others off.
+///
+/// Tasks that may use the same places are a group: where its first finds none, none of them does (unless it is loose).
+/// Nobody asks another task to pause while more tasks come in this very cycle, in another round.
+void Machine::admit(i64 now) {
+    pass += 1;
+    const bool asking = coming.empty() || std::get<0>(*coming.begin()) > now;
+    for (Group& group : groups) group.at = group.waiting.begin();
+    while (Group* const group = first_in_turn()) {
+        const Waiting one = *group->at;
+        const flat::Profile& profile = profile_of(one.job);
+        const Place* const place = best_place(*group, profile);
+        if (!place) {
+            hold_back(*group, now, asking);
+            continue;
+        }
+        group->at = group->waiting.erase(group->at);
+        if (group - &groups[0] >= new_groups) {
+            go_on(*place, one, now);
+        } else {
+            start(*group, *place, one, now);
+        }
+    }
+}
+
+/// The group whose next task is looked at next; null if there is none any more in this pass.
+Group* Machine::first_in_turn() {
+    Group* first = nullptr;
+    for (Group& group : groups) {
+        if (group.at != group.waiting.end() && (!first || *group.at < *first->at)) first = &group;
+    }
+    return first;
+}
+
+/// Where a task of a group is admitted now; null if there is no such place.
+///
+/// Threads are only taken in a pass. So the first places that have none are not looked at again in it.
+const Place* Machine::best_place(Group& group, const flat::Profile& profile) {
+    if (group.looked != pass) {
+        group.looked = pass;
+        group.seen = 0;
+    }
+    const Place* best = nullptr;
+    bool best_lacks = true;
+    i64 least = NEVER;
+    for (i64 index = group.seen; index < group.places.size(); ++index) {
+        const Place& place = group.places[index];
+        bool able = true, lacks = false;
+        i64 occupied = 0;
+        for (i64 seat = 0; able && seat < place.cores.size(); ++seat) {
+            const Core& core = cores[place.cores[seat]];
+            if (core.occupied + place.threads[seat] > core.contexts || core.kept == pass) {
+                able = false;
+                if (group.seen == index) group.seen += 1;
+            } else if (profile.content != NONE) {
+                able = has_room(core, profile.content);
+                lacks = lacks || (profile.affine && !holds(core, profile.content));
+            }
+            if (!core.shared) occupied += core.occupied;
+        }
+        if (!able || (best && std::tie(best_lacks, least) <= std::tie(lacks, occupied))) continue;
+        best = &place;
+        best_lacks = lacks;
+        least = occupied;
+        // no place behind it can be better
+        if (!lacks && occupied == 0) break;
+    }
+    return best;
+}
+
+/// The next task of a group finds no place: perhaps it asks another one to pause; it keeps tasks behind it off.
+void Machine::hold_back(Group& group, i64 now, bool asking) {
+    if (asking && profile_of(group.at->job).preempts) ask(group, group.at->rank, now);
+    for (const i64 core : group.own) cores[core].kept = pass;
+    if (group.loose) {
+        // tasks behind it may find a place for all that, on shared cores alone
+        ++group.at;
+    } else {
+        group.at = group.waiting.end();
+    }
+}
+
+/// Admit a task that waits no more, at a place for it or on several of its cores.
+void Machine::start(Group& group, const Place& place, const Waiting& one, i64 now) {
+    const flat::Profile& profile = profile_of(one.job);
+    if (profile.patience != NONE) leaving.erase({one.came + profile.patience + 1, one.job});
+    rows[one.job].admitted = now;
+    if (profile.wides > 0) {
+        const Array<i64> at = spread(group, profile);
+        if (at.size() > 1) {
+            seat(at, one, now, {});
+            return;
+        }
+    }
+    seat(place.cores, one, now, {});
+}
+
+/// A paused task has a thread again.
+void Machine::go_on(const Place& place, const Waiting& one, i64 now) {
+    const Paused& before = paused[one.job];
+    rows[one.job].pauses += 1;
+    if (keep) {
+        for (const i64 cell : {one.job, before.core, before.context, before.since, now}) tables[PAUSES].push(cell);
+    }
+    seat(place.cores, one, now, before.boundary);
+}
+
+/// The cores that a task takes at once; empty if it takes one place, as other tasks do.
+Array<i64> Machine::spread(const Group& group, const flat::Profile& profile) const {
+    Array<i64> at;
+    if (others_wait(group)) return at;
+    i64 free = 0, members = 0;
+    for (const i64 core : group.order) free += cores[core].occupied < cores[core].contexts;
+    for (const flat::Variant& wide : program.variants.part(profile.first_wide, profile.wides)) {
+        if (wide.members <= free) members = std::max(members, wide.members);
+    }
+    for (const i64 core : group.order) {
+        if (at.size() < members && cores[core].occupied < cores[core].contexts) at.push(core);
+    }
+    return at;
+}
+
+/// Whether a task waits that could use one of the cores of a group.
+bool Machine::others_wait(const Group& group) const {
+    for (const Group& other : groups) {
+        if (other.waiting.empty()) continue;
+        for (const i64 core : other.own) {
+            if (std::binary_search(group.own.begin(), group.own.end(), core)) return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace lstmsim

@@ -1,0 +1,202 @@
+// From the tables of a program to a machine before its first cycle.
+#include <algorithm>
+
+#include "machine.hpp"
+
+namespace lstmsim {
+
+namespace {
+
+Streams streams_of(const flat::Program& program, const flat::Body& body) {
+    const auto operations = program.operations.part(body.first_operation, body.operations);
+    Streams streams;
+    for (const flat::Operation& each : operations) {
+        streams.members = std::max(streams.members, each.member + 1);
+        streams.units = std::max(streams.units, each.unit + 1);
+    }
+    const auto place = [&](const flat::Operation& each) { return each.member * streams.units + each.unit; };
+    streams.first.fill(streams.members * streams.units + 1, 0);
+    for (const flat::Operation& each : operations) streams.first[place(each) + 1] += 1;
+    for (i64 i = 1; i < streams.first.size(); ++i) streams.first[i] += streams.first[i - 1];
+    Array<i64> next = streams.first;
+    streams.order.fill(operations.size(), 0);
+    for (i64 i = 0; i < operations.size(); ++i) streams.order[next[place(operations[i])]++] = i;
+    return streams;
+}
+
+}  // namespace
+
+Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool fed_later)
+    : program(tables_of_program), keep(keep_trace), fed(fed_later), head(program.head[0]) {
+    build_cores();
+    build_groups();
+    for (const flat::Body& body : program.bodies) streams.push(streams_of(program, body));
+    build_jobs();
+    if (preempting) {
+        echoes.fill(program.phases.size(), {});
+        for (const flat::Variant& variant : program.variants) build_echoes(variant);
+    }
+}
+
+void Machine::build_cores() {
+    i64 cursor = 0;
+    for (const flat::Core& row : program.cores) {
+        Core core;
+        core.number = cores.size();
+        core.kind = row.kind;
+        core.first_thread = threads.size();
+        core.contexts = row.contexts;
+        core.accounted = row.accounted;
+        core.capacity = row.capacity;
+        core.shared = row.shared != 0;
+        core.counted.fill(head.names, 0);
+        core.events = Soonest(row.units);
+        core.dues = Soonest(row.contexts);
+        core.vacant = Soonest(row.contexts);
+        for (const flat::Unit& each : program.units.part(row.first_unit, row.units)) {
+            Unit unit;
+            unit.number = core.units.size();
+            unit.policy = static_cast<flat::Policy>(each.policy);
+            unit.switch_cycles = each.switch_cycles;
+            unit.one_by_one = unit.policy == flat::FINE && row.contexts > 1;
+            unit.accounted = unit.number == row.accounted;
+            unit.ready = Soonest(row.contexts);
+            core.units.push(std::move(unit));
+        }
+        for (i64 context = 0; context < row.contexts; ++context) {
+            Thread thread;
+            thread.number = threads.size();
+            thread.core = core.number;
+            thread.context = context;
+            thread.first_cursor = cursor;
+            core.vacant.set(context, 0);
+            for (i64 unit = 0; unit < row.units; ++unit, ++cursor) {
+                Cursor one;
+                one.thread = thread.number;
+                one.unit = unit;
+                cursors.push(one);
+            }
+            threads.push(std::move(thread));
+        }
+        cores.push(std::move(core));
+    }
+    events = Soonest(cores.size());
+    dues = Soonest(cores.size());
+    if (!program.contents.size()) return;
+    for (Core& core : cores) core.held.fill(program.contents.size(), {});
+    hold_at_start();
+}
+
+/// Put the contents in place that lie in memories at the start, the least recently used first.
+void Machine::hold_at_start() {
+    for (Core& core : cores) {
+        const flat::Core& row = program.cores[core.number];
+        for (const flat::Held& each : program.held.part(row.first_held, row.held)) {
+            Held& held = core.held[each.content];
+            if (!held.stamp) core.lying += program.contents[each.content].size;
+            held.stamp = ++stamps;
+        }
+    }
+}
+
+Group Machine::group_of(const Array<Array<i64>>& places) const {
+    Group group;
+    std::set<i64> firsts, own;
+    std::set<std::vector<i64>> known;
+    for (const Array<i64>& place : places) {
+        group.order.push(place[0]);
+        firsts.insert(place[0]);
+        bool all_shared = true;
+        for (const i64 core : place) {
+            if (cores[core].shared) continue;
+            own.insert(core);
+            all_shared = false;
+        }
+        group.loose = group.loose || all_shared;
+        known.insert(std::vector<i64>(place.begin(), place.end()));
+    }
+    for (const std::vector<i64>& each : known) {
+        Place place;
+        for (const i64 core : each) {
+            place.cores.push(core);
+            place.threads.push(std::count(each.begin(), each.end(), core));
+        }
+        group.places.push(std::move(place));
+    }
+    for (const i64 core : firsts) group.firsts.push(core);
+    for (const i64 core : own) group.own.push(core);
+    return group;
+}
+
+void Machine::build_groups() {
+    for (const flat::Group& row : program.groups) {
+        Array<Array<i64>> places;
+        for (const flat::Place& place : program.places.part(row.first_place, row.places)) {
+            Array<i64> own;
+            for (const flat::Seat& seat : program.seats.part(place.first_seat, place.seats)) own.push(seat.core);
+            places.push(std::move(own));
+        }
+        groups.push(group_of(places));
+    }
+    new_groups = groups.size();
+    for (const flat::Profile& profile : program.profiles) preempting = preempting || profile.preempts;
+    for (i64 core = 0; preempting && core < cores.size(); ++core) {
+        groups.push(group_of(Array<Array<i64>>(1, Array<i64>(1, core))));
+    }
+}
+
+bool Machine::has_joint_tasks() const {
+    for (const flat::Profile& profile : program.profiles) {
+        if (profile.content != NONE || profile.wides) return true;
+    }
+    for (const Group& group : groups) {
+        for (const Place& place : group.places) {
+            if (place.cores.size() > 1) return true;
+        }
+    }
+    return false;
+}
+
+void Machine::build_jobs() {
+    bool after = false;
+    if (fed) {
+        linked = preempting || has_joint_tasks();
+        return;
+    }
+    for (const flat::Task& task : program.tasks) {
+        const i64 number = jobs.size();
+        jobs.push({number, task.profile, task.release, task.frame_interval, task.key, task.key_from_arrival != 0});
+        if (task.after == NONE) {
+            arrivals.push(number);
+        } else {
+            followers.push({task.after, number});
+            after = true;
+        }
+    }
+    known = jobs.size();
+    linked = after || preempting || has_joint_tasks();
+    rows.fill(known, {});
+    if (preempting) paused.fill(known, {});
+    std::stable_sort(arrivals.begin(), arrivals.end(), [&](i64 a, i64 b) { return jobs[a].release < jobs[b].release; });
+    std::sort(followers.begin(), followers.end());
+}
+
+/// For each operation of a variant: when all that it brings about has come about, counted from its last start.
+void Machine::build_echoes(const flat::Variant& variant) {
+    const auto phases = program.phases.part(variant.first_phase, variant.phases);
+    for (i64 number = 0; number < phases.size(); ++number) {
+        const flat::Body& body = program.bodies[phases[number].body];
+        Array<i64>& own = echoes[variant.first_phase + number];
+        if (own.size() < body.operations) own.fill(body.operations, 0);
+        for (i64 i = 0; i < body.operations; ++i) {
+            const flat::Operation& each = program.operations[body.first_operation + i];
+            own[i] = std::max(own[i], each.result_cycles);
+            for (const flat::Need& need : program.needs.part(each.first_need, each.needs)) {
+                i64& echo = echoes[variant.first_phase + (need.phase == NONE ? number : need.phase)][need.operation];
+                echo = std::max(echo, need.delay);
+            }
+        }
+    }
+}
+
+}  // namespace lstmsim

@@ -1,0 +1,73 @@
+// The flat form of a program: tables of whole numbers, one after the other (lstmsim/program/flat.py has their meaning).
+#pragma once
+
+#include "array.hpp"
+
+namespace lstmsim::flat {
+
+/// The version of the format. It must be that of lstmsim/program/flat.py.
+constexpr i64 FORMAT = 1;
+
+// A row of each table. The order of the fields is that of the columns; a test compares both.
+struct Head { i64 names, busy, switching, drain, idle, input; };
+struct Cause { i64 name; };
+struct Core { i64 kind, contexts, first_unit, units, accounted, capacity, shared, first_held, held; };
+struct Unit { i64 policy, switch_cycles; };
+struct Held { i64 content; };
+struct Content { i64 key, size; };
+struct Group { i64 first_place, places; };
+struct Place { i64 first_seat, seats; };
+struct Seat { i64 core; };
+struct Profile {
+    i64 group, content, loading, affine, preempts, queue_limit, patience, first_variant, variants, first_wide, wides;
+};
+struct Variant { i64 kind, members, first_phase, phases, first_buffer, buffers; };
+struct Phase { i64 body, repeat, mirrored, first_step; };
+struct Buffer { i64 slots, cause; };
+struct Body { i64 first_operation, operations; };
+struct Operation {
+    i64 unit, cycles, count, frame, takes, frees, result_cycles, work, first_need, needs, ahead, member;
+};
+struct Need { i64 operation, delay, cause, lag, phase, mirrored; };
+struct Task { i64 profile, release, frame_interval, key, key_from_arrival, after; };
+
+/// The policies of units, numbered as in lstmsim/program/policy.py.
+enum Policy : i64 { COARSE, FINE, FIFO, POLICIES };
+
+/// Most causes of waiting, and most names of cycles.
+constexpr i64 MOST_CAUSES = 16;
+constexpr i64 MOST_NAMES = 32;
+
+/// A program: its tables, as slices of numbers that somebody else owns.
+struct Program {
+    Slice<const Head> head;
+    Slice<const Cause> causes;
+    Slice<const Core> cores;
+    Slice<const Unit> units;
+    Slice<const Held> held;
+    Slice<const Content> contents;
+    Slice<const Group> groups;
+    Slice<const Place> places;
+    Slice<const Seat> seats;
+    Slice<const Profile> profiles;
+    Slice<const Variant> variants;
+    Slice<const Phase> phases;
+    Slice<const Buffer> buffers;
+    Slice<const Body> bodies;
+    Slice<const Operation> operations;
+    Slice<const Need> needs;
+    Slice<const Task> tasks;
+};
+
+/// A program that breaks a rule.
+struct Refusal : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Find the tables in a row of numbers; `Refusal` if they are not all there.
+Program read(const i64* words, i64 count);
+
+/// Look for broken rules that would lead outside an array or to numbers too large; `Refusal` for the first one.
+void check(const Program& program);
+
+}  // namespace lstmsim::flat

@@ -1,0 +1,115 @@
+// The plain C interface: whole numbers and addresses of arrays of whole numbers.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "machine.hpp"
+
+#if defined(_WIN32)
+#define LSTMSIM_PUBLIC extern "C" __declspec(dllexport)
+#else
+#define LSTMSIM_PUBLIC extern "C" __attribute__((visibility("default")))
+#endif
+
+namespace lstmsim {
+namespace {
+
+/// Why a run came back, beside `Outcome`: it grew too large, there is no memory, or the core made a mistake.
+enum Failure : i64 { TOO_LARGE = HUNGRY + 1, NO_MEMORY, BROKEN };
+
+/// Bits of the options of `lstmsim_open`.
+enum Option : i64 { KEEP = 1, FED = 2 };
+
+void say(const char* text, char* message, i64 room) {
+    if (room < 1) return;
+    std::strncpy(message, text, static_cast<std::size_t>(room - 1));
+    message[room - 1] = 0;
+}
+
+/// Do something that may fail; the failure is said in `message`.
+template <class Work>
+i64 guarded(Work work, char* message, i64 room) {
+    try {
+        return work();
+    } catch (const Overrun& overrun) {
+        say(overrun.what(), message, room);
+        return TOO_LARGE;
+    } catch (const std::bad_alloc&) {
+        say("there is not enough memory", message, room);
+        return NO_MEMORY;
+    } catch (const std::exception& failure) {
+        say(failure.what(), message, room);
+        return BROKEN;
+    }
+}
+
+}  // namespace
+}  // namespace lstmsim
+
+using lstmsim::i64;
+using lstmsim::Machine;
+
+/// The version of the flat format that the core reads.
+LSTMSIM_PUBLIC i64 lstmsim_format() { return lstmsim::flat::FORMAT; }
+
+#ifndef LSTMSIM_SOURCES
+#define LSTMSIM_SOURCES ""
+#endif
+/// A digest of the sources from which the core was built.
+LSTMSIM_PUBLIC const char* lstmsim_sources() { return LSTMSIM_SOURCES; }
+
+/// A machine for the program in `words`, which must live as long as the machine; null if the program is refused.
+///
+/// options: bits; 1: record a trace, 2: tasks of the program are templates, requests come by `lstmsim_feed`.
+/// message: room for the reason of a refusal.
+LSTMSIM_PUBLIC Machine* lstmsim_open(const i64* words, i64 count, i64 options, char* message, i64 room) {
+    Machine* machine = nullptr;
+    lstmsim::guarded(
+        [&] {
+            const lstmsim::flat::Program program = lstmsim::flat::read(words, count);
+            lstmsim::flat::check(program);
+            machine = new Machine(program, options & lstmsim::KEEP, options & lstmsim::FED);
+            return i64{0};
+        },
+        message, room);
+    return machine;
+}
+
+/// Go on for about `events` events. 0: all tasks are done, 1: not yet, 2: stuck, 3: the next requests are needed; more:
+/// it failed, for the reason in `message`.
+LSTMSIM_PUBLIC i64 lstmsim_run(Machine* machine, i64 events, char* message, i64 room) {
+    return lstmsim::guarded([&] { return static_cast<i64>(machine->run(events)); }, message, room);
+}
+
+/// Let requests come: `count` rows of (release, number of the template, key), in order. 0, or more if it failed.
+LSTMSIM_PUBLIC i64 lstmsim_feed(Machine* machine, const i64* rows, i64 count, i64 more, char* message, i64 room) {
+    return lstmsim::guarded([&] { machine->feed(rows, count, more != 0); return i64{0}; }, message, room);
+}
+
+/// A table of the run: its numbers, and how many there are; they stay as they are until the run goes on.
+LSTMSIM_PUBLIC i64 lstmsim_table(Machine* machine, i64 table, const i64** numbers) {
+    if (table < 0 || table > lstmsim::OVER) return 0;
+    if (table == lstmsim::TASKS) return machine->task_rows(numbers);
+    *numbers = machine->tables[table].data();
+    return machine->tables[table].size();
+}
+
+/// Forget what is in a table.
+LSTMSIM_PUBLIC void lstmsim_clear(Machine* machine, i64 table) {
+    if (table >= 0 && table <= lstmsim::OVER) machine->tables[table].clear();
+}
+
+/// Write the totals up to cycle `upto` to their table. 0, or more if it failed.
+LSTMSIM_PUBLIC i64 lstmsim_total(Machine* machine, i64 upto, char* message, i64 room) {
+    return lstmsim::guarded([&] { machine->total(upto); return i64{0}; }, message, room);
+}
+
+/// Write down what a machine that is stuck waits for; returns the cycle of the last start or admission.
+LSTMSIM_PUBLIC i64 lstmsim_waits(Machine* machine) {
+    char unheard[1];
+    lstmsim::guarded([&] { machine->note_waits(); return i64{0}; }, unheard, 0);
+    return machine->last_cycle;
+}
+
+/// Forget a machine.
+LSTMSIM_PUBLIC void lstmsim_close(Machine* machine) { delete machine; }

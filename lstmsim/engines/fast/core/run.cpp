@@ -1,0 +1,77 @@
+// From event to event.
+#include "machine.hpp"
+
+namespace lstmsim {
+
+Outcome Machine::run(i64 events_at_most) {
+    budget = events_at_most;
+    for (;;) {
+        if (budget <= 0) return PAUSED;
+        if (more && arrived == arrivals.size()) return HUNGRY;
+        const i64 stop = next_look();
+        while (events.cycle() < std::min(stop, dues.cycle())) {
+            if (budget <= 0) return PAUSED;
+            Core& core = cores[events.place()];
+            running = core.number;
+            if (linked) {
+                step(core, core.events.cycle());
+            } else {
+                advance(core, stop);
+            }
+            running = NONE;
+            touch(core);
+        }
+        const i64 now = std::min(stop, dues.cycle());
+        if (now >= NEVER) return finished == known ? DONE : STUCK;
+        happen(now);
+    }
+}
+
+/// When tasks that wait are looked at next, as far as is known: one comes or gives up, or it is `look`.
+i64 Machine::next_look() const {
+    i64 soonest = look;
+    if (!leaving.empty()) soonest = std::min(soonest, leaving.begin()->first);
+    if (arrived < arrivals.size()) soonest = std::min(soonest, jobs[arrivals[arrived]].release);
+    if (!coming.empty()) soonest = std::min(soonest, std::get<0>(*coming.begin()));
+    return soonest;
+}
+
+/// Let a core go on alone, up to its next finish or to `stop`.
+void Machine::advance(Core& core, i64 stop) {
+    for (i64 now = core.events.cycle(); now < stop && now < core.dues.cycle(); now = core.events.cycle()) {
+        if (budget <= 0) return;
+        step(core, now);
+    }
+}
+
+/// Let each unit of a core that can do something in this cycle do it.
+void Machine::step(Core& core, i64 now) {
+    if (now > LATEST) throw Overrun("the run comes to cycle " + std::to_string(now));
+    budget -= 1;
+    for (i64 unit = core.events.next(0, now); unit != NONE; unit = core.events.next(unit + 1, now)) {
+        turn(core, core.units[unit], now);
+    }
+}
+
+/// Everything that is due takes effect; then tasks are admitted.
+void Machine::happen(i64 now) {
+    if (now > LATEST) throw Overrun("the run comes to cycle " + std::to_string(now));
+    budget -= 1;
+    bool changed = look <= now;
+    while (dues.cycle() == now) changed = leave(cores[dues.place()], now) || changed;
+    changed = give_up(now) || changed;
+    changed = arrive(now, 0) || changed;
+    if (!changed) return;
+    look = NEVER;
+    admit(now);
+    // those who follow one that found its queue full in this very cycle
+    for (i64 round = 1; !coming.empty() && arrive(now, round); ++round) admit(now);
+}
+
+/// What the machine knows of a core's next event and finish.
+void Machine::touch(const Core& core) {
+    events.set(core.number, core.events.cycle());
+    dues.set(core.number, core.dues.cycle());
+}
+
+}  // namespace lstmsim

@@ -1,0 +1,157 @@
+// Tasks take threads and leave them.
+#include "machine.hpp"
+
+namespace lstmsim {
+
+/// Start a task on a thread of each of some cores, or let it go on there, from a boundary on.
+void Machine::seat(const Array<i64>& at, const Waiting& one, i64 now, Boundary entry) {
+    const flat::Profile& profile = profile_of(one.job);
+    const flat::Variant& variant = variant_of(profile, at);
+    i64 loads = 0;
+    if (profile.content != NONE) {
+        for (const flat::Phase& phase : program.phases.part(variant.first_phase, profile.loading)) {
+            loads += phase.repeat * program.bodies[phase.body].operations;
+        }
+        if (fill_memories(at, profile.content, loads)) {
+            entry = {profile.loading, 0};
+            loads = 0;
+        }
+    }
+    i64 lead = NONE, last = NONE;
+    for (const i64 core : at) {
+        Thread& thread = sit(cores[core], now);
+        thread.job = one.job;
+        thread.member = last == NONE ? 0 : threads[last].member + 1;
+        thread.next = NONE;
+        if (lead == NONE) {
+            lead = thread.number;
+        } else {
+            threads[last].next = thread.number;
+        }
+        thread.lead = lead;
+        last = thread.number;
+        if (keep && thread.member > 0) note_seat(thread);
+        if (profile.wides > 0) {
+            const auto& order = groups[profile.group].order;
+            rows[one.job].taken += i64{1} << (std::find(order.begin(), order.end(), core) - order.begin());
+        }
+    }
+    Thread& leading = threads[lead];
+    leading.profile = &profile;
+    leading.came = one.came;
+    leading.rank = one.rank;
+    leading.frame_interval = jobs[one.job].frame_interval;
+    leading.loads = loads;
+    leading.entry = entry;
+    prepare(leading, variant);
+    begin(leading);
+    set_due(leading);
+}
+
+/// The phases and buffers of a task on so many cores, of which the first is of this kind.
+const flat::Variant& Machine::variant_of(const flat::Profile& profile, const Array<i64>& at) const {
+    if (profile.wides > 0 && at.size() > 1) {
+        for (const flat::Variant& wide : program.variants.part(profile.first_wide, profile.wides)) {
+            if (wide.members == at.size()) return wide;
+        }
+    }
+    for (const flat::Variant& variant : program.variants.part(profile.first_variant, profile.variants)) {
+        if (variant.kind == cores[at[0]].kind) return variant;
+    }
+    throw Fault("a task has no variant for its place");
+}
+
+/// Take the lowest free thread of a core.
+Thread& Machine::sit(Core& core, i64 now) {
+    const i64 context = core.vacant.next(0, 0);
+    check_place(context, core.contexts);
+    account(core, now);
+    core.vacant.set(context, NEVER);
+    core.occupied += 1;
+    Thread& thread = threads[core.first_thread + context];
+    thread.admitted = now;
+    last_cycle = std::max(last_cycle, now);
+    return thread;
+}
+
+/// Records of a task's phases and buffers. What lies before its boundary counts as done long ago.
+void Machine::prepare(Thread& lead, const flat::Variant& variant) {
+    const auto phases = program.phases.part(variant.first_phase, variant.phases);
+    lead.phases.fill(phases.size(), {});
+    i64 starts = 0;
+    for (const flat::Phase& phase : phases) starts += phase.repeat * program.bodies[phase.body].operations;
+    lead.starts.fill(starts, NOT_STARTED);
+    starts = 0;
+    for (i64 number = 0; number < phases.size(); ++number) {
+        PhaseState& state = lead.phases[number];
+        const flat::Body& body = program.bodies[phases[number].body];
+        const i64 size = phases[number].repeat * body.operations;
+        state.phase = &phases[number];
+        state.operations = program.operations.part(body.first_operation, body.operations);
+        state.starts = lead.starts.part(starts, size);
+        state.first = number < lead.entry.phase ? NEVER : number == lead.entry.phase ? lead.entry.iteration : 0;
+        if (preempting) {
+            Array<i64>& own = echoes[variant.first_phase + number];
+            state.echoes = Slice<const i64>(own.data(), own.size());
+        }
+        starts += size;
+    }
+    lead.buffers.fill(variant.buffers, {});
+    for (i64 number = 0; number < variant.buffers; ++number) {
+        const flat::Buffer& buffer = program.buffers[variant.first_buffer + number];
+        lead.buffers[number].slots = buffer.slots;
+        lead.buffers[number].cause = buffer.cause;
+    }
+    lead.stop = NO_BOUNDARY;
+    lead.asked = Asked::NO;
+    lead.open = lead.done_at = lead.clear_at = lead.loaded = 0;
+    lead.finish = lead.content_at = NEVER;
+}
+
+/// Write down which thread a task has beside its first.
+void Machine::note_seat(const Thread& thread) {
+    for (const i64 cell : {thread.job, thread.member, thread.core, thread.context}) tables[SEATS].push(cell);
+}
+
+/// Free the threads of a core whose tasks finish or pause at `now`; true if there are any, or if a content has come.
+bool Machine::leave(Core& core, i64 now) {
+    while (core.dues.cycle() == now) {
+        Thread& lead = threads[core.first_thread + core.dues.place()];
+        if (lead.content_at == now) loaded(lead);
+        if (lead.finish != now) continue;
+        if (lead.asked == Asked::PAUSES) {
+            pause(lead, now);
+        } else {
+            finish(lead, now);
+        }
+        free(lead, now);
+    }
+    return true;
+}
+
+/// A task is done: where and when it ran.
+void Machine::finish(Thread& lead, i64 now) {
+    TaskRow& row = rows[lead.job];
+    row.core = lead.core;
+    row.context = lead.context;
+    row.finish = now;
+    if (lead.profile->content != NONE) let_go(lead);
+    let_follow(lead.job, now, 0);
+    note_over(lead.job);
+}
+
+/// All threads of a task are free.
+void Machine::free(Thread& lead, i64 now) {
+    cores[lead.core].dues.set(lead.context, NEVER);
+    dues.set(lead.core, cores[lead.core].dues.cycle());
+    for (i64 number = lead.number; number != NONE; number = threads[number].next) {
+        Thread& thread = threads[number];
+        Core& core = cores[thread.core];
+        account(core, now);
+        thread.job = NONE;
+        core.vacant.set(thread.context, 0);
+        core.occupied -= 1;
+    }
+}
+
+}  // namespace lstmsim

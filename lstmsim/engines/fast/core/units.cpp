@@ -1,0 +1,110 @@
+// What a unit of a core does in a cycle: choose a thread, switch to it, or issue from it.
+#include "machine.hpp"
+
+namespace lstmsim {
+
+/// Which of its threads a unit turns to; the choices are those of lstmsim/program/policy.py.
+i64 Machine::choose(const Unit& unit, i64 contexts, i64 now) const {
+    if (unit.policy == flat::FIFO) return unit.ready.place();
+    i64 first = unit.active;
+    if (unit.policy == flat::FINE && !unit.fresh) first = first + 1 < contexts ? first + 1 : 0;
+    const i64 chosen = unit.ready.next(first, now);
+    return chosen != NONE ? chosen : unit.ready.next(0, now);
+}
+
+/// Let a unit that is free choose among the threads of its core, once. One of them may issue.
+void Machine::turn(Core& core, Unit& unit, i64 now) {
+    const i64 chosen = choose(unit, core.contexts, now), before = unit.active;
+    unit.active = chosen;
+    unit.fresh = chosen != before && unit.switch_cycles > 0;
+    if (unit.fresh) {
+        unit.free_at = now + unit.switch_cycles;
+        take(core, unit, now, unit.switch_cycles, head.switching);
+        if (keep) {
+            for (const i64 cell : {now, core.number, unit.number, unit.switch_cycles, before, chosen}) {
+                tables[SWITCHES].push(cell);
+            }
+        }
+    } else {
+        unit.free_at = issue(core, unit, chosen, now);
+    }
+    core.events.set(unit.number, std::max(unit.ready.cycle(), unit.free_at));
+}
+
+/// Issue once, or all that is left of an operation where nothing can come between; returns when the unit is free.
+i64 Machine::issue(Core& core, Unit& unit, i64 context, i64 now) {
+    Thread& thread = threads[core.first_thread + context];
+    Cursor& cursor = cursors[thread.first_cursor + unit.number];
+    const flat::Operation& operation = *cursor.operation;
+    const i64 issues = unit.one_by_one ? 1 : cursor.left;
+    const i64 end = now + issues * operation.cycles;
+    if (keep) record(core, unit, thread, cursor, now, issues);
+    take(core, unit, now, end - now, head.busy);
+    add(core.worked, issues * operation.work);
+    add(core.issued, issues);
+    const i64 start = end - operation.cycles;
+    last_cycle = std::max(last_cycle, start);
+    if (cursor.left == operation.count && operation.takes != NONE) {
+        threads[thread.lead].buffers[operation.takes].taken += 1;
+    }
+    cursor.ended = end;
+    cursor.reached = {cursor.phase, cursor.iteration + 1};
+    cursor.left -= issues;
+    // what issues next on this unit comes when the unit is free
+    unit.free_at = end;
+    if (cursor.left == 0) complete(thread, cursor, start);
+    return end;
+}
+
+/// Write a row of the trace, or add issues to the last row of the unit if nothing came between.
+void Machine::record(
+    const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues) {
+    const i64 causes = program.causes.size(), width = 10 + causes;
+    Array<i64>& table = tables[ISSUES];
+    const flat::Operation& operation = *cursor.operation;
+    const PhaseState& phase = threads[thread.lead].phases[cursor.phase];
+    const i64 who[] = {thread.job, cursor.phase, cursor.iteration, &operation - phase.operations.begin()};
+    if (unit.row != NONE && unit.row_end == now &&
+        std::equal(std::begin(who), std::end(who), table.part(unit.row + 4, 4).begin())) {
+        table[unit.row + 8] += issues;
+    } else {
+        unit.row = table.size();
+        for (const i64 cell : {now, core.number, unit.number, thread.context}) table.push(cell);
+        for (const i64 cell : who) table.push(cell);
+        table.push(issues);
+        table.push(operation.cycles);
+        const bool first = cursor.left == operation.count;
+        for (i64 cause = 0; cause < causes; ++cause) table.push(first ? cursor.until[cause] : 0);
+        check_place(unit.row + width - 1, table.size());
+    }
+    unit.row_end = now + issues * operation.cycles;
+}
+
+/// The last issue of an operation is at `start`: move on, and look again at whoever waited for it.
+void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
+    Thread& lead = threads[thread.lead];
+    const flat::Operation& operation = *cursor.operation;
+    PhaseState& phase = lead.phases[cursor.phase];
+    const i64 index = &operation - phase.operations.begin();
+    i64& place = phase.starts[cursor.iteration * phase.operations.size() + index];
+    const i64 waiters = std::exchange(place, start);
+    i64 waiter = NONE;
+    if (operation.frees != NONE) {
+        BufferState& buffer = lead.buffers[operation.frees];
+        buffer.frees.push(start + operation.cycles);
+        waiter = std::exchange(buffer.waiter, NONE);
+    }
+    const i64 done = start + operation.result_cycles;
+    lead.done_at = std::max(lead.done_at, done);
+    if (preempting) lead.clear_at = std::max(lead.clear_at, start + phase.echoes[index]);
+    if (lead.loads > 0 && cursor.phase < lead.profile->loading) {
+        lead.loaded = std::max(lead.loaded, done);
+        if (--lead.loads == 0) lead.content_at = lead.loaded;
+    }
+    if (move_on(cursor)) resolve(cursor);
+    wake(waiters);
+    if (waiter != NONE && cursors[waiter].operation) resolve(cursors[waiter]);
+    if (lead.open == 0 || lead.content_at < NEVER) set_due(lead);
+}
+
+}  // namespace lstmsim

@@ -1,0 +1,196 @@
+"""From a Program to its flat form (`lstmsim.program.flat`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.program.cycles import CAUSES, CYCLE_NAMES
+from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
+from lstmsim.program.kept import Kept
+from lstmsim.program.policy import POLICIES
+from lstmsim.program.program import Body, Buffer, Content, Phase, Program, Task
+
+__all__ = ["flat_of"]
+
+#: Numbers of all bodies that are kept: some tens of MB.
+_MOST_NUMBERS = 2_000_000
+_POLICIES = {name: number for number, name in enumerate(POLICIES)}
+_CAUSES = {name: number for number, name in enumerate(CAUSES)}
+_HEAD = (
+    len(CYCLE_NAMES),
+    *(CYCLE_NAMES.index(name) for name in ("busy", "switch", "drain", "idle")),
+    CAUSES.index("input"),
+)
+_CAUSE_ROWS = tuple(CYCLE_NAMES.index(cause) for cause in CAUSES)
+_FIRST_NEED = FLAT_TABLES["operations"].place("first_need")
+_OPERATION_WIDTH, _NEED_WIDTH = FLAT_TABLES["operations"].width, FLAT_TABLES["needs"].width
+#: What a profile has of a task beside its phases and buffers.
+_COMMON = attrgetter("cores", "partners", "content", "affine", "preempts", "queue_limit", "patience")
+
+
+class _FlatBody(NamedTuple):
+    """The rows of a body, with `first_need` counted from its own first need.
+
+    body: the body itself, so that no other object has its identity as long as this is kept.
+    operations, needs: numbers of the rows, shape (numbers,).
+    """
+
+    body: Body
+    operations: NDArray[np.int64]
+    needs: NDArray[np.int64]
+
+
+_KEPT: Kept[_FlatBody] = Kept(_MOST_NUMBERS, lambda flat: len(flat.operations) + len(flat.needs))
+
+
+def _flat_body(body: Body) -> _FlatBody:
+    operations: list[int] = []
+    needs: list[int] = []
+    for each in body.operations:
+        operations += (each.unit, each.cycles, each.count, each.frame)
+        operations += (-1 if each.takes is None else each.takes, -1 if each.frees is None else each.frees)
+        operations += (each.result_cycles, each.work, len(needs) // _NEED_WIDTH, len(each.needs))
+        operations += (each.ahead, each.member)
+        for need in each.needs:
+            phase = -1 if need.phase is None else need.phase
+            lag = need.lag if need.phase is None else 0
+            needs += (need.operation, need.delay, _CAUSES[need.cause], lag, phase, need.mirrored)
+    return _FlatBody(body, np.array(operations, dtype=np.int64), np.array(needs, dtype=np.int64))
+
+
+class _Writer:
+    """Collects the rows of each table. What tasks share by identity is written once."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[int]] = {name: [] for name in FLAT_TABLES}
+        self.operations: list[NDArray[np.int64]] = []
+        self.needs: list[NDArray[np.int64]] = []
+        self.operation_count = self.need_count = 0
+        self.bodies: dict[int, int] = {}
+        self.groups: dict[tuple[tuple[int, ...], ...], int] = {}
+        self.contents: dict[int, int] = {}
+        self.variants: dict[tuple[int, int, int], tuple[int, int]] = {}
+        self.phases: dict[int, tuple[int, int]] = {}
+
+    def size(self, table: str) -> int:
+        """How many rows a table has so far."""
+        return len(self.rows[table]) // FLAT_TABLES[table].width
+
+    def body(self, body: Body) -> int:
+        number = self.bodies.get(id(body))
+        if number is None:
+            number = self.bodies[id(body)] = len(self.bodies)
+            flat = _KEPT.of(id(body), lambda: _flat_body(body))
+            operations = flat.operations
+            if self.need_count:
+                operations = operations.copy()
+                operations[_FIRST_NEED::_OPERATION_WIDTH] += self.need_count
+            self.rows["bodies"] += (self.operation_count, len(body.operations))
+            self.operations.append(operations)
+            self.needs.append(flat.needs)
+            self.operation_count += len(body.operations)
+            self.need_count += len(flat.needs) // _NEED_WIDTH
+        return number
+
+    def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
+        place = self.phases.get(id(phases))
+        if place is None:
+            place = self.phases[id(phases)] = (self.size("phases"), len(phases))
+            for phase in phases:
+                self.rows["phases"] += (self.body(phase.body), phase.repeat, phase.mirrored, phase.step(0))
+        self.rows["variants"] += (kind, members, *place, self.size("buffers"), len(buffers))
+        for buffer in buffers:
+            self.rows["buffers"] += (buffer.slots, _CAUSES[buffer.cause])
+
+    def variants_of(self, task: Task) -> tuple[int, int, int, int]:
+        """First variant and how many, for kinds of cores and for several cores."""
+        members = 1 + max(map(len, task.partners)) if task.partners else 1
+        first = self.size("variants")
+        for kind, phases in task.variants:
+            self.variant(kind, members, phases, task.slots(kind))
+        for wide in task.wide:
+            self.variant(0, wide.members, wide.phases, wide.buffers)
+        return first, len(task.variants), first + len(task.variants), len(task.wide)
+
+    def group(self, task: Task) -> int:
+        places = task.places
+        number = self.groups.get(places)
+        if number is None:
+            number = self.groups[places] = len(self.groups)
+            self.rows["groups"] += (self.size("places"), len(places))
+            for place in places:
+                self.rows["places"] += (self.size("seats"), len(place))
+                self.rows["seats"] += place
+        return number
+
+    def content(self, content: Content | None) -> tuple[int, int]:
+        """The number of a content and how many phases load it."""
+        if content is None:
+            return -1, 0
+        number = self.contents.get(content.key)
+        if number is None:
+            number = self.contents[content.key] = len(self.contents)
+            self.rows["contents"] += (content.key, content.size)
+        return number, content.loading
+
+    def profile(self, task: Task, variants: tuple[int, int, int, int]) -> None:
+        limits = (-1 if each is None else each for each in (task.queue_limit, task.patience))
+        self.rows["profiles"] += (self.group(task), *self.content(task.content), task.affine, task.preempts)
+        self.rows["profiles"] += (*limits, *variants)
+
+    def tasks(self, tasks: Sequence[Task]) -> None:
+        """All tasks. Tasks that are alike have one profile."""
+        variants: dict[tuple[int, int, int, int], tuple[int, int, int, int]] = {}
+        profiles: dict[tuple[object, ...], int] = {}
+        rows = self.rows["tasks"]
+        last: tuple[object, ...] | None = None
+        profile = -1
+        for task in tasks:
+            same = (id(task.variants), id(task.buffers), id(task.wide), id(task.partners))
+            key = (same, *_COMMON(task))
+            # most tasks are like the one before them
+            if key != last:
+                last = key
+                if key not in profiles:
+                    if same not in variants:
+                        variants[same] = self.variants_of(task)
+                    profiles[key] = len(profiles)
+                    self.profile(task, variants[same])
+                profile = profiles[key]
+            after = -1 if task.after is None else task.after
+            rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival, after)
+
+    def cores(self, program: Program) -> None:
+        """Cores, their units, and what their memories hold; contents that no task needs do not matter."""
+        for core in program.cores:
+            held = [self.contents[key] for key in core.held if key in self.contents]
+            self.rows["cores"] += (core.kind, core.contexts, self.size("units"), len(core.units), core.accounted)
+            self.rows["cores"] += (-1 if core.capacity is None else core.capacity, core.shared)
+            self.rows["cores"] += (self.size("held"), len(held))
+            self.rows["held"] += held
+            for unit in core.units:
+                self.rows["units"] += (_POLICIES[unit.policy], unit.switch_cycles)
+
+
+def flat_of(program: Program) -> FlatProgram:
+    """The flat form of a program that keeps all rules (`lstmsim.program.validate`).
+
+    >>> from lstmsim.program.program import Core, Operation, Unit
+    >>> body = Body((Operation(0, count=3),))
+    >>> task = Task("t", ((0, (Phase(body, 2),)),), (), (0,))
+    >>> flat = flat_of(Program((Core(0, (Unit("array", "coarse"),)),), (task, task)))
+    >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
+    (2, [3])
+    """
+    writer = _Writer()
+    writer.tasks(program.tasks)
+    writer.cores(program)
+    tables: dict[str, object] = {**writer.rows, "head": _HEAD, "causes": _CAUSE_ROWS}
+    tables["operations"] = np.concatenate(writer.operations) if writer.operations else ()
+    tables["needs"] = np.concatenate(writer.needs) if writer.needs else ()
+    return flat_program(tables)  # type: ignore[arg-type]
