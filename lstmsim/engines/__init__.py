@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 
-from lstmsim.engines.feeds import WINDOW, Coming, Feed
+from lstmsim.engines.feeds import WINDOW, Feed, Ints
 from lstmsim.errors import EngineWarning, InputError
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
@@ -69,23 +69,24 @@ def totals(program: Program, *, check: bool = True) -> Totals:
     return fast.totals(program, check=check)
 
 
-def feed(program: Program, coming: Iterator[Coming], *, window: int = WINDOW) -> Feed:
+def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> Feed:
     """Run tasks that keep coming, on the fast engine.
 
     program: its tasks are templates, and come after no others.
-    coming: what comes, in the order of time.
+    chunks: what comes, in the order of time, as in `lstmsim.engines.feeds.Batches`.
     window: how many tasks there is room for in the machine at once; one for each template at least.
     `InputError` if a template comes after another task, or tasks go back in time.
 
+    >>> import numpy as np
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=5),))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> run = feed(program, (Coming(3 * number, 0, 0) for number in range(100)))
+    >>> run = feed(program, np.array([(3 * number, 0, 0) for number in range(100)]).reshape(10, 10, 3))
     >>> sum(len(numbers) for numbers, _, _ in run.results()), run.makespan_cycles
     (100, 500)
     """
     home = import_module(f"lstmsim.engines.{'fast' if has_fast() else 'reference'}.feed")
-    made: Feed = home.Feed(program, coming, window=window)
+    made: Feed = home.Feed(program, chunks, window=window)
     return made
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,21 +12,14 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 
-__all__ = ["WINDOW", "Batches", "Coming", "Feed", "Group", "check_templates"]
+__all__ = ["WINDOW", "Batches", "Feed", "Group", "Ints", "check_templates"]
 
 #: Tasks that can be in the machine at once, waiting ones among them.
 WINDOW = 8192
 
+Ints = NDArray[np.int64]
 #: Tasks that are done: their numbers in the order of coming, their templates, their rows (as in `Trace.tasks`).
-Group = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-
-
-class Coming(NamedTuple):
-    """A task that comes: when, number of its template among the program's tasks, its key (`Task.key`)."""
-
-    release: int
-    template: int
-    key: int
+Group = tuple[Ints, Ints, Ints]
 
 
 class Feed(Protocol):
@@ -37,7 +29,6 @@ class Feed(Protocol):
     machine at once, nothing more comes; those that have come are finished.
 
     window: how many tasks there is room for.
-    full_at: the cycle in which there were more; None if there never were.
     makespan_cycles: the last finish so far.
     """
 
@@ -45,12 +36,16 @@ class Feed(Protocol):
     makespan_cycles: int
 
     @property
-    def full_at(self) -> int | None: ...
+    def full_at(self) -> int | None:
+        """The cycle in which more than `window` would have been in the machine; None if there never were."""
 
     def results(self) -> Iterator[Group]:
         """Groups of tasks that are done, in the order in which they finish or are turned away, of equal ones that in
         which they came. More is asked for only when a group has been taken."""
         ...
+
+    def stop(self) -> None:
+        """Let nothing more come, but for those that belong together with some that came already."""
 
     def totals(self) -> Totals:
         """The totals of all that has run, up to `makespan_cycles`, but for the tasks."""
@@ -68,46 +63,72 @@ class Batches:
 
     So tasks that come together are seen together, and a run of batches is the run of the whole.
 
+    chunks: the tasks that come, in arrays of shape [tasks, 3]: the cycle in which a task comes, the number of its
+        template among the program's tasks, and its key (`Task.key`). A chunk is taken when there is room for it.
+
+    count: how many tasks have come.
+    last: the cycle in which the last of them came.
     full_at: the cycle of which not all had room; None if there was none. A part of that cycle came, and nothing more.
 
-    >>> batches = Batches(iter([Coming(0, 0, 0), Coming(3, 0, 0), Coming(3, 0, 0)]))
-    >>> [each.release for each in batches.next(2)], batches.more
+    >>> batches = Batches([np.array([(0, 0, 0), (3, 0, 0)]), np.array([(3, 1, 0)])])
+    >>> batches.next(2)[:, 0].tolist(), batches.more
     ([0], True)
-    >>> [each.release for each in batches.next(2)], batches.more
+    >>> batches.next(2)[:, 0].tolist(), batches.more
     ([3, 3], False)
     """
 
-    def __init__(self, coming: Iterator[Coming]) -> None:
-        self.coming = coming
-        self.pending: list[Coming] = []
+    def __init__(self, chunks: Iterable[Ints]) -> None:
+        self._chunks = iter(chunks)
+        #: What has been taken from the chunks and has not come. The first `_looked_at` have been looked at.
+        self._ahead: Ints = np.zeros((0, 3), dtype=np.int64)
+        self._looked_at = 0
         self.full_at: int | None = None
         self.count = self.last = 0
 
     @property
     def more(self) -> bool:
         """Whether another batch will come."""
-        return bool(self.pending)
+        return self._looked_at > 0
 
-    def next(self, free: int) -> list[Coming]:
+    def stop(self) -> None:
+        """Let nothing more come, but for those that belong together with some that came already."""
+        self._ahead, self._chunks = self._ahead[: self._looked_at], iter(())
+
+    def next(self, free: int) -> Ints:
         """Give the next batch; `InputError` if it goes back in time.
 
         free: how many places are free.
         """
-        batch = self.pending + list(islice(self.coming, max(0, free + 1 - len(self.pending))))
+        batch = self._next(free + 1)
         whole = len(batch)
         if whole > free:
             # the last one is of a cycle that is not whole; more may come in it
-            whole = next((at for at in range(whole - 1, 0, -1) if batch[at].release != batch[at - 1].release), 0)
-        if batch and not whole:
+            others = np.flatnonzero(np.diff(batch[:, 0]))
+            whole = int(others[-1]) + 1 if len(others) else 0
+        self._looked_at = len(batch) - whole
+        if len(batch) and not whole:
             # a part of a cycle is as good as a whole one once nothing comes behind it
-            self.full_at, self.coming = batch[0].release, iter(())
-            batch, self.pending = batch[:free], []
-        else:
-            batch, self.pending = batch[:whole], batch[whole:]
-        for each in batch:
-            if each.release < self.last:
-                text = f"comes at cycle {each.release:,}, before the one ahead of it ({self.last:,})"
-                raise InputError(Mistake(f"request {self.count}", text))
-            self.last = each.release
-            self.count += 1
-        return batch
+            self.full_at, whole, self._looked_at = int(batch[0, 0]), free, 0
+            self.stop()
+        self._ahead = self._ahead[whole:]
+        self._count(batch[:whole, 0])
+        return batch[:whole]
+
+    def _next(self, number: int) -> Ints:
+        """So many of those that come next; fewer at the end."""
+        known, chunks = len(self._ahead), [self._ahead]
+        while known < number and (chunk := next(self._chunks, None)) is not None:
+            chunks.append(chunk)
+            known += len(chunk)
+        self._ahead = np.concatenate(chunks)
+        return self._ahead[:number]
+
+    def _count(self, releases: Ints) -> None:
+        back = np.flatnonzero(np.diff(releases, prepend=self.last) < 0)
+        if len(back):
+            at_fault = int(back[0])
+            before = releases[at_fault - 1] if at_fault else self.last
+            text = f"comes at cycle {releases[at_fault]:,}, before the one ahead of it ({before:,})"
+            raise InputError(Mistake(f"request {self.count + at_fault}", text))
+        self.last = int(releases[-1]) if len(releases) else self.last
+        self.count += len(releases)

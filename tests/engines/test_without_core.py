@@ -7,12 +7,12 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lstmsim
 from lstmsim import engines, targets
 from lstmsim.engines.fast import library
-from lstmsim.engines.feeds import Coming
 from lstmsim.engines.reference.feed import Feed
 from lstmsim.errors import EngineWarning
 from lstmsim.program.program import Program
@@ -57,7 +57,7 @@ def test_the_numbers_are_those_of_the_reference(program: Program) -> None:
     with pytest.warns(EngineWarning):
         assert engines.run(program) == engines.run(program, "reference")
     assert engines.totals(program).makespan_cycles == engines.run(program, "reference").makespan_cycles
-    feed = engines.feed(program, iter([Coming(0, 0, 0)]))
+    feed = engines.feed(program, [np.array([(0, 0, 0)])])
     assert isinstance(feed, Feed)
     assert [each.tolist() for group in feed.results() for each in group[:2]] == [[0], [0]]
 
