@@ -6,10 +6,9 @@ memory grows with the number that is in the machine at once, and not with the nu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,54 +20,56 @@ from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
 
-__all__ = ["WINDOW", "Coming", "Feed"]
+__all__ = ["WINDOW", "Feed"]
+
+Ints = NDArray[np.int64]
 
 #: Tasks that can be in the machine at once, waiting ones among them.
 WINDOW = 8192
 
 
-class Coming(NamedTuple):
-    """A task that comes: when, number of its template among the program's tasks, its key (`Task.key`)."""
-
-    release: int
-    template: int
-    key: int
-
-
 class Feed:
     """Runs tasks that come one after another, in the order of time, on the machine of a program.
 
-    Tasks of the program may not come after others. Once more than `window` would be in the machine at once, nothing
-    more comes, and `full_at` is the cycle in which that was; those that have come are finished. `InputError` if tasks
-    go back in time.
+    program: the machine, and templates for tasks; they may not come after others.
+    chunks: the tasks that come, in arrays of shape [tasks, 3]: the cycle in which a task comes, the number of its
+        template among the program's tasks, and its key (`Task.key`). A chunk is taken when there is room for it.
+    window: how many tasks can be in the machine at once, one for each template at least.
+    budget: as in `lstmsim.engines.fast.run`.
+    `InputError` if tasks go back in time.
+
+    Once more than `window` would be in the machine at once, nothing more comes, and `full_at` is the cycle in which
+    that was; those that have come are finished. `makespan_cycles` is the last finish so far.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=5),))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> feed = Feed(program, (Coming(3 * number, 0, 0) for number in range(1000)), window=700)
+    >>> chunks = np.array([(3 * number, 0, 0) for number in range(1000)]).reshape(10, 100, 3)
+    >>> feed = Feed(program, chunks, window=700)
     >>> sum(len(numbers) for numbers, _, _ in feed.results()), feed.makespan_cycles
     (1000, 5000)
     """
 
-    def __init__(
-        self, program: Program, coming: Iterator[Coming], *, window: int = WINDOW, budget: int = BUDGET
-    ) -> None:
+    def __init__(self, program: Program, chunks: Iterable[Ints], *, window: int = WINDOW, budget: int = BUDGET) -> None:
         if any(task.after is not None for task in program.tasks):
             raise InputError(Mistake("tasks", "a task of a feed comes after no other"))
-        self.coming, self.window = coming, max(window, len(program.tasks))
+        self.window = max(window, len(program.tasks))
         filled = replace(program, tasks=program.tasks + program.tasks[:1] * (self.window - len(program.tasks)))
         self.run = FastRun(filled, keep=False, skipping=True, budget=budget, queue_room=self.window)
         T = self.run.tables
         self.tasks = (T[at.T_TASK], at.T_TASK_SIZE)
         self.variants = (T[at.T_VARIANT_OF], T[at.N_KINDS])
         templates = range(len(program.tasks))
-        self.records = [self._cells(self.tasks, number) for number in templates]
-        self.kinds = [self._cells(self.variants, number) for number in templates]
+        self.records = np.array([self._cells(self.tasks, number) for number in templates])
+        self.kinds = np.array([self._cells(self.variants, number) for number in templates])
         self.numbers = np.full(self.window, -1, dtype=np.int64)
         self.templates = np.zeros(self.window, dtype=np.int64)
         self.fed = self.last = self.makespan_cycles = 0
         self.full_at: int | None = None
-        self.pending: list[Coming] = []
+        self._chunks = iter(chunks)
+        #: What has been taken from the chunks and is not in the machine. The first `_looked_at` have been looked at.
+        self._ahead: Ints = np.zeros((0, 3), dtype=np.int64)
+        self._looked_at = 0
         self._refill(np.arange(self.window))
 
     def _cells(self, part: tuple[int, int], number: int) -> list[int]:
@@ -92,6 +93,10 @@ class Feed:
             if not done:
                 self._refill(np.flatnonzero(self.numbers < 0))
 
+    def stop(self) -> None:
+        """Let nothing more come, but for those that belong together with some that came already."""
+        self._ahead, self._chunks = self._ahead[: self._looked_at], iter(())
+
     def totals(self) -> Totals:
         """The totals of all that has run, up to `makespan_cycles`, but for the tasks."""
         return Totals(*self.run.counted(self.makespan_cycles), np.zeros((0, len(TASKS.names)), dtype=np.int64))
@@ -101,39 +106,59 @@ class Feed:
         size = self.window * at.TASK_SIZE
         return np.array(self.run.state[first : first + size], dtype=np.int64).reshape(-1, len(TASKS.names))
 
-    def _refill(self, free: NDArray[np.int64]) -> None:
+    def _refill(self, free: Ints) -> None:
         """Put what comes next into the free places, but never a part of what comes in one cycle."""
-        batch = self.pending + list(islice(self.coming, max(0, len(free) + 1 - len(self.pending))))
+        batch = self._next(len(free) + 1)
         whole = len(batch)
         if whole > len(free):
             # the last one is of a cycle that is not whole; more may come in it
-            whole = next((at for at in range(whole - 1, 0, -1) if batch[at].release != batch[at - 1].release), 0)
-        if batch and not whole:
+            others = np.flatnonzero(np.diff(batch[:, 0]))
+            whole = int(others[-1]) + 1 if len(others) else 0
+        self._looked_at = len(batch) - whole
+        if len(batch) and not whole:
             # a part of a cycle is as good as a whole one once nothing comes behind it
-            self.full_at, self.coming = batch[0].release, iter(())
-            batch, self.pending = batch[: len(free)], []
-        else:
-            batch, self.pending = batch[:whole], batch[whole:]
+            self.full_at, whole, self._looked_at = int(batch[0, 0]), len(free), 0
+            self.stop()
+        self._ahead = self._ahead[whole:]
+        self._place(free[:whole], batch[:whole])
         T, S = self.run.tables, self.run.state
-        for slot, each in zip(free.tolist(), batch, strict=False):
-            self._place(T, S, slot, each)
-        T[at.N_ARRIVALS], S[at.ARRIVED], S[at.MORE] = len(batch), 0, int(bool(self.pending))
-        for index, slot in enumerate(free[: len(batch)].tolist()):
-            T[T[at.T_ARRIVAL] + index] = slot
+        T[at.N_ARRIVALS], S[at.ARRIVED], S[at.MORE] = whole, 0, int(self._looked_at > 0)
+        T[T[at.T_ARRIVAL] : T[at.T_ARRIVAL] + whole] = free[:whole].tolist()
         T[at.N_TASKS] = self.fed
 
-    def _place(self, T: Any, S: Any, slot: int, each: Coming) -> None:
-        if each.release < self.last:
-            text = f"comes at cycle {each.release:,}, before the one ahead of it ({self.last:,})"
-            raise InputError(Mistake(f"request {self.fed}", text))
-        self.last = each.release
-        record = list(self.records[each.template])
-        record[at.RELEASE], record[at.KEY] = each.release, each.key
-        for (first, size), cells in ((self.tasks, record), (self.variants, self.kinds[each.template])):
-            for index, cell in enumerate(cells):
-                T[first + slot * size + index] = cell
-        row = S[at.S_TASKS] + slot * at.TASK_SIZE
-        for index in range(at.TASK_SIZE):
-            S[row + index] = 0
-        self.numbers[slot], self.templates[slot] = self.fed, each.template
-        self.fed += 1
+    def _next(self, number: int) -> Ints:
+        """So many of those that come next; fewer at the end."""
+        known, chunks = len(self._ahead), [self._ahead]
+        while known < number and (chunk := next(self._chunks, None)) is not None:
+            chunks.append(chunk)
+            known += len(chunk)
+        self._ahead = np.concatenate(chunks)
+        return self._ahead[:number]
+
+    def _place(self, slots: Ints, batch: Ints) -> None:
+        """Put tasks into places."""
+        releases, templates, keys = batch.T
+        back = np.flatnonzero(np.diff(releases, prepend=self.last) < 0)
+        if len(back):
+            at_fault = int(back[0])
+            before = releases[at_fault - 1] if at_fault else self.last
+            text = f"comes at cycle {releases[at_fault]:,}, before the one ahead of it ({before:,})"
+            raise InputError(Mistake(f"request {self.fed + at_fault}", text))
+        self.last = int(releases[-1]) if len(releases) else self.last
+        records = self.records[templates]
+        records[:, at.RELEASE], records[:, at.KEY] = releases, keys
+        self._put(self.run.tables, self.tasks, slots, records)
+        self._put(self.run.tables, self.variants, slots, self.kinds[templates])
+        rows = np.zeros((len(slots), at.TASK_SIZE), dtype=np.int64)
+        self._put(self.run.state, (self.run.state[at.S_TASKS], at.TASK_SIZE), slots, rows)
+        self.numbers[slots], self.templates[slots] = self.fed + np.arange(len(slots)), templates
+        self.fed += len(slots)
+
+    def _put(self, sequence: Any, part: tuple[int, int], slots: Ints, records: Ints) -> None:
+        """Write the records of these places."""
+        first, size = int(part[0]), part[1]
+        if isinstance(sequence, np.ndarray):
+            sequence[first : first + self.window * size].reshape(-1, size)[slots] = records
+            return
+        for slot, record in zip(slots.tolist(), records.tolist(), strict=True):
+            sequence[first + slot * size : first + (slot + 1) * size] = record
