@@ -1,139 +1,122 @@
-"""Tasks without end: the fast engine on a window of tasks that is filled again and again.
+"""Tasks without end: requests are given to the core of the fast engine group by group.
 
-A task of the Program is a template; what comes is a time and a template. Tasks that are done make room for others, so
-memory grows with the number that is in the machine at once, and not with the number of all.
+A task of the Program is a template; what comes is a time, a template and a rank. Requests that are done make room for
+others. So memory grows with the number of those that are in the machine at once, and not with the number of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import islice
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.engines.fast import layout as at
-from lstmsim.engines.fast.run import BUDGET, FastRun
+from lstmsim.engines.fast.binding import Machine, Outcome, Table
+from lstmsim.engines.fast.run import COUNTS, finish
+from lstmsim.engines.fast.stuck import deadlock
 from lstmsim.errors import InputError, Mistake
+from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
+from lstmsim.program.validate import validate
 
-__all__ = ["WINDOW", "Coming", "Feed"]
+__all__ = ["WINDOW", "Feed"]
 
-#: Tasks that can be in the machine at once, waiting ones among them.
+#: Requests that can be in the machine at once, waiting ones among them.
 WINDOW = 8192
 
-
-class Coming(NamedTuple):
-    """A task that comes: when, number of its template among the program's tasks, its key (`Task.key`)."""
-
-    release: int
-    template: int
-    key: int
+Numbers = NDArray[np.int64]
 
 
 class Feed:
-    """Runs tasks that come one after another, in the order of time, on the machine of a program.
+    """Runs requests that come one after another, in the order of time, on the machine of a program.
 
-    Tasks of the program may not come after others. Once more than `window` would be in the machine at once, nothing
-    more comes, and `full_at` is the cycle in which that was; those that have come are finished. `InputError` if tasks
-    go back in time.
+    program: its tasks are the templates; none of them may come after another one.
+    chunks: requests, shape (requests, 3), columns: release, number of the template, key (`Task.key`).
+    window: how many requests may be in the machine at once. Before there would be more, nothing more comes, and
+        `full_at` is the cycle in which that was; those that have come are finished.
+    `InputError` if requests go back in time.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=5),))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> feed = Feed(program, (Coming(3 * number, 0, 0) for number in range(1000)), window=700)
+    >>> requests = np.array([(3 * number, 0, 0) for number in range(1000)])
+    >>> feed = Feed(program, iter([requests]), window=700)
     >>> sum(len(numbers) for numbers, _, _ in feed.results()), feed.makespan_cycles
     (1000, 5000)
     """
 
-    def __init__(
-        self, program: Program, coming: Iterator[Coming], *, window: int = WINDOW, budget: int = BUDGET
-    ) -> None:
+    def __init__(self, program: Program, chunks: Iterator[Numbers], *, window: int = WINDOW) -> None:
         if any(task.after is not None for task in program.tasks):
             raise InputError(Mistake("tasks", "a task of a feed comes after no other"))
-        self.coming, self.window = coming, max(window, len(program.tasks))
-        filled = replace(program, tasks=program.tasks + program.tasks[:1] * (self.window - len(program.tasks)))
-        self.run = FastRun(filled, keep=False, skipping=True, budget=budget, queue_room=self.window)
-        T = self.run.tables
-        self.tasks = (T[at.T_TASK], at.T_TASK_SIZE)
-        self.variants = (T[at.T_VARIANT_OF], T[at.N_KINDS])
-        templates = range(len(program.tasks))
-        self.records = [self._cells(self.tasks, number) for number in templates]
-        self.kinds = [self._cells(self.variants, number) for number in templates]
-        self.numbers = np.full(self.window, -1, dtype=np.int64)
-        self.templates = np.zeros(self.window, dtype=np.int64)
-        self.fed = self.last = self.makespan_cycles = 0
+        validate(program)
+        self.program, self.chunks, self.window = program, chunks, max(window, len(program.tasks))
+        self.machine = Machine(flat_of(program), fed=True)
+        self.pending: Numbers = np.zeros((0, 3), dtype=np.int64)
+        self.fed = self.done = self.last = self.makespan_cycles = 0
         self.full_at: int | None = None
-        self.pending: list[Coming] = []
-        self._refill(np.arange(self.window))
+        self._refill()
 
-    def _cells(self, part: tuple[int, int], number: int) -> list[int]:
-        first = part[0] + number * part[1]
-        return [int(each) for each in self.run.tables[first : first + part[1]]]
-
-    def results(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Groups of tasks that are done, in the order in which they finish or are turned away, of equal ones that in
+    def results(self) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+        """Groups of requests that are done, in the order in which they finish or are turned away, of equal ones that in
         which they came: their numbers in the order of coming, their templates, their rows (as in `Trace.tasks`)."""
-        done = False
-        while not done:
-            done = self.run.finish()
-            rows = self._rows()
-            over = np.flatnonzero((self.numbers >= 0) & (rows[:, 3] != 0))
-            ends = np.where(rows[over, 3] < 0, rows[over, 2], rows[over, 3])
-            over = over[np.lexsort((self.numbers[over], ends))]
-            self.makespan_cycles = max(self.makespan_cycles, int(rows[over, 3].max(initial=0)))
+        outcome = Outcome.HUNGRY
+        while outcome is not Outcome.DONE:
+            outcome = finish(self.machine)
+            if outcome is Outcome.STUCK:
+                raise deadlock(self.program, *self.machine.waits())
+            over = self.machine.table(Table.OVER, 2 + len(TASKS.names))
+            self.machine.clear(Table.OVER)
+            self.done += len(over)
+            finishes = TASKS.of(over[:, 2:], "finish")
+            ends = np.where(finishes < 0, TASKS.of(over[:, 2:], "admitted"), finishes)
+            over = over[np.lexsort((over[:, 0], ends))]
+            self.makespan_cycles = max(self.makespan_cycles, int(finishes.max(initial=0)))
             if len(over):
-                yield self.numbers[over].copy(), self.templates[over].copy(), rows[over].copy()
-            self.numbers[over] = -1
-            if not done:
-                self._refill(np.flatnonzero(self.numbers < 0))
+                yield over[:, 0], over[:, 1], over[:, 2:]
+            if outcome is Outcome.HUNGRY:
+                self._refill()
 
     def totals(self) -> Totals:
         """The totals of all that has run, up to `makespan_cycles`, but for the tasks."""
-        return Totals(*self.run.counted(self.makespan_cycles), np.zeros((0, len(TASKS.names)), dtype=np.int64))
+        counted = self.machine.totals(self.makespan_cycles, COUNTS)
+        return Totals(counted[:, :-2], counted[:, -2], counted[:, -1], TASKS.empty())
 
-    def _rows(self) -> NDArray[np.int64]:
-        first = int(self.run.state[at.S_TASKS])
-        size = self.window * at.TASK_SIZE
-        return np.array(self.run.state[first : first + size], dtype=np.int64).reshape(-1, len(TASKS.names))
-
-    def _refill(self, free: NDArray[np.int64]) -> None:
-        """Put what comes next into the free places, but never a part of what comes in one cycle."""
-        batch = self.pending + list(islice(self.coming, max(0, len(free) + 1 - len(self.pending))))
+    def _refill(self) -> None:
+        """Let what comes next come, as far as there is room, but never a part of what comes in one cycle."""
+        room = self.window - (self.fed - self.done)
+        batch = self._next(room + 1)
         whole = len(batch)
-        if whole > len(free):
+        if whole > room:
             # the last one is of a cycle that is not whole; more may come in it
-            whole = next((at for at in range(whole - 1, 0, -1) if batch[at].release != batch[at - 1].release), 0)
-        if batch and not whole:
+            changes = np.flatnonzero(np.diff(batch[:, 0]))
+            whole = int(changes[-1]) + 1 if len(changes) else 0
+        if len(batch) and not whole:
             # a part of a cycle is as good as a whole one once nothing comes behind it
-            self.full_at, self.coming = batch[0].release, iter(())
-            batch, self.pending = batch[: len(free)], []
+            self.full_at, self.chunks = int(batch[0, 0]), iter(())
+            batch, self.pending = batch[:room], batch[:0]
         else:
-            batch, self.pending = batch[:whole], batch[whole:]
-        T, S = self.run.tables, self.run.state
-        for slot, each in zip(free.tolist(), batch, strict=False):
-            self._place(T, S, slot, each)
-        T[at.N_ARRIVALS], S[at.ARRIVED], S[at.MORE] = len(batch), 0, int(bool(self.pending))
-        for index, slot in enumerate(free[: len(batch)].tolist()):
-            T[T[at.T_ARRIVAL] + index] = slot
-        T[at.N_TASKS] = self.fed
+            batch, self.pending = batch[:whole], np.concatenate([batch[whole:], self.pending])
+        self._check(batch)
+        self.machine.feed(batch, more=len(self.pending) > 0)
+        self.fed += len(batch)
 
-    def _place(self, T: Any, S: Any, slot: int, each: Coming) -> None:
-        if each.release < self.last:
-            text = f"comes at cycle {each.release:,}, before the one ahead of it ({self.last:,})"
-            raise InputError(Mistake(f"request {self.fed}", text))
-        self.last = each.release
-        record = list(self.records[each.template])
-        record[at.RELEASE], record[at.KEY] = each.release, each.key
-        for (first, size), cells in ((self.tasks, record), (self.variants, self.kinds[each.template])):
-            for index, cell in enumerate(cells):
-                T[first + slot * size + index] = cell
-        row = S[at.S_TASKS] + slot * at.TASK_SIZE
-        for index in range(at.TASK_SIZE):
-            S[row + index] = 0
-        self.numbers[slot], self.templates[slot] = self.fed, each.template
-        self.fed += 1
+    def _next(self, most: int) -> Numbers:
+        """Up to so many requests that come next; `pending` keeps the others that are there."""
+        parts, count = [self.pending], len(self.pending)
+        while count < most and (chunk := next(self.chunks, None)) is not None:
+            parts.append(chunk)
+            count += len(chunk)
+        requests = np.concatenate(parts)
+        self.pending = requests[most:]
+        return requests[:most]
+
+    def _check(self, batch: Numbers) -> None:
+        releases = np.concatenate([[self.last], batch[:, 0]])
+        back = np.flatnonzero(np.diff(releases) < 0)
+        if len(back):
+            place = int(back[0])
+            text = f"comes at cycle {releases[place + 1]:,}, before the one ahead of it ({releases[place]:,})"
+            raise InputError(Mistake(f"request {self.fed + place}", text))
+        self.last = int(releases[-1])

@@ -86,7 +86,7 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
     const flat::Operation& operation = *cursor.operation;
     PhaseState& phase = lead.phases[cursor.phase];
     const i64 index = &operation - phase.operations.begin();
-    i64& place = phase.starts[cursor.iteration * phase.operations.size() + index];
+    i64& place = phase.starts.at(cursor.iteration, index);
     const i64 waiters = std::exchange(place, start);
     i64 waiter = NONE;
     if (operation.frees != NONE) {

@@ -9,7 +9,7 @@ namespace lstmsim {
 void Machine::note_waits() {
     for (const Thread& thread : threads) {
         if (thread.job == NONE) continue;
-        const Thread& lead = threads[thread.lead];
+        Thread& lead = threads[thread.lead];
         i64 members = 0;
         for (i64 number = lead.number; number != NONE; number = threads[number].next) members += 1;
         for (i64 unit = 0; unit < cores[thread.core].units.size(); ++unit) {
