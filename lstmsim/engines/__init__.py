@@ -12,11 +12,11 @@ from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 
-__all__ = ["ENGINES", "run", "totals", "warm_up"]
+__all__ = ["ENGINES", "run", "totals"]
 
 #: Engines by name, with a line for people.
 ENGINES = {
-    "fast": "event-jumping integer loop, compiled for long runs; skips repeating periods; the default",
+    "fast": "a native core that goes from event to event; the default",
     "reference": "SimPy processes, one issue at a time; slower, written to be read",
 }
 
@@ -40,7 +40,7 @@ def run(program: Program, engine: str = "fast", *, check: bool = True) -> Trace:
 
 
 def totals(program: Program, *, check: bool = True) -> Totals:
-    """Only the totals of a run, on the fast engine: whole periods are skipped, so that steps cost next to nothing.
+    """Only the totals of a run, on the fast engine, which then records nothing.
 
     `check`: look for broken rules first; a program that a target has just lowered has none.
 
@@ -53,15 +53,3 @@ def totals(program: Program, *, check: bool = True) -> Totals:
     from lstmsim.engines.fast import run as fast
 
     return fast.totals(program, check=check)
-
-
-def warm_up() -> bool:
-    """Load the compiled loop of the fast engine for many small runs to come; False where numba is not installed.
-
-    Takes about a second, on the first use on a machine some more for the compiler.
-    """
-    from lstmsim.engines.fast import compiled
-
-    if compiled.available():
-        compiled.compiled()
-    return compiled.loaded()

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from lstmsim.records import record
 from lstmsim.workload.cell import REDUCTIONS, Cell, Node
 
-__all__ = ["Segment", "kinds", "ordered", "segment_of", "segments"]
+__all__ = ["Segment", "kinds", "ordered", "segment_of", "segments", "segments_by_stage"]
 
 
 @record
@@ -139,6 +139,19 @@ def segments(cell: Cell) -> tuple[Segment, ...]:
     )
 
 
+@lru_cache(maxsize=256)
+def segments_by_stage(cell: Cell) -> tuple[tuple[Segment, ...], ...]:
+    """The segments of each stage of a cell.
+
+    >>> from lstmsim.workload.cells import cell
+    >>> [len(each) for each in segments_by_stage(cell("lstm-projection"))]
+    [1, 1]
+    """
+    every = segments(cell)
+    return tuple(tuple(each for each in every if each.stage == stage) for stage in range(len(cell.stages)))
+
+
+@lru_cache(maxsize=4096)
 def segment_of(cell: Cell, node: str) -> tuple[int, int]:
     """(stage, index) of the segment that gives the value of a node. `KeyError` if there is none.
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from lstmsim import engines
-from lstmsim.engines.fast.feed import Coming, Feed
+from lstmsim.engines.fast.feed import Feed
 from lstmsim.errors import DeadlockError, InputError
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
 from lstmsim.program.trace_tables import TASKS
@@ -22,6 +24,11 @@ def one_task(count: int = 5) -> Program:
     return Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, phases),), (), (0,)),))
 
 
+def chunks(coming: list[tuple[int, int, int]], size: int = 2) -> Iterator[NDArray[np.int64]]:
+    """Release, template and key of what comes, some at a time."""
+    return (np.array(coming[first : first + size]) for first in range(0, len(coming), size))
+
+
 @settings(max_examples=100)
 @given(st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs()), st.data())
 def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject) -> None:
@@ -29,14 +36,14 @@ def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject
     order = data.draw(st.lists(st.sampled_from(range(len(templates))), min_size=1, max_size=25))
     gaps = data.draw(st.lists(st.sampled_from([0, 0, 1, 5, 40]), min_size=len(order), max_size=len(order)))
     releases = np.cumsum(gaps).tolist()
-    coming = [Coming(release, number, templates[number].key) for release, number in zip(releases, order, strict=True)]
+    coming = [(release, number, templates[number].key) for release, number in zip(releases, order, strict=True)]
     whole = Program(program.cores, tuple(replace(templates[n], release=at) for at, n, _ in coming))
-    window = data.draw(st.sampled_from([8, 64]))
+    window, chunk = data.draw(st.sampled_from([8, 64])), data.draw(st.sampled_from([1, 3, 30]))
     try:
         expected = engines.totals(whole)
     except DeadlockError:
         return
-    feed = Feed(Program(program.cores, templates), iter(coming), window=window)
+    feed = Feed(Program(program.cores, templates), chunks(coming, chunk), window=window)
     found = np.full((len(order), len(TASKS.names)), -9)
     last = 0
     for numbers, own, rows in feed.results():
@@ -56,7 +63,7 @@ def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject
 
 def test_keys_are_those_of_what_comes() -> None:
     """The second and the third wait for the first; the third has the smaller key."""
-    feed = Feed(one_task(), iter([Coming(0, 0, 0), Coming(1, 0, 7), Coming(2, 0, 3)]))
+    feed = Feed(one_task(), chunks([(0, 0, 0), (1, 0, 7), (2, 0, 3)]))
     (found,) = feed.results()
     assert found[0].tolist() == [0, 2, 1]
     assert found[2][:, 3].tolist() == [5, 10, 15]
@@ -64,29 +71,41 @@ def test_keys_are_those_of_what_comes() -> None:
 
 def test_what_comes_in_one_cycle_is_seen_together() -> None:
     """Also at the edge of a window: of those that come at cycle 6 the one with the smallest key goes first."""
-    many = [Coming(0, 0, 0), *(Coming(6, 0, -key) for key in range(7))]
-    order = [number for numbers, _, _ in Feed(one_task(), iter(many), window=8).results() for number in numbers]
+    many = [(0, 0, 0), *((6, 0, -key) for key in range(7))]
+    order = [number for numbers, _, _ in Feed(one_task(), chunks(many), window=8).results() for number in numbers]
     assert order == [0, 7, 6, 5, 4, 3, 2, 1]
 
 
 def test_too_many_at_once_end_it_and_those_that_came_are_finished() -> None:
-    feed = Feed(one_task(), (Coming(0, 0, 0) for _ in range(9)), window=8)
+    feed = Feed(one_task(), chunks([(0, 0, 0)] * 9), window=8)
     assert [number for numbers, _, _ in feed.results() for number in numbers] == list(range(8))
     assert (feed.full_at, feed.makespan_cycles) == (0, 40)
-    enough = Feed(one_task(), (Coming(0, 0, 0) for _ in range(8)), window=8)
+    enough = Feed(one_task(), chunks([(0, 0, 0)] * 8), window=8)
     assert [len(numbers) for numbers, _, _ in enough.results()] == [8]
     assert enough.full_at is None
 
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="request 1: comes at cycle 3, before the one ahead of it"):
-        list(Feed(one_task(), iter([Coming(4, 0, 0), Coming(3, 0, 0)])).results())
+        list(Feed(one_task(), chunks([(4, 0, 0), (3, 0, 0)])).results())
     followed = Program(one_task().cores, (*one_task().tasks, replace(one_task().tasks[0], after=0)))
     with pytest.raises(InputError, match="comes after no other"):
-        Feed(followed, iter([]))
+        Feed(followed, chunks([]))
+
+
+def test_once_stopped_only_what_belongs_to_those_that_came_still_comes() -> None:
+    """Nine are looked at for eight places. The last three come in one cycle, of which there may be more: they wait."""
+    many = [(cycle, 0, 0) for cycle in (0, 1, 2, 3, 4, 5, 6, 6, 6, 6, 7, 8)]
+    numbers = []
+    feed = Feed(one_task(), chunks(many, 12), window=8)
+    for done, _, _ in feed.results():
+        numbers += done.tolist()
+        feed.stop()
+    assert numbers == list(range(9))
+    assert feed.full_at is None
 
 
 def test_nothing_comes() -> None:
-    feed = Feed(one_task(), iter([]))
+    feed = Feed(one_task(), chunks([]))
     assert list(feed.results()) == []
     assert feed.makespan_cycles == 0

@@ -47,5 +47,5 @@ def test_what_reads_h_waits_for_the_tails_of_its_own_pass(base: int) -> None:
     needs = [need for each in operations if each.unit == 0 for need in each.needs]
     assert [need.operation for need in needs] == [tails[1], tails[2]]
     assert all(need.lag == 1 for need in needs)
-    assert needs[0] == Dependence(tails[1], h.shares[0].read_on(0).cycles + 1, lag=1)
-    assert h.shares[0].first_tail == tails[0]
+    assert needs[0] == Dependence(tails[1], h.shares[0].own.cycles + 1, lag=1)
+    assert h.shares[0].tails.first == tails[0]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from lstmsim import engines
 from lstmsim.api.loading import Path
 from lstmsim.api.serving.horizon import serve_on_horizon
 from lstmsim.errors import InputError, LstmsimError, Mistake
@@ -48,8 +47,6 @@ class Asked:
 
 def run_point(asked: Asked) -> Measured:
     """Make the run."""
-    # No single point may be worth the compiler, but all together are.
-    engines.warm_up()
     serving = serve_on_horizon(
         asked.scenario,
         asked.requests,

@@ -28,8 +28,8 @@ def _told(program: Program, waits: list[list[int]]) -> Iterator[str]:
         task = program.tasks[number]
         phases = task.phases(kind, members)
         operation = phases[phase].body.operations[index]
-        lacking = f"a free slot of buffer {operation.takes}" if need < 0 else _source(phases, phase, iteration, index, need)
-        yield describe_wait(task, operation, lacking)
+        slot = f"a free slot of buffer {operation.takes}"
+        yield describe_wait(task, operation, slot if need < 0 else _source(phases, phase, iteration, index, need))
 
 
 def _source(phases: tuple[Phase, ...], phase: int, iteration: int, index: int, number: int) -> str:

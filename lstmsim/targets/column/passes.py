@@ -6,29 +6,26 @@ Tiles are in `lstmsim.targets.column.tiles`, what follows them in `lstmsim.targe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cached_property
 from itertools import product
 
-from lstmsim.program.program import Dependence, Operation
+from lstmsim.program.program import Operation
 from lstmsim.records import record
 from lstmsim.targets.column.npu import ColumnCore, Exchange
 from lstmsim.targets.column.shape import StageShape, issue_order, pass_shapes
-from lstmsim.targets.column.tiles import ARRAY, Group, Read, Share, Source, Tiles, column_groups
+from lstmsim.targets.column.tiles import ARRAY, Group, Home, Read, Share, Source, Tiles, column_groups
 from lstmsim.targets.column.turns import EXCHANGE, TAIL, Turns
 from lstmsim.workload.model import Layer
-from lstmsim.workload.segments import Segment, segment_of, segments
+from lstmsim.workload.segments import Segment, segment_of, segments, segments_by_stage
 
 __all__ = ["ARRAY", "EXCHANGE", "TAIL", "WHOLE", "Source", "Spread", "pass_operations"]
 
-#: Where in the body the operations of a share begin: by share, stage, segment and unit (tail or exchange).
-Homes = Mapping[tuple[int, int, int, int], int]
+#: Where in the body the operations of each segment begin: by share, stage, segment and unit (tail or exchange).
+Homes = Mapping[tuple[int, int, int, int], Home]
 
 #: A stage of a share: number of the stage, number of the share, the tiles.
 _Part = tuple[int, int, Tiles]
-
-#: More operations than a segment of a share has, so that guessed places never fall together.
-_APART = 1 << 32
 
 
 @record
@@ -72,7 +69,7 @@ class _Pass:
     x: the sources of x; empty: x is an input frame.
     x_last: whether x is ready later than h.
     spread: the members of the pass.
-    homes: where in the body the operations of each share begin.
+    homes: where in the body the operations of each segment begin.
     """
 
     shapes: tuple[tuple[StageShape, ...], ...]
@@ -86,17 +83,15 @@ class _Pass:
     def layer(self) -> Layer:
         return self.shapes[0][0].layer
 
-    def homes_from(self, base: int, parts: Sequence[_Part]) -> Homes:
-        """Find where in the body the operations after the tiles of each part begin; the pass begins at `base`."""
-        homes: dict[tuple[int, int, int, int], int] = {}
+    def settle(self, base: int, parts: Sequence[_Part]) -> None:
+        """Find the homes: segments follow the tiles of their part; the pass begins at `base`."""
         for stage, share, tiles in parts:
             base += tiles.total
             blocks = len(tiles.shape.blocks)
             for segment in self._segments(stage):
-                homes[share, stage, segment.index, TAIL] = base
-                homes[share, stage, segment.index, EXCHANGE] = base + blocks
+                self.homes[share, stage, segment.index, TAIL].first = base
+                self.homes[share, stage, segment.index, EXCHANGE].first = base + blocks
                 base += blocks * (1 + len(self._sent(share, segment)))
-        return homes
 
     def operations(self, base: int, parts: Sequence[_Part]) -> list[Operation]:
         """List the operations: stage after stage, share after share, first tiles, then tails, then exchanges."""
@@ -114,16 +109,21 @@ class _Pass:
     def source(self, node: str, lag: int = 0) -> Source:
         """Give the results of a node of the pass as a source; `lag`: how many steps before the reading step."""
         if (node, lag) not in self._sources:
-            shares = tuple(self._share(share, node) for share in range(len(self.shapes)))
-            self._sources[node, lag] = Source(shares, lag)
+            if node not in self._shares:
+                self._shares[node] = tuple([self._share(share, node) for share in range(len(self.shapes))])
+            self._sources[node, lag] = Source(self._shares[node], lag)
         return self._sources[node, lag]
 
     @cached_property
     def _sources(self) -> dict[tuple[str, int], Source]:
         return {}
 
-    def _segments(self, stage: int) -> Iterator[Segment]:
-        return (each for each in segments(self.layer.cell) if each.stage == stage)
+    @cached_property
+    def _shares(self) -> dict[str, tuple[Share, ...]]:
+        return {}
+
+    def _segments(self, stage: int) -> tuple[Segment, ...]:
+        return segments_by_stage(self.layer.cell)[stage]
 
     @cached_property
     def _turns(self) -> list[Turns]:
@@ -134,10 +134,7 @@ class _Pass:
         return turns
 
     def parts(self) -> Iterator[_Part]:
-        """Yield each stage, share, and its tiles: all shares of a stage before the next stage reads their results.
-
-        If `homes` is still a guess, the tiles wait for operations at the guessed places.
-        """
+        """Yield each stage, share, and its tiles: all shares of a stage before the next stage reads their results."""
         waited: list[set[str]] = [set() for _ in self.shapes]
         for stage in range(len(self.layer.cell.stages)):
             for share, shapes in enumerate(self.shapes):
@@ -159,12 +156,12 @@ class _Pass:
         """Give the part of a vector that one member computes."""
         stage, index = segment_of(self.layer.cell, node)
         shape = self.shapes[share][stage]
-        segment = next(each for each in self._segments(stage) if each.index == index)
-        nodes, sent = self._sent(share, segment), None
+        nodes, sent = self._sent(share, self._segments(stage)[index]), None
         if node in nodes:
-            first = self.homes[share, stage, index, EXCHANGE] + nodes.index(node)
+            home = self.homes[share, stage, index, EXCHANGE]
             exchange = self.spread.exchange
-            sent = Read(shape, first, len(nodes), exchange.rate(shape.core.tail_width), exchange.visible_cycles)
+            rate = exchange.rate(shape.core.tail_width)
+            sent = Read(shape, home, nodes.index(node), len(nodes), rate, exchange.visible_cycles)
         return Share(shape, node, self.spread.cores[share], self.homes[share, stage, index, TAIL], sent)
 
     def _sent(self, share: int, segment: Segment) -> list[str]:
@@ -200,24 +197,14 @@ def pass_operations(
     x_last: whether the columns of x issue after those of h.
     spread: the members of the pass.
 
-    Where the tails of the pass stand in the body depends on the number of its tiles. So the tiles are made with guessed
-    places and counted, and then they get the true places.
+    Where the tails of the pass stand in the body depends on the number of its tiles. So the tiles are counted before
+    they are made.
     """
     shares = len(spread.members)
     shapes = tuple(pass_shapes(layer, core, share, shares) for share in range(shares))
     order = product(range(shares), segments(layer.cell), (TAIL, EXCHANGE))
-    keys = [(share, each.stage, each.index, unit) for share, each, unit in order]
-    guess: Homes = {key: base + number * _APART for number, key in enumerate(keys)}
-    one = _Pass(shapes, place, tuple(x), x_last, spread, guess)
+    homes = {(share, each.stage, each.index, unit): Home() for share, each, unit in order}
+    one = _Pass(shapes, place, tuple(x), x_last, spread, homes)
     parts = list(one.parts())
-    one = replace(one, homes=one.homes_from(base, parts))
-
-    def settled(need: Dependence) -> Dependence:
-        if need.phase is not None or need.operation < base:
-            # an operation of another pass
-            return need
-        number, index = divmod(need.operation - base, _APART)
-        return Dependence(one.homes[keys[number]] + index, need.delay, need.cause, need.lag, None, need.mirrored)
-
-    parts = [(stage, share, tiles.waiting_for(settled)) for stage, share, tiles in parts]
+    one.settle(base, parts)
     return one.operations(base, parts), one.source(layer.cell.output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from lstmsim.records import record
@@ -71,19 +71,9 @@ class StageShape:
         return (self.units_per_block,) * full + ((rest,) if rest else ())
 
     @cached_property
-    def depth(self) -> dict[str, int]:
+    def depth(self) -> Mapping[str, int]:
         """Cycles from a unit's turn until each node's value is there."""
-        return dict(depths(self.layer.cell, vars(self.core.latency), self.core.tail_width))
-
-    def turn(self, unit: int, width: int) -> tuple[int, int, int]:
-        """Give the row block of a unit, its turn in that block, and the last unit of the turn.
-
-        unit: number of the unit in the share.
-        width: units of a block that take one turn together.
-        """
-        block, place = divmod(unit, self.units_per_block)
-        turn = place // width
-        return block, turn, block * self.units_per_block + min((turn + 1) * width, self.blocks[block]) - 1
+        return depths(self.layer.cell, vars(self.core.latency), self.core.tail_width)
 
     def visible_cycles(self, node: str) -> int:
         """Cycles from a unit's turn until the node's value can be streamed: at least 1, as no effect is immediate."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 from lstmsim.workload.cell import OPERATIONS, REDUCTIONS, Cell, Node
 from lstmsim.workload.segments import Segment, segments
@@ -45,11 +46,11 @@ def depths(cell: Cell, latency: Mapping[str, int], tail_width: int) -> Mapping[s
     >>> [depths(cell(name), default, 64)["h'"] for name in ("lstm", "gru", "rnn")]
     [32, 40, 12]
     """
-    return dict(_depths(cell, tuple(sorted(latency.items())), tail_width))
+    return _depths(cell, tuple(sorted(latency.items())), tail_width)
 
 
 @lru_cache(maxsize=1024)
-def _depths(cell: Cell, latency: tuple[tuple[str, int], ...], tail_width: int) -> tuple[tuple[str, int], ...]:
+def _depths(cell: Cell, latency: tuple[tuple[str, int], ...], tail_width: int) -> Mapping[str, int]:
     cycles = dict(latency)
     depth: dict[str, int] = {}
     for segment in segments(cell):
@@ -59,4 +60,4 @@ def _depths(cell: Cell, latency: tuple[tuple[str, int], ...], tail_width: int) -
             else:
                 own = cycles[OPERATIONS[node.operation][1]]
             depth[node.name] = begins(node, depth, segment) + own
-    return tuple(depth.items())
+    return MappingProxyType(depth)

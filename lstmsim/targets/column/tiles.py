@@ -7,9 +7,7 @@ stage reads it. Results become visible in the order of units, so a tile waits fo
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -18,22 +16,32 @@ from lstmsim.program.program import Dependence, Operation
 from lstmsim.records import record
 from lstmsim.targets.column.shape import StageShape
 
-__all__ = ["ARRAY", "Group", "Read", "Share", "Source", "Tiles", "column_groups"]
+__all__ = ["ARRAY", "Group", "Home", "Read", "Share", "Source", "Tiles", "column_groups"]
 
 #: Number of the array among the units of a core.
 ARRAY = 0
 
 
+class Home:
+    """Where in a body the operations of a segment begin: known only when all the tiles before them are counted."""
+
+    __slots__ = ("first",)
+
+    def __init__(self) -> None:
+        self.first = -1
+
+
 class Read(NamedTuple):
     """Elements as tiles read them: the units of a share become visible as operations give them, one for each row block.
 
-    The first of these operations is `first` in its body, the next ones follow `stride` apart. `width` units come in
-    each cycle, the first ones `cycles` after the operation's start. `lag`, `phase` and `mirrored` are those of the
-    dependence.
+    The first of these operations stands `offset` behind its home, the next ones follow `stride` apart. `width` units
+    come in each cycle, the first ones `cycles` after the operation's start. `lag`, `phase` and `mirrored` are those of
+    the dependence.
     """
 
     shape: StageShape
-    first: int
+    home: Home
+    offset: int
     stride: int
     width: int
     cycles: int
@@ -41,11 +49,28 @@ class Read(NamedTuple):
     phase: int | None = None
     mirrored: bool = False
 
-    def need(self, unit: int) -> tuple[Dependence, int]:
-        """The dependence of a tile that reads the result of that unit; and the last unit for which it is the same."""
-        block, turn, last = self.shape.turn(unit, self.width)
-        first, delay = self.first + block * self.stride, turn + self.cycles
-        return Dependence(first, delay, "hazard", self.lag, self.phase, self.mirrored), last
+    def wait(self, unit: int) -> tuple[Wait, int]:
+        """The wait of a tile that reads the result of that unit; and the last unit for which it is the same."""
+        shape, width = self.shape, self.width
+        block, place = divmod(unit, shape.units_per_block)
+        turn = place // width
+        last = block * shape.units_per_block + min((turn + 1) * width, shape.blocks[block]) - 1
+        return Wait(self, block, turn), last
+
+
+class Wait(NamedTuple):
+    """What a tile waits for: the units of one turn of a row block. A dependence, once the home of its read is known."""
+
+    read: Read
+    block: int
+    turn: int
+
+    @property
+    def dependence(self) -> Dependence:
+        """The dependence; the home of the read must be known."""
+        read = self.read
+        operation = read.home.first + read.offset + self.block * read.stride
+        return Dependence(operation, self.turn + read.cycles, "hazard", read.lag, read.phase, read.mirrored)
 
 
 @record
@@ -55,23 +80,20 @@ class Share:
     shape: the member's share of a stage.
     node: name of the results.
     core: which of the task's cores the member is on; there the results are visible as the tail gives them.
-    first_tail: place in the body of the first tail operation that gives them.
+    tails: where in the body the tail operations that give them begin.
     sent: the results as other cores see them, behind the exchange unit; None if no other core reads them.
     """
 
     shape: StageShape
     node: str
     core: int
-    first_tail: int
+    tails: Home
     sent: Read | None = None
 
-    def read_on(self, core: int) -> Read:
-        """The elements as they are seen on one of the task's cores."""
-        if core != self.core:
-            assert self.sent is not None, "what others read is sent"
-            return self.sent
-        tail_width = self.shape.core.tail_width
-        return Read(self.shape, self.first_tail, 1, tail_width, self.shape.visible_cycles(self.node))
+    @cached_property
+    def own(self) -> Read:
+        """The elements as they are seen on the member's own core."""
+        return Read(self.shape, self.tails, 0, 1, self.shape.core.tail_width, self.shape.visible_cycles(self.node))
 
 
 @record
@@ -85,31 +107,33 @@ class Source:
 
     def read_on(self, core: int) -> list[Read]:
         """The elements as they are seen on one of the task's cores."""
-        return [
-            self._changed(share.read_on(core)) if share.core == core or sent is None else sent
-            for share, sent in zip(self.shares, self._sent, strict=True)
-        ]
+        reads = []
+        for share, own, sent in self._reads:
+            read = own if share.core == core else sent
+            assert read is not None, "what others read is sent"
+            reads.append(read)
+        return reads
 
     @cached_property
-    def _sent(self) -> list[Read | None]:
-        """What others see, made once for all of them."""
-        return [None if share.sent is None else self._changed(share.sent) for share in self.shares]
+    def _reads(self) -> list[tuple[Share, Read, Read | None]]:
+        """For each share what its own core sees and what others see, made once for all who read it."""
+        return [(each, self._changed(each.own), each.sent and self._changed(each.sent)) for each in self.shares]
 
     def _changed(self, read: Read) -> Read:
-        return read._replace(lag=self.lag, phase=self.phase, mirrored=self.mirrored)
+        return Read(*read[:6], self.lag, self.phase, self.mirrored)
 
 
 class Group(NamedTuple):
     """Some column groups in a row that wait for the same things.
 
     columns: useful columns of each group.
-    needs, frame: what they wait for.
+    waits, frame: what they wait for.
     first: number of the first group.
     length: how many groups.
     """
 
     columns: int
-    needs: tuple[Dependence, ...]
+    waits: tuple[Wait, ...]
     frame: bool
     first: int
     length: int = 1
@@ -119,19 +143,16 @@ class Group(NamedTuple):
         return Group(self.columns, (), False, self.first, self.length)
 
 
-def _joined(groups: Sequence[Group]) -> list[Group]:
-    """Join groups that are neighbours in the matrix and equal."""
-    joined: list[Group] = []
+def _joined(groups: Iterable[Group]) -> Iterator[Group]:
+    """Yield groups without their waits. Neighbours in the matrix with equal columns are one."""
+    columns = first = end = 0
     for group in groups:
-        if joined:
-            before = joined[-1]
-            same = (before.columns, before.needs, before.frame) == (group.columns, group.needs, group.frame)
-            if same and before.first + before.length == group.first:
-                length = before.length + group.length
-                joined[-1] = Group(before.columns, before.needs, before.frame, before.first, length)
-                continue
-        joined.append(group)
-    return joined
+        if group.columns != columns or group.first != end:
+            if columns:
+                yield Group(columns, (), False, first, end - first)
+            columns, first = group.columns, group.first
+        end = group.first + group.length
+    yield Group(columns, (), False, first, end - first)
 
 
 def column_groups(shape: StageShape, vector: str, parts: Sequence[Read], frame: bool) -> list[Group]:
@@ -143,21 +164,33 @@ def column_groups(shape: StageShape, vector: str, parts: Sequence[Read], frame: 
         return plain + ([Group(rest, (), frame, index + full)] if rest else [])
     groups: list[Group] = []
     ends = list(accumulate(part.shape.units for part in parts))
-    first = 0
+    first = number = 0
     while first < length:
-        last = min(first + ep, length) - 1
-        needs, same = [], length
-        for number in range(bisect_right(ends, first), bisect_left(ends, last + 1) + 1):
-            units = parts[number].shape.units
-            offset = ends[number] - units
-            need, alike = parts[number].need(min(last - offset, units - 1))
-            needs.append(need)
-            # a group that ends in the same turn of the same part waits for the same
-            same = min(same, offset + alike if first >= offset else last)
-        count = max(1, (min(same, length - 1) + 1 - first) // ep) if last + 1 - first == ep else 1
-        groups.append(Group(last + 1 - first, tuple(needs), False, index + first // ep, count))
+        while ends[number] <= first:
+            number += 1
+        end = min(first + ep, length)
+        if end <= ends[number]:
+            before = ends[number] - parts[number].shape.units
+            wait, alike = parts[number].wait(end - 1 - before)
+            # groups that end in the same turn of the same part wait for the same
+            count = max(1, (before + alike + 1 - first) // ep)
+            waits: tuple[Wait, ...] = (wait,)
+        else:
+            count, waits = 1, _waits_for_all(parts, ends, number, end)
+        groups.append(Group(end - first, waits, False, index + first // ep, count))
         first += count * ep
-    return _joined(groups)
+    return groups
+
+
+def _waits_for_all(parts: Sequence[Read], ends: Sequence[int], number: int, end: int) -> tuple[Wait, ...]:
+    """The waits of a group that reads the parts from `number` on, the last of them up to `end`."""
+    waits = []
+    for part, part_end in zip(parts[number:], ends[number:], strict=True):
+        units = part.shape.units
+        waits.append(part.wait(min(end, part_end) - 1 - (part_end - units))[0])
+        if end <= part_end:
+            break
+    return tuple(waits)
 
 
 @record
@@ -177,40 +210,20 @@ class Tiles:
     @staticmethod
     def of(shape: StageShape, place: tuple[int, int], groups: Sequence[Group], member: int = 0) -> Tiles:
         """The tiles of these groups."""
-        later = _joined([group.plain() for group in groups]) if len(shape.blocks) > 1 else ()
-        return Tiles(shape, place, tuple(groups), member, tuple(later))
+        later = tuple(_joined(groups)) if len(shape.blocks) > 1 else ()
+        return Tiles(shape, place, tuple(groups), member, later)
 
-    def tile(
-        self,
-        block: int,
-        group: Group,
-        needs: tuple[Dependence, ...] = (),
-        frame: bool = False,
-        takes: int | None = None,
-    ) -> Operation:
-        """The run of tiles of one row block that a group stands for."""
-        shape = self.shape
-        return Operation(
-            ARRAY,
-            count=group.length,
-            needs=needs,
-            frame=frame,
-            takes=takes,
-            work=len(shape.stage.gates) * shape.blocks[block] * group.columns,
-            label="mvm",
-            place=(*self.place, block, group.first, shape.number),
-            member=self.member,
-        )
-
-    def waiting_for(self, settled: Callable[[Dependence], Dependence]) -> Tiles:
-        """The same tiles with each dependence changed; unequal ones must stay unequal."""
-        groups = [
-            Group(group.columns, tuple([settled(need) for need in group.needs]), group.frame, group.first, group.length)
-            if group.needs
-            else group
-            for group in self.groups
-        ]
-        return replace(self, groups=tuple(groups))
+    def tiles(self, block: int, groups: Iterable[Group], takes: int | None = None) -> list[Operation]:
+        """The runs of tiles of one row block that groups stand for; the first run takes a slot of that buffer."""
+        shape, member = self.shape, self.member
+        macs, stage, place = len(shape.stage.gates) * shape.blocks[block], shape.number, (*self.place, block)
+        tiles = []
+        for columns, waits, frame, first, length in groups:
+            needs = tuple([wait.dependence for wait in waits]) if waits else ()
+            where, work = (*place, first, stage), macs * columns
+            tiles.append(Operation(ARRAY, 1, length, needs, frame, takes, None, 1, work, "mvm", where, 0, member))
+            takes = None
+        return tiles
 
     @property
     def total(self) -> int:
@@ -229,9 +242,7 @@ class Tiles:
         tiles: list[Operation] = []
         last = []
         for block in range(len(self.shape.blocks)):
-            for number, group in enumerate(self.later if block else self.groups):
-                takes = self.member if number == 0 else None
-                tiles.append(self.tile(block, group, group.needs, group.frame, takes))
+            tiles += self.tiles(block, self.later if block else self.groups, self.member)
             last.append(len(tiles) - 1)
         return tiles, last
 
@@ -242,13 +253,14 @@ class Tiles:
         singles = [g._replace(length=1, first=g.first + i) for g in self.groups for i in range(g.length)]
         for number, group in enumerate(singles):
             takes = self.member if number == 0 else None
-            tiles.append(self.tile(0, group, group.needs, group.frame, takes))
+            tiles += self.tiles(0, [group], takes)
             bare = group.plain()
-            if number in (0, len(singles) - 1):
-                tiles.extend(self.tile(block, bare, takes=takes) for block in blocks[1:])
-                continue
-            equal = [block for block in blocks[1:] if self.shape.blocks[block] == self.shape.blocks[0]]
-            if equal:
-                tiles.append(self.tile(equal[0], bare._replace(length=len(equal))))
-            tiles.extend(self.tile(block, bare) for block in blocks[1 + len(equal) :])
+            alone = blocks[1:]
+            if number not in (0, len(singles) - 1):
+                equal = [block for block in blocks[1:] if self.shape.blocks[block] == self.shape.blocks[0]]
+                if equal:
+                    tiles += self.tiles(equal[0], [bare._replace(length=len(equal))])
+                alone = blocks[1 + len(equal) :]
+            for block in alone:
+                tiles += self.tiles(block, [bare], takes)
         return tiles, list(range(len(tiles) - len(blocks), len(tiles)))

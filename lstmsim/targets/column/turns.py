@@ -7,14 +7,18 @@ the other cores of a job.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from lstmsim.program.program import Dependence, Operation
 from lstmsim.records import record
-from lstmsim.targets.column.npu import Exchange
+from lstmsim.targets.column.npu import Exchange, Latency
 from lstmsim.targets.column.shape import StageShape
-from lstmsim.targets.column.tail import begins
+from lstmsim.targets.column.tail import begins, depths
+from lstmsim.targets.column.tiles import Home
+from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Layer
-from lstmsim.workload.segments import Segment, kinds, segment_of
+from lstmsim.workload.segments import Segment, kinds, segment_of, segments
 
 __all__ = ["EXCHANGE", "TAIL", "Homes", "Turns"]
 
@@ -24,12 +28,14 @@ TAIL = 1
 #: Number of the exchange unit, where a core has one.
 EXCHANGE = 2
 
-#: Index in the body of the first tail operation of each segment (stage, index).
-Homes = Mapping[tuple[int, int], int]
+#: Where in the body the tail operations of each segment (stage, index) begin.
+Homes = Mapping[tuple[int, int], Home]
+
+#: Cells with other latencies or tails whose reads are kept: a sweep has some hundreds, each is a few numbers.
+_MOST_KEPT = 1024
 
 
-@record
-class _Want:
+class _Want(NamedTuple):
     """A value that a segment reads.
 
     home: the segment that gives the value.
@@ -66,9 +72,24 @@ class Turns:
 
     def tails(self, segment: Segment, ends: Sequence[int]) -> list[Operation]:
         """A segment's tail operations, whose blocks have their last tiles at the places `ends` in the body."""
-        shape = self.shapes[segment.stage]
-        wanted = self._wanted(shape, segment)
-        return [self._tail(shape, segment, wanted, block, ends) for block in range(len(shape.blocks))]
+        shape, cell, first = self.shapes[segment.stage], self.layer.cell, segment.index == 0
+        core = shape.core
+        wanted = _wanted(cell, core.latency, core.tail_width, segment.stage, segment.index)
+        arrival_cycles = core.latency.mvm_cycles(core.ep)
+        member = self.member
+        frees = member if first else None
+        visible_cycles = None
+        if any(node.name == cell.output for node in segment.nodes):
+            visible_cycles = shape.visible_cycles(cell.output)
+        operations = []
+        for block, units in enumerate(shape.blocks):
+            taken = -(-units // core.tail_width)
+            arrived = (Dependence(ends[block], arrival_cycles),) if first else ()
+            needs = (*arrived, *self._reads(shape, wanted, block)) if wanted else arrived
+            result = taken if visible_cycles is None else taken - 1 + visible_cycles
+            place = (*self.place, block, 0, segment.stage, segment.index)
+            operations.append(Operation(TAIL, taken, 1, needs, False, None, frees, result, 0, "tail", place, 0, member))
+        return operations
 
     def sends(self, segment: Segment, nodes: Sequence[str], exchange: Exchange) -> list[Operation]:
         """The exchange operations that send these nodes of a segment: row block by row block, node by node.
@@ -77,7 +98,7 @@ class Turns:
         visible by their turns.
         """
         shape = self.shapes[segment.stage]
-        rate, home = exchange.rate(shape.core.tail_width), self.homes[segment.stage, segment.index]
+        rate, home = exchange.rate(shape.core.tail_width), self.homes[segment.stage, segment.index].first
         operations = []
         for block, units in enumerate(shape.blocks):
             taken = -(-units // rate)
@@ -95,58 +116,42 @@ class Turns:
                 )
         return operations
 
-    def _tail(
-        self, shape: StageShape, segment: Segment, wanted: Sequence[_Want], block: int, ends: Sequence[int]
-    ) -> Operation:
-        core, units = shape.core, shape.blocks[block]
-        taken = -(-units // core.tail_width)
-        output = any(node.name == self.layer.cell.output for node in segment.nodes)
-        result = taken - 1 + shape.visible_cycles(self.layer.cell.output) if output else taken
-        arrived = (Dependence(ends[block], core.latency.mvm_cycles(core.ep)),) if segment.index == 0 else ()
-        return Operation(
-            TAIL,
-            cycles=taken,
-            needs=(*arrived, *self._reads(shape, wanted, block)),
-            frees=self.member if segment.index == 0 else None,
-            result_cycles=result,
-            label="tail",
-            place=(*self.place, block, 0, segment.stage, segment.index),
-            member=self.member,
-        )
-
-    def _wanted(self, shape: StageShape, segment: Segment) -> list[_Want]:
-        """The values that a segment reads from earlier segments of the step, and from states of the step before."""
-        cell = self.layer.cell
-        names = {each.name for each in cell.nodes}
-        wanted = []
-        for name in segment.inputs:
-            node = cell.states.get(name, name)
-            if node not in names:
-                continue
-            home = segment_of(cell, node)
-            users = [each for each in (*segment.nodes, *segment.reductions) if name in each.sources]
-            if not users or (name in cell.states and self._implied(shape, segment, node, home)):
-                continue
-            needed = min(begins(each, shape.depth, segment) for each in users)
-            reduced = kinds(cell)[node] == "scalar"
-            wanted.append(_Want(home, shape.depth[node] - needed, int(name in cell.states), reduced))
-        return wanted
-
     def _reads(self, shape: StageShape, wanted: Sequence[_Want], block: int) -> list[Dependence]:
         """The dependences of one row block on what its segment reads."""
         delays: dict[tuple[int, int], int] = {}
         for want in wanted:
             other = self.shapes[want.home[0]]
             for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
-                key = (self.homes[want.home] + number, want.lag)
+                key = (self.homes[want.home].first + number, want.lag)
                 delays[key] = max(delays.get(key, 0), turns + want.cycles)
         return [Dependence(each, delay, lag=lag) for (each, lag), delay in sorted(delays.items()) if delay > 0]
 
-    def _implied(self, shape: StageShape, segment: Segment, node: str, home: tuple[int, int]) -> bool:
-        """Whether a state is there anyway, because the sums have waited for all of h, which comes after it."""
-        cell = self.layer.cell
-        reads_h = any("h" in each.vectors for each in cell.stages[: segment.stage + 1])
-        return reads_h and home == segment_of(cell, cell.output) and shape.depth[node] <= shape.depth[cell.output]
+
+@lru_cache(_MOST_KEPT)
+def _wanted(cell: Cell, latency: Latency, tail_width: int, stage: int, index: int) -> tuple[_Want, ...]:
+    """The values that a segment reads from earlier segments of the step, and from states of the step before."""
+    depth = depths(cell, vars(latency), tail_width)
+    segment = next(each for each in segments(cell) if (each.stage, each.index) == (stage, index))
+    names = {each.name for each in cell.nodes}
+    wanted = []
+    for name in segment.inputs:
+        node = cell.states.get(name, name)
+        if node not in names:
+            continue
+        home = segment_of(cell, node)
+        users = [each for each in (*segment.nodes, *segment.reductions) if name in each.sources]
+        if not users or (name in cell.states and _implied(cell, depth, segment, node, home)):
+            continue
+        needed = min(begins(each, depth, segment) for each in users)
+        reduced = kinds(cell)[node] == "scalar"
+        wanted.append(_Want(home, depth[node] - needed, int(name in cell.states), reduced))
+    return tuple(wanted)
+
+
+def _implied(cell: Cell, depth: Mapping[str, int], segment: Segment, node: str, home: tuple[int, int]) -> bool:
+    """Whether a state is there anyway, because the sums have waited for all of h, which comes after it."""
+    reads_h = any("h" in each.vectors for each in cell.stages[: segment.stage + 1])
+    return reads_h and home == segment_of(cell, cell.output) and depth[node] <= depth[cell.output]
 
 
 def _last_turn(shape: StageShape) -> tuple[int, int]:

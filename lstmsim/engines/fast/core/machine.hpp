@@ -63,6 +63,8 @@ struct Unit {
     Soonest ready;            // for each thread, when its next operation may issue
 };
 
+i64 choose(const Unit& unit, i64 contexts, i64 now);
+
 /// A content (weights) in the memory of a core.
 struct Held {
     i64 stamp = 0;  // the last use; 0: it is not there
@@ -225,7 +227,6 @@ class Machine {
 
     // units.cpp: what a unit does in a cycle
     void turn(Core& core, Unit& unit, i64 now);
-    i64 choose(const Unit& unit, i64 contexts, i64 now) const;
     i64 issue(Core& core, Unit& unit, i64 context, i64 now);
     void record(const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues);
     void complete(Thread& thread, Cursor& cursor, i64 start);

@@ -3,9 +3,9 @@
 
 namespace lstmsim {
 
-/// Which of its threads a unit turns to; the choices are those of lstmsim/program/policy.py.
-i64 Machine::choose(const Unit& unit, i64 contexts, i64 now) const {
-    if (unit.policy == flat::FIFO) return unit.ready.place();
+/// Which of its threads a unit turns to, or `NONE`; the choices are those of lstmsim/program/policy.py.
+i64 choose(const Unit& unit, i64 contexts, i64 now) {
+    if (unit.policy == flat::FIFO) return unit.ready.cycle() <= now ? unit.ready.place() : NONE;
     i64 first = unit.active;
     if (unit.policy == flat::FINE && !unit.fresh) first = first + 1 < contexts ? first + 1 : 0;
     const i64 chosen = unit.ready.next(first, now);
