@@ -7,6 +7,7 @@ namespace lstmsim {
 /// first core and how many cores, the phase, iteration and operation, and which of the operation's needs (`NONE`: a slot
 /// of its buffer).
 void Machine::note_waits() {
+    tables[WAITS].clear();
     for (const Thread& thread : threads) {
         if (thread.job == NONE) continue;
         Thread& lead = threads[thread.lead];
