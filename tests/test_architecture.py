@@ -34,7 +34,7 @@ BELOW: dict[str, set[str]] = {
     "results": {"errors", "records"},
     "workload": set(),
     "program": set(),
-    "engines": {"program"},
+    "engines": {"program", "metrics"},
     "numerics": {"workload"},
     "targets": {"workload", "program", "numerics"},
     "metrics": {"workload", "program"},

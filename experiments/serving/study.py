@@ -22,7 +22,8 @@ from experiments.serving import coverage
 from lstmsim import ColumnNpu, Report, Scenario, engines, load_scenario, run, serving
 from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.searches.mix import reachable
-from lstmsim.traffic.arrivals import Poisson, arrivals
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.queueing import md1_wait, mdc_wait
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.statistics import Interval, student_t

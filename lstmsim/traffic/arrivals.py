@@ -1,24 +1,11 @@
-"""When requests arrive: descriptions of arrivals, and the whole cycles that they stand for.
-
-Everything is exact but for one rounding per arrival: an arrival at the real time t belongs to cycle floor(t * clock),
-the cycle within which it falls. Rates, times and clock count as the decimals that they are written as (0.1 is 1/10,
-not the double next to it). Random times are sums of whole multiples of 2^-52 of a mean. Both meet in whole numbers of
-any length: nothing drifts, not even over billions of arrivals. (Floored arrivals leave the mean wait of M/D/1
-unchanged, exactly, where the service takes whole cycles.)
-
-A Poisson process of another rate with the same key is the same process on another scale: no arrival comes later at a
-higher rate. Runs at several rates therefore differ by the rate alone.
-"""
+"""When requests arrive: descriptions of arrivals. `lstmsim.traffic.arrival_cycles` gives the cycles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
-from itertools import accumulate, islice, repeat
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
-from lstmsim.traffic.streams import UNIT, StreamKey, below, exponentials
 
 __all__ = [
     "MAX_CYCLE",
@@ -29,8 +16,6 @@ __all__ = [
     "Poisson",
     "Stream",
     "Timestamps",
-    "arrivals",
-    "deadlines",
     "exact",
     "positive",
 ]
@@ -79,6 +64,7 @@ class Fixed:
     interval_cycles: from one arrival to the next; with 0 all requests come at once.
     start_cycle: when the first request comes.
 
+    >>> from lstmsim.traffic.arrival_cycles import arrivals
     >>> list(arrivals(Fixed(100, start_cycle=5), 3, 250))
     [5, 105, 205]
     """
@@ -100,6 +86,7 @@ class Periodic:
     jitter_cycles: the largest lateness; at most one interval, so that requests keep their order.
     start_cycle: when the first request comes, without its lateness.
 
+    >>> from lstmsim.traffic.arrival_cycles import arrivals
     >>> list(arrivals(Periodic(100, 10), 3, 250, (1, "mic")))
     [7, 110, 202]
     """
@@ -120,6 +107,7 @@ class Periodic:
 class Poisson:
     """Requests come with independent exponential gaps of mean 1 / `rate_per_second`; the first gap begins at cycle 0.
 
+    >>> from lstmsim.traffic.arrival_cycles import arrivals
     >>> slow, fast = (list(arrivals(Poisson(rate), 3, 250, (1, "a"))) for rate in (1000, 2000))
     >>> slow == fast, all(abs(2 * b - a) <= 1 for a, b in zip(slow, fast))
     (False, True)
@@ -141,6 +129,7 @@ class Bursty:
     on_rate_per_second: the rate while on.
     mean_on_ms, mean_off_ms: mean lengths of the periods, which are exponential.
 
+    >>> from lstmsim.traffic.arrival_cycles import arrivals
     >>> len(list(arrivals(Bursty(2000, 5, 20), 100, 250, (1, "a"))))
     100
     """
@@ -160,10 +149,13 @@ class Bursty:
 
 @record
 class Stream:
-    """A real-time stream brings a frame every `frame_ms`; each frame is due before the next one comes (`deadlines`).
+    """A real-time stream brings a frame every `frame_ms`; each frame is due before the next one comes.
+
+    `lstmsim.traffic.arrival_cycles.deadlines` gives these times.
 
     start_cycle: when the first frame comes.
 
+    >>> from lstmsim.traffic.arrival_cycles import arrivals
     >>> list(arrivals(Stream(0.3), 4, 1))
     [0, 300, 600, 900]
     """
@@ -202,81 +194,3 @@ class Timestamps:
 
 #: Whatever arrives without regard to what has been served; `lstmsim.traffic.closed_loop` has the other kind.
 OpenArrivals = Fixed | Periodic | Poisson | Bursty | Stream | Timestamps
-
-
-def arrivals(description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,)) -> Iterator[int]:
-    """Give the cycles of the first `count` arrivals in order, one at a time, in memory that does not grow.
-
-    description: how requests come.
-    frequency_mhz: the clock.
-    seed_key: the key of the stream of random numbers; equal keys give equal arrivals on every machine.
-    `InputError` for more arrivals than a list of time stamps holds; on the way, for an arrival after `MAX_CYCLE`.
-
-    >>> list(arrivals(Timestamps((0, 7, 7)), 2, 250))
-    [0, 7]
-    """
-    positive("chip", frequency_mhz=frequency_mhz)
-    if isinstance(description, Timestamps) and count > len(description.cycles):
-        raise InputError(Mistake("timestamps", f"holds {len(description.cycles)} arrivals, expected {count} or more"))
-    if count < 0:
-        raise InputError(Mistake("count", f"must be at least 0, got {count}"))
-    return _bounded(islice(_endless(description, exact(frequency_mhz) * 1000, seed_key), count))
-
-
-def deadlines(stream: Stream, count: int, frequency_mhz: float) -> Iterator[int]:
-    """Give the cycle at which each of the first `count` frames is due: the next frame's arrival.
-
-    A frame that finishes at that very cycle is in time: its results are there when the next frame arrives.
-
-    >>> list(deadlines(Stream(10), 3, 250))
-    [2500000, 5000000, 7500000]
-    """
-    return islice(arrivals(stream, count + 1, frequency_mhz), 1, None)
-
-
-def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: StreamKey) -> Iterator[int]:
-    """All arrivals of a description, one after another; only those of `Timestamps` end."""
-    match description:
-        case Fixed(interval, start):
-            return accumulate(repeat(interval), initial=start)
-        case Periodic(interval, jitter, start):
-            late = below((*key, "jitter"), jitter + 1)
-            return (
-                cycle + more for cycle, more in zip(accumulate(repeat(interval), initial=start), late, strict=False)
-            )
-        case Stream(frame_ms, start):
-            frame = exact(frame_ms) * cycles_per_ms
-            times = accumulate(repeat(frame.numerator), initial=0)
-            return (start + time // frame.denominator for time in times)
-        case Poisson(rate):
-            gap = 1000 * cycles_per_ms / exact(rate)
-            unit = gap.denominator * UNIT
-            return (time * gap.numerator // unit for time in accumulate(exponentials((*key, "gap"))))
-        case Bursty():
-            return _bursts(description, cycles_per_ms, key)
-        case Timestamps(cycles):
-            return iter(cycles)
-
-
-def _bursts(bursty: Bursty, cycles_per_ms: Fraction, key: StreamKey) -> Iterator[int]:
-    """Arrivals of a Poisson process on a clock that runs only while on; the periods off are added between."""
-    gap = 1000 * cycles_per_ms / exact(bursty.on_rate_per_second)
-    on, off = exact(bursty.mean_on_ms) * cycles_per_ms, exact(bursty.mean_off_ms) * cycles_per_ms
-    common = gap.denominator * on.denominator * off.denominator
-    per_gap, per_on, per_off = (int(each * common) for each in (gap, on, off))
-    ons, offs = exponentials((*key, "on")), exponentials((*key, "off"))
-    end, away = next(ons) * per_on, 0
-    for time in accumulate(exponentials((*key, "gap"))):
-        now = time * per_gap
-        while now >= end:
-            away += next(offs) * per_off
-            end += next(ons) * per_on
-        yield (now + away) // (common * UNIT)
-
-
-def _bounded(cycles: Iterator[int]) -> Iterator[int]:
-    """The same cycles; `InputError` at the first one after `MAX_CYCLE`."""
-    for cycle in cycles:
-        if cycle > MAX_CYCLE:
-            raise InputError(Mistake("arrivals", f"would go on to cycle {cycle}, expected at most {MAX_CYCLE} (2^62)"))
-        yield cycle

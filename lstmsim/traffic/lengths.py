@@ -7,20 +7,36 @@ the same on every machine.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import accumulate, cycle, repeat
+from itertools import accumulate, count, cycle, repeat
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.traffic.arrivals import exact, positive
-from lstmsim.traffic.streams import UNIT, StreamKey, below, exponentials
+from lstmsim.traffic.floors import floors
+from lstmsim.traffic.streams import CHUNK, UNIT, StreamKey, below_arrays, exponential_arrays
 
-__all__ = ["Geometric", "InOrder", "Lengths", "Uniform", "Weighted", "drawn_lengths", "extent", "possible", "shares"]
+__all__ = [
+    "Geometric",
+    "InOrder",
+    "Lengths",
+    "Uniform",
+    "Weighted",
+    "drawn_lengths",
+    "extent",
+    "length_arrays",
+    "possible",
+    "shares",
+]
+
+Ints = NDArray[np.int64]
 
 #: Weights are shares of this many parts; a share below half a part is never drawn.
 _PARTS = 1 << 63
@@ -129,18 +145,32 @@ def drawn_lengths(description: Lengths, key: StreamKey = (0,)) -> Iterator[int]:
     >>> next(drawn_lengths(Uniform(7, 7))), next(drawn_lengths(Geometric(1, 5)))
     (7, 1)
     """
+    if isinstance(description, InOrder):
+        return cycle(description.values)
+    return (number for block in length_arrays(description, key) for number in block.tolist())
+
+
+def length_arrays(description: Lengths, key: StreamKey = (0,), chunk: int = CHUNK) -> Iterator[Ints]:
+    """Give the same numbers as `drawn_lengths` in arrays of shape [chunk].
+
+    >>> next(length_arrays(InOrder((10, 20)), chunk=3)).tolist()
+    [10, 20, 10]
+    """
     match description:
         case InOrder(values):
-            return cycle(values)
+            known = np.array(values, dtype=np.int64)
+            return (known[np.arange(first, first + chunk) % len(known)] for first in count(0, chunk))
         case Uniform(low, high):
-            return (low + more for more in below(key, high - low + 1))
+            return (low + more for more in below_arrays(key, high - low + 1, chunk))
         case Geometric(mean, most):
-            return _geometric(mean, most, key)
+            return _geometric(mean, most, key, chunk)
         case Weighted(values, weights):
+            known = np.array(values, dtype=np.int64)
             if not weights:
-                return (values[place] for place in below(key, len(values)))
-            bounds = description.bounds
-            return (values[bisect_right(bounds, part)] for part in below(key, _PARTS))
+                return (known[places] for places in below_arrays(key, len(known), chunk))
+            bounds = np.array(description.bounds, dtype=np.uint64)
+            parts = (part.astype(np.uint64) for part in below_arrays(key, _PARTS, chunk))
+            return (known[np.searchsorted(bounds, part, side="right")] for part in parts)
 
 
 def possible(description: Lengths) -> Sequence[int]:
@@ -191,16 +221,15 @@ def extent(description: Lengths) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
-def _geometric(mean: float, most: int, key: StreamKey) -> Iterator[int]:
+def _geometric(mean: float, most: int, key: StreamKey, chunk: int) -> Iterator[Ints]:
     """Draw floor(E / -ln q) of an exponential E of mean 1: it is k with probability q^k (1 - q), q = 1 - 1 / mean."""
     share = exact(mean)
     if share == 1:
-        yield from cycle((1,))
+        yield from repeat(np.ones(chunk, dtype=np.int64))
     with localcontext() as context:
         # a decimal logarithm is correctly rounded, so the same everywhere
         context.prec = _DIGITS
         tail = Decimal(share.numerator - share.denominator) / Decimal(share.numerator)
         scale = Fraction(-1 / tail.ln())
-    upper, lower = scale.numerator, scale.denominator * UNIT
-    for number in exponentials(key):
-        yield number * upper // lower % most + 1
+    for block in exponential_arrays(key, chunk):
+        yield (floors(block, scale / UNIT) % most).astype(np.int64) + 1

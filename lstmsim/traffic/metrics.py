@@ -141,7 +141,7 @@ class Collector:
         starts: ArrayLike,
         finishes: ArrayLike,
         *,
-        tenants: Sequence[str] | str = "",
+        tenants: Sequence[str] | str | Ints = "",
         due: ArrayLike | None = None,
         servers: ArrayLike | None = None,
         alone: ArrayLike | None = None,
@@ -151,7 +151,7 @@ class Collector:
         """Take many requests at once, as sequences of one length.
 
         numbers, arrivals, starts, finishes, due, alone, cores, stalls: as the arguments of `add`.
-        tenants: the names of their tenants; one name may stand for all.
+        tenants: the names of their tenants, or their places among the `entries`; one name may stand for all.
         servers: on how many servers each ran, 0 if it was turned away at its start and finish; 1 unless given.
         `InputError` if the lengths differ or times cannot be true.
 
@@ -166,7 +166,7 @@ class Collector:
         for column, otherwise in ((due, NEVER), (servers, 1), (alone, 0), (cores, -1), (stalls, 1), (None, 0)):
             given = np.full(len(number), otherwise) if column is None else np.asarray(column)
             columns.append(given.astype(np.int64, copy=False))
-        names = [tenants] * len(number) if isinstance(tenants, str) else list(tenants)
+        names = [tenants] * len(number) if isinstance(tenants, str) else tenants
         lengths = {len(names), *(len(column) for column in columns)}
         if len(lengths) > 1:
             raise InputError(Mistake("requests", f"must come in columns of one length, got {sorted(lengths)}"))
@@ -189,7 +189,7 @@ class Collector:
         goes_on = np.stack([resumed, -one, one, servers])
         self._past.change(np.concatenate([gives_up, goes_on], axis=1))
 
-    def _take(self, columns: list[Ints], names: list[str]) -> None:
+    def _take(self, columns: list[Ints], tenants: Sequence[str] | Ints) -> None:
         """Count requests; `columns` are their numbers and the columns of `Rows`."""
         number, rows = columns[0], Rows(*columns[1:])
         arrival, start, finish, due, servers = rows[:5]
@@ -207,7 +207,7 @@ class Collector:
         self._waited += sum_of(wait)
         self._taken += sum_of((finish - start) * servers)
         self._last_finish = int(finish[-1])
-        places = self._accounts.places(names)
+        places = self._accounts.places(tenants)
         self._accounts.take(places, rows)
         self._sharing.take(places, rows)
         counts = served

@@ -21,7 +21,17 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 
-__all__ = ["CHUNK", "UNIT", "StreamKey", "below", "exponential_arrays", "exponentials", "stream_words", "words"]
+__all__ = [
+    "CHUNK",
+    "UNIT",
+    "StreamKey",
+    "below",
+    "below_arrays",
+    "exponential_arrays",
+    "exponentials",
+    "stream_words",
+    "words",
+]
 
 #: What names a stream: a seed and whatever tells this stream from the others of that seed.
 StreamKey = tuple[int | str, ...]
@@ -106,13 +116,36 @@ def exponential_arrays(key: StreamKey, chunk: int = CHUNK) -> Iterator[NDArray[n
 def below(key: StreamKey, bound: int, chunk: int = CHUNK) -> Iterator[int]:
     """Draw independent whole numbers 0 ... `bound` - 1, equally likely but for a bias of at most `bound` / 2^64.
 
+    bound: from 1 to 2^63.
+
     >>> from itertools import islice
     >>> sorted(set(islice(below((1, "dice"), 6), 100)))
     [0, 1, 2, 3, 4, 5]
     """
+    for block in below_arrays(key, bound, chunk):
+        yield from block.tolist()
+
+
+def below_arrays(key: StreamKey, bound: int, chunk: int = CHUNK) -> Iterator[NDArray[np.int64]]:
+    """Draw the same numbers as `below`, in arrays of shape [chunk].
+
+    >>> from itertools import islice
+    >>> next(below_arrays((1, "a"), 9, 3)).tolist() == list(islice(below((1, "a"), 9), 3))
+    True
+    """
     for block in words(key, chunk):
-        for word in block.tolist():
-            yield word * bound >> 64
+        yield _upper_half(block, bound)
+
+
+def _upper_half(block: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
+    """Each word times `bound`, without the lower 64 bits of the 128: as products of halves, which fit into a word."""
+    half, lower = np.uint64(32), np.uint64(2**32 - 1)
+    high, low = block >> half, block & lower
+    upper, under = np.uint64(bound >> 32), np.uint64(bound & (2**32 - 1))
+    middle = high * under + (low * under >> half)
+    other = low * upper + (middle & lower)
+    result: NDArray[np.int64] = (high * upper + (middle >> half) + (other >> half)).astype(np.int64)
+    return result
 
 
 def _negative_logs(block: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -132,11 +132,13 @@ class Accounts:
         """The tenants' names, in their order."""
         return [each.entry.name for each in self._accounts]
 
-    def places(self, names: Sequence[str]) -> Ints:
-        """Give the tenants' places in their order; an unknown tenant gets a new place.
+    def places(self, names: Sequence[str] | Ints) -> Ints:
+        """Give the tenants' places in their order; an unknown tenant gets a new place, and a place is its own.
 
         `InputError` for an unknown tenant beside a single known one.
         """
+        if isinstance(names, np.ndarray):
+            return names
         for name in dict.fromkeys(names):
             if name not in self._places and self._single:
                 raise InputError(Mistake("tenant", f"must be {self.names[0]}, the only one, got {name}"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
+
+import numpy as np
 
 from lstmsim.engines.fast import run as fast
-from lstmsim.engines.fast.feed import Coming, Feed
+from lstmsim.engines.fast.feed import Feed
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
 from lstmsim.program.trace import Trace
@@ -129,10 +130,10 @@ def test_a_paused_task_has_no_patience_any_more() -> None:
 def test_a_feed_counts_those_who_give_up_as_all_at_once_do() -> None:
     """Most leave from the middle of the queue, for those with small keys wait longest; places are used many times."""
     templates = (task("slow", 7, patience=40, queue_limit=9), task("fast", 2, patience=11, queue_limit=5))
-    coming = [Coming(2 * n, n % 2, 3 * (n % 5) - n) for n in range(600)]
-    whole = [replace(templates[each.template], release=each.release, key=each.key) for each in coming]
+    coming = np.array([(2 * n, n % 2, 3 * (n % 5) - n) for n in range(600)])
+    whole = [replace(templates[template], release=release, key=key) for release, template, key in coming.tolist()]
     expected = fast.totals(Program((Core(0, ARRAY),), tuple(whole))).tasks
-    feed = Feed(Program((Core(0, ARRAY),), templates), islice(coming, None), window=40)
+    feed = Feed(Program((Core(0, ARRAY),), templates), np.split(coming, 6), window=40)
     rows_by_task = {
         int(n): row.tolist() for numbers, _, rows in feed.results() for n, row in zip(numbers, rows, strict=True)
     }

@@ -18,7 +18,8 @@ from lstmsim.formats.scenario.schema_arrivals import KEYS, ArrivalEntry, arrival
 from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import document_of
 from lstmsim.keys import keys_of
-from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps, arrivals
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps
 from lstmsim.traffic.closed_loop import ClosedLoop
 
 

@@ -14,7 +14,8 @@ from lstmsim.formats.scenario import arrival_file, job_arrivals, job_entries
 from lstmsim.formats.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.formats.scenario.scenario_file import load_scenario
 from lstmsim.targets import sizes
-from lstmsim.traffic.arrivals import Bursty, OpenArrivals, Periodic, Poisson, Stream, arrivals
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Bursty, OpenArrivals, Periodic, Poisson, Stream
 from lstmsim.traffic.closed_loop import Clients, ClosedLoop
 from lstmsim.traffic.streams import StreamKey
 

@@ -88,7 +88,9 @@ def test_streams_of_requests_have_the_same_steps() -> None:
     templates = requests.scenario.jobs
     assert [job.steps for job in templates] == [*range(10, 51), 4, 5, 6, 9]
     coming = sorted(
-        (each.arrival, templates[each.template].name, templates[each.template].steps) for each in requests.coming
+        (arrival, templates[template].name, templates[template].steps)
+        for batch in requests.coming
+        for arrival, template in zip(batch.arrival.tolist(), batch.template.tolist(), strict=True)
     )
     assert coming == sorted(
         (job.arrival, "model-rnn-16" if job.name.startswith("model") else job.name.partition("-")[0], job.steps)
@@ -96,7 +98,15 @@ def test_streams_of_requests_have_the_same_steps() -> None:
     )
     # a list begins again where more are asked for
     again = load_requests({"chip": CHIP, "jobs": [{**jobs[1], "arrival": jobs[0]["arrival"]}]}, requests=7)
-    assert [again.scenario.jobs[each.template].steps for each in again.coming] == [4, 5, 6, 4, 5, 6, 4]
+    assert [again.scenario.jobs[template].steps for batch in again.coming for template in batch.template] == [
+        4,
+        5,
+        6,
+        4,
+        5,
+        6,
+        4,
+    ]
 
 
 def test_a_resolved_scenario_has_them_one_by_one() -> None:

@@ -59,9 +59,14 @@ def rows(data: dict[str, Any]) -> list[tuple[str, int, int, str]]:
     jobs = load_scenario(data).jobs
     requests = load_requests(data)
     templates = requests.scenario.jobs
-    coming = [(each.arrival, templates[each.template].steps, each.tenant) for each in requests.coming]
+    names = [name for name, _ in requests.tenants]
+    coming = [
+        (arrival, templates[template].steps, names[tenant])
+        for batch in requests.coming
+        for arrival, template, _, tenant in zip(*(column.tolist() for column in batch), strict=True)
+    ]
     assert coming == [(job.arrival, job.steps, job.tenant) for job in sorted(jobs, key=lambda job: job.arrival)]
-    assert [name for name, _ in requests.tenants] == list(dict.fromkeys(job.tenant for job in jobs))
+    assert names == list(dict.fromkeys(job.tenant for job in jobs))
     return [(job.name, job.arrival, job.steps, job.tenant) for job in jobs]
 
 

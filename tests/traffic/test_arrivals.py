@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
+from lstmsim.traffic.arrival_cycles import arrival_arrays, arrivals, deadlines
 from lstmsim.traffic.arrivals import (
     MAX_CYCLE,
     Bursty,
@@ -22,8 +23,6 @@ from lstmsim.traffic.arrivals import (
     Poisson,
     Stream,
     Timestamps,
-    arrivals,
-    deadlines,
 )
 from lstmsim.traffic.streams import UNIT, exponentials
 
@@ -59,6 +58,20 @@ def test_poisson_is_the_floor_of_an_exact_sum(rate: float, mhz: float) -> None:
 def test_no_arrival_is_later_at_a_higher_rate(rate: float, faster: float) -> None:
     slow, fast = (list(arrivals(Poisson(each), 50, 260, (4,))) for each in (rate, rate * faster))
     assert all(late >= early for late, early in zip(slow, fast, strict=True))
+
+
+@given(descriptions, st.integers(1, 25))
+def test_arrays_hold_the_same_arrivals(description: OpenArrivals, chunk: int) -> None:
+    blocks = list(arrival_arrays(description, 60, 260, (1, "job"), chunk))
+    assert {len(block) for block in blocks[:-1]} <= {chunk}
+    assert np.concatenate(blocks).tolist() == list(arrivals(description, 60, 260, (1, "job")))
+
+
+def test_an_arrival_too_late_ends_the_arrays_behind_those_in_time() -> None:
+    blocks = arrival_arrays(Fixed(MAX_CYCLE // 5), 9, 260, chunk=4)
+    assert [len(next(blocks)) for _ in range(2)] == [4, 2]
+    with pytest.raises(InputError, match=f"would go on to cycle {MAX_CYCLE // 5 * 6}"):
+        next(blocks)
 
 
 def test_other_keys_give_other_arrivals() -> None:

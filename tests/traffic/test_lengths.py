@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import islice
 from math import sqrt
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,8 +23,10 @@ from lstmsim.traffic.lengths import (
     Weighted,
     drawn_lengths,
     extent,
+    length_arrays,
     possible,
 )
+from lstmsim.traffic.streams import UNIT, exponentials, words
 
 DRAWN = 20_000
 
@@ -108,3 +113,28 @@ def test_what_makes_no_sense_is_refused(make: object, sentence: str) -> None:
     assert callable(make)
     with pytest.raises(InputError, match=sentence):
         make()
+
+
+def test_arrays_hold_the_numbers_that_whole_numbers_give() -> None:
+    """Each number is worked out from its word as its description says, in numbers of any length."""
+    key = (3, "a", 0, "steps")
+    drawn_words = np.concatenate(list(islice(words(key, 500), 4))).tolist()
+    times = list(islice(exponentials(key), 2000))
+    parts = [word >> 1 for word in drawn_words]
+    weighted = Weighted((7, 8, 9), (1, 0.25, 0.1))
+    with localcontext() as context:
+        context.prec = 40
+        scale = Fraction(-1 / (Decimal(19) / Decimal(20)).ln())
+    expected = {
+        Uniform(5, 5000): [5 + (word * 4996 >> 64) for word in drawn_words],
+        Uniform(1, 2**62): [1 + (word >> 2) for word in drawn_words],
+        weighted: [weighted.values[bisect_right(weighted.bounds, part)] for part in parts],
+        Weighted((7, 8, 9)): [7 + (word * 3 >> 64) for word in drawn_words],
+        Geometric(20, 50): [time * scale.numerator // (scale.denominator * UNIT) % 50 + 1 for time in times],
+        InOrder((4, 5, 6)): [4 + place % 3 for place in range(2000)],
+    }
+    for lengths, numbers in expected.items():
+        assert drawn(lengths, 2000, key) == numbers
+        for chunk in (7, 500):
+            blocks = islice(length_arrays(lengths, key, chunk), 2000 // chunk)
+            assert np.concatenate(list(blocks)).tolist() == numbers[: 2000 // chunk * chunk]

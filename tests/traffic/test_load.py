@@ -8,7 +8,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps, arrivals
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps
 from lstmsim.traffic.closed_loop import ClosedLoop
 from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.load_text import load_lines

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
 from lstmsim.metrics.measure import latency_statistics
-from lstmsim.traffic.arrivals import Poisson, arrivals
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.intervals import BATCHES, MOST_BATCHES
 from lstmsim.traffic.latencies import Histogram, Series, sum_of
 from lstmsim.traffic.metrics import Collector

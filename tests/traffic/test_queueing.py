@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.traffic.arrivals import Poisson, arrivals
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.queueing import md1_wait, mdc_wait, mm1_wait, mmc_wait
 from lstmsim.traffic.streams import UNIT, exponentials

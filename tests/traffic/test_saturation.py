@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.traffic.arrivals import Poisson, arrivals
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.saturation import Saturation, Tried, bisect_verdicts, check_search
 from tests.traffic.lindley import served

@@ -8,7 +8,8 @@ from itertools import repeat
 import pytest
 
 import lstmsim as api
-from lstmsim.traffic.arrivals import Poisson, arrivals
+from lstmsim.traffic.arrival_cycles import arrivals
+from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.load import Load
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.queueing import md1_wait

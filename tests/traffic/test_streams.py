@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.traffic.streams import UNIT, _negative_logs, below, exponentials, stream_words, words
+from lstmsim.traffic.streams import UNIT, _negative_logs, _upper_half, below, exponentials, stream_words, words
 
 MASK = 2**64 - 1
 
@@ -113,3 +113,9 @@ def test_another_process_draws_the_same() -> None:
 def test_streams_of_neighbouring_keys_are_not_alike() -> None:
     one, two = (next(words((1, number), 20_000)).astype(np.float64) / 2**64 for number in (0, 1))
     assert abs(float(np.corrcoef(one, two)[0, 1])) < 4 / sqrt(20_000)
+
+
+@given(st.integers(1, 2**63), st.lists(st.one_of(st.integers(0, 9), st.integers(0, MASK)), min_size=1, max_size=9))
+def test_words_are_scaled_as_whole_numbers_are(bound: int, drawn: list[int]) -> None:
+    scaled = _upper_half(np.array(drawn, dtype=np.uint64), bound)
+    assert scaled.tolist() == [word * bound >> 64 for word in drawn]

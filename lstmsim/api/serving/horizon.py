@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from lstmsim.api.loading import Path
 from lstmsim.api.run import run, serving
 from lstmsim.api.serving.stream import serve
@@ -74,7 +76,8 @@ def serve_on_horizon(
 def _simulated(
     scenario: Path | Mapping[str, Any], drawn: Requests, overrides: Sequence[str], percentiles: Sequence[float]
 ) -> Serving:
-    came = Counter(drawn.entries[each.template] for each in drawn.coming)
+    entries = np.array(drawn.entries)
+    came = Counter(number for batch in drawn.coming for number in entries[batch.template].tolist())
     counts = [f"jobs.{index}.count={max(1, came[index])}" for index in processes_of(scenario, overrides)]
     return serving(run(scenario, overrides=[*overrides, *counts]), percentiles=percentiles)
 

@@ -3,19 +3,19 @@ come."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lstmsim import targets
+from lstmsim import engines, targets
 from lstmsim.api.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.api.loading import Source, drawn_anew
-from lstmsim.api.serving.alone import Alones
+from lstmsim.api.serving.inside import Inside
 from lstmsim.api.serving.offered import traffic_of
-from lstmsim.engines.fast.feed import WINDOW, Coming, Feed
+from lstmsim.engines.feeds import WINDOW, Feed
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.requests import Requests, load_requests
 from lstmsim.results import Table
@@ -26,10 +26,11 @@ from lstmsim.traffic.result import Entry, Serving
 from lstmsim.traffic.run_requests import coarse_cores
 from lstmsim.traffic.statistics import Interval
 from lstmsim.units import tops
-from lstmsim.workload.dispatch import DISPATCH
-from lstmsim.workload.scenario import Job, Scenario
+from lstmsim.workload.scenario import Job
 
 __all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "serve"]
+
+Ints = NDArray[np.int64]
 
 #: Why serving ended.
 ENDS = {
@@ -47,7 +48,6 @@ LEAST_HALF_WIDTH = 1e-6
 
 #: Largest window: memory grows with it.
 MOST_WINDOW = 1 << 20
-_NEVER = 2**63 - 1
 
 
 class Row(NamedTuple):
@@ -134,8 +134,7 @@ def serve(
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
     _check_jobs(jobs, window)
     program = targets.lower(chip, jobs, templates=True)
-    dues, tenants = dict[int, int](), dict[int, str]()
-    traffic, alones = traffic_of(asked.scenario, asked.count), Alones(chip)
+    traffic = traffic_of(asked.scenario, asked.count)
     collector = Collector(
         chip.frequency_mhz,
         sum(core.contexts for core in program.cores if not core.shared),
@@ -143,18 +142,17 @@ def serve(
         coarse=coarse_cores(chip, program),
     )
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
-    feed = Feed(program, goal.until_reached(_coming(asked, dues, tenants)), window=window)
-    done = 0
-    for which, templates, table in feed.results():
-        numbers, own = which.tolist(), templates.tolist()
-        whose = [tenants.pop(number) for number in numbers]
-        _collect(collector, asked.scenario, alones, dues, whose, numbers, own, table)
+    known, done = Inside(asked), 0
+    feed = engines.feed(program, known.chunks(), window=window)
+    for numbers, templates, table in feed.results():
+        tenants = known.collect(collector, numbers, templates, table)
         done += len(numbers)
         if rows is not None:
-            rows([_row(*each, jobs=jobs) for each in zip(numbers, own, whose, table.tolist(), strict=True)])
+            rows(_rows(asked, numbers, templates, tenants, table))
         if progress is not None:
             progress(done, asked.count)
-        goal.look(done)
+        if goal.reached_by(done):
+            feed.stop()
     serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
     served = _served(feed, asked, serving)
     return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
@@ -207,15 +205,11 @@ def _goes_on(asked: Requests) -> bool:
 
 
 class _Goal:
-    """Ends the requests that come once the intervals are narrow enough."""
+    """Tells when the intervals are narrow enough."""
 
     def __init__(self, share: float | None, percent: float, traffic: Traffic, collector: Collector) -> None:
         self.share, self.percent, self.traffic, self.collector = share, percent, traffic, collector
         self.next, self.reached = FIRST_LOOK, False
-
-    def until_reached(self, coming: Iterator[Coming]) -> Iterator[Coming]:
-        """Pass on what comes, as long as more is wanted."""
-        return takewhile(lambda _: not self.reached, coming)
 
     def ended(self, feed: Feed) -> str:
         """Say why serving ended: a key of `ENDS`."""
@@ -223,68 +217,30 @@ class _Goal:
             return "full"
         return "all" if self.share is None else "half width" if self.reached else "limit"
 
-    def look(self, done: int) -> None:
-        """Whether the intervals of the requests so far are narrow enough."""
-        load = self.traffic.load
-        if self.share is None or done < self.next or load is None:
-            return
+    def reached_by(self, done: int) -> bool:
+        """Say whether the intervals of the requests so far are narrow enough."""
+        if self.share is None or done < self.next or self.traffic.load is None:
+            return self.reached
         self.next = int(done * NEXT_LOOK)
         latencies = self.collector.latencies
         warmup = latencies.count // 10 if latencies.exact else 0
         relaxation = relaxation_of(self.traffic, done, utilization=0.0)
         made = latencies.distribution(warmup, relaxation=relaxation, percentiles=[self.percent])
         self.reached = all(_within(each, self.share) for each in (made.mean, made.percentiles[self.percent]))
+        return self.reached
 
 
 def _within(each: Interval, share: float) -> bool:
     return each.half_width is not None and each.half_width <= share * each.value
 
 
-def _coming(asked: Requests, dues: dict[int, int], tenants: dict[int, str]) -> Iterator[Coming]:
-    """Give what comes, with its key; due times and tenants are kept until the request is done."""
-    jobs = asked.scenario.jobs
-    keys = [DISPATCH[job.dispatch](job)[0] for job in jobs]
-    for number, each in enumerate(asked.coming):
-        job, key = jobs[each.template], keys[each.template]
-        deadline = each.due if job.deadline is None else job.deadline
-        tenants[number] = each.tenant
-        if deadline is not None:
-            dues[number] = each.arrival + deadline
-            if job.deadline is None:
-                # the template has no deadline, so its key does not count from the arrival
-                key, from_arrival = DISPATCH[job.dispatch](replace(job, deadline=deadline))
-                key += each.arrival if from_arrival else 0
-        yield Coming(each.arrival, each.template, key)
-
-
-def _collect(
-    collector: Collector,
-    scenario: Scenario,
-    alones: Alones,
-    dues: dict[int, int],
-    tenants: list[str],
-    numbers: list[int],
-    own: list[int],
-    table: Any,
-) -> None:
-    """Hand requests that are done to the collector; `tenants` are the tenants that they belong to."""
-    core, _, start, finish, arrived, _, taken = np.asarray(table).T
-    alone = [alones(scenario.jobs[template]) for template in own]
-    seats = np.array([max(1, len(job.together(len(scenario.chip.core_figures)))) for job in scenario.jobs])
-    collector.add_many(
-        numbers,
-        arrived,
-        start,
-        np.where(core < 0, start, finish),
-        tenants=tenants,
-        due=[dues.pop(number, _NEVER) for number in numbers],
-        servers=np.where(core < 0, 0, np.maximum(seats[own], [each.bit_count() for each in taken.tolist()])),
-        alone=[each.latency_cycles for each in alone],
-        cores=core,
-        stalls=[each.stalls for each in alone],
-    )
-
-
-def _row(number: int, template: int, tenant: str, row: list[int], *, jobs: Sequence[Job]) -> Row:
-    core, thread, start, finish, arrived, *_ = row
-    return Row(number, jobs[template].name, core, thread, arrived, start, finish, jobs[template].steps, tenant)
+def _rows(asked: Requests, numbers: Ints, templates: Ints, tenants: Ints, table: Ints) -> list[Row]:
+    jobs, names = asked.scenario.jobs, [name for name, _ in asked.tenants]
+    own = [jobs[template] for template in templates.tolist()]
+    whose = [names[tenant] for tenant in tenants.tolist()]
+    return [
+        Row(number, job.name, core, thread, arrived, start, finish, job.steps, tenant)
+        for number, job, tenant, (core, thread, start, finish, arrived, *_) in zip(
+            numbers.tolist(), own, whose, table.tolist(), strict=True
+        )
+    ]

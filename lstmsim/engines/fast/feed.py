@@ -6,78 +6,68 @@ memory grows with the number that is in the machine at once, and not with the nu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.engines.fast import layout as at
 from lstmsim.engines.fast.run import BUDGET, FastRun
-from lstmsim.errors import InputError, Mistake
+from lstmsim.engines.feeds import WINDOW, Batches, Group, Ints, check_templates
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
 
-__all__ = ["WINDOW", "Coming", "Feed"]
-
-#: Tasks that can be in the machine at once, waiting ones among them.
-WINDOW = 8192
-
-
-class Coming(NamedTuple):
-    """A task that comes: when, number of its template among the program's tasks, its key (`Task.key`)."""
-
-    release: int
-    template: int
-    key: int
+__all__ = ["Feed"]
 
 
 class Feed:
-    """Runs tasks that come one after another, in the order of time, on the machine of a program.
+    """Runs tasks that come one after another, as `lstmsim.engines.feeds.Feed` says.
 
-    Tasks of the program may not come after others. Once more than `window` would be in the machine at once, nothing
-    more comes, and `full_at` is the cycle in which that was; those that have come are finished. `InputError` if tasks
-    go back in time.
+    program: the machine, and templates for tasks; they may not come after others.
+    chunks: as in `lstmsim.engines.feeds.Batches`.
+    window: how many tasks can be in the machine at once, one for each template at least.
+    budget: as in `lstmsim.engines.fast.run`.
+    `InputError` if tasks go back in time.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=5),))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> feed = Feed(program, (Coming(3 * number, 0, 0) for number in range(1000)), window=700)
+    >>> chunks = np.array([(3 * number, 0, 0) for number in range(1000)]).reshape(10, 100, 3)
+    >>> feed = Feed(program, chunks, window=700)
     >>> sum(len(numbers) for numbers, _, _ in feed.results()), feed.makespan_cycles
     (1000, 5000)
     """
 
-    def __init__(
-        self, program: Program, coming: Iterator[Coming], *, window: int = WINDOW, budget: int = BUDGET
-    ) -> None:
-        if any(task.after is not None for task in program.tasks):
-            raise InputError(Mistake("tasks", "a task of a feed comes after no other"))
-        self.coming, self.window = coming, max(window, len(program.tasks))
+    def __init__(self, program: Program, chunks: Iterable[Ints], *, window: int = WINDOW, budget: int = BUDGET) -> None:
+        check_templates(program)
+        self.batches, self.window = Batches(chunks), max(window, len(program.tasks))
         filled = replace(program, tasks=program.tasks + program.tasks[:1] * (self.window - len(program.tasks)))
         self.run = FastRun(filled, keep=False, skipping=True, budget=budget, queue_room=self.window)
         T = self.run.tables
         self.tasks = (T[at.T_TASK], at.T_TASK_SIZE)
         self.variants = (T[at.T_VARIANT_OF], T[at.N_KINDS])
         templates = range(len(program.tasks))
-        self.records = [self._cells(self.tasks, number) for number in templates]
-        self.kinds = [self._cells(self.variants, number) for number in templates]
+        self.records = np.array([self._cells(self.tasks, number) for number in templates])
+        self.kinds = np.array([self._cells(self.variants, number) for number in templates])
         self.numbers = np.full(self.window, -1, dtype=np.int64)
         self.templates = np.zeros(self.window, dtype=np.int64)
-        self.fed = self.last = self.makespan_cycles = 0
-        self.full_at: int | None = None
-        self.pending: list[Coming] = []
+        self.fed = self.makespan_cycles = 0
         self._refill(np.arange(self.window))
 
     def _cells(self, part: tuple[int, int], number: int) -> list[int]:
         first = part[0] + number * part[1]
         return [int(each) for each in self.run.tables[first : first + part[1]]]
 
-    def results(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Groups of tasks that are done, in the order in which they finish or are turned away, of equal ones that in
-        which they came: their numbers in the order of coming, their templates, their rows (as in `Trace.tasks`)."""
+    @property
+    def full_at(self) -> int | None:
+        """The cycle of which not all had room; None if there was none."""
+        return self.batches.full_at
+
+    def results(self) -> Iterator[Group]:
+        """Groups of tasks that are done; see `lstmsim.engines.feeds.Feed`."""
         done = False
         while not done:
             done = self.run.finish()
@@ -92,6 +82,10 @@ class Feed:
             if not done:
                 self._refill(np.flatnonzero(self.numbers < 0))
 
+    def stop(self) -> None:
+        """Let nothing more come, but for those that belong together with some that came already."""
+        self.batches.stop()
+
     def totals(self) -> Totals:
         """The totals of all that has run, up to `makespan_cycles`, but for the tasks."""
         return Totals(*self.run.counted(self.makespan_cycles), np.zeros((0, len(TASKS.names)), dtype=np.int64))
@@ -101,39 +95,33 @@ class Feed:
         size = self.window * at.TASK_SIZE
         return np.array(self.run.state[first : first + size], dtype=np.int64).reshape(-1, len(TASKS.names))
 
-    def _refill(self, free: NDArray[np.int64]) -> None:
-        """Put what comes next into the free places, but never a part of what comes in one cycle."""
-        batch = self.pending + list(islice(self.coming, max(0, len(free) + 1 - len(self.pending))))
+    def _refill(self, free: Ints) -> None:
+        """Put what comes next into the free places."""
+        batch = self.batches.next(len(free))
         whole = len(batch)
-        if whole > len(free):
-            # the last one is of a cycle that is not whole; more may come in it
-            whole = next((at for at in range(whole - 1, 0, -1) if batch[at].release != batch[at - 1].release), 0)
-        if batch and not whole:
-            # a part of a cycle is as good as a whole one once nothing comes behind it
-            self.full_at, self.coming = batch[0].release, iter(())
-            batch, self.pending = batch[: len(free)], []
-        else:
-            batch, self.pending = batch[:whole], batch[whole:]
+        self._place(free[:whole], batch)
         T, S = self.run.tables, self.run.state
-        for slot, each in zip(free.tolist(), batch, strict=False):
-            self._place(T, S, slot, each)
-        T[at.N_ARRIVALS], S[at.ARRIVED], S[at.MORE] = len(batch), 0, int(bool(self.pending))
-        for index, slot in enumerate(free[: len(batch)].tolist()):
-            T[T[at.T_ARRIVAL] + index] = slot
+        T[at.N_ARRIVALS], S[at.ARRIVED], S[at.MORE] = whole, 0, int(self.batches.more)
+        T[T[at.T_ARRIVAL] : T[at.T_ARRIVAL] + whole] = free[:whole].tolist()
         T[at.N_TASKS] = self.fed
 
-    def _place(self, T: Any, S: Any, slot: int, each: Coming) -> None:
-        if each.release < self.last:
-            text = f"comes at cycle {each.release:,}, before the one ahead of it ({self.last:,})"
-            raise InputError(Mistake(f"request {self.fed}", text))
-        self.last = each.release
-        record = list(self.records[each.template])
-        record[at.RELEASE], record[at.KEY] = each.release, each.key
-        for (first, size), cells in ((self.tasks, record), (self.variants, self.kinds[each.template])):
-            for index, cell in enumerate(cells):
-                T[first + slot * size + index] = cell
-        row = S[at.S_TASKS] + slot * at.TASK_SIZE
-        for index in range(at.TASK_SIZE):
-            S[row + index] = 0
-        self.numbers[slot], self.templates[slot] = self.fed, each.template
-        self.fed += 1
+    def _place(self, slots: Ints, batch: Ints) -> None:
+        """Put tasks into places."""
+        releases, templates, keys = batch.T
+        records = self.records[templates]
+        records[:, at.RELEASE], records[:, at.KEY] = releases, keys
+        self._put(self.run.tables, self.tasks, slots, records)
+        self._put(self.run.tables, self.variants, slots, self.kinds[templates])
+        rows = np.zeros((len(slots), at.TASK_SIZE), dtype=np.int64)
+        self._put(self.run.state, (self.run.state[at.S_TASKS], at.TASK_SIZE), slots, rows)
+        self.numbers[slots], self.templates[slots] = self.fed + np.arange(len(slots)), templates
+        self.fed += len(slots)
+
+    def _put(self, sequence: Any, part: tuple[int, int], slots: Ints, records: Ints) -> None:
+        """Write the records of these places."""
+        first, size = int(part[0]), part[1]
+        if isinstance(sequence, np.ndarray):
+            sequence[first : first + self.window * size].reshape(-1, size)[slots] = records
+            return
+        for slot, record in zip(slots.tolist(), records.tolist(), strict=True):
+            sequence[first + slot * size : first + (slot + 1) * size] = record

@@ -6,19 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lstmsim.bounds import MAX_CYCLES
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.job_traces import Traces
 from lstmsim.formats.scenario.schema import JobEntry
 from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry, TraceEntry, arrival_mistakes, describe
 from lstmsim.formats.yaml.document import Document
-from lstmsim.traffic.arrivals import Stream, arrivals, exact
+from lstmsim.traffic.arrival_cycles import arrival_arrays, arrivals, deadline_arrays
+from lstmsim.traffic.arrivals import Stream, exact
 from lstmsim.traffic.closed_loop import Clients, ClosedLoop
 from lstmsim.traffic.offers import offer_of
 from lstmsim.traffic.streams import StreamKey
 from lstmsim.workload.offer import Offer, estimated_offer
 
 __all__ = ["Coming", "JobArrivals"]
+
+Ints = NDArray[np.int64]
 
 #: Arrival of a job, position of the job that it comes after (or None), latency that it should not exceed (or None).
 Coming = tuple[int, int | None, int | None]
@@ -113,27 +119,31 @@ class JobArrivals:
         words = None if rows is None else rows.tenants
         return None if words is None else [f"{name}/{word}" for word in words]
 
-    def one_by_one(
-        self, index: int, entry: JobEntry, key: tuple[str, int], count: int
-    ) -> Iterator[tuple[int, int | None]]:
-        """Yield the arrivals of entry number `index` in the entry's order, each with its latency limit (or None).
+    def in_arrays(
+        self, index: int, entry: JobEntry, key: tuple[str, int], count: int, chunk: int
+    ) -> Iterator[tuple[Ints, Ints | None]]:
+        """Yield the arrivals of entry number `index` in the entry's order, and latency limits (None: there are none).
 
         key: name of the entry, and how many earlier entries have that name.
         count: most arrivals. A process goes on until then, whatever the `count` of the entry.
+        chunk: arrivals in each array; the last one may be shorter.
         `InputError` for clients, because they wait for answers.
         """
         process, rows = entry.arrival, self.traces.rows(index, entry)
-        place = self.document.place(("jobs", index, "arrival"))
-        if rows is not None:
-            return ((cycle, None) for cycle in rows.cycles[:count])
-        if not isinstance(process, ArrivalEntry):
-            each = process if isinstance(process, list) else [process] * entry.count
-            return ((cycle, None) for cycle in each[:count])
+        if rows is not None or not isinstance(process, ArrivalEntry):
+            each = rows.cycles if rows is not None else process
+            listed = np.array(each) if isinstance(each, list) else np.full(entry.count, each)
+            listed = listed.astype(np.int64, copy=False)[:count]
+            return ((listed[first : first + chunk], None) for first in range(0, len(listed), chunk))
         if process.kind == "closed":
             text = "clients wait for their answers, which a stream of requests does not know: use simulate --serving"
-            raise InputError(Mistake(place, text))
-        drawn = self._drawn(count, process, (process.seed, *key), 0)
-        return ((cycle, due) for cycle, _, due in drawn)
+            raise InputError(Mistake(self.document.place(("jobs", index, "arrival")), text))
+        description, clock = describe(process), self.frequency_mhz or 0
+        assert not isinstance(description, ClosedLoop)
+        cycles = arrival_arrays(description, count, clock, (process.seed, *key), chunk)
+        if isinstance(description, Stream):
+            return _until_the_next(cycles, deadline_arrays(description, count, clock, chunk))
+        return ((block, None) for block in cycles)
 
     def offer(self, index: int, entry: JobEntry) -> Offer:
         """Give the rate at which the jobs of entry number `index` come in the long run, as far as it is known."""
@@ -154,6 +164,12 @@ class JobArrivals:
         else:
             for cycle in arrivals(description, count, clock, key):
                 yield cycle, None, None
+
+
+def _until_the_next(cycles: Iterator[Ints], following: Iterator[Ints]) -> Iterator[tuple[Ints, Ints]]:
+    """Frames, each with the cycles until the next one comes. The next one of the last may be too late to come."""
+    for block, ends in zip(cycles, following, strict=True):
+        yield block[: len(ends)], ends - block[: len(ends)]
 
 
 def _asked(loop: ClosedLoop, count: int, frequency_mhz: float, key: StreamKey, first: int) -> Iterator[Coming]:

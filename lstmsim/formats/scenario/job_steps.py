@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.arrival_columns import Measure
 from lstmsim.formats.scenario.job_arrivals import JobArrivals
@@ -12,7 +15,8 @@ from lstmsim.formats.scenario.model_entries import file_path
 from lstmsim.formats.scenario.schema import JobEntry
 from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS, StepsEntry, measure_of, random_lengths, steps_mistakes
 from lstmsim.formats.yaml.document import DataPath, Document
-from lstmsim.traffic.lengths import InOrder, Lengths, Weighted, drawn_lengths, possible, shares
+from lstmsim.traffic.lengths import InOrder, Lengths, Weighted, drawn_lengths, length_arrays, possible, shares
+from lstmsim.traffic.streams import StreamKey
 
 __all__ = ["JobSteps"]
 
@@ -83,8 +87,11 @@ class JobSteps:
 
     def of_jobs(self, index: int, entry: JobEntry, key: tuple[str, int]) -> Iterator[int]:
         """Yield the steps of one job after another, of an entry that has been checked."""
-        seed = entry.steps.seed if isinstance(entry.steps, StepsEntry) else 0
-        return drawn_lengths(self._known[index], (seed, *key, "steps"))
+        return drawn_lengths(self._known[index], _stream_key(entry, key))
+
+    def in_arrays(self, index: int, entry: JobEntry, key: tuple[str, int], chunk: int) -> Iterator[NDArray[np.int64]]:
+        """Yield the same steps as `of_jobs` in arrays of shape [chunk]."""
+        return length_arrays(self._known[index], _stream_key(entry, key), chunk)
 
     def possible(self, index: int) -> Sequence[int]:
         """Give the possible numbers of steps, ascending, of an entry that has been checked."""
@@ -149,3 +156,8 @@ class JobSteps:
             named = self.document.place(place)
             raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in lengths.mistakes])
         return lengths
+
+
+def _stream_key(entry: JobEntry, key: tuple[str, int]) -> StreamKey:
+    seed = entry.steps.seed if isinstance(entry.steps, StepsEntry) else 0
+    return (seed, *key, "steps")
