@@ -86,22 +86,12 @@ def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
     resolver = _RESOLVERS[kept]
     outcomes = []
     for point in points:
-        if _SPENT_SECONDS[0] > _COMPILE_SECONDS or len(setup.sweep) > _MANY_POINTS:
-            # No single run of a sweep may be worth the compiler, but many together are.
-            engines.warm_up()
-        outcome = _outcome(resolver, point)
-        _SPENT_SECONDS[0] += outcome.seconds
-        outcomes.append(outcome)
+        outcomes.append(_outcome(resolver, point))
     return outcomes
 
 
-#: What this process keeps between chunks: the resolver of the last setup, and the seconds spent on points.
+#: What this process keeps between chunks: the resolver of the last setup.
 _RESOLVERS: dict[tuple[str, ...], Resolver] = {}
-_SPENT_SECONDS = [0.0]
-#: About how long loading the compiled engine takes.
-_COMPILE_SECONDS = 1.5
-#: So many points take longer than that without the compiled engine, also on several processors.
-_MANY_POINTS = 4000
 
 
 def _outcome(resolver: Resolver, point: int) -> Outcome:

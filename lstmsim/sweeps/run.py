@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lstmsim import engines
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files_kept import refuse_if_read
 from lstmsim.results import Table
@@ -221,6 +222,9 @@ def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, 
     workers = min(jobs if jobs is not None else _processors(), count)
     if workers == 1 or (jobs is None and count <= _FEW_POINTS):
         return pool.inline(setup, points)
+
+    # what is to be said of the engine is said here, and not by each worker
+    engines.has_fast()
 
     def make() -> Executor:
         return pool.process_executor(workers)
