@@ -32,7 +32,7 @@ from tests.strategies import joint_programs, programs, scenarios
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 
-pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
+pytestmark = pytest.mark.needs_core
 
 
 def outcome(program: Program, engine: str) -> Trace | str:
