@@ -126,7 +126,6 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "onnx": ("lstmsim.formats",),
     "google": ("lstmsim.formats",),
     "h5py": ("lstmsim.formats",),
-    "numba": ("lstmsim.engines.fast.compiled",),
     "pyarrow": ("lstmsim.sweeps",),
     "distributed": ("lstmsim.sweeps",),
     "perfetto": ("lstmsim.formats",),

@@ -16,16 +16,13 @@ from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 
-__all__ = ["ENGINES", "feed", "has_fast", "run", "totals", "warm_up"]
+__all__ = ["ENGINES", "feed", "has_fast", "run", "totals"]
 
 #: Engines by name, with a line for people.
 ENGINES = {
-    "fast": "event-jumping integer loop, compiled for long runs; skips repeating periods; the default",
+    "fast": "a native core that goes from event to event; the default",
     "reference": "SimPy processes, one issue at a time; slower, written to be read",
 }
-
-#: The loop that stands beside the native core needs no library.
-_LOOP_RUNS_WITHOUT = True
 
 
 def run(program: Program, engine: str = "fast", *, check: bool = True) -> Trace:
@@ -49,15 +46,15 @@ def run(program: Program, engine: str = "fast", *, check: bool = True) -> Trace:
 
 
 def totals(program: Program, *, check: bool = True) -> Totals:
-    """Only the totals of a run, on the fast engine: whole periods are skipped, so that steps cost next to nothing.
+    """Only the totals of a run, on the fast engine, which then records nothing.
 
     `check`: look for broken rules first; a program that a target has just lowered has none.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(unit=0, count=3),))
-    >>> task = Task("t", variants=((0, (Phase(body, repeat=1_000_000),)),), buffers=(), cores=(0,))
+    >>> task = Task("t", variants=((0, (Phase(body, repeat=1_000),)),), buffers=(), cores=(0,))
     >>> totals(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
-    3000000
+    3000
     """
     if not has_fast():
         from lstmsim.engines.reference import run as reference
@@ -98,7 +95,7 @@ def has_fast() -> bool:
     """
     from lstmsim.engines.fast import library
 
-    reason = None if _LOOP_RUNS_WITHOUT else library.absence()
+    reason = library.absence()
     if reason is not None:
         _warn(reason)
     return reason is None
@@ -116,15 +113,3 @@ def _warn(reason: str) -> None:
             EngineWarning,
             stacklevel=4,
         )
-
-
-def warm_up() -> bool:
-    """Load the compiled loop of the fast engine for many small runs to come; False where numba is not installed.
-
-    Takes about a second, on the first use on a machine some more for the compiler.
-    """
-    from lstmsim.engines.fast import compiled
-
-    if compiled.available():
-        compiled.compiled()
-    return compiled.loaded()

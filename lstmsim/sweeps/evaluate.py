@@ -27,7 +27,7 @@ from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
-__all__ = ["MODEL_VERSION", "Outcome", "compute_chunk", "digest", "point_key"]
+__all__ = ["MODEL_VERSION", "Outcome", "compute_chunk", "digest", "point_key", "row_of"]
 
 #: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
 MODEL_VERSION = 4
@@ -53,7 +53,7 @@ class Outcome:
     numbers: its `NUMBERS` if done; otherwise None.
     reason: why it is not done; None if it is.
     seconds: the wall time that it took, which is no part of the result.
-    chip: the values of the setup's columns about the chip; empty where there is no chip.
+    row: what the table keeps of it beside its result, as `row_of` gives it.
     """
 
     point: int
@@ -62,7 +62,15 @@ class Outcome:
     numbers: tuple[int | float, ...] | None
     reason: str | None
     seconds: float
-    chip: tuple[Value, ...] = ()
+    row: tuple[Value, ...]
+
+
+def row_of(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> tuple[Value, ...]:
+    """What the table keeps of a point beside its result: its values, then those of the columns about its chip.
+
+    chip: the values of the columns about the chip; empty where there is no chip.
+    """
+    return (*values.values(), *(chip or [None] * len(setup.chip.names)))
 
 
 def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
@@ -78,22 +86,12 @@ def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
     resolver = _RESOLVERS[kept]
     outcomes = []
     for point in points:
-        if _SPENT_SECONDS[0] > _COMPILE_SECONDS or len(setup.sweep) > _MANY_POINTS:
-            # No single run of a sweep may be worth the compiler, but many together are.
-            engines.warm_up()
-        outcome = _outcome(resolver, point)
-        _SPENT_SECONDS[0] += outcome.seconds
-        outcomes.append(outcome)
+        outcomes.append(_outcome(resolver, point))
     return outcomes
 
 
-#: What this process keeps between chunks: the resolver of the last setup, and the seconds spent on points.
+#: What this process keeps between chunks: the resolver of the last setup.
 _RESOLVERS: dict[tuple[str, ...], Resolver] = {}
-_SPENT_SECONDS = [0.0]
-#: About how long loading the compiled engine takes.
-_COMPILE_SECONDS = 1.5
-#: So many points take longer than that without the compiled engine, also on several processors.
-_MANY_POINTS = 4000
 
 
 def _outcome(resolver: Resolver, point: int) -> Outcome:
@@ -117,7 +115,8 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
     # Reasons name jobs and paths, so they belong to the values of the point and not to what it simulates.
     key = key or value_key(resolver, values)
     text = reason and _writable(reason)[:500]
-    return Outcome(point, key, status, numbers, text, time.perf_counter() - started, chip)
+    row = row_of(resolver.setup, values, chip)
+    return Outcome(point, key, status, numbers, text, time.perf_counter() - started, row)
 
 
 def _sentence(mistake: Mistake, document: Document) -> str:

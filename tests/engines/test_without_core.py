@@ -23,7 +23,6 @@ SCENARIO = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2,
 
 @pytest.fixture(autouse=True)
 def _nothing_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_LOOP_RUNS_WITHOUT", False)
     monkeypatch.setattr(library, "absence", lambda: "it was not built")
     engines._warn.cache_clear()
 

@@ -48,8 +48,6 @@ class Asked:
 
 def run_point(asked: Asked) -> Measured:
     """Make the run."""
-    # No single point may be worth the compiler, but all together are.
-    engines.warm_up()
     serving = serve_on_horizon(
         asked.scenario,
         asked.requests,
