@@ -6,21 +6,15 @@ import os
 
 import click
 
+from lstmsim.cli.options import engine_option
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status, write_json
-from lstmsim.cli.simulate import ENGINES
 
 __all__ = ["command"]
 
 
 @click.command(name="program", short_help="Run a program that was kept in a file, without its scenario.")
 @click.argument("program", type=click.Path())
-@click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default="fast",
-    show_default=True,
-    help="Both give the same numbers.",
-)
+@engine_option
 @click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
 @click.option(
     "--trace", "trace_path", metavar="FILE", help="Write what happened; formats as of `lstmsim simulate --trace`."

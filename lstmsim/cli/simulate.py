@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.cli.options import engine_option
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
 from lstmsim.errors import InputError, Mistake
 
@@ -20,21 +21,12 @@ if TYPE_CHECKING:
     from lstmsim.replay.check import Checked
     from lstmsim.replay.outputs import Outputs
 
-__all__ = ["ENGINES", "command"]
-
-#: Named here too, because asking `lstmsim.engines` would import numpy for a help text.
-ENGINES = ("fast", "reference")
+__all__ = ["command"]
 
 
 @click.command(name="simulate", short_help="Simulate a scenario: how busy is the chip, and why not busier?")
 @click.argument("scenario", type=click.Path())
-@click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default="fast",
-    show_default=True,
-    help="Both give the same numbers.",
-)
+@engine_option
 @click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
 )
