@@ -94,6 +94,7 @@ def test_more_tops_and_another_mean_fail() -> None:
     assert plasticine_over_brainwave(edited("zhao-brainwave", "2.2"), BENCH, deepbench()).verdict == "fails"
 
 
+@pytest.mark.needs_core
 def test_an_edited_latency_of_brainwave_does_not_move_its_simulation() -> None:
     faster = [replace(each, latency_ms=0.001) if each.design == DESIGN else each for each in deepbench()]
     finding = plasticine_over_brainwave(CLAIMS["zhao-brainwave"], BENCH, faster)
