@@ -210,7 +210,12 @@ class _Trial:
 
 
 #: What is said of an outcome; nothing of the others.
-_SAID = {"passed": "survives", "unreached": "survives, for no test runs it", "broken": "cannot be tested"}
+_SAID = {
+    "passed": "survives",
+    "late": "takes too long",
+    "unreached": "survives, for no test runs it",
+    "broken": "cannot be tested",
+}
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
