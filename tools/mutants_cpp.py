@@ -43,9 +43,9 @@ _NOT = re.compile(r"!(?=[\w(])")
 _CONDITION = re.compile(r"\b(if|while) \(")
 #: A statement that can be left out: no declaration, which begins with two words.
 _STATEMENT = re.compile(
-    r"^ +((?:(?!return\b|throw\b|const\b|else\b|if\b|for\b|while\b|case\b)(?:\+\+|--)?[\w:]+(?:[\[.(+-]|->| [-+]?= )"
-    r"[^;{}\n]*|continue|break);)$",
-    re.M,
+    r"""^[ ]+(?!return\b|throw\b|const\b|else\b|if\b|for\b|while\b|case\b)
+    ((?:continue|break|(?:\+\+|--)[^;{}\n]+|[\w:]+(?:[\[.(]|->|\+\+|--|[ ][-+]?=[ ])[^;{}\n]*);)[ ]*$""",
+    re.M | re.X,
 )
 
 

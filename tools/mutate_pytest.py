@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 
 #: Bytes that a process with a mutant may take: a run that does not end must not take all memory of the computer.
-MEMORY = 4 << 30
+MEMORY = 2 << 30
 #: Stands for every test: what runs while modules are imported and tests collected.
 EVERY = "*"
 _STARTS_PROCESSES = {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.spawn"}
