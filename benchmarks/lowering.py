@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import make_dataclass
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, targets
-from lstmsim.engines.fast import bodies
 from lstmsim.metrics.measure import measure
+from lstmsim.program import flatten
 from lstmsim.program.program import Operation
 from lstmsim.sweeps.numbers import numbers_of
 from lstmsim.targets.column import phases
@@ -53,12 +53,11 @@ def row(scenario: Scenario) -> tuple[int | float, ...]:
 def forget() -> None:
     """Drop all that is kept of earlier points."""
     phases._KEPT.clear()
-    bodies._KEPT.clear()
+    flatten._KEPT.clear()
 
 
 def point_rates(points: list[Scenario]) -> tuple[float, float]:
-    """Points a CPU second, on the compiled loop if numba is there: each for the first time, and again."""
-    engines.warm_up()
+    """Points a CPU second: each for the first time, and again."""
     row(points[0])
 
     def first() -> None:

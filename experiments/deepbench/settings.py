@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 
 from experiments.deepbench.room import Placed, Tried, all_tried, fastest, placed
-from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, engines, load_scenario
+from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, load_scenario
 from lstmsim.comparison.compare import compare
 from lstmsim.comparison.result import Comparison, Entry, Machine, geometric_mean
 from lstmsim.formats.scenario.scenario_file import load_chip
@@ -184,7 +184,6 @@ def with_peak(comparison: Comparison) -> Comparison:
 
 def results(small: bool = False) -> Results:
     """Compare the machines in all settings; `small`: for three tasks."""
-    engines.warm_up()
     names, batch = tasks(small), intel_npu().cores[0].batch
     own = scenario(names)
     rows = [row for row in deepbench() if row.design in DESIGNS]

@@ -25,7 +25,6 @@ from functools import cache
 
 from lstmsim import ColumnNpu, Scenario, load_scenario, run
 from lstmsim.api.serving.alone import alone
-from lstmsim.engines.fast import compiled
 from lstmsim.workload.scenario import Job
 
 LSTMS = ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "lstm-1536-50", "lstm-2048-25")
@@ -129,9 +128,6 @@ def alone_cycles(job: Job) -> int:
 
 def results(small: bool = False) -> Results:
     """Every mix at every load under every policy; `small`: some sets of the first mix at one load."""
-    if not small and compiled.available():
-        # hundreds of runs, each too short to be worth the compiler by itself
-        compiled.compiled()
     sets, loads, mixes = (SMALL_SETS, LOADS[1:2], list(MIXES)[:1]) if small else (SETS, LOADS, list(MIXES))
     return {
         (mix, load, policy): [outcome(drawn(mix, number, load), policy) for number in range(sets)]

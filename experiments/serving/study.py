@@ -19,7 +19,7 @@ from math import exp, log
 import numpy as np
 
 from experiments.serving import coverage
-from lstmsim import ColumnNpu, Report, Scenario, engines, load_scenario, run, serving
+from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run, serving
 from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.searches.mix import reachable
 from lstmsim.traffic.arrival_cycles import arrivals
@@ -294,7 +294,6 @@ def mix_checks(runs: dict[float, Served], reference: float) -> list[Check]:
 
 def results(small: bool = False) -> Results:
     """Everything; `small`: two machines at one load, and less of the theory."""
-    engines.warm_up()
     reference = max(one_thread_rate(each) for each in machines())
     loads = LOADS[: 1 if small else None]
     runs = {each: {load: served(each, load * reference) for load in loads} for each in machines(small)}

@@ -1,6 +1,6 @@
 """How a unit chooses among the threads of its core: pure functions, one for each name.
 
-The reference engine calls them. The fast engine makes the same choices in `lstmsim.engines.fast.issuing`.
+The reference engine calls them. The core of the fast engine makes the same choices (`choose`).
 
 Each policy has three arguments:
 

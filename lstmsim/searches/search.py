@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lstmsim import engines
 from lstmsim.bounds import MAX_PES
 from lstmsim.errors import InputError, Mistake
 from lstmsim.searches.bound import least_of
@@ -22,10 +21,6 @@ from lstmsim.workload.scenario import Chip, Scenario
 __all__ = ["search"]
 
 Progress = Callable[[int, int], None]
-
-#: After so many simulations, each a small run, loading the compiled loop of the engine is worth its time. How many
-#: simulations there will be is not known beforehand.
-_COMPILER_PAYS = 300
 
 
 @dataclass(frozen=True)
@@ -44,8 +39,6 @@ class _Steps:
 
     def tick(self) -> None:
         self.done = min(self.done + 1, self.total)
-        if self.done == _COMPILER_PAYS:
-            engines.warm_up()
         if self.show is not None:
             self.show(self.done, self.total)
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lstmsim import engines
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.tables import published
@@ -79,9 +78,6 @@ def validate(
     if mistakes:
         raise InputError(mistakes)
     figures = figures or read_published()
-    if engine == "fast" and {FITTED_GROUP, HELD_OUT_GROUP, CLAIMS} & set(wanted):
-        # Brainwave's GRUs together are worth loading the compiled loop; none is long enough to load it by itself.
-        engines.warm_up()
     bench = Bench(engine)
     tick = _ticker(sum(_size(each, figures) for each in wanted), progress)
     compared = [_group(each, figures, bench, tick) for each in wanted if each != CLAIMS]

@@ -1,9 +1,11 @@
-"""Two engines, one truth: whole traces, or the same deadlock; totals with and without skipping; compiled or not."""
+"""Two engines, one truth: whole traces, or the same deadlock; totals with a trace and without."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,24 +14,25 @@ from hypothesis import strategies as st
 
 from lstmsim import targets
 from lstmsim.engines import run
-from lstmsim.engines.fast import compiled, layout
+from lstmsim.engines.fast import library
 from lstmsim.engines.fast import run as fast
-from lstmsim.engines.reference import run as reference
+from lstmsim.engines.fast.binding import Machine, Outcome, Table
 from lstmsim.errors import DeadlockError
 from lstmsim.metrics.accounts import totals_of
-from lstmsim.program.program import Program
+from lstmsim.program.flat import FLAT_TABLES, FORMAT
+from lstmsim.program.flatten import flat_of
+from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
+from lstmsim.program.trace_tables import ISSUES
 from lstmsim.workload.cells import CELLS
 from lstmsim.workload.scenario import Scenario
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
-#: Uncompiled, however long it takes.
-NEVER = 1 << 60
 
-numba = pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
 
 
 def outcome(program: Program, engine: str) -> Trace | str:
@@ -69,101 +72,69 @@ def longer(program: Program, times: int) -> Program:
     return Program(program.cores, tuple(tasks))
 
 
-def same_totals(program: Program) -> bool:
-    """Totals of a trace, of a run without one, and of one that skips periods; whether any were skipped."""
+def same_totals(program: Program) -> None:
+    """The totals of a run without a trace are those of the trace."""
     try:
-        trace = fast.run(program, budget=NEVER)
+        trace = fast.run(program)
     except DeadlockError:
-        return False
-    expected = totals_of(program, trace)
-    plain = fast.totals(program, skipping=False, budget=NEVER)
-    assert plain == expected
-    done = fast.FastRun(program, keep=False, skipping=True, budget=NEVER)
-    done.finish()
-    assert fast.totals(program, budget=NEVER) == expected
-    first, size = done.state[layout.S_CORE], layout.S_CORE_SIZE
-    return any(done.state[first + core * size + layout.OFFSET] > 0 for core in range(len(program.cores)))
+        return
+    assert fast.totals(program) == totals_of(program, trace)
 
 
 @settings(max_examples=EXAMPLES)
-@given(programs(), st.sampled_from([1, 20, 60]))
-def test_random_programs_give_equal_totals_with_periods_skipped(program: Program, times: int) -> None:
-    note(f"from lstmsim.program.program import *\nprogram = {longer(program, times)!r}")
-    same_totals(longer(program, times))
-
-
-@settings(max_examples=EXAMPLES)
-@given(st.one_of(joint_programs(), joint_programs(wide=True)), st.sampled_from([1, 1, 20]))
-def test_random_programs_with_joint_tasks_give_equal_totals(program: Program, times: int) -> None:
-    note(f"from lstmsim.program.program import *\nprogram = {longer(program, times)!r}")
-    same_totals(longer(program, times))
+@given(st.one_of(programs(), joint_programs(), joint_programs(wide=True)), st.sampled_from([1, 20, 60]))
+def test_long_random_programs_give_equal_traces_and_totals(program: Program, times: int) -> None:
+    program = longer(program, times)
+    note(f"from lstmsim.program.program import *\nprogram = {program!r}")
+    if times < 60:
+        assert outcome(program, "reference") == outcome(program, "fast")
+    same_totals(program)
 
 
 @settings(max_examples=max(20, EXAMPLES // 4))
 @given(scenarios(tuple(CELLS)), st.sampled_from([1, 20, 50]))
-def test_random_scenarios_give_equal_totals_with_periods_skipped(scenario: Scenario, times: int) -> None:
+def test_random_scenarios_give_equal_totals(scenario: Scenario, times: int) -> None:
     jobs = tuple(replace(job, steps=job.steps * times) for job in scenario.jobs)
     same_totals(targets.lower(scenario.chip, jobs))
 
 
-def test_periods_are_skipped_where_threads_interleave() -> None:
+def test_streams_of_a_task_may_be_far_apart() -> None:
+    """One unit runs ahead of another one that waits for what the first has done thousands of iterations ago."""
+    body = Body((Operation(0), Operation(1, cycles=7, needs=(Dependence(0, 3),), result_cycles=9)))
+    back = Body((Operation(0, needs=(Dependence(1, 1, phase=0, mirrored=True),)),))
+    phases = (Phase(body, 5000), Phase(back, 5000))
+    program = Program(
+        (Core(0, (Unit("array", "coarse"), Unit("tail", "fifo"))),), (Task("t", ((0, phases),), (), (0,)),)
+    )
+    assert outcome(program, "reference") == outcome(program, "fast")
+    same_totals(program)
+
+
+def test_a_run_goes_on_where_it_came_back() -> None:
+    """The core comes back to Python every so many events, so that keys are heard."""
     from lstmsim import load_scenario
 
-    core = {"npe": 4096, "ep": 8, "vp": 512, "threads": 2, "tail_width": 16}
-    jobs = [
-        {"model": {"layers": [{"cell": name, "hidden": hidden, "input": 64}]}, "steps": 400}
-        for name, hidden in (("lstm", 128), ("gru", 96))
-    ]
-    chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
-    scenario = load_scenario({"chip": chip, "jobs": jobs})
-    assert same_totals(targets.lower(scenario.chip, scenario.jobs))
-
-
-@pytest.mark.parametrize("model", ["deepbench-gru-1024-1500", "lstm-2x512", "bilstm-256"])
-def test_steps_cost_nothing_once_the_run_is_periodic(model: str) -> None:
-    from lstmsim import load_scenario
-
-    events = []
-    for steps in (150, 1500):
-        scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": model, "steps": steps}]})
-        program = targets.lower(scenario.chip, scenario.jobs)
-        done = fast.FastRun(program, keep=False, skipping=True, budget=NEVER)
-        done.finish()
-        events.append(NEVER - done.state[layout.BUDGET])
-    assert events[1] <= 1.3 * events[0]
-
-
-def uncompiled(program: Program) -> Trace | str:
-    try:
-        return fast.run(program, budget=NEVER)
-    except DeadlockError as deadlock:
-        return str(deadlock)
-
-
-@numba
-@settings(max_examples=max(20, EXAMPLES // 4))
-@given(st.one_of(programs(), joint_programs(), joint_programs(wide=True)), st.sampled_from([1, 30]))
-def test_the_compiled_loop_gives_the_same(program: Program, times: int) -> None:
-    program = longer(program, times)
-    plain = uncompiled(program)
-    compiled.compiled()
-    assert outcome(program, "fast") == plain
-    if isinstance(plain, Trace):
-        assert fast.totals(program) == totals_of(program, plain)
-
-
-@numba
-def test_a_run_goes_on_compiled_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lstmsim import load_scenario
-
-    monkeypatch.setattr(compiled, "loaded", lambda: False)
     jobs = [{"model": "lstm-512", "steps": 30, "count": 3}, {"model": "bilstm-256", "steps": 12, "arrival": 500}]
     scenario = load_scenario({"chip": "column-npu-4x16k", "jobs": jobs})
     program = targets.lower(scenario.chip, scenario.jobs)
-    whole = reference.run(program)
-    for budget in (1, 7, 100, 1000):
-        assert fast.run(program, budget=budget) == whole
-        assert fast.totals(program, budget=budget) == totals_of(program, whole)
+    whole = fast.run(program)
+    for events in (1, 7, 1000):
+        machine = Machine(flat_of(program), keep=True)
+        returns = 0
+        while machine.run(events) is Outcome.PAUSED:
+            returns += 1
+        assert returns >= 1000 // events
+        assert np.array_equal(ISSUES.ordered(machine.table(Table.ISSUES, len(ISSUES.names))), whole.issues)
+
+
+def test_rows_of_the_core_are_those_of_the_format() -> None:
+    source = (Path(library.__file__).parent / "core" / "flat.hpp").read_text()
+    structures = dict(re.findall(r"struct (\w+) \{\s*i64 ([\w, \n]+);\s*\}", source))
+    assert f"FORMAT = {FORMAT};" in source
+    order = re.findall(r"Slice<const (\w+)> (\w+);", source)
+    assert [name for _, name in order] == list(FLAT_TABLES)
+    for structure, name in order:
+        assert re.split(r",\s+", structures[structure]) == list(FLAT_TABLES[name].columns)
 
 
 def test_totals_are_compared_by_value() -> None:

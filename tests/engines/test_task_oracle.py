@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from lstmsim.engines.fast import compiled
 from lstmsim.engines.fast import run as fast
 from lstmsim.engines.reference import run as reference
 from lstmsim.errors import DeadlockError
@@ -28,7 +26,7 @@ def check(program: Program) -> None:
         trace = reference.run(program)
     except DeadlockError:
         return
-    assert fast.run(program, budget=NEVER) == trace
+    assert fast.run(program) == trace
     end = max(int(trace.task(name).max()) for name in ("finish", "admitted"))
     rows, pauses = simulate(program, end + 1)
     assert rows == trace.tasks.tolist()
@@ -45,11 +43,3 @@ def test_tasks_that_stop_others(program: Program) -> None:
 @given(st.one_of(joint_programs(), joint_programs(wide=True)))
 def test_tasks_that_take_several_cores_or_need_room(program: Program) -> None:
     check(program)
-
-
-@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
-@settings(max_examples=EXAMPLES)
-@given(preempting_programs())
-def test_the_compiled_loop_says_the_same(program: Program) -> None:
-    assert fast.run(program, budget=0) == fast.run(program, budget=NEVER)
-    assert fast.totals(program, budget=0) == fast.totals(program, budget=NEVER)

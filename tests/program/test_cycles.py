@@ -22,11 +22,12 @@ PACKAGE = Path(lstmsim.__file__).parent
 HOMES = {"program/cycles.py", "metrics/cycle_names.py"}
 #: A machine says in its folder what it calls some of them; machines with an array share some of these words.
 MACHINE_WORDS = re.compile(r"targets/([a-z_]+/|array_)words\.py")
-#: Other facts that have such words among theirs: the kinds of segments of a critical path, and the numbers that the
-#: loop of the fast engine gives by itself.
+#: Other facts that have such words among theirs: the kinds of segments of a critical path, and the names that
+#: engines give by themselves.
 OTHER_FACTS = {
     "explanations/critical_path.py": {"busy", "switch", "input"},
-    "engines/fast/layout.py": {"busy", "switch", "drain", "idle"},
+    "program/flatten.py": {"busy", "switch", "drain", "idle"},
+    "program/flat.py": {"busy", "drain", "idle", "input"},
 }
 
 

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.engines.fast import layout
-from lstmsim.engines.fast.handover import trace_of
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.trace import Trace, TraceBuilder
 from lstmsim.program.trace_tables import HALTS, ISSUES, PAUSES, SEATS, SWITCHES, TABLES, TASKS
@@ -53,8 +51,8 @@ def recorded(draw: st.DrawFn) -> tuple[list[tuple[int, ...]], list[tuple[int, ..
 
 
 @settings(deadline=None)
-@given(recorded(), st.randoms(use_true_random=False))
-def test_both_ways_to_a_trace_give_the_same_tables(rows, random) -> None:  # type: ignore[no-untyped-def]
+@given(recorded())
+def test_a_builder_gives_tables_in_order(rows) -> None:  # type: ignore[no-untyped-def]
     pauses, seats, switches = rows
     builder = TraceBuilder(tasks=4)
     for task, core, context, paused, resumed in pauses:
@@ -66,13 +64,6 @@ def test_both_ways_to_a_trace_give_the_same_tables(rows, random) -> None:  # typ
     builder.halt(7, (1, 0, 2, 3), (9, *NONE[1:]))
     builder.issue(3, 2, 4, (1, 0, 2, 3, 0, 5, 6), NONE)
     built = builder.build()
-    beside = [(resumed, layout.PAUSE_ROW, *row) for *row, resumed in pauses]
-    beside += [(0, layout.SEAT_ROW, *row) for row in seats]
-    loop = [*switches, *beside]
-    random.shuffle(loop)
-    issues = [(7, 1, 0, 2, 3, 0, 0, 0, 0, 0, 7, *NONE[1:]), (3, 1, 0, 2, 3, 0, 5, 6, 4, 2, *NONE)]
-    table = np.array(loop, dtype=np.int64).reshape(-1, layout.SWITCH_SIZE)
-    assert trace_of(np.array(issues), table, built.tasks) == built
     assert built.pause("resumed").tolist() == [row[4] for row in sorted(pauses, key=lambda row: (row[3], *row[1:3]))]
     assert built.seat("member").tolist() == [row[1] for row in sorted(seats)]
     assert built.halt(f"{CAUSES[0]}_until").tolist() == [7]

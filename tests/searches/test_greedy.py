@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from lstmsim import engines
 from lstmsim.errors import InputError
 from lstmsim.searches.candidates import Limits
 from lstmsim.searches.exhaustive import best_of_all
@@ -138,7 +137,6 @@ def benchmark() -> Any:
 @pytest.mark.skipif(not BENCHMARK.is_file(), reason="the benchmarks are not part of the installed package")
 def test_regret_on_random_pairs() -> None:
     script = benchmark()
-    engines.warm_up()
     regrets = script.regrets(20, seed=3)
     assert len({each.pair for each in regrets}) == 20
     assert script.share_found(regrets) >= 0.95

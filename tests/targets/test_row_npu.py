@@ -212,7 +212,6 @@ def test_mistakes_are_named(change: str, sentence: str) -> None:
 
 def test_how_far_brainwave_rests_on_the_assumed_latencies() -> None:
     """The words of the preset's source of its latencies."""
-    engines.warm_up()
     chip = preset("brainwave-s10")
     changes = {}
     for times in (0.5, 2.0):

@@ -48,8 +48,6 @@ class Asked:
 
 def run_point(asked: Asked) -> Measured:
     """Make the run."""
-    # No single point may be worth the compiler, but all together are.
-    engines.warm_up()
     serving = serve_on_horizon(
         asked.scenario,
         asked.requests,
@@ -136,6 +134,8 @@ def _inline(left: Mapping[str, Asked]) -> Iterator[tuple[str, Measured]]:
 
 def _on_processes(left: Mapping[str, Asked], workers: int) -> Iterator[tuple[str, Measured]]:
     """Give the runs as they end. The last ones begin first, for those of the highest loads take longest."""
+    # what is to be said of the engine is said here, and not by each worker
+    engines.has_fast()
     executor = ProcessExecutor(workers)
     try:
         waiting: dict[Future[Measured], str] = {}

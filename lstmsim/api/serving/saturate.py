@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from math import ceil, inf, log2
 from typing import Any
 
-from lstmsim import engines
 from lstmsim.api.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.api.loading import Path, Source, drawn_anew
 from lstmsim.api.serving.capacity import Capacity, capacity_of, load_of
@@ -100,8 +99,6 @@ def saturate(
     high = bound if high is None else min(high, bound)
     check_search(low, high, tolerance, asked.all_bounds)
     runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests, asked.preempts))
-    # No single run may be worth the compiler, but all together are.
-    engines.warm_up()
     try:
         return _answer(asked, capacity, _search(runs, low, high, tolerance, progress))
     except SearchInterrupted as stopped:

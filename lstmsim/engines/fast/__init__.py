@@ -1,1 +1,1 @@
-"""The fast engine: a loop on flat sequences of whole numbers, as it stands or compiled."""
+"""The fast engine: a core in C++17 (`core/`) that reads flat programs, and its binding to Python."""

@@ -18,7 +18,7 @@ from lstmsim.engines.fast.library import library
 from lstmsim.errors import ProgramError
 from lstmsim.program.flat import FlatProgram
 
-__all__ = ["EVENTS", "Machine", "Outcome", "Table"]
+__all__ = ["EVENTS", "Machine", "Outcome", "Table", "choose"]
 
 #: Events after which the core comes back, so that Python sees a key press: some tens of milliseconds.
 EVENTS = 1_000_000
@@ -68,6 +68,7 @@ def _functions() -> Any:
         ("clear", None, [c_void_p, c_int64]),
         ("total", c_int64, [c_void_p, c_int64, *said]),
         ("waits", c_int64, [c_void_p]),
+        ("choose", c_int64, [c_int64, c_int64, c_int64, c_void_p, c_int64, c_int64]),
         ("close", None, [c_void_p]),
     ):
         function = getattr(core, f"lstmsim_{name}")
@@ -144,3 +145,19 @@ class Machine:
         if outcome is Outcome.BROKEN:
             raise RuntimeError(f"internal error of the fast engine's core: {self._said()}")
         return outcome
+
+
+def choose(policy: int, active: int, fresh: bool, ready: _Words, now: int) -> int | None:
+    """The thread that a unit chooses in a cycle; None if it chooses none.
+
+    policy: its number among `lstmsim.program.policy.POLICIES`.
+    active, fresh: the active thread, and whether the unit has just switched to it.
+    ready: for each thread the cycle from which its next operation may issue.
+    now: the cycle.
+
+    >>> choose(0, 1, False, np.array([3, 9, 3]), now=5)
+    2
+    """
+    cycles = np.ascontiguousarray(ready, dtype=np.int64)
+    chosen: int = _functions().lstmsim_choose(policy, active, fresh, cycles.ctypes.data, len(cycles), now)
+    return None if chosen < 0 else chosen

@@ -1,4 +1,4 @@
-"""Tasks without end: the fast engine on a window of tasks that is filled again and again.
+"""Tasks without end: they are given to the core of the fast engine group by group.
 
 A task of the Program is a template; what comes is a time and a template. Tasks that are done make room for others, so
 memory grows with the number that is in the machine at once, and not with the number of all.
@@ -7,39 +7,29 @@ memory grows with the number that is in the machine at once, and not with the nu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lstmsim.engines.fast import layout as at
-from lstmsim.engines.fast.run import BUDGET, FastRun
-from lstmsim.errors import InputError, Mistake
+from lstmsim.engines.fast.binding import Machine, Outcome, Table
+from lstmsim.engines.fast.run import COUNTS, finish
+from lstmsim.engines.fast.stuck import deadlock
+from lstmsim.engines.feeds import WINDOW, Batches, Group, Ints, check_templates
+from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
+from lstmsim.program.validate import validate
 
-__all__ = ["WINDOW", "Feed"]
-
-Ints = NDArray[np.int64]
-
-#: Tasks that can be in the machine at once, waiting ones among them.
-WINDOW = 8192
+__all__ = ["Feed"]
 
 
 class Feed:
-    """Runs tasks that come one after another, in the order of time, on the machine of a program.
+    """Runs tasks that come one after another, as `lstmsim.engines.feeds.Feed` says.
 
     program: the machine, and templates for tasks; they may not come after others.
-    chunks: the tasks that come, in arrays of shape [tasks, 3]: the cycle in which a task comes, the number of its
-        template among the program's tasks, and its key (`Task.key`). A chunk is taken when there is room for it.
+    chunks: as in `lstmsim.engines.feeds.Batches`.
     window: how many tasks can be in the machine at once, one for each template at least.
-    budget: as in `lstmsim.engines.fast.run`.
-    `InputError` if tasks go back in time.
-
-    Once more than `window` would be in the machine at once, nothing more comes, and `full_at` is the cycle in which
-    that was; those that have come are finished. `makespan_cycles` is the last finish so far.
+    `InputError` if tasks go back in time. `DeadlockError` if they get stuck.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=5),))
@@ -50,115 +40,48 @@ class Feed:
     (1000, 5000)
     """
 
-    def __init__(self, program: Program, chunks: Iterable[Ints], *, window: int = WINDOW, budget: int = BUDGET) -> None:
-        if any(task.after is not None for task in program.tasks):
-            raise InputError(Mistake("tasks", "a task of a feed comes after no other"))
-        self.window = max(window, len(program.tasks))
-        filled = replace(program, tasks=program.tasks + program.tasks[:1] * (self.window - len(program.tasks)))
-        self.run = FastRun(filled, keep=False, skipping=True, budget=budget, queue_room=self.window)
-        T = self.run.tables
-        self.tasks = (T[at.T_TASK], at.T_TASK_SIZE)
-        self.variants = (T[at.T_VARIANT_OF], T[at.N_KINDS])
-        templates = range(len(program.tasks))
-        self.records = np.array([self._cells(self.tasks, number) for number in templates])
-        self.kinds = np.array([self._cells(self.variants, number) for number in templates])
-        self.numbers = np.full(self.window, -1, dtype=np.int64)
-        self.templates = np.zeros(self.window, dtype=np.int64)
-        self.fed = self.last = self.makespan_cycles = 0
-        self.full_at: int | None = None
-        self._chunks = iter(chunks)
-        #: What has been taken from the chunks and is not in the machine. The first `_looked_at` have been looked at.
-        self._ahead: Ints = np.zeros((0, 3), dtype=np.int64)
-        self._looked_at = 0
-        self._refill(np.arange(self.window))
+    def __init__(self, program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> None:
+        check_templates(program)
+        validate(program)
+        self.program, self.batches, self.window = program, Batches(chunks), max(window, len(program.tasks))
+        self.machine = Machine(flat_of(program), fed=True)
+        self.done = self.makespan_cycles = 0
+        self._refill()
 
-    def _cells(self, part: tuple[int, int], number: int) -> list[int]:
-        first = part[0] + number * part[1]
-        return [int(each) for each in self.run.tables[first : first + part[1]]]
+    @property
+    def full_at(self) -> int | None:
+        """The cycle of which not all had room; None if there was none."""
+        return self.batches.full_at
 
-    def results(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
-        """Groups of tasks that are done, in the order in which they finish or are turned away, of equal ones that in
-        which they came: their numbers in the order of coming, their templates, their rows (as in `Trace.tasks`)."""
-        done = False
-        while not done:
-            done = self.run.finish()
-            rows = self._rows()
-            over = np.flatnonzero((self.numbers >= 0) & (rows[:, 3] != 0))
-            ends = np.where(rows[over, 3] < 0, rows[over, 2], rows[over, 3])
-            over = over[np.lexsort((self.numbers[over], ends))]
-            self.makespan_cycles = max(self.makespan_cycles, int(rows[over, 3].max(initial=0)))
+    def results(self) -> Iterator[Group]:
+        """Groups of tasks that are done; see `lstmsim.engines.feeds.Feed`."""
+        outcome = Outcome.HUNGRY
+        while outcome is not Outcome.DONE:
+            outcome = finish(self.machine)
+            if outcome is Outcome.STUCK:
+                raise deadlock(self.program, *self.machine.waits())
+            over = self.machine.table(Table.OVER, 2 + len(TASKS.names))
+            self.machine.clear(Table.OVER)
+            self.done += len(over)
+            finishes = TASKS.of(over[:, 2:], "finish")
+            ends = np.where(finishes < 0, TASKS.of(over[:, 2:], "admitted"), finishes)
+            over = over[np.lexsort((over[:, 0], ends))]
+            self.makespan_cycles = max(self.makespan_cycles, int(finishes.max(initial=0)))
             if len(over):
-                yield self.numbers[over].copy(), self.templates[over].copy(), rows[over].copy()
-            self.numbers[over] = -1
-            if not done:
-                self._refill(np.flatnonzero(self.numbers < 0))
+                yield over[:, 0], over[:, 1], over[:, 2:]
+            if outcome is Outcome.HUNGRY:
+                self._refill()
 
     def stop(self) -> None:
         """Let nothing more come, but for those that belong together with some that came already."""
-        self._ahead, self._chunks = self._ahead[: self._looked_at], iter(())
+        self.batches.stop()
 
     def totals(self) -> Totals:
         """The totals of all that has run, up to `makespan_cycles`, but for the tasks."""
-        return Totals(*self.run.counted(self.makespan_cycles), np.zeros((0, len(TASKS.names)), dtype=np.int64))
+        counted = self.machine.totals(self.makespan_cycles, COUNTS)
+        return Totals(counted[:, :-2], counted[:, -2], counted[:, -1], TASKS.empty())
 
-    def _rows(self) -> NDArray[np.int64]:
-        first = int(self.run.state[at.S_TASKS])
-        size = self.window * at.TASK_SIZE
-        return np.array(self.run.state[first : first + size], dtype=np.int64).reshape(-1, len(TASKS.names))
-
-    def _refill(self, free: Ints) -> None:
-        """Put what comes next into the free places, but never a part of what comes in one cycle."""
-        batch = self._next(len(free) + 1)
-        whole = len(batch)
-        if whole > len(free):
-            # the last one is of a cycle that is not whole; more may come in it
-            others = np.flatnonzero(np.diff(batch[:, 0]))
-            whole = int(others[-1]) + 1 if len(others) else 0
-        self._looked_at = len(batch) - whole
-        if len(batch) and not whole:
-            # a part of a cycle is as good as a whole one once nothing comes behind it
-            self.full_at, whole, self._looked_at = int(batch[0, 0]), len(free), 0
-            self.stop()
-        self._ahead = self._ahead[whole:]
-        self._place(free[:whole], batch[:whole])
-        T, S = self.run.tables, self.run.state
-        T[at.N_ARRIVALS], S[at.ARRIVED], S[at.MORE] = whole, 0, int(self._looked_at > 0)
-        T[T[at.T_ARRIVAL] : T[at.T_ARRIVAL] + whole] = free[:whole].tolist()
-        T[at.N_TASKS] = self.fed
-
-    def _next(self, number: int) -> Ints:
-        """So many of those that come next; fewer at the end."""
-        known, chunks = len(self._ahead), [self._ahead]
-        while known < number and (chunk := next(self._chunks, None)) is not None:
-            chunks.append(chunk)
-            known += len(chunk)
-        self._ahead = np.concatenate(chunks)
-        return self._ahead[:number]
-
-    def _place(self, slots: Ints, batch: Ints) -> None:
-        """Put tasks into places."""
-        releases, templates, keys = batch.T
-        back = np.flatnonzero(np.diff(releases, prepend=self.last) < 0)
-        if len(back):
-            at_fault = int(back[0])
-            before = releases[at_fault - 1] if at_fault else self.last
-            text = f"comes at cycle {releases[at_fault]:,}, before the one ahead of it ({before:,})"
-            raise InputError(Mistake(f"request {self.fed + at_fault}", text))
-        self.last = int(releases[-1]) if len(releases) else self.last
-        records = self.records[templates]
-        records[:, at.RELEASE], records[:, at.KEY] = releases, keys
-        self._put(self.run.tables, self.tasks, slots, records)
-        self._put(self.run.tables, self.variants, slots, self.kinds[templates])
-        rows = np.zeros((len(slots), at.TASK_SIZE), dtype=np.int64)
-        self._put(self.run.state, (self.run.state[at.S_TASKS], at.TASK_SIZE), slots, rows)
-        self.numbers[slots], self.templates[slots] = self.fed + np.arange(len(slots)), templates
-        self.fed += len(slots)
-
-    def _put(self, sequence: Any, part: tuple[int, int], slots: Ints, records: Ints) -> None:
-        """Write the records of these places."""
-        first, size = int(part[0]), part[1]
-        if isinstance(sequence, np.ndarray):
-            sequence[first : first + self.window * size].reshape(-1, size)[slots] = records
-            return
-        for slot, record in zip(slots.tolist(), records.tolist(), strict=True):
-            sequence[first + slot * size : first + (slot + 1) * size] = record
+    def _refill(self) -> None:
+        """Let the next batch come."""
+        batch = self.batches.next(self.window - (self.batches.count - self.done))
+        self.machine.feed(batch, more=self.batches.more)

@@ -1,11 +1,12 @@
-"""Words for a run of the fast engine that got stuck."""
+"""Words for a program that got stuck on the fast engine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from lstmsim.engines.fast import layout as at
-from lstmsim.engines.fast.streams import end_of_need
+import numpy as np
+from numpy.typing import NDArray
+
 from lstmsim.errors import DeadlockError
 from lstmsim.program.program import Phase, Program
 from lstmsim.program.validate import describe_wait
@@ -13,45 +14,31 @@ from lstmsim.program.validate import describe_wait
 __all__ = ["deadlock"]
 
 
-def deadlock(program: Program, T: Sequence[int], S: Sequence[int]) -> DeadlockError:
-    """Who waits for what, in order of cores and threads; the cycle is that of the last start or admission."""
-    records = [S[at.S_CORE] + core * at.S_CORE_SIZE for core in range(len(program.cores))]
-    starts = [int(S[k + at.LAST] + S[k + at.OFFSET]) for k in records]
-    contexts = range(sum(core.contexts for core in program.cores))
-    entered = [int(S[S[at.S_CONTEXT] + c * at.S_CONTEXT_SIZE + at.ENTERED]) for c in contexts]
-    return DeadlockError(max([*starts, *entered]), tuple(_waits(program, T, S)))
+def deadlock(program: Program, last: int, waits: NDArray[np.int64]) -> DeadlockError:
+    """The error that says which operation waits for what, in order of cores and threads.
+
+    program: what got stuck.
+    last, waits: what `Machine.waits` tells of it.
+    """
+    return DeadlockError(last, tuple(_told(program, waits.tolist())))
 
 
-def _waits(program: Program, T: Sequence[int], S: Sequence[int]) -> Iterator[str]:
-    contexts = ((core, thread) for core in program.cores for thread in range(core.contexts))
-    for c, (core, _) in enumerate(contexts):
-        x = S[at.S_CONTEXT] + c * at.S_CONTEXT_SIZE
-        if S[x + at.TASK] < 0:
-            continue
-        task = program.tasks[S[x + at.TASK]]
-        lead = member = S[x + at.LEAD]
-        members = 0
-        while member >= 0:
-            members, member = members + 1, S[member + at.NEXT]
-        phases = task.phases(program.cores[S[lead + at.AT_CORE]].kind, members)
-        for u in range(len(core.units)):
-            s = S[at.S_STREAM] + (c * T[at.N_UNITS] + u) * at.S_STREAM_SIZE
-            if S[s + at.LEFT] > 0 and S[s + at.READY] == at.NEVER:
-                operation = phases[S[s + at.PHASE]].body.operations[T[S[s + at.OPERATION] + at.INDEX]]
-                yield describe_wait(task, operation, _lacking(T, S, phases, x, s))
+def _told(program: Program, waits: list[list[int]]) -> Iterator[str]:
+    for number, kind, members, phase, iteration, index, need in waits:
+        task = program.tasks[number]
+        phases = task.phases(kind, members)
+        operation = phases[phase].body.operations[index]
+        slot = f"a free slot of buffer {operation.takes}"
+        yield describe_wait(task, operation, slot if need < 0 else _source(phases, phase, iteration, index, need))
 
 
-def _lacking(T: Sequence[int], S: Sequence[int], phases: tuple[Phase, ...], x: int, s: int) -> str:
-    """The first thing that an operation needs and that has not started."""
-    own, o = S[s + at.PHASE], S[s + at.OPERATION]
-    p = S[x + at.PHASES_AT] + own * at.S_PHASE_SIZE
-    iteration = S[s + at.ITERATION] + S[p + at.SKIPPED]
-    for index, need in enumerate(phases[own].body.operations[T[o + at.INDEX]].needs):
-        if end_of_need(T, S, x, s, T[o + at.NEED0] + index * at.T_NEED_SIZE) == at.NEVER:
-            source = own if need.phase is None else need.phase
-            where = iteration - need.lag if need.phase is None else iteration
-            if need.mirrored and need.phase is not None:
-                where = phases[source].repeat - 1 - iteration
-            label = phases[source].body.operations[need.operation].label or "operation"
-            return f"{label} {need.operation} of phase {source}, iteration {where}"
-    return f"a free slot of buffer {T[o + at.TAKES]}"
+def _source(phases: tuple[Phase, ...], phase: int, iteration: int, index: int, number: int) -> str:
+    """The operation that a need of another one points to."""
+    need = phases[phase].body.operations[index].needs[number]
+    if need.phase is None:
+        source, step = phase, iteration - need.lag
+    else:
+        source = need.phase
+        step = phases[source].repeat - 1 - iteration if need.mirrored else iteration
+    label = phases[source].body.operations[need.operation].label or "operation"
+    return f"{label} {need.operation} of phase {source}, iteration {step}"

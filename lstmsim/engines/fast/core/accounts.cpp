@@ -55,6 +55,7 @@ void Machine::take(Core& core, const Unit& unit, i64 now, i64 cycles, i64 name) 
 
 /// Name the cycles up to `upto`; then write down, for each core, the cycles of each name, work and issues.
 void Machine::total(i64 upto) {
+    tables[TOTALS].clear();
     for (Core& core : cores) {
         account(core, upto);
         for (const i64 cycles : core.counted) tables[TOTALS].push(cycles);

@@ -89,6 +89,7 @@ class Array {
     bool empty() const { return elements_.empty(); }
     void clear() { elements_.clear(); }
     void fill(i64 size, const T& value) { elements_.assign(static_cast<std::size_t>(size), value); }
+    void resize(i64 size) { elements_.resize(static_cast<std::size_t>(size)); }
     void push(T value) { elements_.push_back(std::move(value)); }
     T pop() {
         check_place(0, size());

@@ -20,7 +20,12 @@ Streams streams_of(const flat::Program& program, const flat::Body& body) {
     for (i64 i = 1; i < streams.first.size(); ++i) streams.first[i] += streams.first[i - 1];
     Array<i64> next = streams.first;
     streams.order.fill(operations.size(), 0);
-    for (i64 i = 0; i < operations.size(); ++i) streams.order[next[place(operations[i])]++] = i;
+    for (i64 i = 0; i < operations.size(); ++i) {
+        streams.order[next[place(operations[i])]++] = i;
+        for (const flat::Need& need : program.needs.part(operations[i].first_need, operations[i].needs)) {
+            if (need.phase == NONE) streams.lag = std::max(streams.lag, need.lag);
+        }
+    }
     return streams;
 }
 
@@ -32,9 +37,23 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
     build_groups();
     for (const flat::Body& body : program.bodies) streams.push(streams_of(program, body));
     build_jobs();
-    if (preempting) {
-        echoes.fill(program.phases.size(), {});
-        for (const flat::Variant& variant : program.variants) build_echoes(variant);
+    looked_back_at.fill(program.phases.size(), 0);
+    if (preempting) echoes.fill(program.phases.size(), {});
+    for (const flat::Variant& variant : program.variants) {
+        build_phases(variant);
+        if (preempting) build_echoes(variant);
+    }
+}
+
+/// Which phases of a variant must be remembered from their first iteration on, for later phases.
+void Machine::build_phases(const flat::Variant& variant) {
+    for (const flat::Phase& phase : program.phases.part(variant.first_phase, variant.phases)) {
+        const flat::Body& body = program.bodies[phase.body];
+        for (const flat::Operation& each : program.operations.part(body.first_operation, body.operations)) {
+            for (const flat::Need& need : program.needs.part(each.first_need, each.needs)) {
+                if (need.phase != NONE) looked_back_at[variant.first_phase + need.phase] = 1;
+            }
+        }
     }
 }
 

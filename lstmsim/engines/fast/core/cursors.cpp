@@ -38,7 +38,7 @@ void Machine::set_phase(Cursor& cursor, i64 phase) {
 
 /// Put a cursor on an operation, past phases without any for it; false at the end of the stream.
 bool Machine::settle(Cursor& cursor) {
-    const Thread& lead = lead_of(cursor);
+    Thread& lead = lead_of(cursor);
     while (cursor.order.size() == 0) {
         if (cursor.phase == lead.phases.size()) {
             close(cursor);
@@ -52,7 +52,25 @@ bool Machine::settle(Cursor& cursor) {
     }
     cursor.operation = &lead.phases[cursor.phase].operations[cursor.order[cursor.position]];
     cursor.left = cursor.operation->count;
+    if (!lead.phases[cursor.phase].starts.reaches(cursor.iteration)) remember(cursor);
     return true;
+}
+
+/// Make room for the starts of the iteration that a cursor has come to.
+void Machine::remember(const Cursor& cursor) {
+    Thread& lead = lead_of(cursor);
+    PhaseState& state = lead.phases[cursor.phase];
+    i64 needed = cursor.iteration;
+    if (!state.starts.has_room(cursor.iteration)) {
+        for (i64 number = lead.number; number != NONE; number = threads[number].next) {
+            const i64 units = cores[threads[number].core].units.size();
+            for (const Cursor& other : cursors.part(threads[number].first_cursor, units)) {
+                if (!other.operation || other.phase > cursor.phase) continue;
+                needed = std::min(needed, other.phase < cursor.phase ? 0 : other.iteration);
+            }
+        }
+    }
+    state.starts.reach(cursor.iteration, needed - state.lag);
 }
 
 /// Move a cursor past an operation whose last issue is done; false at the end of the stream.
@@ -75,7 +93,7 @@ void Machine::close(Cursor& cursor) {
 }
 
 /// When the operation that a need points to has started, or who waits for that; null if the need holds nothing back.
-i64* Machine::start_of(const Thread& lead, const Cursor& cursor, const flat::Need& need) {
+i64* Machine::start_of(Thread& lead, const Cursor& cursor, const flat::Need& need) {
     i64 phase = cursor.phase, iteration = cursor.iteration - need.lag;
     if (need.phase != NONE) {
         phase = need.phase;
@@ -83,16 +101,16 @@ i64* Machine::start_of(const Thread& lead, const Cursor& cursor, const flat::Nee
         iteration = need.mirrored ? repeat - 1 - cursor.iteration : cursor.iteration;
         if (iteration >= repeat) return nullptr;
     }
-    const PhaseState& source = lead.phases[phase];
+    PhaseState& source = lead.phases[phase];
     if (iteration < source.first) return nullptr;
-    return &source.starts[iteration * source.operations.size() + need.operation];
+    return &source.starts.at(iteration, need.operation);
 }
 
 /// Compute until when each cause holds the operation under a cursor back; returns the latest of them.
 ///
 /// missing: is set to the start of the first operation that has not started and that it waits for.
 i64 Machine::look_at_waits(Cursor& cursor, i64*& missing) {
-    const Thread& lead = lead_of(cursor);
+    Thread& lead = lead_of(cursor);
     const flat::Operation& operation = *cursor.operation;
     i64 ready = lead.admitted;
     std::fill_n(cursor.until, program.causes.size(), 0);

@@ -111,5 +111,16 @@ LSTMSIM_PUBLIC i64 lstmsim_waits(Machine* machine) {
     return machine->last_cycle;
 }
 
+/// Which of `contexts` threads a unit would choose, of which each may issue from a cycle of `ready` on; -1: none.
+LSTMSIM_PUBLIC i64 lstmsim_choose(i64 policy, i64 active, i64 fresh, const i64* ready, i64 contexts, i64 now) {
+    lstmsim::Unit unit;
+    unit.policy = static_cast<lstmsim::flat::Policy>(policy);
+    unit.active = active;
+    unit.fresh = fresh != 0;
+    unit.ready = lstmsim::Soonest(contexts);
+    for (i64 context = 0; context < contexts; ++context) unit.ready.set(context, ready[context]);
+    return lstmsim::choose(unit, contexts, now);
+}
+
 /// Forget a machine.
 LSTMSIM_PUBLIC void lstmsim_close(Machine* machine) { delete machine; }

@@ -20,6 +20,7 @@
 
 #include "flat.hpp"
 #include "soonest.hpp"
+#include "starts.hpp"
 
 namespace lstmsim {
 
@@ -62,6 +63,8 @@ struct Unit {
     Soonest ready;            // for each thread, when its next operation may issue
 };
 
+i64 choose(const Unit& unit, i64 contexts, i64 now);
+
 /// A content (weights) in the memory of a core.
 struct Held {
     i64 stamp = 0;  // the last use; 0: it is not there
@@ -90,13 +93,11 @@ struct Core {
 struct PhaseState {
     const flat::Phase* phase = nullptr;
     Slice<const flat::Operation> operations;
-    Slice<i64> starts;  // for each iteration and operation the start of the last issue; or `NOT_STARTED`, or who waits
-    i64 first = 0;      // iterations before this one count as done long ago
+    Starts starts;  // of the last issue of each operation; or `NOT_STARTED`, or who waits for it
+    i64 lag = 0;    // how many iterations back its own operations look
+    i64 first = 0;  // iterations before this one count as done long ago
     Slice<const i64> echoes;  // for each operation, after how many cycles all that it brings about has come about
 };
-
-/// In the place of a start: the operation has not started, and nobody waits for it. Cursor c waits: NOT_STARTED - 1 - c.
-constexpr i64 NOT_STARTED = -1;
 
 /// A buffer of a thread.
 struct BufferState {
@@ -116,7 +117,6 @@ struct Thread {
     // what follows is of the leading thread alone
     const flat::Profile* profile = nullptr;
     i64 came = 0, rank = 0, frame_interval = 0;
-    Array<i64> starts;
     Array<PhaseState> phases;
     Array<BufferState> buffers;
     Boundary entry, stop = NO_BOUNDARY;
@@ -176,6 +176,7 @@ struct Streams {
     i64 members = 0, units = 0;
     Array<i64> first;  // for member * units + unit, where its operations begin in `order`
     Array<i64> order;
+    i64 lag = 0;  // how many iterations back its operations look
 };
 
 /// A task that comes at a cycle, in a round of that cycle, because another one has gone.
@@ -211,6 +212,7 @@ class Machine {
     void build_cores();
     void build_groups();
     void build_jobs();
+    void build_phases(const flat::Variant& variant);
     void build_echoes(const flat::Variant& variant);
     Group group_of(const Array<Array<i64>>& places) const;
     bool has_joint_tasks() const;
@@ -225,7 +227,6 @@ class Machine {
 
     // units.cpp: what a unit does in a cycle
     void turn(Core& core, Unit& unit, i64 now);
-    i64 choose(const Unit& unit, i64 contexts, i64 now) const;
     i64 issue(Core& core, Unit& unit, i64 context, i64 now);
     void record(const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues);
     void complete(Thread& thread, Cursor& cursor, i64 start);
@@ -236,9 +237,10 @@ class Machine {
     bool settle(Cursor& cursor);
     bool move_on(Cursor& cursor);
     void close(Cursor& cursor);
+    void remember(const Cursor& cursor);
     void resolve(Cursor& cursor);
     i64 look_at_waits(Cursor& cursor, i64*& missing);
-    i64* start_of(const Thread& lead, const Cursor& cursor, const flat::Need& need);
+    i64* start_of(Thread& lead, const Cursor& cursor, const flat::Need& need);
     void wake(i64 waiters);
     void set_ready(const Cursor& cursor, i64 cycle);
     void set_due(Thread& lead);
@@ -307,7 +309,8 @@ class Machine {
     Array<Group> groups;  // of new tasks; then, if tasks may pause, one of each core's paused tasks
     i64 new_groups = 0;
     Array<Streams> streams;
-    Array<Array<i64>> echoes;  // of each phase
+    Array<Array<i64>> echoes;   // of each phase
+    Array<char> looked_back_at;  // for each phase, 1 if later phases look at its starts
     Array<Job> jobs;
     Array<TaskRow> rows;
     Array<std::pair<i64, i64>> followers;  // (task, one that comes after it), sorted

@@ -77,24 +77,21 @@ Thread& Machine::sit(Core& core, i64 now) {
 /// Records of a task's phases and buffers. What lies before its boundary counts as done long ago.
 void Machine::prepare(Thread& lead, const flat::Variant& variant) {
     const auto phases = program.phases.part(variant.first_phase, variant.phases);
-    lead.phases.fill(phases.size(), {});
-    i64 starts = 0;
-    for (const flat::Phase& phase : phases) starts += phase.repeat * program.bodies[phase.body].operations;
-    lead.starts.fill(starts, NOT_STARTED);
-    starts = 0;
+    lead.phases.resize(phases.size());
     for (i64 number = 0; number < phases.size(); ++number) {
         PhaseState& state = lead.phases[number];
         const flat::Body& body = program.bodies[phases[number].body];
-        const i64 size = phases[number].repeat * body.operations;
         state.phase = &phases[number];
         state.operations = program.operations.part(body.first_operation, body.operations);
-        state.starts = lead.starts.part(starts, size);
+        state.lag = streams[phases[number].body].lag;
         state.first = number < lead.entry.phase ? NEVER : number == lead.entry.phase ? lead.entry.iteration : 0;
         if (preempting) {
             Array<i64>& own = echoes[variant.first_phase + number];
             state.echoes = Slice<const i64>(own.data(), own.size());
         }
-        starts += size;
+        const bool whole = looked_back_at[variant.first_phase + number];
+        state.starts.begin(body.operations, whole ? 0 : std::min(state.first, state.phase->repeat),
+                           whole ? state.phase->repeat : 0);
     }
     lead.buffers.fill(variant.buffers, {});
     for (i64 number = 0; number < variant.buffers; ++number) {

@@ -3,9 +3,9 @@
 
 namespace lstmsim {
 
-/// Which of its threads a unit turns to; the choices are those of lstmsim/program/policy.py.
-i64 Machine::choose(const Unit& unit, i64 contexts, i64 now) const {
-    if (unit.policy == flat::FIFO) return unit.ready.place();
+/// Which of its threads a unit turns to, or `NONE`; the choices are those of lstmsim/program/policy.py.
+i64 choose(const Unit& unit, i64 contexts, i64 now) {
+    if (unit.policy == flat::FIFO) return unit.ready.cycle() <= now ? unit.ready.place() : NONE;
     i64 first = unit.active;
     if (unit.policy == flat::FINE && !unit.fresh) first = first + 1 < contexts ? first + 1 : 0;
     const i64 chosen = unit.ready.next(first, now);
@@ -86,7 +86,7 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
     const flat::Operation& operation = *cursor.operation;
     PhaseState& phase = lead.phases[cursor.phase];
     const i64 index = &operation - phase.operations.begin();
-    i64& place = phase.starts[cursor.iteration * phase.operations.size() + index];
+    i64& place = phase.starts.at(cursor.iteration, index);
     const i64 waiters = std::exchange(place, start);
     i64 waiter = NONE;
     if (operation.frees != NONE) {

@@ -7,9 +7,10 @@ namespace lstmsim {
 /// first core and how many cores, the phase, iteration and operation, and which of the operation's needs (`NONE`: a slot
 /// of its buffer).
 void Machine::note_waits() {
+    tables[WAITS].clear();
     for (const Thread& thread : threads) {
         if (thread.job == NONE) continue;
-        const Thread& lead = threads[thread.lead];
+        Thread& lead = threads[thread.lead];
         i64 members = 0;
         for (i64 number = lead.number; number != NONE; number = threads[number].next) members += 1;
         for (i64 unit = 0; unit < cores[thread.core].units.size(); ++unit) {
@@ -24,7 +25,7 @@ void Machine::note_waits() {
                 index += 1;
             }
             const i64 operation = cursor.operation - lead.phases[cursor.phase].operations.begin();
-            for (const i64 cell : {jobs[thread.job].number, cores[lead.core].kind, members, cursor.phase,
+            for (const i64 cell : {fed ? templates[thread.job] : thread.job, cores[lead.core].kind, members, cursor.phase,
                                    cursor.iteration, operation, lacking}) {
                 tables[WAITS].push(cell);
             }

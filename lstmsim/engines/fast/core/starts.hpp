@@ -1,0 +1,73 @@
+// When the operations of a phase have started, for as many iterations as may still matter.
+#pragma once
+
+#include <algorithm>
+
+#include "array.hpp"
+
+namespace lstmsim {
+
+/// In the place of a start: the operation has not started, and no cursor waits for it. If cursor c waits for it, that is
+/// `NOT_STARTED - 1 - c`.
+constexpr i64 NOT_STARTED = -1;
+
+/// A ring of rows, one for each iteration from `oldest` on, with a place for each operation of the body. It grows where
+/// streams of a task are far apart.
+class Starts {
+  public:
+    /// Begin anew at an iteration. whole: so many iterations are remembered at once, and none is forgotten.
+    void begin(i64 operations, i64 first, i64 whole) {
+        operations_ = operations;
+        oldest_ = end_ = first;
+        rows_ = 1;
+        while (rows_ < std::max(whole, FEWEST)) rows_ *= 2;
+        cells_.fill(rows_ * operations_, NOT_STARTED);
+        end_ += whole;
+    }
+
+    /// The start of an operation in an iteration that is remembered.
+    i64& at(i64 iteration, i64 operation) {
+        check_place(iteration - oldest_, end_ - oldest_);
+        return cells_[(iteration & (rows_ - 1)) * operations_ + operation];
+    }
+
+    /// Whether an iteration is remembered, or was.
+    bool reaches(i64 iteration) const { return iteration < end_; }
+
+    /// Whether there is room for an iteration without forgetting any.
+    bool has_room(i64 iteration) const { return iteration < oldest_ + rows_; }
+
+    /// Remember all iterations up to this one. needed: the first one that still matters, if there is no room.
+    void reach(i64 iteration, i64 needed) {
+        if (!has_room(iteration)) {
+            oldest_ = std::max(oldest_, std::min(needed, end_));
+            // at least half of the rows are new each time, so the search for what is needed costs little
+            while (2 * (iteration - oldest_) >= rows_) grow();
+        }
+        for (; end_ <= iteration; ++end_) {
+            const auto row = cells_.part((end_ & (rows_ - 1)) * operations_, operations_);
+            std::fill(row.begin(), row.end(), NOT_STARTED);
+        }
+    }
+
+  private:
+    static constexpr i64 FEWEST = 8, MOST_CELLS = i64{1} << 28;
+
+    void grow() {
+        if (rows_ * operations_ > MOST_CELLS) throw Overrun("one stream of a task runs too far ahead of another one");
+        Array<i64> larger(2 * rows_ * operations_, NOT_STARTED);
+        for (i64 iteration = oldest_; iteration < end_; ++iteration) {
+            const auto from = cells_.part((iteration & (rows_ - 1)) * operations_, operations_);
+            const auto to = larger.part((iteration & (2 * rows_ - 1)) * operations_, operations_);
+            std::copy(from.begin(), from.end(), to.begin());
+        }
+        cells_ = std::move(larger);
+        rows_ *= 2;
+    }
+
+    i64 operations_ = 0, rows_ = 0;
+    i64 oldest_ = 0, end_ = 0;  // remembered are the iterations from the one up to the other
+    Array<i64> cells_;
+};
+
+}  // namespace lstmsim
