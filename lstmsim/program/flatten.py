@@ -58,7 +58,7 @@ def _flat_body(body: Body) -> _FlatBody:
         operations += (each.unit, each.cycles, each.count, each.frame)
         operations += (-1 if each.takes is None else each.takes, -1 if each.frees is None else each.frees)
         operations += (each.result_cycles, each.work, len(needs) // _NEED_WIDTH, len(each.needs))
-        operations += (each.ahead, each.member)
+        operations += (each.ahead, each.member, -1 if each.extra is None else each.extra)
         for need in each.needs:
             phase = -1 if need.phase is None else need.phase
             lag = need.lag if need.phase is None else 0
@@ -106,6 +106,9 @@ class Writer:
             place = self.phases[id(phases)] = (self.size("phases"), len(phases))
             for phase in phases:
                 self.rows["phases"] += (self.body(phase.body), phase.repeat, phase.mirrored, phase.step(0))
+                self.rows["phases"] += (self.size("extras"), len(phase.extra_cycles))
+                for column in phase.extra_cycles:
+                    self.rows["extras"] += column
         self.rows["variants"] += (kind, members, *place, self.size("buffers"), len(buffers))
         for buffer in buffers:
             self.rows["buffers"] += (buffer.slots, _CAUSES[buffer.cause])

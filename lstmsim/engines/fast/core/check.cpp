@@ -160,6 +160,9 @@ class Checker {
             row.between("lag", p.needs[i].lag, 0, MOST_CYCLES);
             row.flag("mirrored", p.needs[i].mirrored);
         }
+        for (i64 i = 0; i < p.extras.size(); ++i) {
+            Row{"extras", i}.between("cycles", p.extras[i].cycles, 0, MOST_CYCLES);
+        }
         for (i64 i = 0; i < p.buffers.size(); ++i) {
             Row{"buffers", i}.between("slots", p.buffers[i].slots, 1, MOST_CYCLES);
             Row{"buffers", i}.row_of("cause", p.buffers[i].cause, p.causes.size());
@@ -173,6 +176,7 @@ class Checker {
         row.between("work", each.work, 0, MOST_CYCLES / each.count);
         row.between("ahead", each.ahead, -MOST_STARTS, MOST_STARTS);
         row.flag("frame", each.frame);
+        if (each.extra != NONE) row.between("count with extra cycles", each.count, 1, 1);
         row.rows_of("first_need", each.first_need, each.needs, p.needs.size());
     }
 
@@ -194,12 +198,15 @@ class Checker {
             own.between("repeat", phase.repeat, 1, MOST_STARTS / std::max(operations, i64{1}));
             starts += phase.repeat * operations;
             own.between("repeats times operations, all phases together", starts, 0, MOST_STARTS);
+            own.between("extras", phase.extras, 0, p.extras.size());
+            own.rows_of("first_extra", phase.first_extra, phase.extras * phase.repeat, p.extras.size());
         }
         for (i64 number = 0; number < phases.size(); ++number) {
             const Body& body = p.bodies[phases[number].body];
             for (i64 i = 0; i < body.operations; ++i) {
                 const Row own{"operations", body.first_operation + i};
                 const Operation& operation = p.operations[body.first_operation + i];
+                own.between("extra", operation.extra, NONE, phases[number].extras - 1);
                 while (units.size() <= operation.member) units.push(0);
                 units[operation.member] = std::max(units[operation.member], operation.unit + 1);
                 own.row_or_none("takes", operation.takes, each.buffers);
