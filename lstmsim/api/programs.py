@@ -180,7 +180,8 @@ def operations_of(flat: FlatProgram) -> int:
     """
     sizes = flat.column("bodies", "operations").tolist()
     # sums of whole numbers of Python: a damaged program may name any number of iterations
-    upto = [0, *accumulate(sizes[body] * repeat for body, repeat, _, _ in flat.table("phases").tolist())]
+    phases = zip(flat.column("phases", "body").tolist(), flat.column("phases", "repeat").tolist(), strict=True)
+    upto = [0, *accumulate(sizes[body] * repeat for body, repeat in phases)]
     variants = [upto[first + count] - upto[first] for _, _, first, count, _, _ in flat.table("variants").tolist()]
     firsts = zip(
         flat.column("profiles", "first_variant").tolist(), flat.column("profiles", "variants").tolist(), strict=True

@@ -73,6 +73,15 @@ def test_of_contents_that_fall_free_in_one_cycle_that_of_the_lower_thread_goes_f
     assert (trace.task("finish") - trace.task("admitted")).tolist() == [8, 8, 8, 1, 8]
 
 
+@pytest.mark.parametrize(("affine", "core"), [(True, 1), (False, 0)])
+def test_an_affine_task_goes_where_its_content_lies_even_if_others_are_there(affine: bool, core: int) -> None:
+    cores = (Core(0, ARRAY, 2, capacity=1), Core(0, ARRAY, 2, capacity=1, held=(0,)))
+    other = task("other", Operation(0, count=9), cores=(1,))
+    phases = (Phase(Body((Operation(0),)), 1), Phase(Body((Operation(0, count=3),)), 1))
+    user = Task("user", ((0, phases),), (), (0, 1), 2, content=Content(0, 1), affine=affine)
+    assert both(Program(cores, (other, user))).task("core").tolist() == [1, core]
+
+
 def spreading(name: str, *members: int, cores: tuple[int, ...] = (0, 1, 2), **more: object) -> Task:
     """Twelve cycles of work, in equal parts on as many cores as it takes."""
     ways = []
