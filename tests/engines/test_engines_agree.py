@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +13,12 @@ from hypothesis import strategies as st
 
 from lstmsim import targets
 from lstmsim.engines import run
-from lstmsim.engines.fast import library
 from lstmsim.engines.fast import run as fast
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
+from lstmsim.engines.fast.sources import CORE
 from lstmsim.errors import DeadlockError
 from lstmsim.metrics.accounts import totals_of
-from lstmsim.program.flat import FLAT_TABLES, FORMAT
+from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
 from lstmsim.program.totals import Totals
@@ -32,10 +31,10 @@ from tests.strategies import joint_programs, programs, scenarios
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 
-pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
+pytestmark = pytest.mark.needs_core
 
 
-def outcome(program: Program, engine: str) -> Trace | str:
+def outcome(program: Program | FlatProgram, engine: str) -> Trace | str:
     try:
         return run(program, engine)
     except DeadlockError as deadlock:
@@ -129,8 +128,16 @@ def test_a_run_goes_on_where_it_came_back() -> None:
         assert np.array_equal(ISSUES.ordered(machine.table(Table.ISSUES, len(ISSUES.names))), whole.issues)
 
 
+@settings(max_examples=EXAMPLES)
+@given(st.one_of(programs(), joint_programs()))
+def test_flat_programs_run_on_every_engine(program: Program) -> None:
+    flat = flat_of(program)
+    assert outcome(flat, "fast") == outcome(flat, "reference")
+
+
+@pytest.mark.skipif(not CORE.is_dir(), reason="the core's sources are not part of the installed package")
 def test_rows_of_the_core_are_those_of_the_format() -> None:
-    source = (Path(library.__file__).parent / "core" / "flat.hpp").read_text()
+    source = (CORE / "flat.hpp").read_text()
     structures = dict(re.findall(r"struct (\w+) \{\s*i64 ([\w, \n]+);\s*\}", source))
     assert f"FORMAT = {FORMAT};" in source
     order = re.findall(r"Slice<const (\w+)> (\w+);", source)

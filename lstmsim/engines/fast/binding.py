@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
+from ctypes import c_char_p, c_int64, c_void_p
 from enum import IntEnum
 from functools import cache
 from typing import Any
@@ -58,13 +58,13 @@ class Table(IntEnum):
 def _functions() -> Any:
     """The functions of the core with the types of their arguments."""
     core = library()
-    words = POINTER(c_int64)
     said: list[Any] = [c_char_p, c_int64]
     for name, result, arguments in (
         ("open", c_void_p, [c_void_p, c_int64, c_int64, *said]),
         ("run", c_int64, [c_void_p, c_int64, *said]),
         ("feed", c_int64, [c_void_p, c_void_p, c_int64, c_int64, *said]),
-        ("table", c_int64, [c_void_p, c_int64, POINTER(words)]),
+        ("size", c_int64, [c_void_p, c_int64]),
+        ("copy", None, [c_void_p, c_int64, c_void_p]),
         ("clear", None, [c_void_p, c_int64]),
         ("total", c_int64, [c_void_p, c_int64, *said]),
         ("waits", c_int64, [c_void_p]),
@@ -112,11 +112,9 @@ class Machine:
 
     def table(self, table: Table, width: int) -> _Words:
         """A copy of a table, shape (rows, `width`)."""
-        first = POINTER(c_int64)()
-        count = self._core.lstmsim_table(self._handle, table, byref(first))
-        if not count:
-            return np.zeros((0, width), dtype=np.int64)
-        return np.ctypeslib.as_array(first, (count,)).reshape(-1, width).copy()
+        rows = np.empty((self._core.lstmsim_size(self._handle, table) // width, width), dtype=np.int64)
+        self._core.lstmsim_copy(self._handle, table, rows.ctypes.data)
+        return rows
 
     def clear(self, table: Table) -> None:
         """Forget what is in a table."""
