@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.formats.yaml.json_source import json_document
-from lstmsim.formats.yaml.source import parse_document
+from lstmsim.formats.yaml.source import parse_document, read_document
 
 TEXTS = st.text(alphabet=[chr(each) for each in range(32, 127)], max_size=8)
 LEAVES = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | TEXTS | st.decimals(-9, 9, places=3).map(float)
