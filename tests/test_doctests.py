@@ -13,9 +13,22 @@ import lstmsim
 MODULES = ["lstmsim", *sorted(each.name for each in pkgutil.walk_packages(lstmsim.__path__, "lstmsim."))]
 # a library for ctypes, by its name also a module
 LIBRARY = "lstmsim.engines.fast._core"
+#: Those whose examples call the native core itself, or take long without it.
+NEED_CORE = {
+    "lstmsim.api.serving.capacity",
+    "lstmsim.api.serving.load_latency",
+    "lstmsim.api.serving.saturate",
+    "lstmsim.api.studies",
+    "lstmsim.engines.fast.binding",
+    "lstmsim.engines.fast.feed",
+    "lstmsim.validation.run",
+}
+NAMES = [
+    pytest.param(each, marks=[pytest.mark.needs_core] * (each in NEED_CORE)) for each in MODULES if each != LIBRARY
+]
 
 
-@pytest.mark.parametrize("name", [each for each in MODULES if each != LIBRARY])
+@pytest.mark.parametrize("name", NAMES)
 def test_examples_of(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)

@@ -24,6 +24,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "dispatch": {"chip": "brainwave-s10", "jobs": [{"model": "lstm-512", "steps": 10}]},
     "batch": {"chip": "intel-npu-rtl", "jobs": [{"model": "gru-512", "steps": 4, "batch": 4}]},
 }
+#: Those whose many alternatives take long on the reference engine need the core.
+NAMES = [pytest.param(name, marks=[pytest.mark.needs_core] * (name in ("column", "cores"))) for name in SCENARIOS]
 
 
 @cache
@@ -32,7 +34,7 @@ def simulated(name: str) -> tuple[Run, Explanation]:
     return result, explain(result.scenario, result.program, result.trace)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_text_fits_and_begins_with_the_answer(name: str) -> None:
     result, explanation = simulated(name)
     text = explain_text(explanation, report_text(result.report))
@@ -51,7 +53,7 @@ def test_the_text_fits_and_begins_with_the_answer(name: str) -> None:
     assert not any(line.lstrip().startswith("%") for line in text.splitlines())
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_word_of_the_tables_is_explained(name: str) -> None:
     result, explanation = simulated(name)
     report = report_text(result.report)
@@ -63,6 +65,7 @@ def test_every_word_of_the_tables_is_explained(name: str) -> None:
         assert sentence == (explanation.words.get(word, Words()).glossary or GLOSSARY[word])
 
 
+@pytest.mark.needs_core
 def test_the_glossary_has_only_words_that_occur() -> None:
     assert words_in("nothing of the kind") == {}
     assert glossary("nothing of the kind") == ""
@@ -73,7 +76,7 @@ def test_the_glossary_has_only_words_that_occur() -> None:
     assert "serializer" not in explain_text(explanation).split("GLOSSARY")[1]
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", NAMES)
 def test_json_has_every_figure(name: str) -> None:
     _, explanation = simulated(name)
     data = json.loads(json.dumps(explain_json(explanation), allow_nan=False))
@@ -92,6 +95,7 @@ def test_json_has_every_figure(name: str) -> None:
     assert data["glossary"]["makespan"] == GLOSSARY["makespan"]
 
 
+@pytest.mark.needs_core
 def test_the_same_run_gives_the_same_text_on_both_engines() -> None:
     texts = set()
     for engine in ("fast", "reference"):
