@@ -14,6 +14,9 @@ from lstmsim.api.serving.stream import serve
 from lstmsim.traffic.saturation import Tried
 from tests.cli.runner import call
 
+#: A curve, or a rate that just keeps a bound, takes thousands of requests.
+pytestmark = pytest.mark.needs_core
+
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}
 SCENARIO: dict[str, Any] = {
     "chip": "column-npu-16k",
@@ -38,7 +41,6 @@ def searched(*arguments: str) -> tuple[dict[str, Any], str]:
     return json.loads(Path("searched.json").read_text()), result.stdout
 
 
-@pytest.mark.needs_core
 def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
     answer, text = searched("--bound-ms", "0.0008")
     runs = {run["rate"]: run for run in answer["runs"]}
@@ -52,7 +54,6 @@ def test_the_rate_keeps_the_bound_and_the_next_one_does_not() -> None:
     assert f"{answer['rate']:,.1f} requests/s keep a p99 of 0.0008 ms" in text
 
 
-@pytest.mark.needs_core
 def test_a_rate_that_the_machine_cannot_do() -> None:
     answer, text = searched("--bound-ms", "50", "--to", "5e7")
     assert answer["fails_from"] <= answer["bound_per_second"]
