@@ -16,7 +16,6 @@ from math import exp, inf, log
 from random import Random
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
-from lstmsim.engines.fast import compiled
 from lstmsim.searches.exhaustive import best_of_all
 from lstmsim.searches.greedy import TOLERANCE, walk
 from lstmsim.searches.result import Point
@@ -143,8 +142,6 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    if compiled.available():
-        compiled.compiled()
     watched = sys.stderr.isatty()
 
     def show(done: int) -> None:

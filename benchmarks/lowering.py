@@ -7,9 +7,10 @@ the machine count little.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import make_dataclass
+
+from measures import cpu_seconds
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, targets
 from lstmsim.metrics.measure import measure
@@ -19,17 +20,9 @@ from lstmsim.sweeps.numbers import numbers_of
 from lstmsim.targets.column import phases
 from lstmsim.targets.registry import target_of
 
+__all__ = ["HEAD", "design_points", "point_rates", "ratios"]
+
 HEAD = ["what", "against", "times"]
-
-
-def cpu_seconds(work: Callable[[], object], times: int = 7) -> float:
-    """The least CPU time of some runs."""
-    best = float("inf")
-    for _ in range(times):
-        begin = time.process_time()
-        work()
-        best = min(best, time.process_time() - begin)
-    return best
 
 
 def design_points() -> list[Scenario]:
@@ -51,7 +44,7 @@ def row(scenario: Scenario) -> tuple[int | float, ...]:
 
 
 def forget() -> None:
-    """Drop all that is kept of earlier points."""
+    """Drop the bodies that are kept of earlier points, as operations and as rows."""
     phases._KEPT.clear()
     flatten._KEPT.clear()
 

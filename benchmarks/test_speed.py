@@ -1,4 +1,5 @@
-"""Timings of single parts, with pytest-benchmark: `pytest benchmarks` (extra `bench`); not in the test run."""
+"""Timings of single parts, with pytest-benchmark: `pytest benchmarks` after `pip install pytest-benchmark`; not in the
+test run."""
 
 from __future__ import annotations
 
@@ -6,40 +7,40 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from programs import deepbench
 
 from lstmsim import load_scenario, simulate, targets
-from lstmsim.engines.fast import compiled
 from lstmsim.engines.fast import run as fast
-from lstmsim.engines.fast.tables import tables_of
+from lstmsim.engines.fast.library import available
 from lstmsim.engines.reference import run as reference
+from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
+from lstmsim.program.validate import validate
 
 TASKS = ("deepbench-lstm-512-25", "deepbench-lstm-2048-25", "deepbench-gru-1024-1500")
 Benchmark = Callable[..., Any]
 
+needs_core = pytest.mark.skipif(not available(), reason="there is no native core")
+
 
 @pytest.fixture(params=TASKS)
 def program(request: pytest.FixtureRequest) -> Program:
-    scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": request.param}]})
-    return targets.lower(scenario.chip, scenario.jobs)
+    return deepbench(request.param)
 
 
 def test_reference(benchmark: Benchmark, program: Program) -> None:
     benchmark.pedantic(reference.run, (program,), rounds=2)  # type: ignore[attr-defined]
 
 
-def test_fast_as_it_stands(benchmark: Benchmark, program: Program) -> None:
-    benchmark(fast.totals, program, skipping=False, budget=1 << 60)
+@needs_core
+@pytest.mark.parametrize("run", [fast.totals, fast.run], ids=["totals", "trace"])
+def test_core(benchmark: Benchmark, program: Program, run: Callable[..., object]) -> None:
+    benchmark(run, program)
 
 
-@pytest.mark.parametrize("skipping", [False, True])
-def test_fast_compiled(benchmark: Benchmark, program: Program, skipping: bool) -> None:
-    compiled.compiled()
-    benchmark(fast.totals, program, skipping=skipping)
-
-
-def test_tables(benchmark: Benchmark, program: Program) -> None:
-    benchmark(tables_of, program)
+@pytest.mark.parametrize("work", [validate, flat_of])
+def test_before_a_run(benchmark: Benchmark, program: Program, work: Callable[[Program], object]) -> None:
+    benchmark(work, program)
 
 
 @pytest.mark.parametrize("model", TASKS)

@@ -9,6 +9,7 @@ import pkgutil
 import pytest
 
 import lstmsim
+from tests.core_needed import names_with_core
 
 MODULES = ["lstmsim", *sorted(each.name for each in pkgutil.walk_packages(lstmsim.__path__, "lstmsim."))]
 # a library for ctypes, by its name also a module
@@ -23,12 +24,9 @@ NEED_CORE = {
     "lstmsim.engines.fast.feed",
     "lstmsim.validation.run",
 }
-NAMES = [
-    pytest.param(each, marks=[pytest.mark.needs_core] * (each in NEED_CORE)) for each in MODULES if each != LIBRARY
-]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", names_with_core((each for each in MODULES if each != LIBRARY), NEED_CORE))
 def test_examples_of(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)

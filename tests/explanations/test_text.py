@@ -16,6 +16,7 @@ from lstmsim.metrics.report_text import report_text
 from lstmsim.targets.column.words import WORDS as COLUMN
 from lstmsim.targets.row.words import WORDS as ROW
 from lstmsim.workload.scenario import Words
+from tests.core_needed import names_with_core
 
 SCENARIOS: dict[str, dict[str, Any]] = {
     "column": {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 300, "count": 3}]},
@@ -25,7 +26,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "batch": {"chip": "intel-npu-rtl", "jobs": [{"model": "gru-512", "steps": 4, "batch": 4}]},
 }
 #: Those whose many alternatives take long on the reference engine need the core.
-NAMES = [pytest.param(name, marks=[pytest.mark.needs_core] * (name in ("column", "cores"))) for name in SCENARIOS]
+NAMES = names_with_core(SCENARIOS, {"column", "cores"})
 
 
 @cache
