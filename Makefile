@@ -34,8 +34,7 @@ demo: $(VENV)/.installed  ## install into .venv and simulate several LSTMs on a 
 test: $(VENV)/.installed-test  ## install what tests need and run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@# mypy needs one processor: the other one compiles what both processes of the tests would compile, each for itself
-	$(BIN)/python tools/compile_engine.py & $(BIN)/mypy; checked=$$?; wait $$! && exit $$checked
+	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2
 
 readme: $(VENV)/.installed  ## write every command's help and the validation's table into README.md

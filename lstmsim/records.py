@@ -12,7 +12,7 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform
 
-__all__ = ["record"]
+__all__ = ["hashed_once", "record"]
 
 T = TypeVar("T")
 
@@ -54,3 +54,31 @@ def record(cls: type[T]) -> type[T]:
 def _getter(names: list[str]) -> Callable[[Any], Any]:
     """What reads these fields of an object."""
     return attrgetter(*names) if names else lambda _: ()
+
+
+def hashed_once(cls: type[T]) -> type[T]:
+    """A record that computes its hash once: one that is the key of much that is kept.
+
+    >>> @hashed_once
+    ... @record
+    ... class Core:
+    ...     ep: int
+    >>> hash(Core(4)) == hash(Core(4))
+    True
+    """
+    compute = cls.__hash__
+
+    def __hash__(self: Any) -> int:
+        own: dict[str, Any] = self.__dict__
+        if "_hash" not in own:
+            own["_hash"] = compute(self)
+        value: int = own["_hash"]
+        return value
+
+    def __getstate__(self: Any) -> dict[str, Any]:
+        # another process would compute another hash
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    for method in (__hash__, __getstate__):
+        setattr(cls, method.__name__, method)
+    return cls

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.records import record
+from lstmsim.records import hashed_once, record
 
 
 @record
@@ -78,3 +78,20 @@ def test_a_record_may_have_no_fields_and_methods_of_its_own() -> None:
     assert {Empty(), Empty()} == {Empty()}
     assert repr(Empty()) == "Empty()"
     assert repr(Own(1)) == "own"
+
+
+@hashed_once
+@record
+class Key:
+    """A record that is the key of much."""
+
+    name: str
+
+
+def test_a_hash_that_is_kept_is_no_part_of_a_record() -> None:
+    one = Key("a")
+    assert hash(one) == hash(Key("a")) == hash(one)
+    assert "_hash" in vars(one)
+    # the hash of a text differs from process to process
+    assert vars(pickle.loads(pickle.dumps(one))) == vars(copy.copy(one)) == {"name": "a"}
+    assert (one == Key("a"), repr(one), asdict(one)) == (True, "Key(name='a')", {"name": "a"})

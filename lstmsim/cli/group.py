@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import click
 
 from lstmsim import __version__
-from lstmsim.errors import InputError, LstmsimError, Mistake
+from lstmsim.errors import EngineWarning, InputError, LstmsimError, Mistake
 
 __all__ = ["COMMANDS", "lstmsim"]
 
@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         from lstmsim.formats.files_kept import own_ledger
 
-        with _guarded(), own_ledger():
+        with _guarded(), own_ledger(), _plain_warnings():
             result = super().invoke(ctx)
             # A reader that has gone or a full disk must show here, not while the interpreter shuts down.
             if sys.stdout is not None:
@@ -87,6 +87,27 @@ def _guarded() -> Iterator[None]:
         raise
     except BaseException as error:
         raise click.exceptions.Exit(_explain(error)) from None
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Show warnings about the engine as one line on standard error, without the line of code that they come from."""
+    import warnings
+
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+            if not issubclass(category, EngineWarning):
+                others(message, category, *where)
+                return
+            # On a terminal a status may stand on the line.
+            start = "\r" if sys.stderr is not None and sys.stderr.isatty() else ""
+            click.echo(f"{start}warning: {message}", err=True)
+
+        warnings.simplefilter("always", EngineWarning)
+        warnings.showwarning = cast(Any, show)
+        yield
 
 
 def _explain(error: BaseException) -> int:

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 
-from lstmsim.errors import InputError
+from lstmsim.engines.feeds import WINDOW, Feed, Ints
+from lstmsim.errors import EngineWarning, InputError
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 
-__all__ = ["ENGINES", "run", "totals"]
+__all__ = ["ENGINES", "feed", "has_fast", "run", "totals"]
 
 #: Engines by name, with a line for people.
 ENGINES = {
@@ -34,6 +38,8 @@ def run(program: Program, engine: str = "fast", *, check: bool = True) -> Trace:
     """
     if engine not in ENGINES:
         raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
+    if engine == "fast" and not has_fast():
+        engine = "reference"
     module = import_module(f"lstmsim.engines.{engine}.run")
     trace: Trace = module.run(program, check=check)
     return trace
@@ -46,10 +52,64 @@ def totals(program: Program, *, check: bool = True) -> Totals:
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(unit=0, count=3),))
-    >>> task = Task("t", variants=((0, (Phase(body, repeat=1_000_000),)),), buffers=(), cores=(0,))
+    >>> task = Task("t", variants=((0, (Phase(body, repeat=1_000),)),), buffers=(), cores=(0,))
     >>> totals(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
-    3000000
+    3000
     """
+    if not has_fast():
+        from lstmsim.engines.reference import run as reference
+        from lstmsim.metrics.accounts import totals_of
+
+        return totals_of(program, reference.run(program, check=check))
     from lstmsim.engines.fast import run as fast
 
     return fast.totals(program, check=check)
+
+
+def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> Feed:
+    """Run tasks that keep coming, on the fast engine.
+
+    program: its tasks are templates, and come after no others.
+    chunks: what comes, in the order of time, as in `lstmsim.engines.feeds.Batches`.
+    window: how many tasks there is room for in the machine at once; one for each template at least.
+    `InputError` if a template comes after another task, or tasks go back in time.
+
+    >>> import numpy as np
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=5),))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
+    >>> run = feed(program, np.array([(3 * number, 0, 0) for number in range(100)]).reshape(10, 10, 3))
+    >>> sum(len(numbers) for numbers, _, _ in run.results()), run.makespan_cycles
+    (100, 500)
+    """
+    home = import_module(f"lstmsim.engines.{'fast' if has_fast() else 'reference'}.feed")
+    made: Feed = home.Feed(program, chunks, window=window)
+    return made
+
+
+def has_fast() -> bool:
+    """Whether the fast engine can run. If not, the reference engine does its work: `EngineWarning`, once in a process.
+
+    >>> has_fast() in (True, False)
+    True
+    """
+    from lstmsim.engines.fast import library
+
+    reason = library.absence()
+    if reason is not None:
+        _warn(reason)
+    return reason is None
+
+
+@cache
+def _warn(reason: str) -> None:
+    import multiprocessing
+
+    # the process that has started this one has said so
+    if multiprocessing.parent_process() is None:
+        warnings.warn(
+            f"the fast engine has no native core, because {reason}: the reference engine runs instead, with the same "
+            "numbers, about 100 times more slowly. Install a C++17 compiler, then lstmsim again.",
+            EngineWarning,
+            stacklevel=4,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -15,18 +15,21 @@ from lstmsim.program.kept import Kept
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Body, Buffer, Content, Phase, Program, Task
 
-__all__ = ["flat_of"]
+__all__ = ["CYCLE_TABLES", "Writer", "flat_of"]
 
 #: Numbers of all bodies that are kept: some tens of MB.
 _MOST_NUMBERS = 2_000_000
 _POLICIES = {name: number for number, name in enumerate(POLICIES)}
 _CAUSES = {name: number for number, name in enumerate(CAUSES)}
-_HEAD = (
-    len(CYCLE_NAMES),
-    *(CYCLE_NAMES.index(name) for name in ("busy", "switch", "drain", "idle")),
-    CAUSES.index("input"),
-)
-_CAUSE_ROWS = tuple(CYCLE_NAMES.index(cause) for cause in CAUSES)
+#: The tables that name cycles. All programs of this version have the same.
+CYCLE_TABLES: Mapping[str, tuple[int, ...]] = {
+    "head": (
+        len(CYCLE_NAMES),
+        *(CYCLE_NAMES.index(name) for name in ("busy", "switch", "drain", "idle")),
+        CAUSES.index("input"),
+    ),
+    "causes": tuple(CYCLE_NAMES.index(cause) for cause in CAUSES),
+}
 _FIRST_NEED = FLAT_TABLES["operations"].place("first_need")
 _OPERATION_WIDTH, _NEED_WIDTH = FLAT_TABLES["operations"].width, FLAT_TABLES["needs"].width
 #: What a profile has of a task beside its phases and buffers.
@@ -63,7 +66,7 @@ def _flat_body(body: Body) -> _FlatBody:
     return _FlatBody(body, np.array(operations, dtype=np.int64), np.array(needs, dtype=np.int64))
 
 
-class _Writer:
+class Writer:
     """Collects the rows of each table. What tasks share by identity is written once."""
 
     def __init__(self) -> None:
@@ -187,10 +190,10 @@ def flat_of(program: Program) -> FlatProgram:
     >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
     (2, [3])
     """
-    writer = _Writer()
+    writer = Writer()
     writer.tasks(program.tasks)
     writer.cores(program)
-    tables: dict[str, object] = {**writer.rows, "head": _HEAD, "causes": _CAUSE_ROWS}
+    tables: dict[str, object] = {**writer.rows, **CYCLE_TABLES}
     tables["operations"] = np.concatenate(writer.operations) if writer.operations else ()
     tables["needs"] = np.concatenate(writer.needs) if writer.needs else ()
     return flat_program(tables)  # type: ignore[arg-type]

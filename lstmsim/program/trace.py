@@ -103,8 +103,7 @@ class TraceBuilder:
     def __init__(self, tasks: int) -> None:
         self._rows, self._switches = array("q"), array("q")
         self._pauses, self._seats, self._halts = array("q"), array("q"), array("q")
-        self._tasks = np.full((tasks, len(TASKS.names)), -1, dtype=np.int64)
-        self._tasks[:, [_PAUSES, _TAKEN]] = 0
+        self._tasks = _no_tasks(tasks)
         self._open: dict[tuple[int, ...], tuple[tuple[int, ...], int, int]] = {}
 
     def issue(self, start: int, cycles: int, count: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:
@@ -137,6 +136,15 @@ class TraceBuilder:
     def pause(self, task: int, *, core: int, context: int, paused: int, resumed: int) -> None:
         """Record that a task gave up its thread at cycle `paused` and got one again at `resumed`."""
         self._pauses.extend((task, core, context, paused, resumed))
+        self._tasks[task, _PAUSES] += 1
+
+    def extend(self, tasks: int) -> None:
+        """Make room for so many more tasks, behind those that there are."""
+        self._tasks = np.concatenate([self._tasks, _no_tasks(tasks)])
+
+    def tasks(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rows of some tasks as far as they are known; -1 everywhere before a task has left."""
+        return self._tasks[numbers]
 
     def seat(self, task: int, *, member: int, core: int, context: int) -> None:
         """Record that a task has this thread beside its first."""
@@ -157,5 +165,11 @@ class TraceBuilder:
             table.name: table.ordered(np.frombuffer(rows, dtype=np.int64).reshape(-1, len(table.names)))
             for table, rows in (*tables, (HALTS, self._halts))
         }
-        np.add.at(self._tasks[:, _PAUSES], PAUSES.of(made["pauses"], "task"), 1)
         return Trace(tasks=self._tasks, **made)
+
+
+def _no_tasks(count: int) -> NDArray[np.int64]:
+    """Rows of tasks that have not run."""
+    rows = np.full((count, len(TASKS.names)), -1, dtype=np.int64)
+    rows[:, [_PAUSES, _TAKEN]] = 0
+    return rows

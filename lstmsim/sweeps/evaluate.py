@@ -8,8 +8,9 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
-from functools import lru_cache
+from dataclasses import dataclass, fields
+from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
-__all__ = ["MODEL_VERSION", "Outcome", "compute_chunk", "digest", "point_key"]
+__all__ = ["MODEL_VERSION", "Outcome", "compute_chunk", "digest", "point_key", "row_of"]
 
 #: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
 MODEL_VERSION = 4
@@ -36,7 +37,7 @@ _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?"
 _ENDINGS = (".yaml", ".yml", ".json")
 #: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own.
 _NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of")
-_JOB_KEYS = tuple(each.name for each in fields(Job) if each.name not in _NO_CYCLES)
+_JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
 
 #: Fields of a chip that are no part of what its cores share: the key has them elsewhere, or no cycle depends on them.
 _NO_PART = ("name", "frequency_mhz", "cores", "sources", "kind")
@@ -52,7 +53,7 @@ class Outcome:
     numbers: its `NUMBERS` if done; otherwise None.
     reason: why it is not done; None if it is.
     seconds: the wall time that it took, which is no part of the result.
-    chip: the values of the setup's columns about the chip; empty where there is no chip.
+    row: what the table keeps of it beside its result, as `row_of` gives it.
     """
 
     point: int
@@ -61,7 +62,15 @@ class Outcome:
     numbers: tuple[int | float, ...] | None
     reason: str | None
     seconds: float
-    chip: tuple[Value, ...] = ()
+    row: tuple[Value, ...]
+
+
+def row_of(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> tuple[Value, ...]:
+    """What the table keeps of a point beside its result: its values, then those of the columns about its chip.
+
+    chip: the values of the columns about the chip; empty where there is no chip.
+    """
+    return (*values.values(), *(chip or [None] * len(setup.chip.names)))
 
 
 def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
@@ -106,7 +115,8 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
     # Reasons name jobs and paths, so they belong to the values of the point and not to what it simulates.
     key = key or value_key(resolver, values)
     text = reason and _writable(reason)[:500]
-    return Outcome(point, key, status, numbers, text, time.perf_counter() - started, chip)
+    row = row_of(resolver.setup, values, chip)
+    return Outcome(point, key, status, numbers, text, time.perf_counter() - started, row)
 
 
 def _sentence(mistake: Mistake, document: Document) -> str:
@@ -151,13 +161,26 @@ def _simulate(scenario: Scenario) -> Totals:
 
 
 def digest(content: Any) -> str:
-    """Give the SHA-256 of the canonical JSON of plain data.
+    """Give the SHA-256 of the canonical JSON of plain data and descriptions.
 
     >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
     True
     """
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(content).encode("ascii")).hexdigest()
+
+
+def _data(description: Any) -> dict[str, Any]:
+    """A description as plain data; those inside it become data in their turn."""
+    return {name: getattr(description, name) for name in _names(description.__class__)}
+
+
+@cache
+def _names(description: type) -> tuple[str, ...]:
+    """The names of the fields of a description."""
+    return tuple(each.name for each in fields(description))
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_data)
 
 
 def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tuple[Value, ...]]:
@@ -176,7 +199,7 @@ def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tup
 
 def scenario_key(scenario: Scenario) -> str:
     """Give the key of all that decides the cycles: chip, models and jobs without their names, and the version."""
-    jobs = [[_model_digest(job.model), *(getattr(job, key) for key in _JOB_KEYS)] for job in scenario.jobs]
+    jobs = [[_model_digest(job.model), *_JOB_VALUES(job)] for job in scenario.jobs]
     chip = scenario.chip
     cores = [_core_digest(core) for core in chip.cores]
     return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs, *_beside_cores(chip)])
@@ -184,9 +207,7 @@ def scenario_key(scenario: Scenario) -> str:
 
 def _beside_cores(chip: Chip) -> list[Any]:
     """What the cores of a chip share: every field of its description on which cycles depend."""
-    named = (each.name for each in fields(chip) if each.name not in _NO_PART)  # type: ignore[arg-type]
-    shared = [getattr(chip, name) for name in named]
-    return [asdict(each) if is_dataclass(each) and not isinstance(each, type) else each for each in shared]
+    return [getattr(chip, name) for name in _names(chip.__class__) if name not in _NO_PART]
 
 
 def value_key(resolver: Resolver, values: Mapping[str, Value]) -> str:
@@ -202,18 +223,15 @@ def _versions() -> list[Any]:
 
 @lru_cache(_MOST_KEPT)
 def _core_digest(core: Any) -> str:
-    return digest(asdict(core))
+    return digest(core)
 
 
 @lru_cache(_MOST_KEPT)
 def _model_digest(model: Model) -> str:
-    layers = [
-        {each.name: getattr(layer, each.name) for each in fields(layer)} | {"cell": _cell_digest(layer.cell)}
-        for layer in model.layers
-    ]
+    layers = [_data(layer) | {"cell": _cell_digest(layer.cell)} for layer in model.layers]
     return digest([layers, model.layer_order])
 
 
 @lru_cache(_MOST_KEPT)
 def _cell_digest(cell: Cell) -> str:
-    return digest(asdict(cell))
+    return digest(cell)

@@ -129,7 +129,7 @@ def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgem
         names = [*NUMBERS, *(each.column for each in by), *work]
         for point, *given in store.rows(["point", *names], "WHERE status = 'done'"):
             numbers, values = given[: len(NUMBERS)], given[len(NUMBERS) :]
-            if any(isinstance(each, str) for each in numbers):
+            if str in map(type, numbers):
                 raise store.damage(f"point {point} has text in the place of a number")
             own = [each.cost(value) for each, value in zip(by, values, strict=False)]
             lacking.update(each.column for each, cost in zip(by, own, strict=True) if cost != cost)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from lstmsim.metrics.measure import latency_statistics, utilization
 from lstmsim.metrics.report import ACCOUNTS
 from lstmsim.program.cycles import CYCLE_NAMES
@@ -56,10 +58,14 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
 
 def _cycles(scenario: Scenario, totals: Totals) -> list[int]:
     """The cycles of each name, summed over the cores that know it; a memory beside the chip is not a core."""
-    cores = scenario.chip.core_figures
     summed = [0] * len(CYCLE_NAMES)
-    for core, counts in zip(cores, totals.cycles.tolist(), strict=False):
-        for place, (name, count) in enumerate(zip(CYCLE_NAMES, counts, strict=True)):
-            if name in ACCOUNTS or name in core.stalls:
-                summed[place] += count
+    for core, counts in zip(scenario.chip.core_figures, totals.cycles.tolist(), strict=False):
+        for place in _places(core.stalls):
+            summed[place] += counts[place]
     return summed
+
+
+@lru_cache(64)
+def _places(stalls: tuple[str, ...]) -> tuple[int, ...]:
+    """The places among `CYCLE_NAMES` of the names that the cycles of a machine with these `stalls` can have."""
+    return tuple(place for place, name in enumerate(CYCLE_NAMES) if name in ACCOUNTS or name in stalls)

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
-from lstmsim.sweeps.evaluate import Outcome, compute_chunk, value_key
+from lstmsim.sweeps.evaluate import Outcome, compute_chunk, row_of, value_key
 from lstmsim.sweeps.processes import CannotStartError, ProcessExecutor
 from lstmsim.sweeps.resolve import Resolver, Setup
 
@@ -178,5 +178,6 @@ class _Dispatch:
 
     def _failed(self, point: int, error: Exception) -> Outcome:
         reason = " ".join(f"its worker ended or gave no answer, twice ({type(error).__name__}: {error})".split())
-        key = value_key(Resolver(self.setup), self.setup.sweep.values(point))
-        return Outcome(point, key, "failed", None, reason[:500], 0.0)
+        values = self.setup.sweep.values(point)
+        key = value_key(Resolver(self.setup), values)
+        return Outcome(point, key, "failed", None, reason[:500], 0.0, row_of(self.setup, values, ()))

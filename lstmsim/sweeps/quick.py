@@ -2,139 +2,40 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass, replace
-from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 from lstmsim.bounds import MAX_CORES, MAX_JOBS
 from lstmsim.formats.scenario.chip_entries import own_keys
 from lstmsim.formats.scenario.job_names import unique_names
-from lstmsim.formats.scenario.schema import JobEntry, LayerEntry
-from lstmsim.formats.scenario.schema_types import Cycles, Steps
 from lstmsim.formats.yaml.document import Document
-from lstmsim.keys import Described, Key, keys_of, unwrapped
+from lstmsim.sweeps.quick_paths import Place, Range, core_keys, job_range, place_of
 from lstmsim.sweeps.spec import Value
 from lstmsim.targets.entries import Fault
-from lstmsim.targets.registry import KINDS, target_of
+from lstmsim.targets.registry import target_of
 from lstmsim.targets.sizes import PerStep, Tally
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
-__all__ = ["Assignments", "Prepared", "quick_path"]
+__all__ = ["Assignments", "Prepared"]
 
 Assignments = Sequence[tuple[str, Value]]
-_Changes = tuple[tuple[str, int | float], ...]
+#: Numbers to put in, each as (number of the core or job entry, key, value).
+_Changes = tuple[tuple[int, str, Any], ...]
 
-_LAYER_KEYS = ("hidden", "input", "projection")
-_INDEX = re.compile(r"\d{1,5}", re.ASCII)
+T = TypeVar("T")
+
+#: Chips, and sets of jobs, that are kept of a scenario: points share them where other axes vary.
 _MOST_KEPT = 4096
 
 
-class _Range(NamedTuple):
-    """Smallest and largest value of a number; all others are left to the checks of scenario files.
+class _Jobs(NamedTuple):
+    """All jobs of a scenario, and how many of them belong to each entry."""
 
-    whole: whether only whole numbers will do.
-    """
-
-    low: int | float
-    high: int | float
-    whole: bool = True
-
-    def has(self, value: Value) -> bool:
-        """Whether the value is such a number; a truth value is none."""
-        right = type(value) is int or (type(value) is float and not self.whole)
-        return right and self.low <= value <= self.high  # type: ignore[operator]
-
-
-def _range(key: Key | None) -> _Range:
-    """The range of a whole number of a job or a layer, all of which have both bounds."""
-    assert key is not None
-    assert key.low is not None
-    assert key.high is not None
-    return _Range(key.low, key.high)
-
-
-def _range_of(each: Described) -> _Range | None:
-    """The range of a key that varies; None if only the checks of scenario files can tell what may stand there."""
-    key, kind = each.key, each.kind
-    plain = kind in (int, float) and not each.several and key.above is None and key.below is None and key.rule is None
-    if not key.vary or not plain or key.low is None or key.high is None:
-        return None
-    return _Range(key.low, key.high, whole=kind is int)
-
-
-@cache
-def _job_keys() -> dict[str, _Range]:
-    """Numbers of a job's entry that may change without reading anything."""
-    entry = keys_of(JobEntry)
-    plain = {key: _range(entry[key].key) for key in ("count", "frame_interval")}
-    # steps and arrivals may be more than numbers, which then go the long way
-    return plain | {"steps": _range(unwrapped(Steps)[1]), "arrival": _range(unwrapped(Cycles)[1])}
-
-
-@cache
-def _core_keys(machine: str) -> dict[str, _Range]:
-    """Numbers of a machine's cores that may change without reading anything, with a dot before a key of a part."""
-    numbers: dict[str, _Range] = {}
-    for name, each in keys_of(target_of(machine).core).items():
-        kind: Any = each.type
-        below: Mapping[str, Described] = keys_of(each.type) if is_dataclass(kind) else {}
-        keys = {name: each} | {f"{name}.{key}": part for key, part in below.items()}
-        ranges = {path: _range_of(own) for path, own in keys.items()}
-        numbers |= {path: each for path, each in ranges.items() if each is not None}
-    return numbers
-
-
-@cache
-def _every_core_key() -> frozenset[str]:
-    return frozenset(key for kind in KINDS for key in _core_keys(kind))
-
-
-@lru_cache(_MOST_KEPT)
-def quick_path(path: str) -> bool:
-    """Say whether a number at that path can be put in without reading anything, on some machine.
-
-    >>> quick_path("chip.cores.0.ep"), quick_path("jobs.1.model.layers.0.hidden"), quick_path("chip")
-    (True, True, False)
-    """
-    place = _split(path)
-    if place is None:
-        return False
-    return place.key in _every_core_key() if place.of_core else _job_range(place.key) is not None
-
-
-class _Place(NamedTuple):
-    """A number's place in a scenario.
-
-    of_core: whether it belongs to a core; otherwise it belongs to a job.
-    number: of the core or job.
-    key: the path below it.
-    """
-
-    of_core: bool
-    number: int
-    key: str
-
-
-@lru_cache(_MOST_KEPT)
-def _split(path: str) -> _Place | None:
-    """The place that a path leads to; None if it leads to no core and no job."""
-    for start, of_core in (("chip.cores.", True), ("jobs.", False)):
-        index, dot, key = path.removeprefix(start).partition(".")
-        if path.startswith(start) and dot and _INDEX.fullmatch(index):
-            return _Place(of_core, int(index), key)
-    return None
-
-
-def _job_range(key: str) -> _Range | None:
-    """The smallest and the largest number at a key of a job; None for a key that is not quick."""
-    if key in _job_keys():
-        return _job_keys()[key]
-    model, layers, index, name, *more = [*key.split("."), *[""] * 4][:5]
-    quick = (model, layers) == ("model", "layers") and _INDEX.fullmatch(index) and name in _LAYER_KEYS
-    return _range(keys_of(LayerEntry)[name].key) if quick and not any(more) else None
+    jobs: tuple[Job, ...]
+    counts: tuple[int, ...]
 
 
 class Prepared:
@@ -144,7 +45,7 @@ class Prepared:
         self.base = scenario
         self.chip = scenario.chip
         self.target = target_of(scenario.chip.kind)
-        self.core_keys = _core_keys(scenario.chip.kind)
+        self.core_keys = core_keys(scenario.chip.kind)
         self.chip_entry: dict[str, Any] = {**document.data["chip"], "name": scenario.chip.name}
         self.core_entries: list[dict[str, Any]] = document.data["chip"]["cores"]
         self.job_entries: list[dict[str, Any]] = document.data["jobs"]
@@ -157,8 +58,11 @@ class Prepared:
             or any(isinstance(entry.get("steps"), dict | list) for entry in self.job_entries)
         )
         self.first_job = _starts(self.job_entries)
-        self.chips: dict[tuple[_Changes, ...], Chip | None] = {}
-        self.jobs: dict[tuple[_Changes, ...], tuple[Job, ...] | None] = {}
+        own = (each.name for each in fields(scenario) if each.init and each.name not in ("chip", "jobs"))
+        self.others = {name: getattr(scenario, name) for name in own}
+        self.places: dict[str, tuple[Place, Range | None]] = {}
+        self.chips: dict[_Changes, Chip | None] = {}
+        self.jobs: dict[_Changes, _Jobs | None] = {}
 
     def scenario(self, assignments: Assignments) -> Scenario | None:
         """Give the scenario with other numbers.
@@ -168,36 +72,33 @@ class Prepared:
         """
         if self.shared:
             return None
-        cores: list[dict[str, Any]] = [{} for _ in self.core_entries]
-        jobs: list[dict[str, Any]] = [{} for _ in self.job_entries]
+        cores: list[tuple[int, str, Value]] = []
+        jobs: list[tuple[int, str, Value]] = []
         for path, value in assignments:
-            place = _split(path)
-            assert place is not None, "it is a quick path"
-            holders = cores if place.of_core else jobs
-            bounds = self.core_keys.get(place.key) if place.of_core else _job_range(place.key)
-            if bounds is None or place.number >= len(holders) or not bounds.has(value):
+            place, bounds = self.places.get(path) or self._place(path)
+            if bounds is None or not bounds.has(value):
                 return None
-            holders[place.number][place.key] = value
-        chip = self._kept(self.chips, cores, self._chip)
-        made = self._kept(self.jobs, jobs, self._jobs)
-        if chip is None or made is None or not self._fits(chip, made, jobs):
+            (cores if place.of_core else jobs).append((place.number, place.key, value))
+        chip = _kept(self.chips, tuple(cores), self._chip)
+        made = _kept(self.jobs, tuple(jobs), self._jobs)
+        if chip is None or made is None or not self._fits(chip, made):
             return None
-        return replace(self.base, chip=chip, jobs=made)
+        return Scenario(chip=chip, jobs=made.jobs, **self.others)
 
-    @staticmethod
-    def _kept(kept: dict[tuple[_Changes, ...], Any], changes: list[dict[str, Any]], make: Any) -> Any:
-        """What `make` gives for these changes, made once."""
-        key = tuple(tuple(each.items()) for each in changes)
-        if key not in kept:
-            if len(kept) >= _MOST_KEPT:
-                kept.clear()
-            kept[key] = make(changes)
-        return kept[key]
+    def _place(self, path: str) -> tuple[Place, Range | None]:
+        """The place of a quick path, and the range of the number there; None if it must be read anew."""
+        place = place_of(path)
+        assert place is not None, "it is a quick path"
+        bounds = self.core_keys.get(place.key) if place.of_core else job_range(place.key)
+        if place.number >= len(self.core_entries if place.of_core else self.job_entries):
+            bounds = None
+        self.places[path] = place, bounds
+        return place, bounds
 
-    def _chip(self, changes: list[dict[str, Any]]) -> Chip | None:
+    def _chip(self, changes: _Changes) -> Chip | None:
         """The chip with the changed cores; None if it must be read anew."""
         cores: list[Any] = []
-        for entry, change in zip(self.core_entries, changes, strict=True):
+        for entry, change in zip(self.core_entries, _by_entry(changes, len(self.core_entries)), strict=True):
             core = self.target.core_of(_changed(own_keys(entry, set()), change))
             if isinstance(core, Fault):
                 return None
@@ -207,11 +108,13 @@ class Prepared:
         chip: Chip = self.target.chip_of(self.chip_entry, cores)
         return chip
 
-    def _jobs(self, changes: list[dict[str, Any]]) -> tuple[Job, ...] | None:
+    def _jobs(self, changes: _Changes) -> _Jobs | None:
         """The jobs with the changed numbers; None if they must be read anew."""
         names: list[str] = []
         jobs: list[Job] = []
-        for entry, first, change in zip(self.job_entries, self.first_job, changes, strict=True):
+        counts: list[int] = []
+        by_entry = _by_entry(changes, len(self.job_entries))
+        for entry, first, change in zip(self.job_entries, self.first_job, by_entry, strict=True):
             if isinstance(entry.get("arrival"), dict):
                 # A process may also give its jobs number, deadlines and jobs to wait for.
                 return None
@@ -229,22 +132,38 @@ class Prepared:
             one = replace(job, model=model, steps=steps, frame_interval=interval)
             jobs += [one if one.arrival == each else replace(one, arrival=each) for each in arrivals]
             names += [entry.get("name") or model.name] * count
-        unique = unique_names(names)
-        return tuple(
-            job if job.name == name else replace(job, name=name) for job, name in zip(jobs, unique, strict=True)
-        )
+            counts.append(count)
+        named = zip(jobs, unique_names(names), strict=True)
+        return _Jobs(tuple(job if job.name == name else replace(job, name=name) for job, name in named), tuple(counts))
 
-    def _fits(self, chip: Chip, jobs: tuple[Job, ...], changes: list[dict[str, Any]]) -> bool:
+    def _fits(self, chip: Chip, made: _Jobs) -> bool:
         """Whether the size is one that can be simulated; `InputError` if a job can run nowhere."""
         position, tally = 0, Tally()
-        for entry, change in zip(self.job_entries, changes, strict=True):
-            job, count = jobs[position], change.get("count", entry.get("count", 1))
+        for count in made.counts:
+            job = made.jobs[position]
             position += count
             self.target.check(chip, job)
             each = _per_step(chip.kind, _allowed(chip, job), job.model, job.batch)
             if tally.add("", each, job.steps, count) is not None:
                 return False
         return True
+
+
+def _kept(kept: dict[_Changes, T], changes: _Changes, make: Callable[[_Changes], T]) -> T:
+    """What `make` gives for these changes, made once."""
+    if changes not in kept:
+        if len(kept) >= _MOST_KEPT:
+            kept.clear()
+        kept[changes] = make(changes)
+    return kept[changes]
+
+
+def _by_entry(changes: _Changes, entries: int) -> list[dict[str, Any]]:
+    """The changes of each entry: key -> value."""
+    by_entry: list[dict[str, Any]] = [{} for _ in range(entries)]
+    for number, key, value in changes:
+        by_entry[number][key] = value
+    return by_entry
 
 
 def _changed(entry: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:

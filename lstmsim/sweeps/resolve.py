@@ -18,7 +18,8 @@ from lstmsim.formats.scenario.scenario_file import scenario_from_document
 from lstmsim.formats.yaml.document import Document
 from lstmsim.sweeps.costs import ChipColumns
 from lstmsim.sweeps.objectives import Objective
-from lstmsim.sweeps.quick import Assignments, Prepared, quick_path
+from lstmsim.sweeps.quick import Prepared
+from lstmsim.sweeps.quick_paths import quick_path
 from lstmsim.sweeps.spec import Sweep, Value
 from lstmsim.workload.scenario import Scenario
 
@@ -55,27 +56,24 @@ class Resolver:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.prepared: dict[tuple[str, ...], Prepared | None] = {}
-
-    def assignments(self, values: Mapping[str, Value]) -> Assignments:
-        """Give (path, value) pairs in the order in which they are made."""
-        paths = self.setup.sweep.paths
-        pairs = [(path, value) for name, value in values.items() for path in paths[name]]
-        return sorted(pairs, key=lambda pair: pair[0].count("."))
+        places = [(path, name) for name, paths in setup.sweep.paths.items() for path in paths]
+        #: (path, name of its value) in the order in which values are set.
+        self.places = sorted(places, key=lambda place: place[0].count("."))
+        self.quick = [each for each in self.places if quick_path(each[0])]
+        self.slow = [each for each in self.places if not quick_path(each[0])]
 
     def scenario(self, values: Mapping[str, Value]) -> Scenario:
         """Make the scenario of a point; `InputError` if there is none."""
-        pairs = self.assignments(values)
-        rest = [override(path, value) for path, value in pairs if not quick_path(path)]
-        prepared = self._prepare(tuple(rest))
+        prepared = self._prepare(tuple([override(path, values[name]) for path, name in self.slow]))
         if prepared is not None:
-            scenario = prepared.scenario([(path, value) for path, value in pairs if quick_path(path)])
+            scenario = prepared.scenario([(path, values[name]) for path, name in self.quick])
             if scenario is not None:
                 return scenario
         return self.checked(values)
 
     def checked(self, values: Mapping[str, Value]) -> Scenario:
         """Make the scenario of a point the long way: every value goes through the checks of scenario files."""
-        texts = [override(path, value) for path, value in self.assignments(values)]
+        texts = [override(path, values[name]) for path, name in self.places]
         return self._read(texts)[0]
 
     def _read(self, overrides: list[str]) -> tuple[Scenario, Document]:

@@ -9,15 +9,16 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lstmsim import engines
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files_kept import refuse_if_read
 from lstmsim.results import Table
 from lstmsim.sweeps import pool
-from lstmsim.sweeps.evaluate import Outcome, point_key
+from lstmsim.sweeps.evaluate import Outcome, point_key, row_of
 from lstmsim.sweeps.export import export, keep_objectives, table_names
 from lstmsim.sweeps.prepare import prepare
 from lstmsim.sweeps.resolve import Resolver, Setup
-from lstmsim.sweeps.spec import Value, shard_numbers
+from lstmsim.sweeps.spec import shard_numbers
 from lstmsim.sweeps.store import SPELLING, Store
 from lstmsim.sweeps.stored import beside
 
@@ -26,8 +27,9 @@ __all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "tabl
 #: Shard i of n, i counted from 1.
 Shard = tuple[int, int]
 
+#: A commit waits for the disk, so there are no more of them than a second of lost work asks for.
 _COMMIT_SECONDS = 0.5
-_COMMIT_POINTS = 500
+_COMMIT_POINTS = 5000
 #: Below this many points a pool of processes costs more than it saves.
 _FEW_POINTS = 3
 
@@ -155,17 +157,12 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
             values = sweep.values(point)
             key, chip = point_key(resolver, values)
             if store.has(key):
-                links.append((point, key, *_row(setup, values, chip)))
+                links.append((point, key, *row_of(setup, values, chip)))
                 left[point] = 0
         store.link(links)
         counts["done"] += len(links)
     done = sum(counts.values())
     return left, Progress(done, total, done, counts["infeasible"], counts["failed"])
-
-
-def _row(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> list[Value]:
-    """What the file keeps of a point beside its result: its values, then those of the columns about its chip."""
-    return [*values.values(), *(chip or [None] * len(setup.chip.names))]
 
 
 def _numbers(flags: bytearray) -> Iterator[int]:
@@ -196,7 +193,7 @@ def _compute(
     last = time.monotonic()
 
     def commit() -> None:
-        store.record((each, _row(setup, setup.sweep.values(each.point), each.chip)) for each in waiting)
+        store.record(waiting)
         waiting.clear()
         if progress:
             progress(counts)
@@ -225,6 +222,9 @@ def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, 
     workers = min(jobs if jobs is not None else _processors(), count)
     if workers == 1 or (jobs is None and count <= _FEW_POINTS):
         return pool.inline(setup, points)
+
+    # what is to be said of the engine is said here, and not by each worker
+    engines.has_fast()
 
     def make() -> Executor:
         return pool.process_executor(workers)

@@ -22,7 +22,6 @@ from typing import Any
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.sweeps.evaluate import Outcome
 from lstmsim.sweeps.numbers import NUMBERS
-from lstmsim.sweeps.spec import Value
 from lstmsim.sweeps.stored import checksum, locked, marks, quoted, spelled
 
 __all__ = ["FORMAT", "SPELLING", "STATUSES", "Store"]
@@ -226,15 +225,14 @@ class Store:
             if self.sql.in_transaction:
                 self.sql.execute("ROLLBACK")
 
-    def record(self, rows: Iterable[tuple[Outcome, Sequence[Value]]]) -> None:
-        """Write outcomes with the values of their points, all in one commit; done results are never replaced."""
-        pairs = list(rows)
-        if not pairs:
+    def record(self, outcomes: Sequence[Outcome]) -> None:
+        """Write outcomes, all in one commit; done results are never replaced."""
+        if not outcomes:
             return
         empty = (None,) * len(NUMBERS)
-        results = [(each.key, each.status, *(each.numbers or empty), each.reason) for each, _ in pairs]
-        points = [(each.point, each.key, *values) for each, values in pairs]
-        timings = [(each.point, each.seconds) for each, _ in pairs]
+        results = [(each.key, each.status, *(each.numbers or empty), each.reason) for each in outcomes]
+        points = [(each.point, each.key, *each.row) for each in outcomes]
+        timings = [(each.point, each.seconds) for each in outcomes]
         with self.transaction():
             self.put(results, points)
             self.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", timings)

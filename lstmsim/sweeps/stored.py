@@ -37,8 +37,8 @@ def checksum(values: Iterable[Any]) -> str:
     True
     """
     # SQLite has no minus zero and no NaN.
-    plain = [(each + 0.0 if each == each else None) if isinstance(each, float) else each for each in values]
-    text = repr([float(each) if isinstance(each, float) else each for each in plain])
+    plain = [(float(each) + 0.0 if each == each else None) if isinstance(each, float) else each for each in values]
+    text = repr(plain)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

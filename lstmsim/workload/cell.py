@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from functools import cached_property
 
-from lstmsim.records import record
+from lstmsim.records import hashed_once, record
 
 __all__ = ["OPERATIONS", "REDUCTIONS", "ROWS", "Cell", "Gate", "Node", "Stage", "Sum", "stage_of"]
 
@@ -109,6 +109,7 @@ class Stage:
         return tuple(each for gate in self.gates for each in gate.sums)
 
 
+@hashed_once
 @record
 class Cell:
     """A recurrent cell: stages of products, the graph behind them, and the states for the next step.
@@ -130,18 +131,6 @@ class Cell:
     states: Mapping[str, str] = field(hash=False)
     parameters: tuple[str, ...] = ()
     source: str = ""
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.name, self.stages, self.nodes, self.parameters))
-
-    def __hash__(self) -> int:
-        """The hash, computed once: cells are keys of everything that is derived from their graphs."""
-        return self._hash
-
-    def __getstate__(self) -> dict[str, object]:
-        """The fields without the hash, because another process would compute another hash."""
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @cached_property
     def gates(self) -> tuple[Gate, ...]:

@@ -6,7 +6,7 @@ from dataclasses import field
 from itertools import pairwise
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.records import record
+from lstmsim.records import hashed_once, record
 from lstmsim.workload import cell_rules
 from lstmsim.workload.cell import Cell, Stage
 from lstmsim.workload.segments import kinds
@@ -17,6 +17,7 @@ __all__ = ["LAYER_ORDERS", "Layer", "Model"]
 LAYER_ORDERS = ("layer", "step")
 
 
+@hashed_once
 @record
 class Layer:
     """One recurrent layer.

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lstmsim import engines
-from lstmsim.engines.fast.feed import Feed
+from lstmsim.engines.fast.feed import Feed as FastFeed
+from lstmsim.engines.reference.feed import Feed as ReferenceFeed
 from lstmsim.errors import DeadlockError, InputError
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
 from tests.strategies import joint_programs, preempting_programs, programs
+
+FEEDS = (FastFeed, ReferenceFeed)
+each_feed = pytest.mark.parametrize("Feed", FEEDS)
 
 
 def one_task(count: int = 5) -> Program:
@@ -29,31 +34,47 @@ def chunks(coming: list[tuple[int, int, int]], size: int = 2) -> Iterator[NDArra
     return (np.array(coming[first : first + size]) for first in range(0, len(coming), size))
 
 
-@settings(max_examples=100)
-@given(st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs()), st.data())
-def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject) -> None:
+def drawn(data: st.DataObject) -> tuple[Program, list[tuple[int, int, int]], int, int]:
+    """Templates, what comes, a window, and the size of chunks."""
+    kinds = programs(), joint_programs(), joint_programs(wide=True), preempting_programs()
+    program = data.draw(st.one_of(*kinds))
     templates = tuple(replace(task, after=None) for task in program.tasks)
     order = data.draw(st.lists(st.sampled_from(range(len(templates))), min_size=1, max_size=25))
     gaps = data.draw(st.lists(st.sampled_from([0, 0, 1, 5, 40]), min_size=len(order), max_size=len(order)))
     releases = np.cumsum(gaps).tolist()
     coming = [(release, number, templates[number].key) for release, number in zip(releases, order, strict=True)]
-    whole = Program(program.cores, tuple(replace(templates[n], release=at) for at, n, _ in coming))
-    window, chunk = data.draw(st.sampled_from([8, 64])), data.draw(st.sampled_from([1, 3, 30]))
+    window, chunk = data.draw(st.sampled_from([1, 2, 8, 64])), data.draw(st.sampled_from([1, 3, 30]))
+    return Program(program.cores, templates), coming, window, chunk
+
+
+def at_once(program: Program, coming: list[tuple[int, int, int]]) -> Totals | None:
+    """The totals of all that comes, as one program; None if it gets stuck."""
+    tasks = tuple(replace(program.tasks[number], release=at) for at, number, _ in coming)
     try:
-        expected = engines.totals(whole)
+        return engines.totals(Program(program.cores, tasks))
     except DeadlockError:
+        return None
+
+
+@each_feed
+@settings(max_examples=100)
+@given(st.data())
+def test_a_feed_gives_what_the_whole_gives(Feed: type[FastFeed | ReferenceFeed], data: st.DataObject) -> None:
+    program, coming, window, chunk = drawn(data)
+    expected = at_once(program, coming)
+    if expected is None:
         return
-    feed = Feed(Program(program.cores, templates), chunks(coming, chunk), window=window)
-    found = np.full((len(order), len(TASKS.names)), -9)
+    feed = Feed(program, chunks(coming, chunk), window=window)
+    found = np.full((len(coming), len(TASKS.names)), -9)
     last = 0
     for numbers, own, rows in feed.results():
         found[numbers] = rows
-        assert own.tolist() == [order[number] for number in numbers]
+        assert own.tolist() == [coming[number][1] for number in numbers]
         ends = np.where(rows[:, 3] < 0, rows[:, 2], rows[:, 3])
         assert (np.diff(ends, prepend=last) >= 0).all()
         last = int(ends[-1])
     if feed.full_at is not None:
-        assert window == 8, "more than those were in the machine at once"
+        assert window < 64, "more than those were in the machine at once"
         return
     assert np.array_equal(found, expected.tasks)
     assert np.array_equal(feed.totals().cycles, expected.cycles)
@@ -61,7 +82,42 @@ def test_a_feed_gives_what_the_whole_gives(program: Program, data: st.DataObject
     assert feed.makespan_cycles == expected.makespan_cycles
 
 
-def test_keys_are_those_of_what_comes() -> None:
+def told(
+    Feed: type[FastFeed | ReferenceFeed], data: tuple[Program, list[tuple[int, int, int]], int, int], stop: int
+) -> list[object]:
+    """All that a feed tells and asks, in its order: how many chunks had come when each group was there, and the group.
+
+    stop: after so many groups the feed is stopped.
+    """
+    program, coming, window, chunk = data
+    asked, said = 0, list[object]()
+
+    def count() -> Iterator[NDArray[np.int64]]:
+        nonlocal asked
+        for each in chunks(coming, chunk):
+            asked += 1
+            yield each
+
+    feed = Feed(program, count(), window=window)
+    for number, group in enumerate(feed.results(), 1):
+        said += [asked, *(each.tolist() for each in group), feed.full_at, feed.makespan_cycles]
+        if number == stop:
+            feed.stop()
+    totals = feed.totals()
+    parts = totals.cycles, totals.work, totals.issues, totals.tasks
+    return [*said, feed.window, feed.full_at, feed.makespan_cycles, *(each.tolist() for each in parts)]
+
+
+@settings(max_examples=150)
+@given(st.data(), st.sampled_from([0, 1, 2]))
+def test_both_feeds_tell_the_same_group_by_group(data: st.DataObject, stop: int) -> None:
+    case = drawn(data)
+    if at_once(*case[:2]) is not None:
+        assert told(ReferenceFeed, case, stop) == told(FastFeed, case, stop)
+
+
+@each_feed
+def test_keys_are_those_of_what_comes(Feed: type[FastFeed | ReferenceFeed]) -> None:
     """The second and the third wait for the first; the third has the smaller key."""
     feed = Feed(one_task(), chunks([(0, 0, 0), (1, 0, 7), (2, 0, 3)]))
     (found,) = feed.results()
@@ -69,14 +125,16 @@ def test_keys_are_those_of_what_comes() -> None:
     assert found[2][:, 3].tolist() == [5, 10, 15]
 
 
-def test_what_comes_in_one_cycle_is_seen_together() -> None:
+@each_feed
+def test_what_comes_in_one_cycle_is_seen_together(Feed: type[FastFeed | ReferenceFeed]) -> None:
     """Also at the edge of a window: of those that come at cycle 6 the one with the smallest key goes first."""
     many = [(0, 0, 0), *((6, 0, -key) for key in range(7))]
     order = [number for numbers, _, _ in Feed(one_task(), chunks(many), window=8).results() for number in numbers]
     assert order == [0, 7, 6, 5, 4, 3, 2, 1]
 
 
-def test_too_many_at_once_end_it_and_those_that_came_are_finished() -> None:
+@each_feed
+def test_too_many_at_once_end_it_and_those_that_came_are_finished(Feed: type[FastFeed | ReferenceFeed]) -> None:
     feed = Feed(one_task(), chunks([(0, 0, 0)] * 9), window=8)
     assert [number for numbers, _, _ in feed.results() for number in numbers] == list(range(8))
     assert (feed.full_at, feed.makespan_cycles) == (0, 40)
@@ -85,7 +143,8 @@ def test_too_many_at_once_end_it_and_those_that_came_are_finished() -> None:
     assert enough.full_at is None
 
 
-def test_what_cannot_be_is_refused() -> None:
+@each_feed
+def test_what_cannot_be_is_refused(Feed: type[FastFeed | ReferenceFeed]) -> None:
     with pytest.raises(InputError, match="request 1: comes at cycle 3, before the one ahead of it"):
         list(Feed(one_task(), chunks([(4, 0, 0), (3, 0, 0)])).results())
     followed = Program(one_task().cores, (*one_task().tasks, replace(one_task().tasks[0], after=0)))
@@ -93,7 +152,8 @@ def test_what_cannot_be_is_refused() -> None:
         Feed(followed, chunks([]))
 
 
-def test_once_stopped_only_what_belongs_to_those_that_came_still_comes() -> None:
+@each_feed
+def test_once_stopped_only_what_belongs_to_those_that_came_still_comes(Feed: type[FastFeed | ReferenceFeed]) -> None:
     """Nine are looked at for eight places. The last three come in one cycle, of which there may be more: they wait."""
     many = [(cycle, 0, 0) for cycle in (0, 1, 2, 3, 4, 5, 6, 6, 6, 6, 7, 8)]
     numbers = []
@@ -105,7 +165,8 @@ def test_once_stopped_only_what_belongs_to_those_that_came_still_comes() -> None
     assert feed.full_at is None
 
 
-def test_nothing_comes() -> None:
+@each_feed
+def test_nothing_comes(Feed: type[FastFeed | ReferenceFeed]) -> None:
     feed = Feed(one_task(), chunks([]))
     assert list(feed.results()) == []
     assert feed.makespan_cycles == 0

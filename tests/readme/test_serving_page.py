@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.bounds import MAX_CYCLES, MAX_JOBS
-from lstmsim.engines.fast.feed import WINDOW
+from lstmsim.engines.feeds import WINDOW
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.formats.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
 from lstmsim.formats.scenario.schema_steps import KEYS as STEPS_KEYS

@@ -14,7 +14,8 @@ from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.keys import keys_of
 from lstmsim.sweeps.evaluate import digest, scenario_key
 from lstmsim.sweeps.prepare import prepare
-from lstmsim.sweeps.quick import Prepared, quick_path
+from lstmsim.sweeps.quick import Prepared
+from lstmsim.sweeps.quick_paths import quick_path
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.workload.scenario import Scenario

@@ -26,7 +26,7 @@ from lstmsim.plots.timeline import plot
 from lstmsim.program.program import Unit
 from lstmsim.program.trace_tables import ISSUES
 from lstmsim.sweeps.prepare import prepare
-from lstmsim.sweeps.quick import _every_core_key, quick_path
+from lstmsim.sweeps.quick_paths import every_core_key, quick_path
 from lstmsim.sweeps.resolve import Resolver
 from lstmsim.targets import registry
 from lstmsim.workload.cells import cell
@@ -53,7 +53,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def _forget() -> None:
     """Forget what was asked of all machines while the toy was one of them, or was none."""
-    for asked in (registry.target_of, quick_path, _every_core_key):
+    for asked in (registry.target_of, quick_path, every_core_key):
         asked.cache_clear()
 
 

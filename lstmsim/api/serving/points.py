@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from lstmsim import engines
 from lstmsim.api.loading import Path
 from lstmsim.api.serving.horizon import serve_on_horizon
 from lstmsim.errors import InputError, LstmsimError, Mistake
@@ -133,6 +134,8 @@ def _inline(left: Mapping[str, Asked]) -> Iterator[tuple[str, Measured]]:
 
 def _on_processes(left: Mapping[str, Asked], workers: int) -> Iterator[tuple[str, Measured]]:
     """Give the runs as they end. The last ones begin first, for those of the highest loads take longest."""
+    # what is to be said of the engine is said here, and not by each worker
+    engines.has_fast()
     executor = ProcessExecutor(workers)
     try:
         waiting: dict[Future[Measured], str] = {}

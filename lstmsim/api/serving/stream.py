@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim import targets
+from lstmsim import engines, targets
 from lstmsim.api.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.api.loading import Source, drawn_anew
 from lstmsim.api.serving.inside import Inside
 from lstmsim.api.serving.offered import traffic_of
-from lstmsim.engines.fast.feed import WINDOW, Feed
+from lstmsim.engines.feeds import WINDOW, Feed
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.requests import Requests, load_requests
 from lstmsim.results import Table
@@ -143,7 +143,7 @@ def serve(
     )
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
     known, done = Inside(asked), 0
-    feed = Feed(program, known.chunks(), window=window)
+    feed = engines.feed(program, known.chunks(), window=window)
     for numbers, templates, table in feed.results():
         tenants = known.collect(collector, numbers, templates, table)
         done += len(numbers)

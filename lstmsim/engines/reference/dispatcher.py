@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from lstmsim.engines.reference.admission import (
     Memory,
@@ -39,12 +40,15 @@ class Dispatcher(Clockwork):
             if task.after is not None:
                 self.followers[task.after].append(index)
         self.env.process(self.dispatcher())
-        self.env.process(self.arrivals())
 
-    def arrivals(self) -> Process:
-        """Let the tasks come that come after no other task, in order of (release, position)."""
+    def expect(self, numbers: Iterable[int]) -> None:
+        """Let the tasks with these numbers come when it is time."""
+        self.env.process(self.arrivals(numbers))
+
+    def arrivals(self, numbers: Iterable[int]) -> Process:
+        """Let those of the tasks come that come after no other task, in order of (release, position)."""
         tasks = self.program.tasks
-        free = [index for index, task in enumerate(tasks) if task.after is None]
+        free = [number for number in numbers if tasks[number].after is None]
         for task in sorted(free, key=lambda index: (tasks[index].release, index)):
             if tasks[task].release > self.now:
                 yield self.env.timeout(tasks[task].release - self.now)

@@ -23,10 +23,10 @@ from lstmsim.program.program import Core, Phase, Program
 from lstmsim.program.trace import Trace
 from lstmsim.program.validate import describe_wait, validate
 
-__all__ = ["run"]
+__all__ = ["Machine", "run"]
 
 
-class _Machine(Dispatcher):
+class Machine(Dispatcher):
     """Cores and their units as SimPy processes."""
 
     def __init__(self, program: Program) -> None:
@@ -110,6 +110,12 @@ class _Machine(Dispatcher):
             self.echoes[id(phases)] = echoes
         return self.echoes[id(phases)]
 
+    def finish(self) -> None:
+        """Run until nothing happens any more; `DeadlockError` if tasks are unfinished then."""
+        self.env.run()
+        if self.finished < len(self.program.tasks):
+            raise self.deadlock()
+
     def deadlock(self) -> DeadlockError:
         """The error that says which operation waits for what, in order of cores and threads."""
         waits = []
@@ -131,8 +137,7 @@ def run(program: Program, *, check: bool = True) -> Trace:
     """
     if check:
         validate(program)
-    machine = _Machine(program)
-    machine.env.run()
-    if machine.finished < len(program.tasks):
-        raise machine.deadlock()
+    machine = Machine(program)
+    machine.expect(range(len(program.tasks)))
+    machine.finish()
     return machine.trace.build()

@@ -14,7 +14,7 @@ from lstmsim.bounds import MAX_BANKS, MAX_LATENCY_CYCLES, MAX_PES, MAX_SIZE, MAX
 from lstmsim.checked import checked
 from lstmsim.errors import InputError, Mistake
 from lstmsim.keys import Key, mistakes_of
-from lstmsim.records import record
+from lstmsim.records import hashed_once, record
 from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Model
 
@@ -99,6 +99,7 @@ def _pes(meaning: str, source: str = "", follows: str = "") -> Key:
 
 
 @checked("core", _follow)
+@hashed_once
 @record
 class ColumnCore:
     """One core: `npe` multipliers used as `vp` rows of `ep`, an adder tree, accumulators, a tail unit, threads.

@@ -1,0 +1,116 @@
+"""Which columns of a flat program name rows of other tables, and a check that these rows are there.
+
+The fast engine's core checks more than that (`lstmsim/engines/fast/core/check.cpp`), for itself and before it runs.
+This check is for what Python reads of a flat program that comes from a file or from somebody's own tables.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.errors import ProgramError
+from lstmsim.program.flat import FlatProgram
+from lstmsim.program.flatten import CYCLE_TABLES
+from lstmsim.program.policy import POLICIES
+from lstmsim.records import record
+
+__all__ = ["FLAGS", "LINKS", "Link", "check_rows"]
+
+
+@record
+class Link:
+    """A column that names rows of another table.
+
+    table, column: the column.
+    target: the other table.
+    count: the column that says how many rows in a row are meant; empty: it is one row.
+    optional: whether -1 may stand in place of a row.
+    """
+
+    table: str
+    column: str
+    target: str
+    count: str = ""
+    optional: bool = False
+
+
+#: All of them but those that are read within a variant or a body, where the core checks them.
+LINKS = (
+    Link("cores", "first_unit", "units", "units"),
+    Link("cores", "first_held", "held", "held"),
+    Link("held", "content", "contents"),
+    Link("groups", "first_place", "places", "places"),
+    Link("places", "first_seat", "seats", "seats"),
+    Link("seats", "core", "cores"),
+    Link("profiles", "group", "groups"),
+    Link("profiles", "content", "contents", optional=True),
+    Link("profiles", "first_variant", "variants", "variants"),
+    Link("profiles", "first_wide", "variants", "wides"),
+    Link("variants", "first_phase", "phases", "phases"),
+    Link("variants", "first_buffer", "buffers", "buffers"),
+    Link("phases", "body", "bodies"),
+    Link("buffers", "cause", "causes"),
+    Link("bodies", "first_operation", "operations", "operations"),
+    Link("operations", "first_need", "needs", "needs"),
+    Link("needs", "cause", "causes"),
+    Link("tasks", "profile", "profiles"),
+    Link("tasks", "after", "tasks", optional=True),
+)
+
+#: Columns that hold 0 or 1.
+FLAGS = (
+    ("cores", "shared"),
+    ("profiles", "affine"),
+    ("profiles", "preempts"),
+    ("phases", "mirrored"),
+    ("operations", "frame"),
+    ("needs", "mirrored"),
+    ("tasks", "key_from_arrival"),
+)
+
+
+def check_rows(flat: FlatProgram) -> None:
+    """Raise `ProgramError` for the first row that names a row which does not exist.
+
+    It also refuses flags that are neither 0 nor 1, unknown policies, places without a core, and names of cycles that
+    are not those of `lstmsim.program.cycles`.
+
+    >>> from lstmsim.program.flat import flat_program
+    >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))
+    Traceback (most recent call last):
+    lstmsim.errors.ProgramError: table held, row 0: content is 3, and table contents has 0 rows
+    """
+    for name, rows in CYCLE_TABLES.items():
+        if flat.table(name).ravel().tolist() != list(rows):
+            raise ProgramError(f"table {name}: its names of cycles are not those of this version of lstmsim")
+    for link in LINKS:
+        _check_link(flat, link)
+    for table, column in FLAGS:
+        values = flat.column(table, column)
+        _refuse(table, values, (values < 0) | (values > 1), f"{column} is {{}}, not 0 or 1")
+    policies = flat.column("units", "policy")
+    _refuse("units", policies, (policies < 0) | (policies >= len(POLICIES)), f"policy is {{}}, of {len(POLICIES)}")
+    seats = flat.column("places", "seats")
+    _refuse("places", seats, seats < 1, "seats is {}, not at least 1")
+
+
+def _check_link(flat: FlatProgram, link: Link) -> None:
+    values, rows = flat.column(link.table, link.column), len(flat.table(link.target))
+    if link.count:
+        counts = flat.column(link.table, link.count)
+        # in this order no difference can be too large for 64 bits
+        wrong = (values < 0) | (counts < 0) | (values > rows) | (counts > rows - np.clip(values, 0, rows))
+        _refuse(link.table, counts, counts < 0, f"{link.count} is {{}}, which is no number of rows")
+        text = f"{link.column} is {{}}, and its rows do not lie among the {rows} of table {link.target}"
+    else:
+        wrong = (values < (-1 if link.optional else 0)) | (values >= rows)
+        text = f"{link.column} is {{}}, and table {link.target} has {rows} rows"
+    _refuse(link.table, values, wrong, text)
+
+
+def _refuse(table: str, values: NDArray[np.int64], wrong: NDArray[np.bool_], text: str) -> None:
+    """`ProgramError` with the first row that is wrong, if there is one."""
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ProgramError(f"table {table}, row {row}: {text.format(int(values[row]))}")

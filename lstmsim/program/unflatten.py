@@ -1,0 +1,193 @@
+"""From the flat form of a program back to a Program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lstmsim.errors import ProgramError
+from lstmsim.program.cycles import CAUSES
+from lstmsim.program.flat import FlatProgram
+from lstmsim.program.flat_names import FlatNames, default_names
+from lstmsim.program.flat_rows import LINKS, check_rows
+from lstmsim.program.policy import POLICIES
+from lstmsim.program.program import (
+    Body,
+    Buffer,
+    Content,
+    Core,
+    Dependence,
+    Operation,
+    Phase,
+    Program,
+    Task,
+    Unit,
+    Wide,
+)
+
+__all__ = ["MOST_PARTS", "program_of"]
+
+#: Most objects that a Program is made of: some GB. Rows of a flat program may be shared, so a small file can name many.
+MOST_PARTS = 10_000_000
+_POLICIES = tuple(POLICIES)
+
+
+def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
+    """The Program that a flat program stands for.
+
+    What can be said in two ways is said in the shorter one: no first step where it is the implied one, no partners
+    where no place has any, no buffers for a kind of core without any.
+
+    flat: the tables.
+    names: what the tables do not hold; None: plain names.
+
+    `ProgramError` if rows are missing, if the names are not for these tables, or if there are too many parts. Whether
+    the Program keeps the rules is asked by `lstmsim.program.validate`.
+
+    >>> from lstmsim.program.flatten import flat_of
+    >>> body = Body((Operation(0, count=3),))
+    >>> task = Task("t0", ((0, (Phase(body, 2),)),), (), (0,))
+    >>> program = Program((Core(0, (Unit("u0", "coarse"),)),), (task, task))
+    >>> program_of(flat_of(program)).tasks[0] == task
+    True
+    """
+    check_rows(flat)
+    parts = len(flat.table("tasks")) + sum(
+        int(flat.column(link.table, link.count).sum()) for link in LINKS if link.count
+    )
+    if parts > MOST_PARTS:
+        raise ProgramError(f"the flat program stands for {parts:,} parts, at most {MOST_PARTS:,} are made into objects")
+    if names is None:
+        names = default_names(flat)
+    else:
+        names.check(flat)
+    reader = _Reader(flat, names)
+    return Program(reader.cores(), tuple(reader.tasks()))
+
+
+class _Reader:
+    """Makes an object of each row. What rows share, objects share, so that the same flat program follows from them."""
+
+    def __init__(self, flat: FlatProgram, names: FlatNames) -> None:
+        self.flat, self.names = flat, names
+        self.rows_of: dict[str, list[list[int]]] = {}
+        self.bodies = self._bodies()
+        self.phase_rows = tuple(
+            Phase(self.bodies[body], repeat, bool(mirrored), _unless(first, repeat - 1 if mirrored else 0))
+            for body, repeat, mirrored, first in self.rows("phases")
+        )
+        self.buffer_rows = tuple(
+            Buffer(name, slots, CAUSES[cause])
+            for name, (slots, cause) in zip(names.buffers, self.rows("buffers"), strict=True)
+        )
+        self.phases: dict[tuple[int, int], tuple[Phase, ...]] = {}
+        self.ways: dict[tuple[int, ...], dict[str, Any]] = {}
+        self.groups = [self._places(*each) for each in self.rows("groups")]
+
+    def rows(self, table: str) -> list[list[int]]:
+        """The rows of a table as lists."""
+        if table not in self.rows_of:
+            self.rows_of[table] = self.flat.table(table).tolist()
+        return self.rows_of[table]
+
+    def _bodies(self) -> list[Body]:
+        needs = tuple(
+            Dependence(operation, delay, CAUSES[cause], lag, _some(phase), bool(mirrored))
+            for operation, delay, cause, lag, phase, mirrored in self.rows("needs")
+        )
+        operations = []
+        for row, (label, place) in zip(self.rows("operations"), self.names.operations, strict=True):
+            unit, cycles, count, frame, takes, frees, result_cycles, work, first, own, ahead, member = row
+            operations.append(
+                Operation(
+                    unit=unit,
+                    cycles=cycles,
+                    count=count,
+                    needs=needs[first : first + own],
+                    frame=bool(frame),
+                    takes=_some(takes),
+                    frees=_some(frees),
+                    result_cycles=result_cycles,
+                    work=work,
+                    label=label,
+                    place=place,
+                    ahead=ahead,
+                    member=member,
+                )
+            )
+        return [Body(tuple(operations[first : first + count])) for first, count in self.rows("bodies")]
+
+    def _places(self, first: int, count: int) -> dict[str, Any]:
+        """Cores and partners of a group of places."""
+        seats = [core for (core,) in self.rows("seats")]
+        places = [tuple(seats[at : at + n]) for at, n in self.rows("places")[first : first + count]]
+        partners = tuple(place[1:] for place in places)
+        return {"cores": tuple(place[0] for place in places), "partners": partners if any(partners) else ()}
+
+    def _way(self, row: int) -> tuple[int, int, tuple[Phase, ...], tuple[Buffer, ...]]:
+        """Kind, members, phases and buffers of a variant."""
+        kind, members, first, count, first_buffer, buffers = self.rows("variants")[row]
+        phases = self.phases.setdefault((first, count), self.phase_rows[first : first + count])
+        return kind, members, phases, self.buffer_rows[first_buffer : first_buffer + buffers]
+
+    def _ways(self, first: int, count: int, first_wide: int, wides: int) -> dict[str, Any]:
+        """How a task runs on kinds of cores, and on several cores."""
+        key = (first, count, first_wide, wides)
+        if key not in self.ways:
+            own = [self._way(row) for row in range(first, first + count)]
+            wide = [self._way(row) for row in range(first_wide, first_wide + wides)]
+            self.ways[key] = {
+                "variants": tuple((kind, phases) for kind, _, phases, _ in own),
+                "buffers": tuple((kind, buffers) for kind, _, _, buffers in own if buffers),
+                "wide": tuple(Wide(members, phases, buffers) for _, members, phases, buffers in wide),
+            }
+        return self.ways[key]
+
+    def _profile(self, row: list[int]) -> dict[str, Any]:
+        """What tasks of a profile have in common."""
+        group, content, loading, affine, preempts, queue_limit, patience, *ways = row
+        key, size = self.rows("contents")[content] if content >= 0 else (0, 0)
+        needed = Content(key, size, loading) if content >= 0 else None
+        own = {"content": needed, "affine": bool(affine), "preempts": bool(preempts)}
+        limits = {"queue_limit": _some(queue_limit), "patience": _some(patience)}
+        first, count, first_wide, wides = ways
+        return {**self.groups[group], **own, **limits, **self._ways(first, count, first_wide, wides)}
+
+    def tasks(self) -> list[Task]:
+        profiles = [self._profile(row) for row in self.rows("profiles")]
+        return [
+            Task(
+                name=name,
+                release=release,
+                frame_interval=frame_interval,
+                key=key,
+                key_from_arrival=bool(key_from_arrival),
+                after=_some(after),
+                **profiles[profile],
+            )
+            for name, (profile, release, frame_interval, key, key_from_arrival, after) in zip(
+                self.names.tasks, self.rows("tasks"), strict=True
+            )
+        ]
+
+    def cores(self) -> tuple[Core, ...]:
+        units = tuple(
+            Unit(name, _POLICIES[policy], switch_cycles, shown, pipeline)
+            for (name, shown, pipeline), (policy, switch_cycles) in zip(
+                self.names.units, self.rows("units"), strict=True
+            )
+        )
+        cores = []
+        for row, held in zip(self.rows("cores"), self.names.held, strict=True):
+            kind, contexts, first, count, accounted, capacity, shared, _, _ = row
+            own = units[first : first + count]
+            cores.append(Core(kind, own, contexts, accounted, _some(capacity), held, bool(shared)))
+        return tuple(cores)
+
+
+def _some(number: int) -> int | None:
+    """A number, or None for the -1 that stands for none."""
+    return None if number == -1 else number
+
+
+def _unless(number: int, implied: int) -> int | None:
+    return None if number == implied else number

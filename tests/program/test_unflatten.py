@@ -1,0 +1,140 @@
+"""From a Program to its flat form and back: what is kept, what is shared, what is refused."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lstmsim import load_scenario, targets
+from lstmsim.errors import ProgramError
+from lstmsim.program import flat_rows, unflatten
+from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
+from lstmsim.program.flat_names import FlatNames, default_names, names_of
+from lstmsim.program.flatten import CYCLE_TABLES, flat_of
+from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.unflatten import program_of
+from tests.strategies import joint_programs, preempting_programs, programs
+
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
+
+
+def plain_phases(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:
+    implied = (replace(each, first_step=None) for each in phases)
+    return tuple(short if each.step(0) == short.step(0) else each for each, short in zip(phases, implied, strict=True))
+
+
+def shortest(program: Program) -> Program:
+    """The same program, where what can be said in two ways is said in the shorter one."""
+    tasks = (
+        replace(
+            task,
+            variants=tuple((kind, plain_phases(phases)) for kind, phases in task.variants),
+            buffers=tuple((kind, buffers) for kind, buffers in task.buffers if buffers),
+            wide=tuple(replace(each, phases=plain_phases(each.phases)) for each in task.wide),
+            partners=task.partners if any(task.partners) else (),
+        )
+        for task in program.tasks
+    )
+    return replace(program, tasks=tuple(tasks))
+
+
+def there_and_back(program: Program) -> Program:
+    return program_of(flat_of(program), names_of(program))
+
+
+@settings(max_examples=3 * EXAMPLES)
+@given(st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs()))
+def test_a_program_comes_back_as_it_was(program: Program) -> None:
+    back = there_and_back(program)
+    assert back == shortest(program)
+    assert there_and_back(back) == back
+    assert np.array_equal(flat_of(back).words, flat_of(program).words)
+
+
+def test_a_lowered_scenario_comes_back_with_all_its_names() -> None:
+    job = {"model": "gru-1024", "steps": 4, "count": 3}
+    scenario = load_scenario({"chip": "column-npu-4x16k", "jobs": [{**job, "split": "rows"}, {**job, "name": "b"}]})
+    program = targets.lower(scenario.chip, scenario.jobs)
+    assert any(operation.label and operation.place for operation in program.tasks[0].variants[0][1][0].body.operations)
+    back = there_and_back(program)
+    assert back == shortest(program)
+    assert back.tasks[1].variants is back.tasks[0].variants
+
+
+def test_without_names_plain_ones_are_given() -> None:
+    units = (Unit("array", "coarse"), Unit("tail", "fifo"))
+    body = Body((Operation(1, label="x", place=(1,)),))
+    task = Task("job", ((0, (Phase(body, 1),)),), (), (0,))
+    program = program_of(flat_of(Program((Core(0, units), Core(0, units, held=(7,))), (task,))))
+    assert [[unit.name for unit in core.units] for core in program.cores] == [["u0", "u1"]] * 2
+    assert (program.tasks[0].name, program.tasks[0].variants[0][1][0].body) == ("t0", Body((Operation(1),)))
+    assert program.cores[1].held == ()
+
+
+def small() -> dict[str, list[list[int]]]:
+    """Tables of one task that issues once, with a row wherever a number names one."""
+    core, task = Core(0, (Unit("array", "coarse"),)), Task("t", ((0, (Phase(Body((Operation(0),)), 1),)),), (), (0,))
+    flat = flat_of(Program((core,), (task,)))
+    more = {"held": [[0]], "contents": [[5, 1]], "buffers": [[1, 0]], "needs": [[0, 1, 0, 1, -1, 0]]}
+    return {name: flat.table(name).tolist() for name in FLAT_TABLES} | more
+
+
+@pytest.mark.parametrize("link", flat_rows.LINKS, ids=lambda link: f"{link.table}.{link.column}")
+@pytest.mark.parametrize("value", [-2, -(2**63), 9, 2**63 - 1])
+def test_rows_that_are_not_there_are_refused(link: flat_rows.Link, value: int) -> None:
+    program_of(flat_program(small()))
+    for column in filter(None, (link.column, link.count)):
+        tables = small()
+        tables[link.table][0][FLAT_TABLES[link.table].place(column)] = value
+        # too large a count is told with the row from which it counts
+        told = rf"{link.column} is [01], " if column == link.count and value > 0 else rf"{column} is {value}, "
+        with pytest.raises(ProgramError, match=rf"^table {link.table}, row 0: {told}"):
+            program_of(flat_program(tables))
+
+
+@pytest.mark.parametrize(("table", "column"), [*flat_rows.FLAGS, ("units", "policy")])
+@pytest.mark.parametrize("value", [-1, 3])
+def test_flags_and_policies_are_known_ones(table: str, column: str, value: int) -> None:
+    tables = small()
+    tables[table][0][FLAT_TABLES[table].place(column)] = value
+    with pytest.raises(ProgramError, match=f"^table {table}, row 0: {column} is {value}, "):
+        program_of(flat_program(tables))
+
+
+def test_other_names_of_cycles_are_refused() -> None:
+    for table, rows in CYCLE_TABLES.items():
+        with pytest.raises(ProgramError, match=f"table {table}: its names of cycles are not those"):
+            program_of(flat_program({**small(), table: np.array(rows) + 1}))
+
+
+def wrong_names(flat: FlatProgram) -> list[FlatNames]:
+    plain = default_names(flat)
+    return [
+        replace(plain, tasks=()),
+        replace(plain, units=plain.units * 2),
+        replace(plain, buffers=()),
+        replace(plain, operations=()),
+        replace(plain, held=()),
+        replace(plain, held=((5,),)),
+    ]
+
+
+def test_names_for_other_tables_are_refused() -> None:
+    flat = flat_program(small())
+    for names in wrong_names(flat):
+        with pytest.raises(ProgramError, match=r"^there are (names|contents) for|^core 0: holds contents"):
+            program_of(flat, names)
+    # what no task needs stands in the names alone
+    assert program_of(flat, replace(default_names(flat), held=((6,),))).cores[0].held == (6,)
+
+
+def test_a_small_program_of_too_many_parts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unflatten, "MOST_PARTS", 1000)
+    bodies = [[0, 1]] * 1000
+    with pytest.raises(ProgramError, match=r"stands for 1,00\d parts, at most 1,000"):
+        program_of(flat_program({**small(), "bodies": bodies}))
