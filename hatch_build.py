@@ -57,8 +57,8 @@ class CustomBuildHook(BuildHookInterface[Any]):
         except CompilerError as error:
             self.app.display_warning(
                 f"The native core was not built: {error}. The package is complete without it and gives the same "
-                "numbers on the reference engine, about 100 times more slowly. To get the core, install a C++17 "
-                "compiler (or name one in CXX) and install this package again."
+                "numbers on the reference engine, which takes some hundred times as long. To get the core, install a "
+                "C++17 compiler (or name one in CXX) and install this package again."
             )
             return
         build_data["pure_python"] = False

@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import os
+import warnings
 
+import pytest
 from hypothesis import settings
+
+from lstmsim import engines
+from lstmsim.engines.fast import library
 
 # The usual run finds the same on every machine and day; LSTMSIM_HYPOTHESIS=explore looks for new examples.
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("LSTMSIM_HYPOTHESIS", "repeatable"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say once that there is no native core, before any test could be disturbed by that."""
+    config.addinivalue_line("markers", "needs_core: takes too long, or has nothing to test, without the native core")
+    config.addinivalue_line("filterwarnings", "ignore::lstmsim.errors.EngineWarning")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        engines.has_fast()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the native core where there is none."""
+    reason = None if engines.has_fast() else library.absence()
+    for item in items if reason is not None else ():
+        if item.get_closest_marker("needs_core"):
+            item.add_marker(pytest.mark.skip(reason=f"needs the native core, which is missing: {reason}"))

@@ -13,7 +13,6 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -143,8 +142,10 @@ def tried(words: Words, random: Random) -> str:
     fed = random.randrange(4) == 0
     try:
         machine = Machine(SimpleNamespace(words=words), keep=random.randrange(2) == 0, fed=fed)  # type: ignore[arg-type]
-    except ProgramError as refusal:
-        assert refusal_is_true(str(refusal), words), f"refused, but: {refusal}"
+    except ProgramError as error:
+        said = str(error)
+        if not refusal_is_true(said, words):
+            raise AssertionError(f"refused, but: {said}") from error
         return "refused"
     tasks = int(FlatProgram(words).column("tasks", "profile").shape[0])
     try:
@@ -158,7 +159,8 @@ def tried(words: Words, random: Random) -> str:
         said = str(error)
         if fed and (refusal_is_true(said, words) or said.startswith("there are requests that have not come")):
             return "refused request"
-        assert _RUN.match(said), f"given up, but: {said}"
+        if not _RUN.match(said):
+            raise AssertionError(f"given up, but: {said}") from error
         return "given up"
     for table in Table:
         machine.table(table, 1)
@@ -188,9 +190,7 @@ def flat_programs(draw: st.DrawFn) -> FlatProgram:
     if draw(st.integers(0, 4)) == 0:
         scenario = draw(scenarios())
         return flat_of(targets.lower(scenario.chip, scenario.jobs))
-    return flat_of(
-        draw(st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs()))
-    )
+    return flat_of(draw(st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs())))
 
 
 def limit_memory() -> None:

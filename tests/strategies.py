@@ -55,7 +55,10 @@ def phase_lists(draw: st.DrawFn, members: Sequence[int], buffers: int) -> tuple[
     phases = []
     for number in range(count):
         operations = []
+        length = st.lists(st.integers(0, 4), min_size=repeats[number], max_size=repeats[number])
+        columns = tuple(map(tuple, draw(st.lists(length, max_size=2)))) if draw(SELDOM) else ()
         for index in range(sizes[number]):
+            extra = draw(st.integers(0, len(columns) - 1)) if columns and draw(st.booleans()) else None
             place, cycles = draw(st.sampled_from(places)), draw(st.integers(1, 3))
             needs = draw(st.lists(dependences(index, sizes[number], number, repeats, sizes), max_size=2))
             operations.append(
@@ -63,7 +66,8 @@ def phase_lists(draw: st.DrawFn, members: Sequence[int], buffers: int) -> tuple[
                     unit=place[1],
                     cycles=cycles,
                     member=place[0],
-                    count=draw(st.integers(1, 4)),
+                    count=1 if extra is not None else draw(st.integers(1, 4)),
+                    extra=extra,
                     needs=tuple(needs),
                     frame=draw(st.booleans()),
                     takes=0 if buffers and place == taker and draw(SELDOM) else None,
@@ -73,7 +77,7 @@ def phase_lists(draw: st.DrawFn, members: Sequence[int], buffers: int) -> tuple[
                 )
             )
         first = draw(st.sampled_from([None, None, 0, 2]))
-        phases.append(Phase(Body(tuple(operations)), repeats[number], draw(st.booleans()), first))
+        phases.append(Phase(Body(tuple(operations)), repeats[number], draw(st.booleans()), first, columns))
     return tuple(phases)
 
 

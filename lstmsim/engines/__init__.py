@@ -109,7 +109,7 @@ def _warn(reason: str) -> None:
     if multiprocessing.parent_process() is None:
         warnings.warn(
             f"the fast engine has no native core, because {reason}: the reference engine runs instead, with the same "
-            "numbers, about 100 times more slowly. Install a C++17 compiler, then lstmsim again.",
+            "numbers, and takes some hundred times as long. Install a C++17 compiler, then lstmsim again.",
             EngineWarning,
             stacklevel=4,
         )

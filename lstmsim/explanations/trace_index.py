@@ -52,7 +52,8 @@ class TraceIndex:
         self.start, self.task = trace.issue("start"), trace.issue("task")
         self.cycles = trace.issue("cycles")
         self.end = self.start + trace.issue("count") * self.cycles
-        self.last = self.end - self.cycles
+        # results and dependences count from here, also where the issue takes extra cycles
+        self.last = self.end - np.array([each.cycles for each in self.operations], dtype=np.int64)[self.numbers]
         until = [trace.issue(f"{cause}_until") for cause in CAUSES]
         self.ready = np.maximum.reduce([trace.task("admitted")[self.task], *until])
         for task, resumed in zip(trace.pause("task").tolist(), trace.pause("resumed").tolist(), strict=True):

@@ -152,8 +152,11 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
                 "repeat": "how many iterations",
                 "mirrored": "1 if the steps descend",
                 "first_step": "the time step of iteration 0",
+                "first_extra": "its columns of extra cycles, one after the other, each with a row for each iteration",
+                "extras": "how many columns",
             },
         ),
+        FlatTable("extras", "an iteration of a phase", {"cycles": "that some operations take more"}),
         FlatTable(
             "buffers",
             "a buffer of each thread of a variant",
@@ -180,6 +183,7 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
                 "needs": "how many",
                 "ahead": "how many steps after the iteration's own step the frame is",
                 "member": "which of the task's cores runs it",
+                "extra": "the phase's column of extra cycles that it takes; -1: none",
             },
         ),
         FlatTable(

@@ -58,7 +58,7 @@ def _flat_body(body: Body) -> _FlatBody:
         operations += (each.unit, each.cycles, each.count, each.frame)
         operations += (-1 if each.takes is None else each.takes, -1 if each.frees is None else each.frees)
         operations += (each.result_cycles, each.work, len(needs) // _NEED_WIDTH, len(each.needs))
-        operations += (each.ahead, each.member)
+        operations += (each.ahead, each.member, -1 if each.extra is None else each.extra)
         for need in each.needs:
             phase = -1 if need.phase is None else need.phase
             lag = need.lag if need.phase is None else 0
@@ -106,6 +106,9 @@ class Writer:
             place = self.phases[id(phases)] = (self.size("phases"), len(phases))
             for phase in phases:
                 self.rows["phases"] += (self.body(phase.body), phase.repeat, phase.mirrored, phase.step(0))
+                self.rows["phases"] += (self.size("extras"), len(phase.extra_cycles))
+                for column in phase.extra_cycles:
+                    self.rows["extras"] += column
         self.rows["variants"] += (kind, members, *place, self.size("buffers"), len(buffers))
         for buffer in buffers:
             self.rows["buffers"] += (buffer.slots, _CAUSES[buffer.cause])
@@ -114,11 +117,13 @@ class Writer:
         """First variant and how many, for kinds of cores and for several cores."""
         members = 1 + max(map(len, task.partners)) if task.partners else 1
         first = self.size("variants")
-        for kind, phases in task.variants:
+        # of several variants for one kind of core the last one counts
+        kinds = dict(task.variants)
+        for kind, phases in kinds.items():
             self.variant(kind, members, phases, task.slots(kind))
         for wide in task.wide:
             self.variant(0, wide.members, wide.phases, wide.buffers)
-        return first, len(task.variants), first + len(task.variants), len(task.wide)
+        return first, len(kinds), first + len(kinds), len(task.wide)
 
     def group(self, task: Task) -> int:
         places = task.places

@@ -93,6 +93,8 @@ class Operation(NamedTuple):
     place: layer, direction, row block, first column group; for people.
     ahead: how many steps after the iteration's own step the frame is (a vector that is loaded for the next step).
     member: which of the task's cores runs the operation.
+    extra: column of the phase's `extra_cycles`; the operation then has one issue. None: it is as long in every
+        iteration.
     """
 
     unit: int
@@ -108,6 +110,7 @@ class Operation(NamedTuple):
     place: tuple[int, ...] = ()
     ahead: int = 0
     member: int = 0
+    extra: int | None = None
 
 
 @record
@@ -125,6 +128,9 @@ class Phase:
     repeat: how many iterations.
     mirrored: whether the steps descend from iteration to iteration (a backward pass); else they ascend.
     first_step: time step of iteration 0; None: the steps are 0 to `repeat - 1`.
+    extra_cycles: columns of numbers, one number for each iteration. An operation with `extra` takes so many cycles
+        more: its issue takes the unit for longer, and its results, the slot that it frees and whatever depends on it
+        come so much later, as if it had started later. So one body serves many tasks whose lengths differ.
 
     >>> [Phase(Body(()), 3, mirrored=True).step(i) for i in range(3)], Phase(Body(()), 1, first_step=5).step(0, 1)
     ([2, 1, 0], 6)
@@ -134,6 +140,7 @@ class Phase:
     repeat: int
     mirrored: bool = False
     first_step: int | None = None
+    extra_cycles: tuple[tuple[int, ...], ...] = ()
 
     def step(self, iteration: int, ahead: int = 0) -> int:
         """The time step of an iteration, or the step that is `ahead` steps further on in the order of the pass."""

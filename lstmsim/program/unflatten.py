@@ -72,8 +72,14 @@ class _Reader:
         self.rows_of: dict[str, list[list[int]]] = {}
         self.bodies = self._bodies()
         self.phase_rows = tuple(
-            Phase(self.bodies[body], repeat, bool(mirrored), _unless(first, repeat - 1 if mirrored else 0))
-            for body, repeat, mirrored, first in self.rows("phases")
+            Phase(
+                self.bodies[body],
+                repeat,
+                bool(mirrored),
+                _unless(first, repeat - 1 if mirrored else 0),
+                self._columns(first_extra, columns, repeat),
+            )
+            for body, repeat, mirrored, first, first_extra, columns in self.rows("phases")
         )
         self.buffer_rows = tuple(
             Buffer(name, slots, CAUSES[cause])
@@ -82,6 +88,11 @@ class _Reader:
         self.phases: dict[tuple[int, int], tuple[Phase, ...]] = {}
         self.ways: dict[tuple[int, ...], dict[str, Any]] = {}
         self.groups = [self._places(*each) for each in self.rows("groups")]
+
+    def _columns(self, first: int, columns: int, repeat: int) -> tuple[tuple[int, ...], ...]:
+        """The extra cycles of a phase."""
+        cycles = [cycles for (cycles,) in self.rows("extras")[first : first + columns * repeat]]
+        return tuple(tuple(cycles[at : at + repeat]) for at in range(0, columns * repeat, repeat))
 
     def rows(self, table: str) -> list[list[int]]:
         """The rows of a table as lists."""
@@ -96,7 +107,7 @@ class _Reader:
         )
         operations = []
         for row, (label, place) in zip(self.rows("operations"), self.names.operations, strict=True):
-            unit, cycles, count, frame, takes, frees, result_cycles, work, first, own, ahead, member = row
+            unit, cycles, count, frame, takes, frees, result_cycles, work, first, own, ahead, member, extra = row
             operations.append(
                 Operation(
                     unit=unit,
@@ -112,6 +123,7 @@ class _Reader:
                     place=place,
                     ahead=ahead,
                     member=member,
+                    extra=_some(extra),
                 )
             )
         return [Body(tuple(operations[first : first + count])) for first, count in self.rows("bodies")]

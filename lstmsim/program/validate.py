@@ -164,9 +164,11 @@ def _phases(
         loading = task.content is not None and number < task.content.loading
         if phase.repeat < 1 or not (phase.body.operations or loading):
             yield f"kind {kind}, phase {number}: must repeat at least once and hold an operation"
+        if any(len(column) != phase.repeat or min(column) < 0 for column in phase.extra_cycles):
+            yield f"kind {kind}, phase {number}: extra_cycles must have a number from 0 on for each iteration"
         for index, operation in enumerate(phase.body.operations):
             where = f"kind {kind}, phase {number}, operation {index}"
-            for fault in _operation(operation, units, len(slots)):
+            for fault in _operation(operation, units, len(slots), len(phase.extra_cycles)):
                 yield f"{where}: {fault}"
             for need in operation.needs:
                 for fault in _dependence(need, index, number, phases):
@@ -179,7 +181,7 @@ def _phases(
             yield f"kind {kind}: buffer {buffer} is {use} by more than one unit, so its slots have no order"
 
 
-def _operation(operation: Operation, units: list[int], buffers: int) -> Iterator[str]:
+def _operation(operation: Operation, units: list[int], buffers: int, columns: int) -> Iterator[str]:
     # a task that may use no core of this kind may have a variant for it all the same
     if units and not 0 <= operation.member < len(units):
         yield f"member {operation.member} does not exist"
@@ -189,6 +191,8 @@ def _operation(operation: Operation, units: list[int], buffers: int) -> Iterator
         yield "cycles and count must be at least 1"
     if operation.result_cycles < operation.cycles:
         yield f"result_cycles {operation.result_cycles} < cycles {operation.cycles}"
+    if operation.extra is not None and not (0 <= operation.extra < columns and operation.count == 1):
+        yield f"extra {operation.extra} needs a column of extra_cycles and a single issue"
     for buffer in (operation.takes, operation.frees):
         if buffer is not None and not 0 <= buffer < buffers:
             yield f"buffer {buffer} does not exist"

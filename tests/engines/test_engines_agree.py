@@ -60,14 +60,16 @@ def test_random_programs_with_joint_tasks_give_equal_traces(program: Program) ->
     assert slow == quick
 
 
+def _longer(phase: Phase, times: int) -> Phase:
+    columns = tuple(column * times for column in phase.extra_cycles)
+    return replace(phase, repeat=phase.repeat * times, extra_cycles=columns)
+
+
 def longer(program: Program, times: int) -> Program:
     """The same program with every phase repeated more often."""
     tasks = []
     for task in program.tasks:
-        variants = tuple(
-            (kind, tuple(replace(phase, repeat=phase.repeat * times) for phase in phases))
-            for kind, phases in task.variants
-        )
+        variants = tuple((kind, tuple(_longer(phase, times) for phase in phases)) for kind, phases in task.variants)
         tasks.append(replace(task, variants=variants))
     return Program(program.cores, tuple(tasks))
 

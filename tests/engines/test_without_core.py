@@ -36,7 +36,7 @@ def program() -> Program:
 def test_the_first_use_warns_and_no_other(program: Program) -> None:
     text = (
         "the fast engine has no native core, because it was not built: the reference engine runs instead, with the same"
-        " numbers, about 100 times more slowly. Install a C++17 compiler, then lstmsim again."
+        " numbers, and takes some hundred times as long. Install a C++17 compiler, then lstmsim again."
     )
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")

@@ -116,6 +116,8 @@ class Running:
         if step.left == op.count and op.takes is not None:
             self.taken[op.takes] = self.taken.get(op.takes, 0) + 1
         step.left -= 1
+        extra = 0 if op.extra is None else self.phases[step.phase].extra_cycles[op.extra][step.iteration]
+        now += extra
         if step.left == 0:
             self.streams[member, unit].pop(0)
             self.starts[step.phase, step.iteration, step.number] = now
@@ -127,7 +129,7 @@ class Running:
             if self.to_load and self.task.content is not None and step.phase < self.task.content.loading:
                 self.to_load -= 1
                 self.loaded = max(self.loaded, now + op.result_cycles)
-        return op.cycles
+        return op.cycles + extra
 
     def delays(self, step: Step) -> Iterator[int]:
         yield 0

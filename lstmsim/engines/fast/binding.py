@@ -104,12 +104,12 @@ class Machine:
 
     def _close(self) -> None:
         handle, self._own = self._own, c_void_p()
-        if handle:
+        if handle.value is not None:
             self._core.lstmsim_close(handle)
 
     @property
     def _handle(self) -> c_void_p:
-        if not self._own:
+        if self._own.value is None:
             raise RuntimeError("the machine was closed when it failed")
         return self._own
 

@@ -66,38 +66,43 @@ class Machine(Dispatcher):
         operation = head.operation
         who = (core, unit, context, thread.number, head.phase, head.iteration, head.index)
         until = thread.until(head) if head.left == operation.count else (0,) * len(CAUSES)
-        self.trace.issue(self.now, operation.cycles, 1, who, until)
+        extra = thread.extra(head)
+        self.trace.issue(self.now, operation.cycles + extra, 1, who, until)
         self.last_cycle = max(self.last_cycle, self.now)
         thread.reached[which] = head.phase, head.iteration
-        thread.ended[which] = self.now + operation.cycles
+        thread.ended[which] = self.now + extra + operation.cycles
         if head.left == operation.count and operation.takes is not None:
             thread.taken[operation.takes] += 1
         head.left -= 1
         if head.left == 0:
-            self.complete(thread, head)
+            self.complete(thread, head, extra)
             thread.heads[which] = next(thread.streams[which], None)
             if thread.over:
                 self.env.process(self.leave(thread, 0))
-        return operation.cycles
+        return operation.cycles + extra
 
-    def complete(self, thread: Thread, head: Head) -> None:
-        """Note the start of an operation's last issue, and wake the cores when other operations may go on."""
+    def complete(self, thread: Thread, head: Head, extra: int) -> None:
+        """Note the start of an operation's last issue, and wake the cores when other operations may go on.
+
+        extra: cycles by which all that follows from the start comes later.
+        """
         operation = head.operation
-        thread.starts[head.phase, head.iteration, head.index] = self.now
-        thread.finish = max(thread.finish, self.now + operation.result_cycles)
+        start = self.now + extra
+        thread.starts[head.phase, head.iteration, head.index] = start
+        thread.finish = max(thread.finish, start + operation.result_cycles)
         delays = self.delays(thread.phases)[head.phase, head.index]
-        thread.clear = max(thread.clear, self.now + max((operation.result_cycles, *delays)))
+        thread.clear = max(thread.clear, start + max((operation.result_cycles, *delays)))
         content = thread.task.content
         if thread.loads and content is not None and head.phase < content.loading:
             thread.loads -= 1
-            thread.loaded = max(thread.loaded, self.now + operation.result_cycles)
+            thread.loaded = max(thread.loaded, start + operation.result_cycles)
             if not thread.loads:
                 self.env.process(self.loaded(thread))
         if operation.frees is not None:
-            thread.freed[operation.frees].append(self.now + operation.cycles)
-            self.ring_at(thread, self.now + operation.cycles)
+            thread.freed[operation.frees].append(start + operation.cycles)
+            self.ring_at(thread, start + operation.cycles)
         for delay in delays:
-            self.ring_at(thread, self.now + delay)
+            self.ring_at(thread, start + delay)
 
     def delays(self, phases: tuple[Phase, ...]) -> dict[tuple[int, int], set[int]]:
         """(phase, operation) -> after how many cycles an operation that depends on it may go on."""

@@ -141,6 +141,11 @@ class Thread:
                 return None
         return None if iteration < 0 or (phase, iteration) < self.first else (phase, iteration, need.operation)
 
+    def extra(self, head: Head) -> int:
+        """How many cycles more than usual an operation takes in its iteration."""
+        column = head.operation.extra
+        return 0 if column is None else self.phases[head.phase].extra_cycles[column][head.iteration]
+
     def lacking(self, head: Head) -> str | None:
         """What `head` needs and has not even started yet, in words; None if all its waits have a known end."""
         for need in head.operation.needs:

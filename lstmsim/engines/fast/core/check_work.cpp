@@ -15,6 +15,8 @@ void check_operation(const Program& p, const Row& row, const Operation& each) {
     row.between("ahead", each.ahead, -MOST_CYCLES, MOST_CYCLES);
     row.flag("frame", each.frame);
     row.rows_of("first_need", each.first_need, each.needs, p.needs.size());
+    row.between("extra", each.extra, NONE, MOST_OPERATIONS);
+    if (each.extra != NONE && each.count != 1) row.refuse("count", each.count, "not 1, but it takes extra cycles");
 }
 
 void check_rows(const Program& p) {
@@ -26,6 +28,7 @@ void check_rows(const Program& p) {
         row.between("lag", p.needs[i].lag, 0, MOST_CYCLES);
         row.flag("mirrored", p.needs[i].mirrored);
     }
+    for (i64 i = 0; i < p.extras.size(); ++i) Row{"extras", i}.between("cycles", p.extras[i].cycles, 0, MOST_CYCLES);
     for (i64 i = 0; i < p.buffers.size(); ++i) {
         const Row row{"buffers", i};
         row.between("slots", p.buffers[i].slots, 1, MOST_CYCLES);
@@ -82,6 +85,9 @@ class PhaseChecker {
         const Body& body = p.bodies[each.body];
         row.between("repeat", each.repeat, 1, MOST_CYCLES / std::max(body.operations, i64{1}));
         issues_.add(row, "repeat", each.repeat, each.repeat * body.operations);
+        row.between("extras", each.extras, 0, p.extras.size());
+        if (each.extras > 0) row.between("repeat", each.repeat, 1, p.extras.size() / each.extras);
+        row.rows_of("first_extra", each.first_extra, each.extras > 0 ? each.extras * each.repeat : 0, p.extras.size());
         if (body.operations == 0) shape_.last_empty = number;
         looks_.add(row, "body", each.body, body.operations);
         for (i64 i = 0; i < body.operations; ++i) operation(body, number, i);
@@ -92,6 +98,7 @@ class PhaseChecker {
         const Operation& each = p.operations[row.number];
         while (shape_.units.size() <= each.member) shape_.units.push(0);
         shape_.units[each.member] = std::max(shape_.units[each.member], each.unit + 1);
+        row.row_or_none("extra", each.extra, of(number).extras);
         row.row_or_none("takes", each.takes, variant_.buffers);
         row.row_or_none("frees", each.frees, variant_.buffers);
         if (each.takes != NONE) {

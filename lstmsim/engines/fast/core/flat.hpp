@@ -22,11 +22,12 @@ struct Profile {
     i64 group, content, loading, affine, preempts, queue_limit, patience, first_variant, variants, first_wide, wides;
 };
 struct Variant { i64 kind, members, first_phase, phases, first_buffer, buffers; };
-struct Phase { i64 body, repeat, mirrored, first_step; };
+struct Phase { i64 body, repeat, mirrored, first_step, first_extra, extras; };
+struct Extra { i64 cycles; };
 struct Buffer { i64 slots, cause; };
 struct Body { i64 first_operation, operations; };
 struct Operation {
-    i64 unit, cycles, count, frame, takes, frees, result_cycles, work, first_need, needs, ahead, member;
+    i64 unit, cycles, count, frame, takes, frees, result_cycles, work, first_need, needs, ahead, member, extra;
 };
 struct Need { i64 operation, delay, cause, lag, phase, mirrored; };
 struct Task { i64 profile, release, frame_interval, key, key_from_arrival, after; };
@@ -54,6 +55,7 @@ struct Program {
     Slice<const Profile> profiles;
     Slice<const Variant> variants;
     Slice<const Phase> phases;
+    Slice<const Extra> extras;
     Slice<const Buffer> buffers;
     Slice<const Body> bodies;
     Slice<const Operation> operations;

@@ -237,7 +237,8 @@ class Machine {
     // units.cpp: what a unit does in a cycle
     void turn(Core& core, Unit& unit, i64 now);
     i64 issue(Core& core, Unit& unit, i64 context, i64 now);
-    void record(const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues);
+    void record(const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues, i64 end);
+    i64 extra_of(const Thread& thread, const Cursor& cursor) const;
     void complete(Thread& thread, Cursor& cursor, i64 start);
 
     // cursors.cpp: where a stream stands, and what holds its next operation back

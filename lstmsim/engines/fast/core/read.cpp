@@ -51,6 +51,7 @@ Program read(const i64* words, i64 count) {
     program.profiles = reader.table<Profile>("profiles");
     program.variants = reader.table<Variant>("variants");
     program.phases = reader.table<Phase>("phases");
+    program.extras = reader.table<Extra>("extras");
     program.buffers = reader.table<Buffer>("buffers");
     program.bodies = reader.table<Body>("bodies");
     program.operations = reader.table<Operation>("operations");

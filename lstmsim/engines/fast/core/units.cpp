@@ -37,13 +37,14 @@ i64 Machine::issue(Core& core, Unit& unit, i64 context, i64 now) {
     Cursor& cursor = cursors[thread.first_cursor + unit.number];
     const flat::Operation& operation = *cursor.operation;
     const i64 issues = unit.one_by_one ? 1 : cursor.left;
-    const i64 end = now + issues * operation.cycles;
-    if (keep) record(core, unit, thread, cursor, now, issues);
+    const i64 end = now + issues * operation.cycles + extra_of(thread, cursor);
+    if (keep) record(core, unit, thread, cursor, now, issues, end);
     take(core, unit, now, end - now, head.busy);
     add(core.worked, issues * operation.work);
     add(core.issued, issues);
+    // what follows from the start of the last issue comes later by the extra cycles
     const i64 start = end - operation.cycles;
-    last_cycle = std::max(last_cycle, start);
+    last_cycle = std::max(last_cycle, now + (issues - 1) * operation.cycles);
     if (cursor.left == operation.count && operation.takes != NONE) {
         threads[thread.lead].buffers[operation.takes].taken += 1;
     }
@@ -56,9 +57,16 @@ i64 Machine::issue(Core& core, Unit& unit, i64 context, i64 now) {
     return end;
 }
 
+/// How many cycles more than usual the operation under a cursor takes in its iteration.
+i64 Machine::extra_of(const Thread& thread, const Cursor& cursor) const {
+    if (cursor.operation->extra == NONE) return 0;
+    const flat::Phase& phase = *threads[thread.lead].phases[cursor.phase].phase;
+    return program.extras[phase.first_extra + cursor.operation->extra * phase.repeat + cursor.iteration].cycles;
+}
+
 /// Write a row of the trace, or add issues to the last row of the unit if nothing came between.
 void Machine::record(
-    const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues) {
+    const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues, i64 end) {
     const i64 causes = program.causes.size(), width = 10 + causes;
     Array<i64>& table = tables[ISSUES];
     const flat::Operation& operation = *cursor.operation;
@@ -72,12 +80,12 @@ void Machine::record(
         for (const i64 cell : {now, core.number, unit.number, thread.context}) table.push(cell);
         for (const i64 cell : who) table.push(cell);
         table.push(issues);
-        table.push(operation.cycles);
+        table.push((end - now) / issues);
         const bool first = cursor.left == operation.count;
         for (i64 cause = 0; cause < causes; ++cause) table.push(first ? cursor.until[cause] : 0);
         check_place(unit.row + width - 1, table.size());
     }
-    unit.row_end = now + issues * operation.cycles;
+    unit.row_end = end;
 }
 
 /// The last issue of an operation is at `start`: move on, and look again at whoever waited for it.
