@@ -1,7 +1,7 @@
 """lstmsim: a cycle-level simulator of recurrent-network accelerators.
 
 Each command of `lstmsim` is a function here, under the same name (`import` is `import_model`, `list` is `list_known`,
-`load-latency` is `load_latency`), and gives what the command prints as a result.
+`load-latency` is `load_latency`, `program` is `run_program`), and gives what the command prints as a result.
 
     simulate, run, trace       one simulation: its report, all of it, what happened cycle by cycle
     explain, serving           why a run is not faster; what serving its jobs came to
@@ -13,7 +13,8 @@ Each command of `lstmsim` is a function here, under the same name (`import` is `
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
     plot, timeline             pictures of a run and of a saved trace; plot_comparison, plot_sweep ...
-    load_*, save_*             scenarios, chips, models, traces, reports, outputs
+    run_program                a lowered program that was kept, without its scenario
+    load_*, save_*             scenarios, chips, models, programs, traces, reports, outputs
     list_known                 what has a name: models, chips, devices, cells, policies, engines
 
 Where a scenario is expected, a file's path will do, the same keys as a mapping, or a `Scenario`. Results have
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from lstmsim.api.known import list_known
     from lstmsim.api.loading import load_chip, load_model, load_scenario
     from lstmsim.api.pictures import plot, plot_accuracy, plot_comparison, plot_load_latency, plot_sweep, timeline
+    from lstmsim.api.programs import load_program, run_program, save_program
     from lstmsim.api.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
     from lstmsim.api.saving import load_trace, save_outputs, save_report, save_trace
     from lstmsim.api.serving.load_latency import load_latency
@@ -95,6 +97,7 @@ __all__ = [
     "load_chip",
     "load_latency",
     "load_model",
+    "load_program",
     "load_scenario",
     "load_trace",
     "merge",
@@ -105,9 +108,11 @@ __all__ = [
     "plot_load_latency",
     "plot_sweep",
     "run",
+    "run_program",
     "saturate",
     "save_model",
     "save_outputs",
+    "save_program",
     "save_report",
     "save_trace",
     "search",
@@ -140,6 +145,11 @@ _HOMES = {
         "plot_load_latency",
         "plot_sweep",
         "timeline",
+    ),
+    "lstmsim.api.programs": (
+        "load_program",
+        "run_program",
+        "save_program",
     ),
     "lstmsim.api.run": (
         "Run",

@@ -1,4 +1,4 @@
-"""The small changes that `tools/mutate.py` makes to a file, read off its syntax tree."""
+"""The small changes that `tools/mutate.py` makes to a Python file, read off its syntax tree."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Mutant:
     """One change of a source text.
 
     line: where it is, from 1.
-    kind: comparison, constant, arithmetic, condition or logic.
+    kind: comparison, constant, arithmetic, condition or logic; in C++ also extreme or statement.
     start, end: the bytes of the text (UTF-8) that are replaced.
     before, after: what stands there, and what takes its place.
     """
@@ -152,9 +152,6 @@ def _is_typing(node: ast.expr) -> bool:
 
 def function_of(source: str, mutant: Mutant) -> tuple[int, int] | None:
     """First and last line of the innermost function that holds a mutant in its body; None where it runs on import."""
-    # compiled functions do not show when they run
-    if "njit" in source:
-        return None
     finder = _Finder(source)
     innermost = None
     for node in ast.walk(ast.parse(source)):

@@ -14,7 +14,14 @@ Annotations and formatted texts stay as they are. Of all mutants a sample is dra
 The tests (by default those of the folders of the same names below `tests`) run in the copy, first without a change:
 they have to pass. That run notes which test runs which function. A mutant's tests are those that run its function, the
 quick ones first and with `-x`; all tests where the change stands outside functions. A mutant whose tests take much
-longer than without the change counts as noticed, for a user would notice.
+longer than without the change, or crash, counts as noticed, for a user would notice.
+
+The C++ files of the native core have mutants too (`lstmsim/engines/fast/core`): the same kinds, and
+
+* extreme: `std::min` and `std::max`;
+* statement: an assignment, a call, a `continue` less.
+
+Each is built into a library of its own in the copy. All tests may notice it. What the compiler refuses is left out.
 
 Survivors are printed as they are found, and last the score, also where the run is interrupted. Not every survivor is a
 hole: some changes cannot be seen by anybody. After somebody has shown that, the mutant is written with the reason into
@@ -40,12 +47,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import hatch_build
+from tools import mutants_cpp
 from tools.mutants import Mutant, function_of, mutants
 
 __all__ = ["Mutant", "main", "mutants", "outcome"]
 
 ROOT = Path(__file__).resolve().parents[1]
-#: What is not copied: the tests read none of it. The compiled engine is copied, for compiling it takes long.
+#: What is not copied: the tests read none of it.
 _LEFT_OUT = (".*", "*.pyc", "out", "dist", "build")
 #: Mutants that were shown to be equivalent: file, text of the line, change and reason.
 _EXAMINED = Path("tools", "mutants_examined.toml")
@@ -53,6 +62,8 @@ _EXAMINED = Path("tools", "mutants_examined.toml")
 _SAID_BY_TESTS = "said_by_tests.txt"
 #: Stands for every test, as in `mutate_pytest`.
 _EVERY = "*"
+#: How the names of C++ files end.
+_CPP = (".cpp", ".hpp")
 
 
 def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str:
@@ -65,7 +76,7 @@ def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "mutate_pytest", *tests]
     # no compiled files: a change that keeps length and second of a file would not be seen
     paths = os.pathsep.join([str(root), str(ROOT / "tools")])
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths}
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths, "LSTMSIM_HYPOTHESIS": "first"}
     with (
         (root / _SAID_BY_TESTS).open("wb") as said,
         subprocess.Popen(
@@ -85,8 +96,23 @@ def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-    # 1: a test failed; 2: interrupted, as by a module that cannot be imported
-    return {0: "passed", 1: "failed", 2: "failed"}.get(code, "broken")
+    # 1: a test failed; 2: interrupted, as by a module that cannot be imported; below 0: a crash
+    return {0: "passed", 1: "failed", 2: "failed"}.get(code, "failed" if code < 0 else "broken")
+
+
+def build(root: Path) -> str | None:
+    """Build the native core of a checkout, quickly and for slow runs; why the compiler did not, or None.
+
+    root: the checkout. If it has no sources of a core, nothing is built.
+    """
+    if not (root / hatch_build.FAST / "sources.py").exists():
+        return None
+    sources = hatch_build.sources_of(root)
+    macro = f'-DLSTMSIM_SOURCES="{sources.digest_of()}"'
+    command = [*hatch_build.compiler(), *sources.FLAGS, "-O0", "-w", macro, "-o", str(sources.LIBRARY)]
+    sources.LIBRARY.unlink(missing_ok=True)
+    done = subprocess.run([*command, str(sources.CORE / "core.cpp")], capture_output=True, text=True, check=False)
+    return done.stderr[-2000:] if done.returncode else None
 
 
 @dataclass(frozen=True)
@@ -108,7 +134,8 @@ class _Notes:
         name: its file, below the checkout.
         source: the text of the file.
         """
-        lines = function_of(source, mutant)
+        # what the core runs does not show
+        lines = None if name.endswith(_CPP) else function_of(source, mutant)
         names = {_EVERY} if lines is None else set(self.unseen).union(*self._ran_in(name, *lines))
         tests = [test for test in self.seconds if names & {_EVERY, test, test.split("::")[0]}]
         return sorted(tests, key=lambda test: self.seconds[test])
@@ -124,15 +151,21 @@ class _Notes:
 def _all_mutants(root: Path, folders: Sequence[str]) -> list[tuple[str, Mutant]]:
     """Every file (its name below `root`) with each of its mutants."""
     places = [root / folder for folder in folders]
-    files = {each for place in places for each in ([place] if place.is_file() else sorted(place.rglob("*.py")))}
-    sources = {str(file.relative_to(root)): file.read_text(encoding="utf-8") for file in sorted(files)}
-    return [(name, each) for name, source in sources.items() for each in mutants(source)]
+    files = {each for place in places for each in ([place] if place.is_file() else place.rglob("*.*"))}
+    chosen = sorted(file for file in files if file.suffix in (".py", *_CPP))
+    sources = {str(file.relative_to(root)): file.read_text(encoding="utf-8") for file in chosen}
+    makers = {name: mutants_cpp.mutants if name.endswith(_CPP) else mutants for name in sources}
+    return [(name, each) for name, source in sources.items() for each in makers[name](source)]
 
 
 def _tests_of(root: Path, folders: Sequence[str]) -> list[str]:
-    """The folders of tests that mirror some folders of the package."""
-    mirrors = [Path("tests", *Path(folder).parts[1:]) for folder in folders if len(Path(folder).parts) > 1]
-    return [str(each) for each in mirrors if (root / each).is_dir()]
+    """The folders of tests that mirror some folders of the package, or what these are in."""
+    mirrors = set()
+    for folder in folders:
+        parts = Path(folder).parts[1:]
+        named = (Path("tests", *parts[:length]) for length in range(len(parts), 0, -1))
+        mirrors.add(next((str(each) for each in named if (root / each).is_dir()), ""))
+    return sorted(mirrors - {""})
 
 
 def _examined(root: Path) -> dict[tuple[str, str, str], str]:
@@ -169,13 +202,20 @@ class _Trial:
         limit = self.limit or 30 + 3 * sum(self.notes.seconds[test] for test in tests)
         try:
             file.write_text(mutant.applied(source), encoding="utf-8")
+            if name.endswith(_CPP) and build(self.copy) is not None:
+                return "refused"
             return outcome(self.copy, ["--mutate-chosen", str(chosen), *files], limit)
         finally:
             file.write_text(source, encoding="utf-8")
 
 
 #: What is said of an outcome; nothing of the others.
-_SAID = {"passed": "survives", "unreached": "survives, for no test runs it", "broken": "cannot be tested"}
+_SAID = {
+    "passed": "survives",
+    "late": "takes too long",
+    "unreached": "survives, for no test runs it",
+    "broken": "cannot be tested",
+}
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -198,13 +238,17 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     everything = _all_mutants(root, asked.folders)
     tests = asked.tests or _tests_of(root, asked.folders)
     if not everything or not tests:
-        what = "Python file that can be changed" if tests else "folder of tests of that name: expected --tests"
+        what = "Python or C++ file that can be changed" if tests else "folder of tests of that name: expected --tests"
         print(f"{' '.join(asked.folders)}: there is no {what}", file=sys.stderr)
         return 2
     chosen = random.Random(asked.seed).sample(everything, min(asked.sample, len(everything)))
     with tempfile.TemporaryDirectory(prefix="lstmsim-mutants-") as name:
         copy, noted = Path(name, "checkout"), Path(name, "notes.json")
         shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*_LEFT_OUT))
+        refusal = build(copy)
+        if refusal is not None:
+            print(f"the native core cannot be built:\n{refusal}", file=sys.stderr)
+            return 2
         if outcome(copy, ["--mutate-notes", str(noted), *tests]) != "passed":
             print((copy / _SAID_BY_TESTS).read_text(encoding="utf-8", errors="replace")[-2000:], file=sys.stderr)
             print(f"{' '.join(tests)}: does not pass without any change", file=sys.stderr)
@@ -240,7 +284,11 @@ def _score(count: Counter[str]) -> str:
     noticed = count["failed"] + count["late"]
     total = noticed + count["passed"] + count["unreached"]
     text = f"{noticed} of {total} mutants noticed" + (f" ({100 * noticed / total:.0f} %)" if total else "")
-    rest = {"late": "of them by the time they take", "equivalent": "more examined: equivalent"}
+    rest = {
+        "late": "of them by the time they take",
+        "equivalent": "more examined: equivalent",
+        "refused": "more do not compile",
+    }
     return "".join([text, *(f", {count[each]} {words}" for each, words in rest.items() if count[each])])
 
 

@@ -15,6 +15,7 @@ import gc
 import inspect
 import json
 import os
+import resource
 import sys
 import threading
 import time
@@ -26,6 +27,8 @@ from typing import Any
 
 import pytest
 
+#: Bytes that a process with a mutant may take: a run that does not end must not take all memory of the computer.
+MEMORY = 2 << 30
 #: Stands for every test: what runs while modules are imported and tests collected.
 EVERY = "*"
 _STARTS_PROCESSES = {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.spawn"}
@@ -38,7 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Functions are noted from here on, before any module of the tests is imported."""
+    """A mutant gets bounds; functions are noted from here on, before any module of the tests is imported."""
+    if config.getoption("--mutate-chosen"):
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     if config.getoption("--mutate-notes"):
         config.pluginmanager.register(_Notes(Path(config.getoption("--mutate-notes"))), "mutate-notes")
 
@@ -92,8 +97,7 @@ class _Notes:
             self.modules = len(sys.modules)
             every = gc.get_objects()
             caches = [each for each in every if type(each) is functools._lru_cache_wrapper and _is_here(each)]
-            # loading the compiled engine takes long, and its functions are not seen anyway
-            self.empty = [each.cache_clear for each in caches if each.__name__ != "compiled"]
+            self.empty = [each.cache_clear for each in caches]
             self.empty += [each.clear for each in every if type(each).__module__ == "lstmsim.program.kept"]
         for empty in self.empty:
             empty()

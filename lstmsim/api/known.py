@@ -69,7 +69,7 @@ def _policies() -> Known:
 def _engines() -> Known:
     from lstmsim.engines import ENGINES
 
-    return [(name, f"{about}; lstmsim/engines/{name}.py") for name, about in ENGINES.items()]
+    return [(name, f"{about}; lstmsim/engines/{name}/") for name, about in ENGINES.items()]
 
 
 def experiments(package: Path = _PACKAGE) -> Known:

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Run",
+    "check_engine",
     "check_numerics",
     "expect",
     "expect_run",
     "explain",
     "load_scenario",
     "outputs",
+    "refuse_long_trace",
     "run",
     "serving",
     "simulate",
@@ -67,9 +69,7 @@ class Run:
             sum(len(phase.body.operations) * phase.repeat for phase in task.variants[0][1])
             for task in self.program.tasks
         )
-        if rows > MAX_TRACE_OPERATIONS:
-            text = f"a trace of {rows:,} operations is too long to keep, at most {MAX_TRACE_OPERATIONS:,} are recorded"
-            raise InputError(f"{text}; the report alone has no such limit on the engine 'fast'")
+        refuse_long_trace(rows)
         return engines.run(self.program, self.engine, check=not self.lowered)
 
     @cached_property
@@ -117,13 +117,23 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
     >>> result.report.makespan_cycles == result.timeline.makespan_cycles
     True
     """
-    _check_engine(engine)
+    check_engine(engine)
     loaded = load_scenario(scenario, overrides)
     program = targets.lower(loaded.chip, loaded.jobs)
     return Run(loaded, engine, program, lowered=True)
 
 
-def _check_engine(engine: object) -> None:
+def refuse_long_trace(operations: int) -> None:
+    """Raise `InputError` if a trace of so many operations would be too long to keep."""
+    if operations > MAX_TRACE_OPERATIONS:
+        text = (
+            f"a trace of {operations:,} operations is too long to keep, at most {MAX_TRACE_OPERATIONS:,} are recorded"
+        )
+        raise InputError(f"{text}; the report alone has no such limit on the engine 'fast'")
+
+
+def check_engine(engine: object) -> None:
+    """Raise `InputError` if there is no engine of that name."""
     if engine not in engines.ENGINES:
         from lstmsim.wording import nearest, show
 

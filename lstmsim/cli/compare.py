@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.cli.options import ENGINES
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
-from lstmsim.cli.simulate import ENGINES
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:

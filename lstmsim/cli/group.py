@@ -30,6 +30,7 @@ COMMANDS = {
     "sweep": "lstmsim.cli.sweep",
     "merge": "lstmsim.cli.merge",
     "timeline": "lstmsim.cli.timeline",
+    "program": "lstmsim.cli.program",
     "import": "lstmsim.cli.import_model",
     "list": "lstmsim.cli.list_known",
 }

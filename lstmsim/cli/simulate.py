@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.cli.options import engine_option
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
 from lstmsim.errors import InputError, Mistake
 
@@ -20,21 +21,12 @@ if TYPE_CHECKING:
     from lstmsim.replay.check import Checked
     from lstmsim.replay.outputs import Outputs
 
-__all__ = ["ENGINES", "command"]
-
-#: Named here too, because asking `lstmsim.engines` would import numpy for a help text.
-ENGINES = ("fast", "reference")
+__all__ = ["command"]
 
 
 @click.command(name="simulate", short_help="Simulate a scenario: how busy is the chip, and why not busier?")
 @click.argument("scenario", type=click.Path())
-@click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default="fast",
-    show_default=True,
-    help="Both give the same numbers.",
-)
+@engine_option
 @click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
 )
@@ -58,6 +50,9 @@ ENGINES = ("fast", "reference")
     help="Why not 100 %: critical path, slowest requests, what would help; a glossary.",
 )
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
+@click.option(
+    "--program", "program_path", metavar="FILE", help="Keep the lowered program, for `lstmsim program`: .npz."
+)
 @click.option("--check-numerics", is_flag=True, help="Execute what was simulated on the models' weights and compare.")
 @click.option(
     "--outputs",
@@ -84,6 +79,7 @@ def command(
     with_serving: bool,
     explain: bool,
     timeline_path: str | None,
+    program_path: str | None,
     check_numerics: bool,
     outputs_path: str | None,
     random_weights: int | None,
@@ -96,7 +92,7 @@ def command(
     lstmsim simulate scenario.yaml --check-numerics --random-weights 0
     lstmsim simulate scenario.yaml --outputs h.safetensors
     """
-    others = {"--report": report_path, "--outputs": outputs_path}
+    others = {"--report": report_path, "--outputs": outputs_path, "--program": program_path}
     views = _check(inputs_of(scenario, overrides, [device]), json_path, trace_path, timeline_path, others)
     if trace_window is not None and trace_path is None and timeline_path is None:
         raise InputError(Mistake("--trace-window", "only with --trace or --timeline: nothing else shows single cycles"))
@@ -124,6 +120,8 @@ def command(
     if computed is not None and outputs_path is not None:
         _save_outputs(computed, outputs_path)
         written.append(outputs_path)
+    if program_path is not None:
+        written.append(_save_program(result, program_path))
     if json_path != "-":
         _show(result, checks, reasons, with_serving=with_serving)
     _remark(result, written, views)
@@ -171,6 +169,14 @@ def _save_outputs(computed: Outputs, path: str) -> None:
         save_outputs(computed, path)
     if computed.turned_away:
         remark(f"turned away, without a tensor in {path}: {some_of(computed.turned_away)}")
+
+
+def _save_program(result: Run, path: str) -> str:
+    from lstmsim.api.programs import save_program
+
+    with status(f"writing {path}"):
+        save_program(result, path)
+    return path
 
 
 def _check_device(name: str, report_path: str | None) -> None:
@@ -243,6 +249,7 @@ def _check(
     view = None
     check_suffix("--report", others["--report"], (".html",))
     check_suffix("--outputs", others["--outputs"], (".safetensors",))
+    check_suffix("--program", others["--program"], (".npz",))
     if trace_path is not None:
         from lstmsim.formats import traces
 

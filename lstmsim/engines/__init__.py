@@ -12,6 +12,7 @@ from importlib import import_module
 
 from lstmsim.engines.feeds import WINDOW, Feed, Ints
 from lstmsim.errors import EngineWarning, InputError
+from lstmsim.program.flat import FlatProgram
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
@@ -25,10 +26,12 @@ ENGINES = {
 }
 
 
-def run(program: Program, engine: str = "fast", *, check: bool = True) -> Trace:
-    """Run the program on the engine of that name; `InputError` if there is no such engine.
+def run(program: Program | FlatProgram, engine: str = "fast", *, check: bool = True) -> Trace:
+    """Run a program on an engine; `InputError` if there is no engine of that name.
 
-    `check`: look for broken rules first; a program that a target has just lowered has none.
+    program: a Program, or its flat form.
+    engine: a key of `ENGINES`.
+    check: whether to look for broken rules first; a program that a target has just lowered has none.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(unit=0, count=3),))
@@ -41,14 +44,14 @@ def run(program: Program, engine: str = "fast", *, check: bool = True) -> Trace:
     if engine == "fast" and not has_fast():
         engine = "reference"
     module = import_module(f"lstmsim.engines.{engine}.run")
-    trace: Trace = module.run(program, check=check)
+    trace: Trace = module.run(program if engine == "fast" else _unflattened(program), check=check)
     return trace
 
 
-def totals(program: Program, *, check: bool = True) -> Totals:
+def totals(program: Program | FlatProgram, *, check: bool = True) -> Totals:
     """Only the totals of a run, on the fast engine, which then records nothing.
 
-    `check`: look for broken rules first; a program that a target has just lowered has none.
+    program, check: as for `run`.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(unit=0, count=3),))
@@ -60,10 +63,19 @@ def totals(program: Program, *, check: bool = True) -> Totals:
         from lstmsim.engines.reference import run as reference
         from lstmsim.metrics.accounts import totals_of
 
+        program = _unflattened(program)
         return totals_of(program, reference.run(program, check=check))
     from lstmsim.engines.fast import run as fast
 
     return fast.totals(program, check=check)
+
+
+def _unflattened(program: Program | FlatProgram) -> Program:
+    if isinstance(program, Program):
+        return program
+    from lstmsim.program.unflatten import program_of
+
+    return program_of(program)
 
 
 def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> Feed:

@@ -11,7 +11,7 @@ of many variants one body.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from lstmsim.errors import ProgramError
 from lstmsim.records import record
 
-__all__ = ["FLAT_TABLES", "FORMAT", "FlatProgram", "FlatTable", "flat_program"]
+__all__ = ["FLAT_TABLES", "FORMAT", "WIDTHS", "FlatProgram", "FlatTable", "flat_program", "joined"]
 
 #: The version of the format. The core reads one version (`flat.hpp`).
 FORMAT = 1
@@ -213,6 +213,8 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
     )
 }
 
+#: How many columns each table has.
+WIDTHS: Mapping[str, int] = {name: table.width for name, table in FLAT_TABLES.items()}
 #: Numbers in front of the tables.
 _DIRECTORY = 1 + 2 * len(FLAT_TABLES)
 
@@ -274,12 +276,30 @@ def flat_program(tables: Mapping[str, ArrayLike]) -> FlatProgram:
     unknown = set(tables) - set(FLAT_TABLES)
     if unknown:
         raise ProgramError(f"no table {min(unknown)!r}; there are: {', '.join(FLAT_TABLES)}")
-    parts, directory, end = [], [FORMAT], _DIRECTORY
+    parts: dict[str, Sequence[int] | NDArray[np.int64]] = {}
     for name, table in FLAT_TABLES.items():
         part = np.asarray(tables.get(name, ()), dtype=np.int64).ravel()
         if len(part) % table.width:
             raise ProgramError(f"table {name}: {len(part)} numbers are no rows of {table.width}")
-        directory += (end, len(part) // table.width)
-        parts.append(part)
+        parts[name] = part
+    return joined(parts)
+
+
+def joined(parts: Mapping[str, Sequence[int] | NDArray[np.int64]]) -> FlatProgram:
+    """A flat program from the numbers of its tables, which are taken as they are.
+
+    parts: for each table its numbers, row after row. Lists that follow each other become one array: that is quicker.
+    """
+    directory, end = [FORMAT], _DIRECTORY
+    arrays: list[NDArray[np.int64]] = []
+    numbers: list[int] = []
+    for name, width in WIDTHS.items():
+        part = parts[name]
+        directory += (end, len(part) // width)
         end += len(part)
-    return FlatProgram(np.concatenate([np.array(directory, dtype=np.int64), *parts]))
+        if isinstance(part, np.ndarray):
+            arrays += (np.array(numbers, dtype=np.int64), part)
+            numbers = []
+        else:
+            numbers += part
+    return FlatProgram(np.concatenate([np.array(directory), *arrays, np.array(numbers, dtype=np.int64)]))

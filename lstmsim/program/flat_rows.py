@@ -73,8 +73,8 @@ FLAGS = (
 def check_rows(flat: FlatProgram) -> None:
     """Raise `ProgramError` for the first row that names a row which does not exist.
 
-    It also refuses flags that are neither 0 nor 1, unknown policies, places without a core, and names of cycles that
-    are not those of `lstmsim.program.cycles`.
+    It also refuses phases without an iteration, flags that are neither 0 nor 1, unknown policies, places without a
+    core, and names of cycles that are not those of `lstmsim.program.cycles`.
 
     >>> from lstmsim.program.flat import flat_program
     >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))
@@ -86,6 +86,7 @@ def check_rows(flat: FlatProgram) -> None:
             raise ProgramError(f"table {name}: its names of cycles are not those of this version of lstmsim")
     for link in LINKS:
         _check_link(flat, link)
+    _check_extras(flat)
     for table, column in FLAGS:
         values = flat.column(table, column)
         _refuse(table, values, (values < 0) | (values > 1), f"{column} is {{}}, not 0 or 1")
@@ -107,6 +108,18 @@ def _check_link(flat: FlatProgram, link: Link) -> None:
         wrong = (values < (-1 if link.optional else 0)) | (values >= rows)
         text = f"{link.column} is {{}}, and table {link.target} has {rows} rows"
     _refuse(link.table, values, wrong, text)
+
+
+def _check_extras(flat: FlatProgram) -> None:
+    """Columns of a phase have a row for each iteration."""
+    firsts, columns, repeats = (flat.column("phases", name) for name in ("first_extra", "extras", "repeat"))
+    rows = len(flat.table("extras"))
+    _refuse("phases", repeats, repeats < 1, "repeat is {}, not at least 1")
+    # as quotients, because products may be too large for 64 bits
+    wrong = (columns < 0) | (columns > rows // repeats)
+    _refuse("phases", columns, wrong, f"extras is {{}}, and table extras has {rows} rows")
+    wrong = (firsts < 0) | (firsts > rows - columns * repeats)
+    _refuse("phases", firsts, wrong, f"first_extra is {{}}, and its rows do not lie among the {rows} of table extras")
 
 
 def _refuse(table: str, values: NDArray[np.int64], wrong: NDArray[np.bool_], text: str) -> None:

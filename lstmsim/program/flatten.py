@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.program.cycles import CAUSES, CYCLE_NAMES
-from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
+from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, joined
 from lstmsim.program.kept import Kept
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Body, Buffer, Content, Phase, Program, Task
@@ -82,7 +82,7 @@ class Writer:
 
     def size(self, table: str) -> int:
         """How many rows a table has so far."""
-        return len(self.rows[table]) // FLAT_TABLES[table].width
+        return len(self.rows[table]) // WIDTHS[table]
 
     def body(self, body: Body) -> int:
         number = self.bodies.get(id(body))
@@ -198,7 +198,7 @@ def flat_of(program: Program) -> FlatProgram:
     writer = Writer()
     writer.tasks(program.tasks)
     writer.cores(program)
-    tables: dict[str, object] = {**writer.rows, **CYCLE_TABLES}
+    tables: dict[str, Sequence[int] | NDArray[np.int64]] = {**writer.rows, **CYCLE_TABLES}
     tables["operations"] = np.concatenate(writer.operations) if writer.operations else ()
     tables["needs"] = np.concatenate(writer.needs) if writer.needs else ()
-    return flat_program(tables)  # type: ignore[arg-type]
+    return joined(tables)

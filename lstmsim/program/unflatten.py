@@ -51,8 +51,11 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
     True
     """
     check_rows(flat)
-    parts = len(flat.table("tasks")) + sum(
-        int(flat.column(link.table, link.count).sum()) for link in LINKS if link.count
+    columns, repeats = flat.column("phases", "extras"), flat.column("phases", "repeat")
+    parts = (
+        len(flat.table("tasks"))
+        + int((columns * repeats).sum())
+        + sum(int(flat.column(link.table, link.count).sum()) for link in LINKS if link.count)
     )
     if parts > MOST_PARTS:
         raise ProgramError(f"the flat program stands for {parts:,} parts, at most {MOST_PARTS:,} are made into objects")

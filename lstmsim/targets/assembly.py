@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from lstmsim.errors import InputError, Mistake
@@ -16,9 +16,11 @@ from lstmsim.workload.scenario import Job
 __all__ = [
     "AnyCore",
     "Footprint",
+    "Kinds",
     "Parts",
     "assemble",
     "check_cores",
+    "kinds_of",
     "usual_footprint",
 ]
 
@@ -80,28 +82,61 @@ def check_cores(cores: Sequence[AnyCore], job: Job) -> None:
     if unknown:
         text = f"there is no core {unknown[0]}; the chip has {len(cores)} (0 to {len(cores) - 1})"
         raise InputError(Mistake(f"job {job.name}: core", text))
-    reasons = [cores[each].refusal(job.model) for each in job.allowed(len(cores))]
-    if None not in reasons and not job.together(len(cores)):
-        raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reasons[0]}"))
-
-
-def _per_step(cores: Sequence[C], job: Job, parts: Parts[C]) -> PerStep:
-    """Bounds on the operations of one step of a job."""
     allowed = job.allowed(len(cores))
-    able = list(dict.fromkeys(cores[each] for each in allowed))
-    if not job.together(len(cores)):
+    # of many cores the first one that can run it is enough
+    if not job.together(len(cores)) and all(cores[each].refusal(job.model) is not None for each in allowed):
+        reason = cores[allowed[0]].refusal(job.model)
+        raise InputError(Mistake(f"job {job.name}", f"no core can run it: {reason}"))
+
+
+@record
+class Kinds(Generic[C]):
+    """The cores of a chip, and which of them are alike: what one of a thousand equal cores can do is asked once.
+
+    cores: in their order.
+    each: the different cores, in the order of their first.
+    of: for each core its kind, its place in `each`.
+    """
+
+    cores: tuple[C, ...]
+    each: tuple[C, ...]
+    of: tuple[int, ...]
+
+    def allowed(self, job: Job) -> list[tuple[int, C]]:
+        """The kinds that the job may use, with their cores, in the order in which the job names them."""
+        if job.cores is None:
+            return list(enumerate(self.each))
+        return [(kind, self.each[kind]) for kind in dict.fromkeys(self.of[core] for core in job.cores)]
+
+
+def kinds_of(cores: Sequence[C]) -> Kinds[C]:
+    """Tell the kinds of cores apart.
+
+    >>> from lstmsim.targets.column.npu import ColumnCore
+    >>> kinds_of([ColumnCore(npe=64, ep=4, vp=2)] * 3).of
+    (0, 0, 0)
+    """
+    places: dict[C, int] = {}
+    of = tuple(places.setdefault(core, len(places)) for core in cores)
+    return Kinds(tuple(cores), tuple(places), of)
+
+
+def _per_step(kinds: Kinds[C], job: Job, parts: Parts[C]) -> PerStep:
+    """Bounds on the operations of one step of a job."""
+    able = [core for _, core in kinds.allowed(job)]
+    if not job.together(len(kinds.cores)):
         able = [core for core in able if core.refusal(job.model) is None]
-    return parts.per_step(able, job.model, job.batch, job.split, len(allowed))
+    return parts.per_step(able, job.model, job.batch, job.split, len(job.allowed(len(kinds.cores))))
 
 
-def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C], templates: bool) -> None:
+def _check_size(kinds: Kinds[C], jobs: Sequence[Job], parts: Parts[C], templates: bool) -> None:
     tally = Tally()
     known: dict[Hashable, PerStep] = {}
     for index, job in enumerate(jobs):
         # by identity: jobs are many, their models few, and comparing models would take most of the time
         key = (id(job.model), job.batch, job.cores, job.split)
         if key not in known:
-            known[key] = _per_step(cores, job, parts)
+            known[key] = _per_step(kinds, job, parts)
         tally = Tally() if templates else tally
         wrong = tally.add(repr(job.model.name), known[key], job.steps)
         if wrong is not None:
@@ -109,13 +144,13 @@ def _check_size(cores: Sequence[C], jobs: Sequence[Job], parts: Parts[C], templa
             raise InputError(Mistake(f"jobs.{index}{where} (job {job.name})", wrong.sentence))
 
 
-def usual_footprint(cores: Sequence[C], kinds: Mapping[C, int], job: Job, parts: Parts[C]) -> Footprint:
+def usual_footprint(kinds: Kinds[C], job: Job, parts: Parts[C]) -> Footprint:
     """The footprint of a job that runs on one core: any core that it may use and that can run it."""
-    able = [(kind, core) for core, kind in kinds.items() if core.refusal(job.model) is None]
-    variants = tuple((kind, parts.phases(job, core)) for kind, core in able)
+    able = {kind: core for kind, core in enumerate(kinds.each) if core.refusal(job.model) is None}
+    variants = tuple((kind, parts.phases(job, core)) for kind, core in able.items())
     # in one order, so that jobs which may use the same cores wait in one queue
-    where = tuple(each for each in sorted(set(job.allowed(len(cores)))) if cores[each].refusal(job.model) is None)
-    return Footprint(variants, tuple((kind, parts.buffers(core)) for core, kind in kinds.items()), where)
+    where = tuple(each for each in sorted(set(job.allowed(len(kinds.cores)))) if kinds.of[each] in able)
+    return Footprint(variants, tuple((kind, parts.buffers(core)) for kind, core in enumerate(kinds.each)), where)
 
 
 def assemble(
@@ -138,20 +173,20 @@ def assemble(
     templates: as for `lstmsim.targets.lower`.
     `InputError` if a job can run nowhere, or if the jobs are too large.
     """
-    kinds = {core: kind for kind, core in enumerate(dict.fromkeys(cores))}
+    kinds = kinds_of(cores)
     checked: set[Hashable] = set()
     for job in jobs:
         one = (id(job.model), job.cores, job.batch, job.split)
         if one not in checked:
             check(job)
             checked.add(one)
-    _check_size(cores, jobs, parts, templates)
+    _check_size(kinds, jobs, parts, templates)
     known: dict[Hashable, Footprint] = {}
     tasks = []
     for job in jobs:
         key = (id(job.model), job.steps, job.batch, job.cores, job.split, job.frame_interval > 0)
         if key not in known:
-            known[key] = footprint(job) if footprint else usual_footprint(cores, kinds, job, parts)
+            known[key] = footprint(job) if footprint else usual_footprint(kinds, job, parts)
         each = known[key]
         rank, from_arrival = DISPATCH[job.dispatch](job)
         task = Task(
@@ -174,5 +209,5 @@ def assemble(
             wide=each.wide,
         )
         tasks.append(task)
-    described = machine() if machine else tuple(parts.core(kinds[each], each) for each in cores)
+    described = machine() if machine else tuple(map(parts.core, kinds.of, cores))
     return Program(described, tuple(tasks))

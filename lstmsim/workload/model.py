@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cached_property
 from itertools import pairwise
 
 from lstmsim.errors import InputError, Mistake
@@ -140,7 +141,7 @@ class Model:
                 mistakes.append((f"layers.{index}.input", text))
         return mistakes
 
-    @property
+    @cached_property
     def macs_per_step(self) -> int:
         """Useful multiply-accumulates of one step through all layers."""
         return sum(layer.macs_per_step for layer in self.layers)

@@ -125,6 +125,10 @@ class Chip(Protocol):
     def __hash__(self) -> int: ...
 
 
+#: Keys of a job with their least values.
+_LEAST = (("steps", 1), ("arrival", 0), ("frame_interval", 0), ("batch", 1), ("queue_limit", 0), ("patience", 0))
+
+
 @record
 class Job:
     """One inference.
@@ -184,8 +188,6 @@ class Job:
         if not isinstance(given, Model):
             text = f"must be a Model, got {show(given)}; lstmsim.Job takes names too"
             raise InputError(Mistake(f"job {self.name}: model", text))
-        least = {"steps": 1, "arrival": 0, "frame_interval": 0, "batch": 1}
-        least |= {key: 0 for key in ("queue_limit", "patience") if getattr(self, key) is not None}
         if self.dispatch not in DISPATCH:
             text = f"must be one of {', '.join(DISPATCH)}, got {self.dispatch!r}"
             raise InputError(Mistake(f"job {self.name}: dispatch", text))
@@ -196,7 +198,7 @@ class Job:
             raise InputError(Mistake(f"job {self.name}: split", text))
         if self.cores is not None and not self.cores:
             raise InputError(Mistake(f"job {self.name}: cores", "must name at least one core"))
-        wrong = [(key, low) for key, low in least.items() if getattr(self, key) < low]
+        wrong = [(key, low) for key, low in _LEAST if (value := getattr(self, key)) is not None and value < low]
         if wrong:
             texts = [
                 (f"job {self.name}: {key}", f"must be at least {low}, got {getattr(self, key)}") for key, low in wrong

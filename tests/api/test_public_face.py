@@ -29,7 +29,7 @@ PLAIN: dict[str, Any] = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256"
 SWEEP = {"scenario": PLAIN, "axes": {"ep": {"path": "chip.cores.0.ep", "values": [8, 16, 32]}}}
 
 #: The function of each command whose name is not the command's with `_` for `-`.
-NAMES = {"import": "import_model", "list": "list_known"}
+NAMES = {"import": "import_model", "list": "list_known", "program": "run_program"}
 
 
 def function_of(command: str) -> str:
@@ -122,6 +122,17 @@ def timeline() -> None:
     assert Path("ours.svg").read_bytes() == Path("theirs.svg").read_bytes()
 
 
+def run_program() -> None:
+    run = lstmsim.run(file("scenario.yaml", PLAIN))
+    lstmsim.save_program(run, "ours.npz")
+    called = runner.call("simulate", "scenario.yaml", "--program", "theirs.npz")
+    assert called.exit_code == 0, called.output
+    assert Path("ours.npz").read_bytes() == Path("theirs.npz").read_bytes()
+    result = lstmsim.run_program(lstmsim.load_program("ours.npz"))
+    assert result.makespan_cycles == run.report.makespan_cycles
+    same(result.to_dict(), "program", "theirs.npz")
+
+
 def import_model() -> None:
     tensors = {"weight_ih_l0": np.ones((32, 4)), "weight_hh_l0": np.ones((32, 8))}
     write_safetensors("speech.safetensors", tensors)
@@ -147,7 +158,7 @@ CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         *(simulate, compare, validate, accuracy, serve, saturate, load_latency, fit, search, sweep, merge, timeline),
-        *(import_model, list_known),
+        *(run_program, import_model, list_known),
     )
 }
 

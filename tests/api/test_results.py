@@ -32,12 +32,19 @@ PLAIN: dict[str, Any] = {
 }
 SWEEP = {"scenario": PLAIN, "axes": {"ep": {"path": "chip.cores.0.ep", "values": [16, 32]}}}
 
+
+def kept() -> str:
+    lstmsim.save_program(lstmsim.run(PLAIN), "kept.npz")
+    return "kept.npz"
+
+
 #: A result of each class, and how many rows its table has (None: it is no table).
 RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "Report": (lambda: lstmsim.simulate(PLAIN), 2),
     "Timeline": (lambda: lstmsim.trace(PLAIN), -1),
     "Serving": (lambda: lstmsim.serving(lstmsim.run(RANDOM)), 1),
     "Explanation": (lambda: lstmsim.explain(lstmsim.run(PLAIN)), -1),
+    "ProgramRun": (lambda: lstmsim.run_program(kept()), 2),
     "Comparison": (lambda: lstmsim.compare(PLAIN, ["column-npu-64k"]), 2),
     "Fits": (lambda: lstmsim.fit(PLAIN, ["alveo-u250", "stratix-10-gx-2800"], with_energy=True), 6),
     "Fit": (lambda: lstmsim.fit(PLAIN, "alveo-u250")[0], 3),

@@ -117,7 +117,7 @@ def _files() -> None:
     Path("data/model.json").write_text(json.dumps({"layers": layers}))
     Path("s.json").write_text(json.dumps(_scenario(random.Random(0))))
     call("simulate", "s.json", "--trace", "data/trace.json")
-    call("simulate", "s.json", "--trace", "data/trace.csv.gz")
+    call("simulate", "s.json", "--trace", "data/trace.csv.gz", "--program", "data/lowered.npz")
     axes = {"threads": {"path": "chip.cores.0.threads", "values": [1, 2]}}
     small = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}
     Path("sweep.json").write_text(json.dumps({"scenario": small, "axes": axes}))
@@ -219,7 +219,7 @@ def _output(draw: random.Random) -> str:
     inputs = [str(each) for each in [*Path("data").iterdir(), Path("s.json"), Path("sweep.json")]]
     source = draw.choice(inputs)
     suffix = draw.choice(
-        [".json", ".csv", ".svg", ".html", ".yaml", ".vcd", ".pftrace", ".md", ".safetensors", ".sqlite", ""]
+        [".json", ".csv", ".svg", ".html", ".yaml", ".vcd", ".pftrace", ".md", ".safetensors", ".sqlite", ".npz", ""]
     )
     link = f"l{draw.randrange(10**9)}{suffix}"
     match draw.randint(0, 6):
@@ -241,7 +241,18 @@ def _output(draw: random.Random) -> str:
 
 def _option(draw: random.Random, name: str) -> list[str]:
     """An option of some command with a value that may or may not fit."""
-    if name in ("--json", "--csv", "--plot", "--trace", "--timeline", "--report", "--markdown", "--out", "--outputs"):
+    if name in (
+        "--json",
+        "--csv",
+        "--plot",
+        "--trace",
+        "--timeline",
+        "--report",
+        "--markdown",
+        "--out",
+        "--outputs",
+        "--program",
+    ):
         return [name, _output(draw)]
     if name in ("--chip", "--base"):
         return [name, draw.choice(CHIPS)]
@@ -276,6 +287,7 @@ COMMANDS: dict[str, tuple[Callable[[random.Random], list[str]], list[str]]] = {
                 "--serving",
                 "--explain",
                 "--outputs",
+                "--program",
             ),
             *("--check-numerics", "--random-weights", "--trace-window", "--device"),
         ],
@@ -314,6 +326,7 @@ COMMANDS: dict[str, tuple[Callable[[random.Random], list[str]], list[str]]] = {
         lambda draw: [draw.choice(["data/trace.json", "data/trace.csv.gz", "s.json"])],
         ["--from", "--to", "--cores", "--out"],
     ),
+    "program": (lambda draw: [draw.choice(["data/lowered.npz", "s.json"])], ["--engine", "--json", "--trace"]),
     "import": (
         lambda draw: [
             draw.choice(["data/net.safetensors", "data/net.pt", "data/net.pth", "data/frames.npy", "s.json"])

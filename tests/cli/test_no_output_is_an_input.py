@@ -31,6 +31,7 @@ OUTPUTS = {
         "--report": ".html",
         "--timeline": ".png",
         "--outputs": ".safetensors",
+        "--program": ".npz",
     },
     "compare": {"--json": ".json", "--csv": ".csv", "--plot": ".svg"},
     "validate": {"--json": ".json", "--markdown": ".md"},
@@ -43,6 +44,7 @@ OUTPUTS = {
     "sweep": {"--plot": ".svg"},
     "merge": {"--plot": ".svg"},
     "timeline": {"--out": ".png"},
+    "program": {"--json": ".json", "--trace": ".csv"},
     "import": {"--out": ".yaml"},
     "list": {"--json": ".json"},
 }
@@ -73,6 +75,7 @@ ARGUMENTS = {
     "sweep": ("sweep.json", "--out", "kept"),
     "merge": ("out.sqlite", "data/shard.sqlite"),
     "timeline": ("data/trace.csv",),
+    "program": ("data/lowered.npz",),
     "import": ("data/net.safetensors", "--force"),
     "validate": (),
     "list": (),
@@ -86,6 +89,7 @@ INPUTS = dict.fromkeys(OUTPUTS, SCENARIO) | {
     "sweep": ("sweep.json", *SCENARIO, "data/other.csv"),
     "merge": ("data/shard.sqlite",),
     "timeline": ("data/trace.csv",),
+    "program": ("data/lowered.npz",),
     "import": ("data/net.safetensors",),
     # These read what comes with lstmsim, see below.
     "validate": (),
@@ -102,7 +106,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "arrival_cycles,job,steps\n0,a,2\n90000,a,3\n"
     for name in ("times", "steps", "frames", "other", "trace_of_jobs", "trace"):
         Path("data", f"{name}.csv").write_text(rows)
-    for name in ("weights.safetensors", "net.safetensors", "shard.sqlite"):
+    for name in ("weights.safetensors", "net.safetensors", "shard.sqlite", "lowered.npz"):
         Path("data", name).write_bytes(b"\0" * 16)
     shutil.copy(find_chip("column-npu-16k"), "data/chip.json")
     shutil.copy(device_files()["stratix-10-gx-2800"], "data/device.json")

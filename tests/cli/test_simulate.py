@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 import lstmsim as package
-from lstmsim.cli.simulate import ENGINES
+from lstmsim.cli.options import ENGINES
 from lstmsim.engines import ENGINES as REAL_ENGINES
 from lstmsim.metrics.report import ACCOUNTS, LOSSES
 from tests.cli import runner

@@ -19,7 +19,7 @@ from lstmsim.engines.fast import run as fast
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
 from lstmsim.errors import DeadlockError
 from lstmsim.metrics.accounts import totals_of
-from lstmsim.program.flat import FLAT_TABLES, FORMAT
+from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
 from lstmsim.program.totals import Totals
@@ -35,7 +35,7 @@ EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
 
 
-def outcome(program: Program, engine: str) -> Trace | str:
+def outcome(program: Program | FlatProgram, engine: str) -> Trace | str:
     try:
         return run(program, engine)
     except DeadlockError as deadlock:
@@ -127,6 +127,13 @@ def test_a_run_goes_on_where_it_came_back() -> None:
             returns += 1
         assert returns >= 1000 // events
         assert np.array_equal(ISSUES.ordered(machine.table(Table.ISSUES, len(ISSUES.names))), whole.issues)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.one_of(programs(), joint_programs()))
+def test_flat_programs_run_on_every_engine(program: Program) -> None:
+    flat = flat_of(program)
+    assert outcome(flat, "fast") == outcome(flat, "reference")
 
 
 def test_rows_of_the_core_are_those_of_the_format() -> None:

@@ -97,6 +97,29 @@ def test_rows_that_are_not_there_are_refused(link: flat_rows.Link, value: int) -
             program_of(flat_program(tables))
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"repeat": 0}, "repeat is 0, not at least 1"),
+        ({"repeat": -(2**63)}, "repeat is -9223372036854775808, not at least 1"),
+        ({"repeat": 2}, "extras is 2, and table extras has 3 rows"),
+        ({"extras": 2**62}, "extras is 4611686018427387904, and table extras has 3 rows"),
+        ({"extras": -1}, "extras is -1, and table extras has 3 rows"),
+        ({"first_extra": 2}, "first_extra is 2, and its rows do not lie among the 3 of table extras"),
+        ({"first_extra": -1}, "first_extra is -1, and"),
+    ],
+)
+def test_rows_of_iterations_that_are_not_there_are_refused(change: dict[str, int], told: str) -> None:
+    tables = small()
+    tables["extras"] = [[4], [5], [6]]
+    row = dict(zip(FLAT_TABLES["phases"].columns, tables["phases"][0], strict=True)) | {"first_extra": 1, "extras": 2}
+    tables["phases"] = [list(row.values())]
+    assert program_of(flat_program(tables)).tasks[0].phases(0)[0].extra_cycles == ((5,), (6,))
+    tables["phases"] = [list((row | change).values())]
+    with pytest.raises(ProgramError, match=f"^table phases, row 0: {told}"):
+        program_of(flat_program(tables))
+
+
 @pytest.mark.parametrize(("table", "column"), [*flat_rows.FLAGS, ("units", "policy")])
 @pytest.mark.parametrize("value", [-1, 3])
 def test_flags_and_policies_are_known_ones(table: str, column: str, value: int) -> None:

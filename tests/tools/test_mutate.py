@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import doctest
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tools import mutants, mutate
+from tools import mutants, mutants_cpp, mutate
 
 
 def changed(source: str) -> list[str]:
@@ -53,6 +54,42 @@ def test_every_mutant_of_a_real_file_is_another_program() -> None:
     assert len(several) > 20
     for mutant in several:
         assert ast.dump(ast.parse(mutant.applied(source))) != tree, mutant
+
+
+@pytest.mark.parametrize(
+    ("source", "after"),
+    [
+        ("a < b;", ["a <= b;"]),
+        ("    a = b;", ["    ;"]),
+        ("    i64 a = 0;", ["    i64 a = 1;", "    i64 a = (-1);"]),
+        ("    a.b[c] = std::max(d, e);", ["    ;", "    a.b[c] = std::min(d, e);"]),
+        ("    f(a);", ["    ;"]),
+        ("    ++a;", ["    ;"]),
+        ("    continue;", ["    ;"]),
+        ("return a && !(b);", ["return a || !(b);", "return a && (b);"]),
+        ("if (f(a) != b) c();", ["if (true) c();", "if (false) c();", "if (f(a) == b) c();"]),
+        ("while (a) b();", ["while (false) b();"]),
+        ("    a += ä;  // b < c", ["    a -= ä;  // b < c", "    ;  // b < c"]),
+        # nothing in comments, texts, types, returns
+        ("// a < b", []),
+        ('throw Fault("1 < 2");', []),
+        ("Slice<const T> f(T* a, T&& b);", []),
+        ("static_assert(a < 2);", []),
+        ("#define A 1", []),
+        ("return a->b;", []),
+    ],
+)
+def test_every_change_of_a_line_of_cpp(source: str, after: list[str]) -> None:
+    assert sorted(each.applied(source) for each in mutants_cpp.mutants(source)) == sorted(after)
+
+
+def test_every_file_of_the_core_has_mutants_that_are_other_texts() -> None:
+    core = Path(mutate.ROOT, "lstmsim", "engines", "fast", "core")
+    for file in sorted(core.glob("*.cpp")):
+        source = file.read_text(encoding="utf-8")
+        several = {each.applied(source) for each in mutants_cpp.mutants(source)}
+        assert len(several - {source}) == len(several)
+        assert len(several) > 20 or file.name == "core.cpp", file.name
 
 
 @pytest.fixture
@@ -169,12 +206,41 @@ def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFi
     assert mutate.main(["own/none"], project) == 2
     assert "own/none: there is no folder of tests of that name" in capsys.readouterr().err
     assert mutate.main(["own/none", "--tests", "tests/room"], project) == 2
-    assert "own/none: there is no Python file" in capsys.readouterr().err
+    assert "own/none: there is no Python or C++ file" in capsys.readouterr().err
     (project / "own" / "room" / "adult.py").write_text("def adult(age):\n    return age > 18\n")
     assert mutate.main(["own/room"], project) == 2
     assert "tests/room: does not pass without any change" in capsys.readouterr().err
 
 
+@pytest.mark.needs_core
+def test_mutants_of_a_core_are_built_and_tried(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fast, tests = project / "lstmsim" / "engines" / "fast", project / "tests" / "engines"
+    (fast / "core").mkdir(parents=True)
+    tests.mkdir()
+    shutil.copy(Path(mutate.ROOT, "lstmsim", "engines", "fast", "sources.py"), fast)
+    source = (
+        'extern "C" __attribute__((visibility("default"))) int adult(int age) {\n'
+        "    static const int ages[] = {18};\n"
+        "    return age >= ages[0];\n}\n"
+    )
+    (fast / "core" / "core.cpp").write_text(source)
+    (tests / "test_core.py").write_text(
+        "import ctypes\nfrom pathlib import Path\n\n\ndef test_core():\n"
+        "    core = ctypes.CDLL(str(next(Path('lstmsim/engines/fast').glob('_core.*'))))\n"
+        "    assert core.adult(18)\n    assert not core.adult(16)\n"
+    )
+    assert mutate.main(["lstmsim/engines/fast/core"], project) == 0
+    *survivors, score = capsys.readouterr().out.splitlines()
+    assert survivors[0] == "lstmsim/engines/fast/core/core.cpp:2: constant: `18` -> `17`: survives"
+    # what stands behind an array may be anything
+    assert all("core.cpp:3: constant: `0` -> " in each for each in survivors[1:])
+    assert score.endswith("seed 1, of 5 in all")
+    (fast / "core" / "core.cpp").write_text(source.replace("return", "give"))
+    assert mutate.main(["lstmsim/engines/fast/core"], project) == 2
+    assert "the native core cannot be built" in capsys.readouterr().err
+
+
 def test_examples_of_the_tool() -> None:
-    result = doctest.testmod(mutants)
-    assert (result.failed, result.attempted > 0) == (0, True)
+    for module in (mutants, mutants_cpp):
+        result = doctest.testmod(module)
+        assert (result.failed, result.attempted > 0) == (0, True)

@@ -59,13 +59,13 @@ class Table(IntEnum):
 def _functions() -> Any:
     """The functions of the core with the types of their arguments."""
     core = library()
-    words = POINTER(c_int64)
     said: list[Any] = [c_char_p, c_int64]
     for name, result, arguments in (
         ("open", c_int64, [c_void_p, c_int64, c_int64, POINTER(c_void_p), *said]),
         ("run", c_int64, [c_void_p, c_int64, *said]),
         ("feed", c_int64, [c_void_p, c_void_p, c_int64, c_int64, *said]),
-        ("table", c_int64, [c_void_p, c_int64, POINTER(words)]),
+        ("size", c_int64, [c_void_p, c_int64]),
+        ("copy", None, [c_void_p, c_int64, c_void_p]),
         ("clear", None, [c_void_p, c_int64]),
         ("total", c_int64, [c_void_p, c_int64, *said]),
         ("waits", c_int64, [c_void_p]),
@@ -84,8 +84,8 @@ class Machine:
     keep: whether it records a trace.
     fed: whether tasks of the program are templates for requests that come by `feed`.
 
-    `ProgramError` if the core refuses the program or a request, or if a run grows too large. After any error the machine
-    is closed, and whatever else is asked of it is a `RuntimeError`.
+    `ProgramError` if the core refuses the program or a request, or if a run grows too large. After any error the
+    machine is closed, and whatever else is asked of it is a `RuntimeError`.
     """
 
     def __init__(self, program: FlatProgram, *, keep: bool = False, fed: bool = False) -> None:
@@ -124,11 +124,12 @@ class Machine:
 
     def table(self, table: Table, width: int) -> _Words:
         """A copy of a table, shape (rows, `width`)."""
-        first = POINTER(c_int64)()
-        count = self._core.lstmsim_table(self._handle, table, byref(first))
-        if not count:
-            return np.zeros((0, width), dtype=np.int64)
-        return np.ctypeslib.as_array(first, (count,)).reshape(-1, width).copy()
+        size = self._core.lstmsim_size(self._handle, table)
+        if size % width:
+            raise ValueError(f"{size} numbers are no rows of {width}")
+        rows = np.empty((size // width, width), dtype=np.int64)
+        self._core.lstmsim_copy(self._handle, table, rows.ctypes.data)
+        return rows
 
     def clear(self, table: Table) -> None:
         """Forget what is in a table."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
 from lstmsim.engines.fast.stuck import deadlock
 from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
@@ -28,20 +29,21 @@ def finish(machine: Machine) -> Outcome:
     return outcome
 
 
-def _ran(program: Program, *, keep: bool, check: bool) -> Machine:
+def _ran(program: Program | FlatProgram, *, keep: bool, check: bool) -> Machine:
     """The machine at the end of a program."""
-    if check:
+    if check and isinstance(program, Program):
         validate(program)
-    machine = Machine(flat_of(program), keep=keep)
+    machine = Machine(program if isinstance(program, FlatProgram) else flat_of(program), keep=keep)
     if finish(machine) is Outcome.STUCK:
         raise deadlock(program, *machine.waits())
     return machine
 
 
-def run(program: Program, *, check: bool = True) -> Trace:
+def run(program: Program | FlatProgram, *, check: bool = True) -> Trace:
     """Run a program to its end.
 
-    check: whether to look for broken rules first.
+    program: a Program, or its flat form.
+    check: whether to look for broken rules of a Program first. The core looks at every flat form.
     `ProgramError` if the program breaks a rule. `DeadlockError` if it gets stuck.
     """
     machine = _ran(program, keep=True, check=check)
@@ -52,7 +54,7 @@ def run(program: Program, *, check: bool = True) -> Trace:
     return Trace(**tables)
 
 
-def totals(program: Program, *, check: bool = True) -> Totals:
+def totals(program: Program | FlatProgram, *, check: bool = True) -> Totals:
     """The totals of a run without recording it. Arguments and errors as of `run`."""
     machine = _ran(program, keep=False, check=check)
     tasks = machine.table(Table.TASKS, len(TASKS.names))

@@ -8,18 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import DeadlockError
+from lstmsim.program.flat import FlatProgram
 from lstmsim.program.program import Phase, Program
 from lstmsim.program.validate import describe_wait
 
 __all__ = ["deadlock"]
 
 
-def deadlock(program: Program, last: int, waits: NDArray[np.int64]) -> DeadlockError:
+def deadlock(program: Program | FlatProgram, last: int, waits: NDArray[np.int64]) -> DeadlockError:
     """The error that says which operation waits for what, in order of cores and threads.
 
     program: what got stuck.
     last, waits: what `Machine.waits` tells of it.
     """
+    if isinstance(program, FlatProgram):
+        # few programs get stuck: the others need not wait for this import
+        from lstmsim.program.unflatten import program_of
+
+        program = program_of(program)
     return DeadlockError(last, tuple(_told(program, waits.tolist())))
 
 

@@ -52,6 +52,7 @@ class Runnable:
 
     def __init__(self, document: Document, cores: Cores) -> None:
         self.document, self.of_chip = document, cores
+        self._allowed: dict[tuple[int, ...] | None, dict[AnyCore, int] | None] = {}
         self._refusals: dict[tuple[AnyCore, int], str | None] = {}
         self._known: dict[Hashable, list[AnyCore]] = {}
 
@@ -71,13 +72,15 @@ class Runnable:
         return able
 
     def _able(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
-        cores, named = self.of_chip.cores, named_cores(entry)
-        indexes = range(len(cores)) if named is None else named
-        if not self.of_chip.known or any(each >= len(cores) or cores[each] is None for each in indexes):
+        named = named_cores(entry)
+        if named not in self._allowed:
+            self._allowed[named] = self._first_of_each(named)
+        allowed = self._allowed[named]
+        if allowed is None:
             return []
-        allowed = {core: index for index in reversed(indexes) if (core := cores[index]) is not None}
-        if entry.split is not None and len(indexes) > 1:
-            split = self._split_cores(path, entry, model, list(allowed), len(indexes))
+        members = len(self.of_chip.cores if named is None else named)
+        if entry.split is not None and members > 1:
+            split = self._split_cores(path, entry, model, list(allowed), members)
             if entry.split != "auto" or not split:
                 return split
         refusals = {core: self._refusal(core, model) for core in allowed}
@@ -88,6 +91,14 @@ class Runnable:
             place = path if named is None else (*path, "core" if entry.cores is None else "cores")
             self.document.blame(place, f"job {show(entry.name or model.name)} cannot run on {where}: {reasons}")
         return runnable
+
+    def _first_of_each(self, named: tuple[int, ...] | None) -> dict[AnyCore, int] | None:
+        """Give the distinct cores among these, each with its first place; None if one of them is wrong."""
+        cores = self.of_chip.cores
+        indexes = range(len(cores)) if named is None else named
+        if not self.of_chip.known or any(each >= len(cores) or cores[each] is None for each in indexes):
+            return None
+        return {core: index for index in reversed(indexes) if (core := cores[index]) is not None}
 
     def _refusal(self, core: AnyCore, model: Model) -> str | None:
         key = (core, id(model))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -195,16 +195,20 @@ def build_jobs(
         numbers = islice(steps.of_jobs(index, entry, keys[index]), len(each_of))
         tenants = arrivals.tenants(index, entry, template.tenant) or [template.tenant] * len(each_of)
         follows = initials.follows(index) is not None
+        # `replace` would look up all values of the template for each job
+        kept = {each.name: getattr(template, each.name) for each in fields(template)}
         jobs += [
-            replace(
-                template,
-                name=next(unique),
-                steps=number,
-                arrival=arrival,
-                after=after,
-                states_of=after if follows else None,
-                deadline=due if template.deadline is None else template.deadline,
-                tenant=tenant,
+            Job(
+                **kept
+                | {
+                    "name": next(unique),
+                    "steps": number,
+                    "arrival": arrival,
+                    "after": after,
+                    "states_of": after if follows else None,
+                    "deadline": due if template.deadline is None else template.deadline,
+                    "tenant": tenant,
+                }
             )
             for (arrival, after, due), number, tenant in zip(each_of, numbers, tenants, strict=True)
         ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import count, product
+from string import ascii_lowercase
 
 __all__ = ["tenant_names", "unique_names"]
 
@@ -35,18 +37,14 @@ def unique_names(names: list[str]) -> list[str]:
     for name in names:
         if times[name] > 1:
             suffixes = letters.setdefault(name, _letters())
-            name = next(full for suffix in suffixes if (full := f"{name}-{suffix}") not in taken)
+            plain = name
+            while name in taken:
+                name = f"{plain}-{next(suffixes)}"
             taken.add(name)
         unique.append(name)
     return unique
 
 
 def _letters() -> Iterator[str]:
-    number = 0
-    while True:
-        word, rest = "", number
-        while rest >= 0:
-            word = chr(ord("a") + rest % 26) + word
-            rest = rest // 26 - 1
-        yield word
-        number += 1
+    """a ... z, aa, ab ... zz, aaa ..."""
+    return ("".join(word) for length in count(1) for word in product(ascii_lowercase, repeat=length))

@@ -92,17 +92,18 @@ LSTMSIM_PUBLIC i64 lstmsim_feed(Machine* machine, const i64* rows, i64 count, i6
     return lstmsim::guarded([&] { machine->feed(rows, count, more != 0); return i64{0}; }, message, room);
 }
 
-/// A table of the run: its numbers, and how many there are; they stay as they are until the run goes on.
-LSTMSIM_PUBLIC i64 lstmsim_table(Machine* machine, i64 table, const i64** numbers) {
-    if (table < 0 || table > lstmsim::OVER) return 0;
-    if (table == lstmsim::TASKS) return machine->task_rows(numbers);
-    *numbers = machine->tables[table].data();
-    return machine->tables[table].size();
+/// How many numbers a table of the run has.
+LSTMSIM_PUBLIC i64 lstmsim_size(Machine* machine, i64 table) { return machine->table(table).size(); }
+
+/// Copy the numbers of a table of the run to where there is room for them.
+LSTMSIM_PUBLIC void lstmsim_copy(Machine* machine, i64 table, i64* room) {
+    const lstmsim::Slice<const i64> numbers = machine->table(table);
+    std::copy(numbers.begin(), numbers.end(), room);
 }
 
 /// Forget what is in a table.
 LSTMSIM_PUBLIC void lstmsim_clear(Machine* machine, i64 table) {
-    if (table >= 0 && table <= lstmsim::OVER) machine->clear(table);
+    machine->clear(table);
 }
 
 /// Write the totals up to cycle `upto` to their table. 0, or more if it failed.

@@ -206,11 +206,10 @@ class Machine {
     /// Write down what each cursor waits for that can never issue.
     void note_waits();
 
+    /// The numbers of a table.
+    Slice<const i64> table(i64 number);
     /// Forget what is in a table.
-    void clear(i64 table);
-
-    /// The rows of tasks as one array of numbers; returns how many there are.
-    i64 task_rows(const i64** numbers);
+    void clear(i64 number);
 
     Array<i64> tables[OVER + 1];
     i64 last_cycle = 0;  // of any start or admission
