@@ -9,13 +9,24 @@ import pkgutil
 import pytest
 
 import lstmsim
+from tests.core_needed import names_with_core
 
 MODULES = ["lstmsim", *sorted(each.name for each in pkgutil.walk_packages(lstmsim.__path__, "lstmsim."))]
 # a library for ctypes, by its name also a module
 LIBRARY = "lstmsim.engines.fast._core"
+#: Those whose examples call the native core itself, or take long without it.
+NEED_CORE = {
+    "lstmsim.api.serving.capacity",
+    "lstmsim.api.serving.load_latency",
+    "lstmsim.api.serving.saturate",
+    "lstmsim.api.studies",
+    "lstmsim.engines.fast.binding",
+    "lstmsim.engines.fast.feed",
+    "lstmsim.validation.run",
+}
 
 
-@pytest.mark.parametrize("name", [each for each in MODULES if each != LIBRARY])
+@pytest.mark.parametrize("name", names_with_core((each for each in MODULES if each != LIBRARY), NEED_CORE))
 def test_examples_of(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = importlib.import_module(name)
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)

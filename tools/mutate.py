@@ -71,9 +71,11 @@ def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str
 
     root: a checkout; its package comes before an installed one.
     tests: files or folders below it; also words for pytest.
-    limit: seconds after which the tests are stopped (None: never).
+    limit: seconds of processor time after which the tests are stopped, and five times as many of the clock on the
+        wall, for they may wait (None: never).
     """
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "mutate_pytest", *tests]
+    command += [] if limit is None else ["--mutate-limit", str(round(limit))]
     # no compiled files: a change that keeps length and second of a file would not be seen
     paths = os.pathsep.join([str(root), str(ROOT / "tools")])
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": paths, "LSTMSIM_HYPOTHESIS": "first"}
@@ -90,12 +92,14 @@ def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str
         ) as process,
     ):
         try:
-            code = process.wait(limit)
+            code = process.wait(None if limit is None else 5 * limit)
         except subprocess.TimeoutExpired:
             return "late"
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
+    if code == -signal.SIGXCPU:
+        return "late"
     # 1: a test failed; 2: interrupted, as by a module that cannot be imported; below 0: a crash
     return {0: "passed", 1: "failed", 2: "failed"}.get(code, "failed" if code < 0 else "broken")
 

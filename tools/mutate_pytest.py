@@ -35,15 +35,18 @@ _STARTS_PROCESSES = {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.spawn"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Two options, for `tools/mutate.py` alone."""
+    """Options for `tools/mutate.py` alone."""
     parser.addoption("--mutate-notes", help="file into which is written which test runs which function")
     parser.addoption("--mutate-chosen", help="file of test names, one in a line: these are run, in that order")
+    parser.addoption("--mutate-limit", type=int, help="seconds of processor time after which the run is ended")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """A mutant gets bounds; functions are noted from here on, before any module of the tests is imported."""
-    if config.getoption("--mutate-chosen"):
+    limit = config.getoption("--mutate-limit")
+    if limit is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
     if config.getoption("--mutate-notes"):
         config.pluginmanager.register(_Notes(Path(config.getoption("--mutate-notes"))), "mutate-notes")
 

@@ -119,7 +119,7 @@ def load_program(path: Path) -> SavedProgram:
 
     refuse(wrong_path("path", path))
     flat, names = program_file.load_program(path)
-    return SavedProgram(flat, default_names(flat) if names is None else names, os.fspath(path))
+    return SavedProgram(flat, names, os.fspath(path))
 
 
 def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine: str = "fast") -> ProgramRun:

@@ -23,7 +23,7 @@ from lstmsim.formats.bounded import bounded_file, placed
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.weights.zip_members import open_zip, read_member
 from lstmsim.program.flat import FORMAT, FlatProgram
-from lstmsim.program.flat_names import FlatNames
+from lstmsim.program.flat_names import FlatNames, default_names
 from lstmsim.program.flat_rows import check_rows
 
 __all__ = ["FILE_FORMAT", "load_program", "save_program"]
@@ -65,8 +65,8 @@ def save_program(path: str | os.PathLike[str], flat: FlatProgram, names: FlatNam
         np.savez(file, **arrays)
 
 
-def load_program(path: str | os.PathLike[str]) -> tuple[FlatProgram, FlatNames | None]:
-    """Read a flat program and its names, if the file has any.
+def load_program(path: str | os.PathLike[str]) -> tuple[FlatProgram, FlatNames]:
+    """Read a flat program and its names, or plain ones if the file has none.
 
     path: the file.
 
@@ -115,7 +115,7 @@ def _array(member: str, content: bytes) -> NDArray[Any]:
     return np.frombuffer(content, dtype, offset=file.tell())
 
 
-def _program(members: Mapping[str, NDArray[Any] | None]) -> tuple[FlatProgram, FlatNames | None]:
+def _program(members: Mapping[str, NDArray[Any] | None]) -> tuple[FlatProgram, FlatNames]:
     version, words, names = (members[each] for each in ("format", "words", "names"))
     if version is None or words is None:
         raise InputError(f"has no member {'format.npy' if version is None else 'words.npy'}, expected {_WHAT}")
@@ -130,9 +130,8 @@ def _program(members: Mapping[str, NDArray[Any] | None]) -> tuple[FlatProgram, F
         # in a file of another program the numbers may stand at any byte, and the highest byte first
         flat = FlatProgram(np.require(words, dtype=np.int64, requirements=["ALIGNED"]))
         check_rows(flat)
-        read = None if names is None else _names(names)
-        if read is not None:
-            read.check(flat)
+        read = default_names(flat) if names is None else _names(names)
+        read.check(flat)
     except ProgramError as error:
         raise InputError(f"is no program that can be run: {error}") from None
     return flat, read

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lstmsim.errors import ProgramError
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import Writer
@@ -9,6 +11,9 @@ from lstmsim.program.program import Body, Buffer, Operation, Phase, Program
 from lstmsim.records import record
 
 __all__ = ["FlatNames", "default_names", "names_of"]
+
+#: Most contents in all memories together. The core of the fast engine takes no more, either.
+_MOST_HELD = 2**24
 
 
 @record
@@ -103,13 +108,13 @@ def default_names(flat: FlatProgram) -> FlatNames:
     >>> default_names(flat_program({"tasks": [[0] * 6] * 2})).tasks
     ('t0', 't1')
     """
-    units = [("u0", True, "")] * len(flat.table("units"))
-    spans = zip(flat.column("cores", "first_unit").tolist(), flat.column("cores", "units").tolist(), strict=True)
-    for first, count in spans:
-        units[first : first + count] = [(f"u{number}", True, "") for number in range(count)]
+    rows = np.arange(len(flat.table("units")))
+    # a unit is counted from the last row before it with which the units of some core begin
+    begins = np.union1d(flat.column("cores", "first_unit"), [0])
+    numbers = rows - begins[np.searchsorted(begins, rows, "right") - 1]
     return FlatNames(
         tasks=tuple(f"t{number}" for number in range(len(flat.table("tasks")))),
-        units=tuple(units),
+        units=tuple((f"u{number}", True, "") for number in numbers.tolist()),
         buffers=tuple(f"b{number}" for number in range(len(flat.table("buffers")))),
         operations=(("", ()),) * len(flat.table("operations")),
         held=held_by_tables(flat),
@@ -119,5 +124,8 @@ def default_names(flat: FlatProgram) -> FlatNames:
 def held_by_tables(flat: FlatProgram) -> tuple[tuple[int, ...], ...]:
     """For each core the keys of the contents that it holds at the start, as far as the tables know."""
     keys = flat.column("contents", "key")[flat.column("held", "content")].tolist()
-    spans = zip(flat.column("cores", "first_held").tolist(), flat.column("cores", "held").tolist(), strict=True)
+    firsts, counts = flat.column("cores", "first_held"), flat.column("cores", "held")
+    if counts.sum() > _MOST_HELD:
+        raise ProgramError(f"cores hold {counts.sum():,} contents together, at most {_MOST_HELD:,}")
+    spans = zip(firsts.tolist(), counts.tolist(), strict=True)
     return tuple(tuple(keys[first : first + count]) for first, count in spans)

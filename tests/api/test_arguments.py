@@ -94,6 +94,7 @@ def test_a_full_window_says_how_large_it_was() -> None:
     assert "more requests than there is room for (7) were in the machine at once" in served.to_text()
 
 
+@pytest.mark.needs_core
 @pytest.mark.parametrize("where", ["file", "standard input"])
 def test_a_script_needs_no_guard_for_workers(where: str, tmp_path: Path) -> None:
     script = f"import lstmsim\nprint(lstmsim.sweep({SPEC!r}, {str(tmp_path / 'out')!r}, jobs=2).progress.done)\n"

@@ -19,6 +19,7 @@ from lstmsim.cli.group import COMMANDS
 from lstmsim.formats.weights.safetensors import write_safetensors
 from lstmsim.formats.yaml.text import yaml_text
 from tests.cli import runner
+from tests.core_needed import names_with_core
 
 POISSON = {"kind": "poisson", "rate_per_second": 1e5}
 RANDOM: dict[str, Any] = {
@@ -163,7 +164,7 @@ CASES: dict[str, Callable[[], None]] = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", names_with_core(COMMANDS, {"validate", "saturate", "load-latency"}))
 def test_the_function_does_what_its_command_does(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert callable(getattr(lstmsim, function_of(command)))

@@ -17,6 +17,7 @@ import pytest
 import lstmsim
 from lstmsim.metrics.report_text import report_json
 from lstmsim.results import Result, Table
+from tests.core_needed import names_with_core
 
 NAME = 'a<b>&"c'
 POISSON = {"kind": "poisson", "rate_per_second": 1e5}
@@ -87,7 +88,7 @@ def classes() -> set[str]:
     return {each.__name__ for each in (*Result.__subclasses__(), *Table.__subclasses__())} - {"Table"}
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", names_with_core(RESULTS, {"Validation", "Saturation"}))
 def test_forms_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     make, rows = RESULTS[name]

@@ -104,6 +104,7 @@ def test_overrides_change_the_own_chip_only_and_base_leaves_it_out(tmp_path: Pat
     assert line.startswith("--set chip.cores.0.ep=8: changes the scenario's own chip, which --base column-npu-16k")
 
 
+@pytest.mark.needs_core
 def test_published_rows_beside(tmp_path: Path) -> None:
     path = scenario(tmp_path, {"model": "deepbench-lstm-256-150"}, JOB)
     comparison = result(path, "--each", "--published")

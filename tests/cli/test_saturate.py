@@ -14,6 +14,9 @@ from lstmsim.api.serving.stream import serve
 from lstmsim.traffic.saturation import Tried
 from tests.cli.runner import call
 
+#: A curve, or a rate that just keeps a bound, takes thousands of requests.
+pytestmark = pytest.mark.needs_core
+
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}
 SCENARIO: dict[str, Any] = {
     "chip": "column-npu-16k",

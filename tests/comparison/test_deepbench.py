@@ -21,7 +21,10 @@ from lstmsim.workload.precision import Precision
 FOLDER = Path(__file__).parents[2] / "experiments"
 #: The beginnings of titles of columns that hold words; these columns follow those of the rivals.
 WORDS = "room on "
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
+pytestmark = [
+    pytest.mark.needs_core,
+    pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package"),
+]
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from hypothesis import strategies as st
 
 from lstmsim import targets
 from lstmsim.engines import run
-from lstmsim.engines.fast import library
 from lstmsim.engines.fast import run as fast
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
+from lstmsim.engines.fast.sources import CORE
 from lstmsim.errors import DeadlockError
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram
@@ -32,7 +31,7 @@ from tests.strategies import joint_programs, programs, scenarios
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 
-pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
+pytestmark = pytest.mark.needs_core
 
 
 def outcome(program: Program | FlatProgram, engine: str) -> Trace | str:
@@ -136,8 +135,9 @@ def test_flat_programs_run_on_every_engine(program: Program) -> None:
     assert outcome(flat, "fast") == outcome(flat, "reference")
 
 
+@pytest.mark.skipif(not CORE.is_dir(), reason="the core's sources are not part of the installed package")
 def test_rows_of_the_core_are_those_of_the_format() -> None:
-    source = (Path(library.__file__).parent / "core" / "flat.hpp").read_text()
+    source = (CORE / "flat.hpp").read_text()
     structures = dict(re.findall(r"struct (\w+) \{\s*i64 ([\w, \n]+);\s*\}", source))
     assert f"FORMAT = {FORMAT};" in source
     order = re.findall(r"Slice<const (\w+)> (\w+);", source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lstmsim.engines.fast import run as fast
+from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
@@ -23,4 +23,4 @@ def crowd(cores: int, tasks: int, contexts: int = 1) -> Program:
 @pytest.mark.parametrize(("cores", "contexts"), [(1, 2), (5, 1), (5, 2), (12, 3)])
 def test_places_that_were_full_are_free_again_later(cores: int, contexts: int) -> None:
     program = crowd(cores, 60, contexts)
-    assert fast.totals(program) == totals_of(program, reference.run(program))
+    assert engines.totals(program) == totals_of(program, reference.run(program))

@@ -20,8 +20,7 @@ from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
 from tests.strategies import joint_programs, preempting_programs, programs
 
-FEEDS = (FastFeed, ReferenceFeed)
-each_feed = pytest.mark.parametrize("Feed", FEEDS)
+each_feed = pytest.mark.parametrize("Feed", [pytest.param(FastFeed, marks=pytest.mark.needs_core), ReferenceFeed])
 
 
 def one_task(count: int = 5) -> Program:
@@ -108,6 +107,7 @@ def told(
     return [*said, feed.window, feed.full_at, feed.makespan_cycles, *(each.tolist() for each in parts)]
 
 
+@pytest.mark.needs_core
 @settings(max_examples=150)
 @given(st.data(), st.sampled_from([0, 1, 2]))
 def test_both_feeds_tell_the_same_group_by_group(data: st.DataObject, stop: int) -> None:

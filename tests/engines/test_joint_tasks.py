@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lstmsim.engines.fast import run as fast
+from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.errors import DeadlockError
 from lstmsim.metrics.accounts import totals_of
@@ -28,8 +28,8 @@ ARRAY = (Unit("array", "coarse"),)
 
 def both(program: Program) -> Trace:
     trace = reference.run(program)
-    assert fast.run(program) == trace
-    assert fast.totals(program) == totals_of(program, trace)
+    assert engines.run(program) == trace
+    assert engines.totals(program) == totals_of(program, trace)
     return trace
 
 
@@ -46,7 +46,7 @@ def test_a_task_pauses_at_a_boundary_and_what_it_put_off_keeps_its_cause() -> No
     assert trace.pauses.tolist() == [[0, 0, 0, 10, 14]]
     assert trace.halts.tolist() == [[3, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]]
     assert trace.issue("start").tolist() == [0, 10, 14, 24]
-    totals = fast.totals(Program((Core(0, ARRAY),), (slow, urgent)))
+    totals = engines.totals(Program((Core(0, ARRAY),), (slow, urgent)))
     # hazard from 1 to 3 and from 15 to 24, drain from 3 to 10
     assert totals.cycles.tolist() == [[7, 0, 11, 0, 0, 0, 0, 0, 7, 0]]
 
@@ -58,7 +58,7 @@ def test_a_member_waits_for_another_and_has_a_seat_of_its_own() -> None:
     trace = both(program)
     assert trace.seats.tolist() == [[0, 1, 1, 0]]
     assert trace.issue("start").tolist() == [0, 5]
-    assert fast.totals(program).cycles.tolist() == [[5, 0, 0, 0, 0, 0, 0, 0, 1, 0], [1, 0, 0, 0, 0, 0, 0, 5, 0, 0]]
+    assert engines.totals(program).cycles.tolist() == [[5, 0, 0, 0, 0, 0, 0, 0, 1, 0], [1, 0, 0, 0, 0, 0, 0, 5, 0, 0]]
 
 
 def test_of_contents_that_fall_free_in_one_cycle_that_of_the_lower_thread_goes_first() -> None:
@@ -71,6 +71,15 @@ def test_of_contents_that_fall_free_in_one_cycle_that_of_the_lower_thread_goes_f
     tasks = (user(0, 0, 7), user(1, 0, 8), user(2, 40), user(1, 80), user(0, 120))
     trace = both(Program((Core(0, units, 2, capacity=2),), tasks))
     assert (trace.task("finish") - trace.task("admitted")).tolist() == [8, 8, 8, 1, 8]
+
+
+@pytest.mark.parametrize(("affine", "core"), [(True, 1), (False, 0)])
+def test_an_affine_task_goes_where_its_content_lies_even_if_others_are_there(affine: bool, core: int) -> None:
+    cores = (Core(0, ARRAY, 2, capacity=1), Core(0, ARRAY, 2, capacity=1, held=(0,)))
+    other = task("other", Operation(0, count=9), cores=(1,))
+    phases = (Phase(Body((Operation(0),)), 1), Phase(Body((Operation(0, count=3),)), 1))
+    user = Task("user", ((0, phases),), (), (0, 1), 2, content=Content(0, 1), affine=affine)
+    assert both(Program(cores, (other, user))).task("core").tolist() == [1, core]
 
 
 def spreading(name: str, *members: int, cores: tuple[int, ...] = (0, 1, 2), **more: object) -> Task:
@@ -124,7 +133,7 @@ def test_what_a_spread_task_waits_for_for_ever_is_named() -> None:
     wide = (Wide(2, (stuck,), (Buffer("b", 1),)),)
     program = Program((Core(0, ARRAY),) * 2, (task("t", Operation(0), cores=(0, 1), wide=wide),))
     told = []
-    for engine in (fast, reference):
+    for engine in (engines, reference):
         with pytest.raises(DeadlockError) as caught:
             engine.run(program)
         told.append(str(caught.value))

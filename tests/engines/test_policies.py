@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.engines.fast import library
 from lstmsim.engines.fast.binding import choose
 from lstmsim.program.policy import POLICIES
 
 NOW = 1000
 READY = st.lists(st.one_of(st.none(), st.integers(0, NOW)), min_size=1, max_size=9)
 
-pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
+pytestmark = pytest.mark.needs_core
 
 
 @given(st.sampled_from(sorted(POLICIES)), READY, st.integers(0, 8), st.booleans())

@@ -7,7 +7,7 @@ import os
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from lstmsim.engines.fast import run as fast
+from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.errors import DeadlockError
 from lstmsim.program.program import Program
@@ -26,7 +26,7 @@ def check(program: Program) -> None:
         trace = reference.run(program)
     except DeadlockError:
         return
-    assert fast.run(program) == trace
+    assert engines.run(program) == trace
     end = max(int(trace.task(name).max()) for name in ("finish", "admitted"))
     rows, pauses = simulate(program, end + 1)
     assert rows == trace.tasks.tolist()

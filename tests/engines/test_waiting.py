@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lstmsim.engines.fast import run as fast
-from lstmsim.engines.fast.feed import Feed
+from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
 from lstmsim.program.trace import Trace
@@ -20,7 +19,7 @@ def ran(threads: tuple[int, ...], *tasks: Task) -> Trace:
     """The trace of both engines, whose times are those of the oracle."""
     program = Program(tuple(Core(0, ARRAY, each) for each in threads), tasks)
     trace = reference.run(program)
-    assert fast.run(program) == trace
+    assert engines.run(program) == trace
     rows, pauses = simulate(program, 1000)
     assert rows == trace.tasks.tolist()
     assert pauses == trace.pauses.tolist()
@@ -132,8 +131,8 @@ def test_a_feed_counts_those_who_give_up_as_all_at_once_do() -> None:
     templates = (task("slow", 7, patience=40, queue_limit=9), task("fast", 2, patience=11, queue_limit=5))
     coming = np.array([(2 * n, n % 2, 3 * (n % 5) - n) for n in range(600)])
     whole = [replace(templates[template], release=release, key=key) for release, template, key in coming.tolist()]
-    expected = fast.totals(Program((Core(0, ARRAY),), tuple(whole))).tasks
-    feed = Feed(Program((Core(0, ARRAY),), templates), np.split(coming, 6), window=40)
+    expected = engines.totals(Program((Core(0, ARRAY),), tuple(whole))).tasks
+    feed = engines.feed(Program((Core(0, ARRAY),), templates), np.split(coming, 6), window=40)
     rows_by_task = {
         int(n): row.tolist() for numbers, _, rows in feed.results() for n, row in zip(numbers, rows, strict=True)
     }

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "experiments"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
+pytestmark = [
+    pytest.mark.needs_core,
+    pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package"),
+]
 
 
 def load(name: str) -> tuple[Any, str]:

@@ -17,7 +17,10 @@ from lstmsim.metrics.report import Report
 from lstmsim.searches.search import search
 
 FOLDER = Path(__file__).parents[2] / "experiments"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
+pytestmark = [
+    pytest.mark.needs_core,
+    pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package"),
+]
 
 
 @cache

@@ -16,6 +16,7 @@ from lstmsim.metrics.report_text import report_text
 from lstmsim.targets.column.words import WORDS as COLUMN
 from lstmsim.targets.row.words import WORDS as ROW
 from lstmsim.workload.scenario import Words
+from tests.core_needed import names_with_core
 
 SCENARIOS: dict[str, dict[str, Any]] = {
     "column": {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 300, "count": 3}]},
@@ -24,6 +25,8 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "dispatch": {"chip": "brainwave-s10", "jobs": [{"model": "lstm-512", "steps": 10}]},
     "batch": {"chip": "intel-npu-rtl", "jobs": [{"model": "gru-512", "steps": 4, "batch": 4}]},
 }
+#: Those whose many alternatives take long on the reference engine need the core.
+NAMES = names_with_core(SCENARIOS, {"column", "cores"})
 
 
 @cache
@@ -32,7 +35,7 @@ def simulated(name: str) -> tuple[Run, Explanation]:
     return result, explain(result.scenario, result.program, result.trace)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_text_fits_and_begins_with_the_answer(name: str) -> None:
     result, explanation = simulated(name)
     text = explain_text(explanation, report_text(result.report))
@@ -51,7 +54,7 @@ def test_the_text_fits_and_begins_with_the_answer(name: str) -> None:
     assert not any(line.lstrip().startswith("%") for line in text.splitlines())
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_word_of_the_tables_is_explained(name: str) -> None:
     result, explanation = simulated(name)
     report = report_text(result.report)
@@ -63,6 +66,7 @@ def test_every_word_of_the_tables_is_explained(name: str) -> None:
         assert sentence == (explanation.words.get(word, Words()).glossary or GLOSSARY[word])
 
 
+@pytest.mark.needs_core
 def test_the_glossary_has_only_words_that_occur() -> None:
     assert words_in("nothing of the kind") == {}
     assert glossary("nothing of the kind") == ""
@@ -73,7 +77,7 @@ def test_the_glossary_has_only_words_that_occur() -> None:
     assert "serializer" not in explain_text(explanation).split("GLOSSARY")[1]
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", NAMES)
 def test_json_has_every_figure(name: str) -> None:
     _, explanation = simulated(name)
     data = json.loads(json.dumps(explain_json(explanation), allow_nan=False))
@@ -92,6 +96,7 @@ def test_json_has_every_figure(name: str) -> None:
     assert data["glossary"]["makespan"] == GLOSSARY["makespan"]
 
 
+@pytest.mark.needs_core
 def test_the_same_run_gives_the_same_text_on_both_engines() -> None:
     texts = set()
     for engine in ("fast", "reference"):

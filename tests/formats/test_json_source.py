@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.formats.yaml.json_source import json_document
-from lstmsim.formats.yaml.source import parse_document
+from lstmsim.formats.yaml.source import parse_document, read_document
 
 TEXTS = st.text(alphabet=[chr(each) for each in range(32, 127)], max_size=8)
 LEAVES = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | TEXTS | st.decimals(-9, 9, places=3).map(float)
@@ -56,3 +57,16 @@ def test_data_and_places_are_those_of_the_yaml_reader(data: Any, indent: int | N
 )
 def test_all_else_is_left_to_the_yaml_reader(text: str) -> None:
     assert json_document(text, "a.json") is None
+
+
+def test_a_document_that_is_kept_is_not_changed_by_who_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("cores: [{ep: 4}]\nname: a\nname: b\n")
+    one, first_mistakes = read_document(path), list(read_document(path).mistakes)
+    assert first_mistakes
+    one.data["cores"][0]["ep"] = 8
+    one.mistakes.clear()
+    again = read_document(path)
+    assert (again.data["cores"], again.mistakes) == ([{"ep": 4}], first_mistakes)
+    path.write_text("cores: []\n")
+    assert read_document(path).data == {"cores": []}

@@ -18,7 +18,7 @@ from lstmsim import load_scenario, targets
 from lstmsim.errors import InputError, ProgramError
 from lstmsim.formats.program_file import load_program, save_program
 from lstmsim.program.flat import FLAT_TABLES, FORMAT
-from lstmsim.program.flat_names import names_of
+from lstmsim.program.flat_names import default_names, names_of
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
 from lstmsim.program.unflatten import program_of
@@ -71,7 +71,7 @@ def test_a_file_that_was_read_is_not_replaced(path: Path) -> None:
 def test_a_program_without_names(tmp_path: Path, program: Program) -> None:
     save_program(tmp_path / "p.npz", flat_of(program))
     flat, names = load_program(tmp_path / "p.npz")
-    assert names is None
+    assert names == default_names(flat)
     assert flat == flat_of(program)
 
 

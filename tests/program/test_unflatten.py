@@ -156,6 +156,16 @@ def test_names_for_other_tables_are_refused() -> None:
     assert program_of(flat, replace(default_names(flat), held=((6,),))).cores[0].held == (6,)
 
 
+def test_small_tables_of_many_shared_rows_take_no_time() -> None:
+    count = 30_000
+    cores = [[0, 1, 0, count, 0, -1, 0, 0, 0]] * count
+    names = default_names(flat_program({**small(), "cores": cores, "units": [[0, 0]] * count}))
+    assert [name for name, _, _ in names.units[::9999]] == ["u0", "u9999", "u19998", "u29997"]
+    cores = [[0, 1, 0, 1, 0, -1, 0, 0, count]] * count
+    with pytest.raises(ProgramError, match="cores hold 900,000,000 contents together, at most 16,777,216"):
+        default_names(flat_program({**small(), "cores": cores, "held": [[0]] * count}))
+
+
 def test_a_small_program_of_too_many_parts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unflatten, "MOST_PARTS", 1000)
     bodies = [[0, 1]] * 1000

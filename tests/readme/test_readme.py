@@ -52,6 +52,7 @@ def test_help_is_up_to_date() -> None:
     assert tool().with_help(TEXT) == TEXT, "run `make readme`"
 
 
+@pytest.mark.needs_core
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_blocks_run(block: str, desk: Path) -> None:
     assert commands(block), "a console block without a command"

@@ -6,7 +6,10 @@ import pytest
 
 from tests.readme.test_readme import TEXT, tool
 
-pytestmark = pytest.mark.skipif(not TEXT, reason="the README is in the checkout only")
+pytestmark = [
+    pytest.mark.needs_core,
+    pytest.mark.skipif(not TEXT, reason="the README is in the checkout only"),
+]
 
 
 def test_the_table_is_up_to_date_and_an_edit_of_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,6 +113,7 @@ def test_any_ep_is_at_least_as_good_and_mostly_finds_the_optimum() -> None:
     assert refined.cycles <= 1.01 * optimum.cycles
 
 
+@pytest.mark.needs_core
 def test_the_useful_vps_hold_the_optimum_of_equal_jobs() -> None:
     searched = lstm(70, 2048, steps=5, threads=2)
     score = score_of(searched, lambda: None)
@@ -134,6 +135,7 @@ def benchmark() -> Any:
     return module
 
 
+@pytest.mark.needs_core
 @pytest.mark.skipif(not BENCHMARK.is_file(), reason="the benchmarks are not part of the installed package")
 def test_regret_on_random_pairs() -> None:
     script = benchmark()

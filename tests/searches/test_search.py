@@ -52,6 +52,7 @@ def test_every_point_is_a_simulation_of_the_scenario(indices: tuple[int, ...]) -
         assert point.hazard == pytest.approx(hazard / report.makespan_cycles / len(indices))
 
 
+@pytest.mark.needs_core
 def test_one_core_of_several() -> None:
     small = replace(CORE, npe=32, ep=2, tree_inputs=None, cat=1, threads=1)
     jobs = (Job("a", SMALL, 4, cores=(1,)), Job("b", LARGE, 3, cores=(0,)), Job("c", SMALL, 5))
@@ -79,6 +80,7 @@ def test_exhaustive_is_never_worse_and_counts() -> None:
     assert search(scenario(), 2000).common.regret_percent is None
 
 
+@pytest.mark.needs_core
 def test_regret_shows_where_greedy_misses() -> None:
     # 3 row blocks of 341, 341 and 209 units take longer in the tail than 3 of 297: no doubling of EP finds that
     model = Model("m", (Layer(cell("gru"), 891, 1063),))

@@ -157,6 +157,7 @@ def test_slow_instructions_are_named_as_what_holds_the_machine_back() -> None:
     assert report.cores[0].cycles["dispatch"] > 0.5 * report.makespan_cycles
 
 
+@pytest.mark.needs_core
 def test_brainwaves_latencies_are_those_of_the_fit() -> None:
     spec = importlib.util.spec_from_file_location("fit_brainwave", ROOT / "tools" / "fit_brainwave.py")
     if spec is None or spec.loader is None or not (ROOT / "tools").is_dir():
@@ -210,6 +211,7 @@ def test_mistakes_are_named(change: str, sentence: str) -> None:
         load_scenario({"chip": "intel-npu-rtl", "jobs": [{"model": "lstm-512", "steps": 2}]}, [change])
 
 
+@pytest.mark.needs_core
 def test_how_far_brainwave_rests_on_the_assumed_latencies() -> None:
     """The words of the preset's source of its latencies."""
     chip = preset("brainwave-s10")
@@ -238,6 +240,7 @@ def test_the_start_of_a_job_is_a_wait_for_instructions() -> None:
     assert report.cores[0].cycles["dispatch"] > 2520
 
 
+@pytest.mark.needs_core
 @pytest.mark.parametrize("chip", PRESETS)
 def test_many_steps_of_a_dense_layer_repeat(chip: str) -> None:
     job = {"model": {"layers": [{"cell": "dense", "hidden": 64, "input": 64}] * 2}, "steps": 3000}

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lstmsim import check_numerics, explain, load_scenario, run, serving
+from lstmsim import check_numerics, engines, explain, load_scenario, run, serving
 from lstmsim.api.serving.alone import alone
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.api.serving.stream import serve
-from lstmsim.engines.fast import run as fast
 from lstmsim.engines.reference import run as reference
 from lstmsim.errors import InputError
 from lstmsim.metrics.accounts import totals_of
@@ -47,8 +46,8 @@ def taken(trace: Trace) -> list[list[int]]:
 def traced(chip: ColumnNpu, jobs: list[Job]) -> Trace:
     program = lower(chip, jobs)
     trace = reference.run(program)
-    assert fast.run(program) == trace
-    assert fast.totals(program) == totals_of(program, trace)
+    assert engines.run(program) == trace
+    assert engines.totals(program) == totals_of(program, trace)
     return trace
 
 

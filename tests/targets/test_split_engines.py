@@ -6,7 +6,7 @@ import os
 
 from hypothesis import given, settings
 
-from lstmsim.engines.fast import run as fast
+from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.metrics.accounts import named_cycles, totals_of
 from lstmsim.targets.column.lowering import lower
@@ -24,8 +24,8 @@ def test_both_engines_agree_on_split_jobs(case: tuple[ColumnCore, Exchange, Job,
     core, exchange, job, place = case
     program = lower(ColumnNpu("c", 260, (core,) * (max(place) + 1), None, exchange), [job])
     trace = reference.run(program)
-    assert fast.run(program) == trace
-    assert fast.totals(program) == totals_of(program, trace)
+    assert engines.run(program) == trace
+    assert engines.totals(program) == totals_of(program, trace)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -60,6 +60,7 @@ def test_what_holds_and_what_is_not_judged() -> None:
     }
 
 
+@pytest.mark.needs_core
 def test_optima_and_orderings_are_those_of_the_simulation() -> None:
     assert (
         "16 at 256, 8 at 512, 32 at 1024 (the best in the range takes 0.01 % more)" in row("patent-ep-16384").simulated
@@ -87,11 +88,13 @@ def test_other_eps_of_the_tree_fail(value: str) -> None:
     assert cat_suffices(edited("patent-cat", value), ARRAYS).verdict == "fails"
 
 
+@pytest.mark.needs_core
 def test_more_tops_and_another_mean_fail() -> None:
     assert throughput(edited("renown-throughput", "34.0"), BENCH, deepbench()).verdict == "fails"
     assert plasticine_over_brainwave(edited("zhao-brainwave", "2.2"), BENCH, deepbench()).verdict == "fails"
 
 
+@pytest.mark.needs_core
 def test_an_edited_latency_of_brainwave_does_not_move_its_simulation() -> None:
     faster = [replace(each, latency_ms=0.001) if each.design == DESIGN else each for each in deepbench()]
     finding = plasticine_over_brainwave(CLAIMS["zhao-brainwave"], BENCH, faster)

@@ -109,6 +109,7 @@ def test_a_lost_intel_row_is_noticed(key: str) -> None:
     assert validation.failures == (f"{key}: 2 rows, expected 19: published rows are missing",)
 
 
+@pytest.mark.needs_core
 def test_an_edited_brainwave_row_and_a_lost_one_are_noticed() -> None:
     rows = [row for row in PUBLISHED.deepbench if row.design == DESIGN and row.task not in FITTED]
     edited = (replace(rows[0], latency_ms=1.2 * (rows[0].latency_ms or 0)), *rows[1:-1])
@@ -119,6 +120,7 @@ def test_an_edited_brainwave_row_and_a_lost_one_are_noticed() -> None:
     assert lost == "brainwave-held-out: 4 rows, expected 5: published rows are missing"
 
 
+@pytest.mark.needs_core
 def test_parts_and_progress() -> None:
     seen: list[tuple[int, int]] = []
     figures = replace(PUBLISHED, intel=PUBLISHED.intel[:2])

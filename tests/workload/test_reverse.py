@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lstmsim.engines.fast import run as fast
+from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.errors import InputError
 from lstmsim.numerics.fixed import fixed_arithmetic
@@ -30,7 +30,7 @@ BACKWARD = replace(LAYER, reverse=True)
 
 def cycles(chip: Chip, layers: tuple[Layer, ...], frame_interval: int = 0, steps: int = 5) -> int:
     program = lower(chip, [Job("j", Model("m", layers), steps, frame_interval=frame_interval)])
-    first, second = reference.run(program), fast.run(program)
+    first, second = reference.run(program), engines.run(program)
     assert first.makespan_cycles == second.makespan_cycles
     return first.makespan_cycles
 

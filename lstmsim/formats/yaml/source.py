@@ -28,7 +28,7 @@ from lstmsim.wording import nearest, show
 __all__ = ["MAX_BYTES", "parse_document", "read_document"]
 
 MAX_BYTES = 10_000_000
-#: Letters from which on a text is worth a short cut (and is kept for a second look).
+#: Letters from which on a text is worth a short cut.
 _LARGE = 20_000
 #: Most values that aliases may add to a document; a scenario needs a handful.
 MAX_ALIASED = 10_000
@@ -48,7 +48,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     """
     name = os.fspath(path)
     text = _read_text(Path(name), name)
-    document = parse_document(text, name) if len(text) < _LARGE else _copied(_kept(text, name))
+    document = _copied((_kept if len(text) < _LARGE else _kept_large)(text, name))
     document.folder = Path(name).parent
     if document.data is None:
         raise InputError(Mistake(name, "is empty, expected a mapping of keys to values"))
@@ -58,8 +58,16 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     return document
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=32)
 def _kept(text: str, name: str) -> Document:
+    """Parse a small text, and keep its document: who simulates much in one process names the same chips and models
+    again and again, and parsing takes longer than the simulation.
+    """
+    return parse_document(text, name)
+
+
+@lru_cache(maxsize=1)
+def _kept_large(text: str, name: str) -> Document:
     """Parse a large text, and keep its document until the next one: a command may read its scenario more than once."""
     return parse_document(text, name)
 

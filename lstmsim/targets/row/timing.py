@@ -7,7 +7,8 @@ a product, one chunk or one group at a time, an instruction is several operation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lstmsim.program.program import Dependence, Operation
 from lstmsim.targets.row.cells import Chain, Load, Product
@@ -27,8 +28,7 @@ _SLOTS = (MVU, EVRF, MFU0, MFU1, LOADER)
 _DECODER = dict(zip(_SLOTS, range(1, 6), strict=True))
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(NamedTuple):
     """Operation number `operation` of a block waits for the latest writer of `name`, from `delay` after its end on."""
 
     operation: int
@@ -36,8 +36,7 @@ class Wait:
     delay: int
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """The operation of a block that writes a name (or uses a unit) last, and the cause of waiting for it."""
 
     operation: int
@@ -45,8 +44,7 @@ class Written:
     cause: str
 
 
-@dataclass(frozen=True)
-class _Segment:
+class _Segment(NamedTuple):
     """Some cycles of a vector on its way.
 
     operation: the operation that gives them; -1 if they wait for nothing.
@@ -111,24 +109,39 @@ class BlockTimer:
         self.fetched_cycles += self.core.dispatch(item.cell).dispatch_cycles
         return there
 
-    def _emit(self, unit: int, cycles: int, needs: list[Dependence], item: Item, **more: int | str) -> int:
+    def _emit(
+        self,
+        unit: int,
+        cycles: int,
+        needs: Sequence[Dependence],
+        item: Item,
+        label: str,
+        *,
+        result_cycles: int | None = None,
+        work: int = 0,
+        frame: bool = False,
+        ahead: int = 0,
+    ) -> int:
         """Add an operation of a unit, behind the empty slots before it. Returns its place."""
         number, name, gap = len(self.operations), UNITS[unit], self.trailing[unit]
         before = self.written.get(name)
         if before is None:
             self.waits.append(Wait(number, name, gap + 1))
         elif gap:
-            needs = [*needs, Dependence(before.operation, before.cycles + gap, "dispatch")]
+            needs = (*needs, Dependence(before.operation, before.cycles + gap, "dispatch"))
         self.trailing[unit] = 0
         self.written[name] = Written(number, cycles, "dispatch")
-        values = {"result_cycles": cycles, "place": (*item.place, -1, -1), **more}
-        self.operations.append(Operation(unit, cycles, needs=tuple(needs), **values))  # type: ignore[arg-type]
+        result = cycles if result_cycles is None else result_cycles
+        place = (*item.place, -1, -1)
+        # by place, because a step has hundreds of operations, and names take longer than all the rest
+        operation = Operation(unit, cycles, 1, tuple(needs), frame, None, None, result, work, label, place, ahead)
+        self.operations.append(operation)
         return number
 
     def _decode(self, unit: int, there: int, cycles: int, item: Item, issue: int) -> Dependence:
         """Decode an operation of `cycles` cycles. Returns the dependence that its start has on the decoder."""
         own, fetched = self.core.decode_cycles, Dependence(0, there + self.core.latency.fetch, "dispatch")
-        number = self._emit(_DECODER[unit], own + cycles, [fetched], item, label="decode")
+        number = self._emit(_DECODER[unit], own + cycles, (fetched,), item, "decode")
         return Dependence(number, own + issue, "dispatch")
 
     def _read(self, names: Sequence[str], delay: int) -> list[Dependence]:
@@ -154,7 +167,7 @@ class BlockTimer:
             need = self._decode(LOADER, there, length, item, core.latency.issue_loader)
             frame = load.frame and number == 0
             ahead = load.ahead if frame else 0
-            self.loads.append(self._emit(LOADER, length, [need], item, frame=frame, ahead=ahead, label="load"))
+            self.loads.append(self._emit(LOADER, length, (need,), item, "load", frame=frame, ahead=ahead))
             self.counted += 1
         self._write(item.own + load.writes, "input" if load.frame and self.paced else "hazard")
 
@@ -182,7 +195,7 @@ class BlockTimer:
             # behind the last result comes only padding, for which nothing waits
             kept = sum(words) * self.shape.passes()
             whole = [each for each in segments if each.first < kept]
-            segments = [replace(each, cycles=min(each.cycles, kept - each.first)) for each in whole]
+            segments = [each._replace(cycles=min(each.cycles, kept - each.first)) for each in whole]
         passes = (
             (EVRF, latency.issue_evrf, latency.tag_evrf, [chain.read] if chain.read else [], latency.evrf),
             (MFU0, latency.issue_mfu, latency.tag_mfu, chain.first, latency.mfu0),
@@ -192,18 +205,19 @@ class BlockTimer:
             need = self._decode(unit, there, cycles, item, issue)
             first = [need, *self._read(full(operands), tag)]
             segments = [
-                self._pass(unit, each, [] if index else first, item, through, label=chain.label)
+                self._pass(unit, each, () if index else first, item, through, chain.label)
                 for index, each in enumerate(segments)
             ]
         self._write_back(item, chain, there, segments, words if apart else ())
 
     def _pass(
-        self, unit: int, segment: _Segment, needs: list[Dependence], item: Item, through: int, **more: int | str
+        self, unit: int, segment: _Segment, needs: Sequence[Dependence], item: Item, through: int, label: str
     ) -> _Segment:
         """A segment goes through a unit."""
-        needs = [*needs, *([Dependence(segment.operation, segment.delay)] if segment.operation >= 0 else [])]
-        number = self._emit(unit, segment.cycles, needs, item, **more)
-        return _Segment(number, through, segment.first, segment.cycles)
+        operation, delay, start, cycles = segment
+        if operation >= 0:
+            needs = (*needs, Dependence(operation, delay))
+        return _Segment(self._emit(unit, cycles, needs, item, label), through, start, cycles)
 
     def _product(self, item: Item, product: Product, there: int, vector: list[str]) -> list[_Segment]:
         """A matrix-vector product: when the results of its chunks or row groups reach the register file."""
@@ -212,14 +226,14 @@ class BlockTimer:
         need = self._decode(MVU, there, cycles, item, latency.issue_mvu)
         needs = [need, *self._read(vector, latency.tag_mvu)]
         work = product.rows * product.columns * item.batch
-        number = self._emit(MVU, cycles, needs, item, work=work, label="product")
+        number = self._emit(MVU, cycles, needs, item, "product", work=work)
         groups = shape.groups(product.rows)
         after = shape.finished_after(groups, shape.words(product.columns))
         segments = []
         if size:
             for group, cycle in enumerate(after):
-                left = [Dependence(number, cycle + latency.product)]
-                freed = self._emit(SERIALIZER, size, left, item, label="row group")
+                left = (Dependence(number, cycle + latency.product),)
+                freed = self._emit(SERIALIZER, size, left, item, "row group")
                 segments.append(_Segment(freed, latency.serializer, group * passes, passes))
             return segments
         group = 0
@@ -259,6 +273,6 @@ class BlockTimer:
                 result = last - first + (self.core.latency.output if output else 0)
                 late = Dependence(segment.operation, segment.delay + first - segment.first)
                 label = "output" if output else "store"
-                number = self._emit(LOADER, last - first, [*needs, late], item, label=label, result_cycles=result)
+                number = self._emit(LOADER, last - first, [*needs, late], item, label, result_cycles=result)
                 needs = []
         self.loads.append(number)

@@ -18,6 +18,9 @@ from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Machine, Me
 from lstmsim.traffic.load_latency_text import load_latency_json, load_latency_rows, load_latency_text
 from lstmsim.traffic.queueing import md1_wait
 
+#: A curve, or a rate that just keeps a bound, takes thousands of requests.
+pytestmark = pytest.mark.needs_core
+
 ONE_THREAD = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 16384, "ep": 16, "vp": 1024, "threads": 1}]}
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}
 SHORT = {"name": "short", "model": "lstm-256", "steps": 2, "deadline": 2000, "arrival": POISSON}

@@ -25,6 +25,7 @@ def load_of(jobs: list[dict[str, Any]], *overrides: str, chip: str = "column-npu
     return load
 
 
+@pytest.mark.needs_core
 def test_more_than_the_array_can_do_is_unstable() -> None:
     """A request takes 640 cycles of the array at 260 MHz: 406,250 a second, and two threads less than that."""
     data = {"chip": "column-npu-64k", "jobs": [{**JOB, "arrival": poisson(500_000)}]}
@@ -50,6 +51,7 @@ def test_a_coarse_core_does_less_than_its_bounds() -> None:
     assert load.parts["saturated"] > max(load.parts["PE arrays"], load.parts["threads"])
 
 
+@pytest.mark.needs_core
 def test_jobs_that_may_not_go_everywhere_count_against_their_own_cores() -> None:
     pinned = {**JOB, "cores": [1], "arrival": poisson(20_000)}
     free = {**JOB, "arrival": poisson(1000)}
