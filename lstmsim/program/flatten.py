@@ -117,11 +117,13 @@ class Writer:
         """First variant and how many, for kinds of cores and for several cores."""
         members = 1 + max(map(len, task.partners)) if task.partners else 1
         first = self.size("variants")
-        for kind, phases in task.variants:
+        # of several variants for one kind of core the last one counts
+        kinds = dict(task.variants)
+        for kind, phases in kinds.items():
             self.variant(kind, members, phases, task.slots(kind))
         for wide in task.wide:
             self.variant(0, wide.members, wide.phases, wide.buffers)
-        return first, len(task.variants), first + len(task.variants), len(task.wide)
+        return first, len(kinds), first + len(kinds), len(task.wide)
 
     def group(self, task: Task) -> int:
         places = task.places

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char_p, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
 from enum import IntEnum
 from functools import cache
 from typing import Any
@@ -35,9 +35,10 @@ class Outcome(IntEnum):
     PAUSED = 1
     STUCK = 2
     HUNGRY = 3
-    TOO_LARGE = 4
-    NO_MEMORY = 5
-    BROKEN = 6
+    REFUSED = 4
+    TOO_LARGE = 5
+    NO_MEMORY = 6
+    BROKEN = 7
 
 
 class Table(IntEnum):
@@ -60,7 +61,7 @@ def _functions() -> Any:
     core = library()
     said: list[Any] = [c_char_p, c_int64]
     for name, result, arguments in (
-        ("open", c_void_p, [c_void_p, c_int64, c_int64, *said]),
+        ("open", c_int64, [c_void_p, c_int64, c_int64, POINTER(c_void_p), *said]),
         ("run", c_int64, [c_void_p, c_int64, *said]),
         ("feed", c_int64, [c_void_p, c_void_p, c_int64, c_int64, *said]),
         ("size", c_int64, [c_void_p, c_int64]),
@@ -83,23 +84,34 @@ class Machine:
     keep: whether it records a trace.
     fed: whether tasks of the program are templates for requests that come by `feed`.
 
-    `ProgramError` if the core refuses the program, or if a run grows too large for 64 bits.
+    `ProgramError` if the core refuses the program or a request, or if a run grows too large. After any error the
+    machine is closed, and whatever else is asked of it is a `RuntimeError`.
     """
 
     def __init__(self, program: FlatProgram, *, keep: bool = False, fed: bool = False) -> None:
         self._core = _functions()
         self._words = program.words
         self._message = ctypes.create_string_buffer(_ROOM)
-        self._handle = self._core.lstmsim_open(
-            self._words.ctypes.data, len(self._words), keep + 2 * fed, self._message, _ROOM
+        self._own = c_void_p()
+        code = self._core.lstmsim_open(
+            self._words.ctypes.data, len(self._words), keep + 2 * fed, byref(self._own), self._message, _ROOM
         )
-        if not self._handle:
-            raise ProgramError(self._said())
+        self._checked(code)
 
     def __del__(self) -> None:
-        handle, self._handle = getattr(self, "_handle", None), None
-        if handle:
+        if hasattr(self, "_own"):
+            self._close()
+
+    def _close(self) -> None:
+        handle, self._own = self._own, c_void_p()
+        if handle.value is not None:
             self._core.lstmsim_close(handle)
+
+    @property
+    def _handle(self) -> c_void_p:
+        if self._own.value is None:
+            raise RuntimeError("the machine was closed when it failed")
+        return self._own
 
     def run(self, events: int = EVENTS) -> Outcome:
         """Go on for about so many events."""
@@ -107,12 +119,15 @@ class Machine:
 
     def feed(self, requests: _Words, *, more: bool) -> None:
         """Let requests come in this order: shape (requests, 3), columns release, template, key."""
-        rows = np.ascontiguousarray(requests, dtype=np.int64)
+        rows = np.ascontiguousarray(requests, dtype=np.int64).reshape(-1, 3)
         self._checked(self._core.lstmsim_feed(self._handle, rows.ctypes.data, len(rows), more, self._message, _ROOM))
 
     def table(self, table: Table, width: int) -> _Words:
         """A copy of a table, shape (rows, `width`)."""
-        rows = np.empty((self._core.lstmsim_size(self._handle, table) // width, width), dtype=np.int64)
+        size = self._core.lstmsim_size(self._handle, table)
+        if size % width:
+            raise ValueError(f"{size} numbers are no rows of {width}")
+        rows = np.empty((size // width, width), dtype=np.int64)
         self._core.lstmsim_copy(self._handle, table, rows.ctypes.data)
         return rows
 
@@ -136,7 +151,10 @@ class Machine:
 
     def _checked(self, code: int) -> Outcome:
         outcome = Outcome(code)
-        if outcome is Outcome.TOO_LARGE:
+        if outcome >= Outcome.REFUSED:
+            # what failed on its way may be half changed
+            self._close()
+        if outcome in (Outcome.REFUSED, Outcome.TOO_LARGE):
             raise ProgramError(self._said())
         if outcome is Outcome.NO_MEMORY:
             raise MemoryError(self._said())

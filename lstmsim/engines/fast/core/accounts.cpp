@@ -12,6 +12,7 @@ void Machine::account(Core& core, i64 upto) {
         const i64 name = name_cycle(core, core.named, end);
         core.counted[name] += end - core.named;
         core.named = end;
+        budget -= core.contexts / STEPS_OF_AN_EVENT;
     }
 }
 

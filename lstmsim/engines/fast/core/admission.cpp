@@ -13,6 +13,7 @@ void Machine::admit(i64 now) {
     for (Group& group : groups) group.at = group.waiting.begin();
     while (Group* const group = first_in_turn()) {
         const Waiting one = *group->at;
+        budget -= (groups.size() + group->places.size()) / STEPS_OF_AN_EVENT;
         const flat::Profile& profile = profile_of(one.job);
         const Place* const place = best_place(*group, profile);
         if (!place) {

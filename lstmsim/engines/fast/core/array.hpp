@@ -14,8 +14,8 @@ using i64 = std::int64_t;
 
 /// Later than any cycle: the end of a wait that is not known yet, or the next issue of a stream that is at its end.
 constexpr i64 NEVER = i64{1} << 60;
-/// The last cycle that a run may reach.
-constexpr i64 LATEST = i64{1} << 59;
+/// The last cycle that a run may reach: two of them together come before `NEVER`, and one more cycle does.
+constexpr i64 LATEST = (i64{1} << 59) - 1;
 /// In place of a number of something: there is none.
 constexpr i64 NONE = -1;
 
@@ -90,6 +90,7 @@ class Array {
     void clear() { elements_.clear(); }
     void fill(i64 size, const T& value) { elements_.assign(static_cast<std::size_t>(size), value); }
     void resize(i64 size) { elements_.resize(static_cast<std::size_t>(size)); }
+    void reserve(i64 size) { elements_.reserve(static_cast<std::size_t>(size)); }
     void push(T value) { elements_.push_back(std::move(value)); }
     T pop() {
         check_place(0, size());

@@ -1,4 +1,5 @@
 // Tasks come and begin to wait in their groups, find their queue full, or give up.
+#include "check.hpp"
 #include "machine.hpp"
 
 namespace lstmsim {
@@ -86,6 +87,15 @@ void Machine::note_over(i64 job) {
     free_jobs.push(job);
 }
 
+void Machine::clear(i64 number) {
+    if (number < 0 || number > OVER) return;
+    tables[number].clear();
+    // issues that go on have no row any more
+    for (Core& core : cores) {
+        for (Unit& unit : core.units) unit.row = NONE;
+    }
+}
+
 Slice<const i64> Machine::table(i64 number) {
     static_assert(sizeof(TaskRow) % sizeof(i64) == 0, "a row has whole numbers alone");
     if (number == TASKS) {
@@ -96,13 +106,27 @@ Slice<const i64> Machine::table(i64 number) {
     return Slice<const i64>(tables[number].data(), tables[number].size());
 }
 
+void Machine::check_requests(const Slice<const i64>& numbers) const {
+    if (!fed) throw flat::Refusal("the machine was not opened for requests");
+    if (arrived < arrivals.size()) throw flat::Refusal("there are requests that have not come yet");
+    i64 last = fed_to;
+    for (i64 i = 0; i < numbers.size(); i += 3) {
+        const flat::Row row{"requests", known + i / 3};
+        row.between("release", numbers[i], last, LATEST);
+        row.row_of("template", numbers[i + 1], program.tasks.size());
+        row.between("key", numbers[i + 2], -flat::MOST_KEY, flat::MOST_KEY);
+        last = numbers[i];
+    }
+}
+
 void Machine::feed(const i64* given, i64 count, bool others_follow) {
     const Slice<const i64> numbers(given, 3 * count);
+    check_requests(numbers);
+    if (count > 0) fed_to = numbers[3 * count - 3];
     arrivals.clear();
     arrived = 0;
     for (i64 i = 0; i < count; ++i) {
         const flat::Task& task = program.tasks[numbers[3 * i + 1]];
-        if (numbers[3 * i] < 0 || numbers[3 * i] > LATEST) throw Overrun("a request comes too late");
         if (free_jobs.empty()) {
             free_jobs.push(jobs.size());
             jobs.push({});

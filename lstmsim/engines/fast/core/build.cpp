@@ -37,9 +37,16 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
     build_groups();
     for (const flat::Body& body : program.bodies) streams.push(streams_of(program, body));
     build_jobs();
+    build_variants();
+}
+
+void Machine::build_variants() {
     looked_back_at.fill(program.phases.size(), 0);
     if (preempting) echoes.fill(program.phases.size(), {});
+    std::set<std::pair<i64, i64>> known;
     for (const flat::Variant& variant : program.variants) {
+        // variants often share their phases
+        if (!known.insert({variant.first_phase, variant.phases}).second) continue;
         build_phases(variant);
         if (preempting) build_echoes(variant);
     }
@@ -58,7 +65,13 @@ void Machine::build_phases(const flat::Variant& variant) {
 }
 
 void Machine::build_cores() {
-    i64 cursor = 0;
+    i64 cursor = 0, all_threads = 0, all_cursors = 0;
+    for (const flat::Core& row : program.cores) {
+        all_threads += row.contexts;
+        all_cursors += row.contexts * row.units;
+    }
+    threads.reserve(all_threads);
+    cursors.reserve(all_cursors);
     for (const flat::Core& row : program.cores) {
         Core core;
         core.number = cores.size();

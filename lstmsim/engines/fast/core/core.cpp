@@ -1,6 +1,8 @@
 // The fast engine's core as one translation unit, so that the compiler sees all of it at once.
 #include "read.cpp"
-#include "check.cpp"
+#include "check_machine.cpp"
+#include "check_work.cpp"
+#include "check_tasks.cpp"
 #include "build.cpp"
 #include "run.cpp"
 #include "units.cpp"

@@ -70,7 +70,7 @@ void Machine::remember(const Cursor& cursor) {
             }
         }
     }
-    state.starts.reach(cursor.iteration, needed - state.lag);
+    state.starts.reach(cursor.iteration, needed - state.lag, starts_left);
 }
 
 /// Move a cursor past an operation whose last issue is done; false at the end of the stream.
@@ -135,7 +135,7 @@ i64 Machine::look_at_waits(Cursor& cursor, i64*& missing) {
         const i64 step = phase.first_step + (phase.mirrored ? -steps : steps);
         i64 after = 0;
         if (__builtin_mul_overflow(step, lead.frame_interval, &after) || after > LATEST) {
-            throw Overrun("frame " + std::to_string(step) + " comes too late");
+            throw Overrun("the frame of step " + std::to_string(step) + " lies too far away");
         }
         hold(head.input, lead.came + after);
     }

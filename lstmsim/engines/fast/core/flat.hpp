@@ -38,6 +38,8 @@ enum Policy : i64 { COARSE, FINE, FIFO, POLICIES };
 /// Most causes of waiting, and most names of cycles.
 constexpr i64 MOST_CAUSES = 16;
 constexpr i64 MOST_NAMES = 32;
+/// Most starts of operations that tasks remember, all running ones together: 1 GB.
+constexpr i64 MOST_STARTS = i64{1} << 27;
 
 /// A program: its tables, as slices of numbers that somebody else owns.
 struct Program {
@@ -61,7 +63,7 @@ struct Program {
     Slice<const Task> tasks;
 };
 
-/// A program that breaks a rule.
+/// A program, or a request, that breaks a rule.
 struct Refusal : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -69,7 +71,10 @@ struct Refusal : std::runtime_error {
 /// Find the tables in a row of numbers; `Refusal` if they are not all there.
 Program read(const i64* words, i64 count);
 
-/// Look for broken rules that would lead outside an array or to numbers too large; `Refusal` for the first one.
+/// Look for broken rules that would lead outside an array, to numbers too large, or to no end; `Refusal` for the first one.
+///
+/// What a Program says in words, lstmsim/program/validate.py has checked already; this is the last door, for programs
+/// that come from files or are written by hand. A refusal names the table, the row, the column and its value.
 void check(const Program& program);
 
 }  // namespace lstmsim::flat

@@ -14,8 +14,9 @@
 namespace lstmsim {
 namespace {
 
-/// Why a run came back, beside `Outcome`: it grew too large, there is no memory, or the core made a mistake.
-enum Failure : i64 { TOO_LARGE = HUNGRY + 1, NO_MEMORY, BROKEN };
+/// Why nothing was done or a run came back, beside `Outcome`: the program or a request breaks a rule, the run grew too
+/// large, there is no memory, or the core made a mistake. After any of them a machine may only be closed.
+enum Failure : i64 { REFUSED = HUNGRY + 1, TOO_LARGE, NO_MEMORY, BROKEN };
 
 /// Bits of the options of `lstmsim_open`.
 enum Option : i64 { KEEP = 1, FED = 2 };
@@ -31,6 +32,9 @@ template <class Work>
 i64 guarded(Work work, char* message, i64 room) {
     try {
         return work();
+    } catch (const flat::Refusal& refusal) {
+        say(refusal.what(), message, room);
+        return REFUSED;
     } catch (const Overrun& overrun) {
         say(overrun.what(), message, room);
         return TOO_LARGE;
@@ -58,21 +62,23 @@ LSTMSIM_PUBLIC i64 lstmsim_format() { return lstmsim::flat::FORMAT; }
 /// A digest of the sources from which the core was built.
 LSTMSIM_PUBLIC const char* lstmsim_sources() { return LSTMSIM_SOURCES; }
 
-/// A machine for the program in `words`, which must live as long as the machine; null if the program is refused.
+/// Open a machine for the program in `words`, which must live as long as the machine, and stay as it is. 0, or more if it
+/// failed.
 ///
 /// options: bits; 1: record a trace, 2: tasks of the program are templates, requests come by `lstmsim_feed`.
-/// message: room for the reason of a refusal.
-LSTMSIM_PUBLIC Machine* lstmsim_open(const i64* words, i64 count, i64 options, char* message, i64 room) {
-    Machine* machine = nullptr;
-    lstmsim::guarded(
+/// machine: is set to the machine; null if it failed.
+/// message: room for the reason of a failure.
+LSTMSIM_PUBLIC i64 lstmsim_open(
+    const i64* words, i64 count, i64 options, Machine** machine, char* message, i64 room) {
+    *machine = nullptr;
+    return lstmsim::guarded(
         [&] {
             const lstmsim::flat::Program program = lstmsim::flat::read(words, count);
             lstmsim::flat::check(program);
-            machine = new Machine(program, options & lstmsim::KEEP, options & lstmsim::FED);
+            *machine = new Machine(program, options & lstmsim::KEEP, options & lstmsim::FED);
             return i64{0};
         },
         message, room);
-    return machine;
 }
 
 /// Go on for about `events` events. 0: all tasks are done, 1: not yet, 2: stuck, 3: the next requests are needed; more:
@@ -97,7 +103,7 @@ LSTMSIM_PUBLIC void lstmsim_copy(Machine* machine, i64 table, i64* room) {
 
 /// Forget what is in a table.
 LSTMSIM_PUBLIC void lstmsim_clear(Machine* machine, i64 table) {
-    if (table >= 0 && table <= lstmsim::OVER) machine->tables[table].clear();
+    machine->clear(table);
 }
 
 /// Write the totals up to cycle `upto` to their table. 0, or more if it failed.
@@ -114,13 +120,21 @@ LSTMSIM_PUBLIC i64 lstmsim_waits(Machine* machine) {
 
 /// Which of `contexts` threads a unit would choose, of which each may issue from a cycle of `ready` on; -1: none.
 LSTMSIM_PUBLIC i64 lstmsim_choose(i64 policy, i64 active, i64 fresh, const i64* ready, i64 contexts, i64 now) {
-    lstmsim::Unit unit;
-    unit.policy = static_cast<lstmsim::flat::Policy>(policy);
-    unit.active = active;
-    unit.fresh = fresh != 0;
-    unit.ready = lstmsim::Soonest(contexts);
-    for (i64 context = 0; context < contexts; ++context) unit.ready.set(context, ready[context]);
-    return lstmsim::choose(unit, contexts, now);
+    i64 chosen = lstmsim::NONE;
+    char unheard[1];
+    lstmsim::guarded(
+        [&] {
+            lstmsim::Unit unit;
+            unit.policy = static_cast<lstmsim::flat::Policy>(policy);
+            unit.active = active;
+            unit.fresh = fresh != 0;
+            unit.ready = lstmsim::Soonest(contexts);
+            for (i64 context = 0; context < contexts; ++context) unit.ready.set(context, ready[context]);
+            chosen = lstmsim::choose(unit, contexts, now);
+            return i64{0};
+        },
+        unheard, 0);
+    return chosen;
 }
 
 /// Forget a machine.

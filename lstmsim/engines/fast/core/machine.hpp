@@ -185,6 +185,10 @@ using Coming = std::tuple<i64, i64, i64>;
 /// Why a run came back.
 enum Outcome : i64 { DONE, PAUSED, STUCK, HUNGRY };
 
+/// So many steps that are not events, but may be very many (threads that are looked at, starts that are forgotten), count
+/// as an event. So a run comes back in time whatever the program is.
+constexpr i64 STEPS_OF_AN_EVENT = 256;
+
 /// The tables that a run has for its caller.
 enum Table : i64 { ISSUES, SWITCHES, TASKS, PAUSES, SEATS, HALTS, TOTALS, WAITS, OVER };
 
@@ -194,7 +198,8 @@ class Machine {
 
     /// Go on for about so many events.
     Outcome run(i64 events);
-    /// Let requests come: rows of (release, number of the template, key). `more`: others will follow.
+    /// Let requests come: rows of (release, number of the template, key). `more`: others will follow. `flat::Refusal` if
+    /// they break a rule; then nothing has changed.
     void feed(const i64* rows, i64 count, bool more);
     /// Name the cycles up to `upto`, then write a row for each core: cycles of each name, work, issues.
     void total(i64 upto);
@@ -203,6 +208,8 @@ class Machine {
 
     /// The numbers of a table.
     Slice<const i64> table(i64 number);
+    /// Forget what is in a table.
+    void clear(i64 number);
 
     Array<i64> tables[OVER + 1];
     i64 last_cycle = 0;  // of any start or admission
@@ -212,6 +219,7 @@ class Machine {
     void build_cores();
     void build_groups();
     void build_jobs();
+    void build_variants();
     void build_phases(const flat::Variant& variant);
     void build_echoes(const flat::Variant& variant);
     Group group_of(const Array<Array<i64>>& places) const;
@@ -253,6 +261,7 @@ class Machine {
     void take(Core& core, const Unit& unit, i64 now, i64 cycles, i64 name);
 
     // arrivals.cpp: tasks come, find their queue full, or give up
+    void check_requests(const Slice<const i64>& numbers) const;
     bool arrive(i64 now, i64 round);
     void wait(i64 job, i64 now, i64 round);
     void turn_away(i64 job, i64 now, i64 round);
@@ -320,11 +329,13 @@ class Machine {
     Soonest events;  // for each core, when one of its units can do something next
     Soonest dues;    // for each core, when one of its tasks is done
     i64 running = NONE;  // the core that goes on
-    i64 budget = 0;
+    i64 budget = 0;      // events until the run comes back
+    i64 starts_left = flat::MOST_STARTS;  // so many more can be remembered
 
     Array<i64> arrivals;  // tasks that come after no other, in order
     i64 arrived = 0;
     bool more = false;    // others will follow
+    i64 fed_to = 0;       // when the last request comes
     std::set<Coming> coming;
     std::set<std::pair<i64, i64>> leaving;  // (when, task) of those whose patience will end
     i64 look = NEVER;     // a cycle in which tasks that wait are looked at whatever happens

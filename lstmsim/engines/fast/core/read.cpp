@@ -22,7 +22,9 @@ class Reader {
         const i64 first = words_[entry_], rows = words_[entry_ + 1];
         entry_ += 2;
         if (first < 0 || rows < 0 || first > words_.size() || rows > (words_.size() - first) / columns) {
-            throw Refusal(std::string("table ") + name + " does not lie in the program");
+            throw Refusal(std::string("table ") + name + ": " + std::to_string(rows) + " rows from number " +
+                          std::to_string(first) + " on do not lie among the " + std::to_string(words_.size()) +
+                          " numbers of the program");
         }
         return Slice<const Row>(reinterpret_cast<const Row*>(words_.begin() + first), rows);
     }

@@ -77,6 +77,7 @@ Thread& Machine::sit(Core& core, i64 now) {
 /// Records of a task's phases and buffers. What lies before its boundary counts as done long ago.
 void Machine::prepare(Thread& lead, const flat::Variant& variant) {
     const auto phases = program.phases.part(variant.first_phase, variant.phases);
+    for (i64 number = phases.size(); number < lead.phases.size(); ++number) lead.phases[number].starts.drop(starts_left);
     lead.phases.resize(phases.size());
     for (i64 number = 0; number < phases.size(); ++number) {
         PhaseState& state = lead.phases[number];
@@ -90,8 +91,8 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
             state.echoes = Slice<const i64>(own.data(), own.size());
         }
         const bool whole = looked_back_at[variant.first_phase + number];
-        state.starts.begin(body.operations, whole ? 0 : std::min(state.first, state.phase->repeat),
-                           whole ? state.phase->repeat : 0);
+        state.starts.begin(phases[number], body.operations, state.first, whole, starts_left);
+        if (whole) budget -= phases[number].repeat * body.operations / STEPS_OF_AN_EVENT;
     }
     lead.buffers.fill(variant.buffers, {});
     for (i64 number = 0; number < variant.buffers; ++number) {

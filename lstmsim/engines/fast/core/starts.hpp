@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "array.hpp"
+#include "flat.hpp"
 
 namespace lstmsim {
 
@@ -15,20 +15,32 @@ constexpr i64 NOT_STARTED = -1;
 /// streams of a task are far apart.
 class Starts {
   public:
-    /// Begin anew at an iteration. whole: so many iterations are remembered at once, and none is forgotten.
-    void begin(i64 operations, i64 first, i64 whole) {
+    /// Begin anew at an iteration of a phase. whole: all of its iterations are remembered from now on, and none is
+    /// forgotten.
+    ///
+    /// left: for how many starts there is room, all running tasks together.
+    void begin(const flat::Phase& phase, i64 operations, i64 first, bool whole, i64& left) {
         operations_ = operations;
-        oldest_ = end_ = first;
+        oldest_ = end_ = whole ? 0 : std::min(first, phase.repeat);
         rows_ = 1;
-        while (rows_ < std::max(whole, FEWEST)) rows_ *= 2;
+        while (rows_ < std::min(phase.repeat, FEWEST)) rows_ *= 2;
+        mask_ = rows_ - 1;
+        if (whole) {
+            // each iteration has a row of its own
+            rows_ = end_ = phase.repeat;
+            mask_ = NEVER - 1;
+        }
+        if (rows_ * operations_ > room_) take(rows_ * operations_, left);
         cells_.fill(rows_ * operations_, NOT_STARTED);
-        end_ += whole;
     }
+
+    /// Give back the room for starts.
+    void drop(i64& left) { take(0, left); }
 
     /// The start of an operation in an iteration that is remembered.
     i64& at(i64 iteration, i64 operation) {
         check_place(iteration - oldest_, end_ - oldest_);
-        return cells_[(iteration & (rows_ - 1)) * operations_ + operation];
+        return cells_[(iteration & mask_) * operations_ + operation];
     }
 
     /// Whether an iteration is remembered, or was.
@@ -38,34 +50,47 @@ class Starts {
     bool has_room(i64 iteration) const { return iteration < oldest_ + rows_; }
 
     /// Remember all iterations up to this one. needed: the first one that still matters, if there is no room.
-    void reach(i64 iteration, i64 needed) {
+    void reach(i64 iteration, i64 needed, i64& left) {
         if (!has_room(iteration)) {
             oldest_ = std::max(oldest_, std::min(needed, end_));
             // at least half of the rows are new each time, so the search for what is needed costs little
-            while (2 * (iteration - oldest_) >= rows_) grow();
+            while (2 * (iteration - oldest_) >= rows_) grow(left);
         }
         for (; end_ <= iteration; ++end_) {
-            const auto row = cells_.part((end_ & (rows_ - 1)) * operations_, operations_);
+            const auto row = cells_.part((end_ & mask_) * operations_, operations_);
             std::fill(row.begin(), row.end(), NOT_STARTED);
         }
     }
 
   private:
-    static constexpr i64 FEWEST = 8, MOST_CELLS = i64{1} << 28;
+    static constexpr i64 FEWEST = 8;
 
-    void grow() {
-        if (rows_ * operations_ > MOST_CELLS) throw Overrun("one stream of a task runs too far ahead of another one");
+    /// Have room for so many starts, in place of those that there was room for.
+    void take(i64 starts, i64& left) {
+        if (starts - room_ > left) {
+            throw Overrun("the running tasks remember the starts of more than " + std::to_string(flat::MOST_STARTS) +
+                          " operations: one stream of a task runs too far ahead of another one, or later phases look "
+                          "back at too many iterations");
+        }
+        left -= starts - room_;
+        room_ = starts;
+    }
+
+    void grow(i64& left) {
+        take(2 * rows_ * operations_, left);
         Array<i64> larger(2 * rows_ * operations_, NOT_STARTED);
         for (i64 iteration = oldest_; iteration < end_; ++iteration) {
-            const auto from = cells_.part((iteration & (rows_ - 1)) * operations_, operations_);
+            const auto from = cells_.part((iteration & mask_) * operations_, operations_);
             const auto to = larger.part((iteration & (2 * rows_ - 1)) * operations_, operations_);
             std::copy(from.begin(), from.end(), to.begin());
         }
         cells_ = std::move(larger);
         rows_ *= 2;
+        mask_ = rows_ - 1;
     }
 
-    i64 operations_ = 0, rows_ = 0;
+    i64 operations_ = 0, rows_ = 0, mask_ = 0;
+    i64 room_ = 0;  // starts for which there is room
     i64 oldest_ = 0, end_ = 0;  // remembered are the iterations from the one up to the other
     Array<i64> cells_;
 };

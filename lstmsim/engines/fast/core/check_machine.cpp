@@ -1,0 +1,111 @@
+// Broken rules of the machine that a flat program describes: its cores, what they hold, and where tasks may run.
+#include <set>
+
+#include "check.hpp"
+
+namespace lstmsim::flat {
+
+namespace {
+
+void check_head(const Program& p) {
+    const Row row{"head", 0};
+    if (p.head.size() != 1) throw Refusal("table head: there are " + std::to_string(p.head.size()) + " rows, not 1");
+    const Head& head = p.head[0];
+    row.between("names", head.names, 1, MOST_NAMES);
+    row.row_of("busy", head.busy, head.names);
+    row.row_of("switching", head.switching, head.names);
+    row.row_of("drain", head.drain, head.names);
+    row.row_of("idle", head.idle, head.names);
+    if (p.causes.size() < 1 || p.causes.size() > MOST_CAUSES) {
+        throw Refusal("table causes: there are " + std::to_string(p.causes.size()) + " rows, not 1 to " +
+                      std::to_string(MOST_CAUSES));
+    }
+    row.row_of("input", head.input, p.causes.size());
+    for (i64 i = 0; i < p.causes.size(); ++i) Row{"causes", i}.row_of("name", p.causes[i].name, head.names);
+}
+
+/// What lies in the memory of a core at the start.
+void check_held(const Program& p, const Row& row, const Core& core) {
+    i64 sum = 0;
+    std::set<i64> known;
+    for (i64 i = core.first_held; i < core.first_held + core.held; ++i) {
+        const Row own{"held", i};
+        const i64 content = p.held[i].content;
+        own.row_of("content", content, p.contents.size());
+        if (!known.insert(content).second) continue;
+        sum += p.contents[content].size;
+        if (sum <= (core.capacity == NONE ? LATEST : core.capacity)) continue;
+        row.refuse("capacity", core.capacity, "but what it holds has a size of " + std::to_string(sum));
+    }
+}
+
+void check_cores(const Program& p) {
+    for (i64 i = 0; i < p.contents.size(); ++i) Row{"contents", i}.between("size", p.contents[i].size, 0, MOST_CYCLES);
+    for (i64 i = 0; i < p.units.size(); ++i) {
+        const Row row{"units", i};
+        row.between("policy", p.units[i].policy, 0, POLICIES - 1);
+        row.between("switch_cycles", p.units[i].switch_cycles, 0, MOST_CYCLES);
+    }
+    Sum cursors("threads times units", MOST_CURSORS), places("places for contents", MOST_HELD);
+    Sum held("contents that cores hold at the start", MOST_HELD);
+    for (i64 i = 0; i < p.cores.size(); ++i) {
+        const Row row{"cores", i};
+        const Core& core = p.cores[i];
+        row.rows_of("first_unit", core.first_unit, core.units, p.units.size());
+        row.between("units", core.units, 1, MOST_CURSORS);
+        row.between("contexts", core.contexts, 1, MOST_CURSORS);
+        cursors.add(row, "contexts", core.contexts, core.contexts * core.units);
+        row.row_of("accounted", core.accounted, core.units);
+        row.between("capacity", core.capacity, NONE, LATEST);
+        row.flag("shared", core.shared);
+        places.add(row, "kind", core.kind, p.contents.size());
+        row.rows_of("first_held", core.first_held, core.held, p.held.size());
+        held.add(row, "held", core.held, core.held);
+        check_held(p, row, core);
+    }
+}
+
+void check_places(const Program& p) {
+    Sum seats("seats of places", MOST_SEATS);
+    Array<i64> threads(p.cores.size(), 0);
+    for (i64 i = 0; i < p.places.size(); ++i) {
+        const Row row{"places", i};
+        const Place& place = p.places[i];
+        row.rows_of("first_seat", place.first_seat, place.seats, p.seats.size());
+        row.between("seats", place.seats, 1, p.seats.size());
+        seats.add(row, "seats", place.seats, place.seats);
+        for (i64 seat = place.first_seat; seat < place.first_seat + place.seats; ++seat) {
+            const Row own{"seats", seat};
+            const i64 core = p.seats[seat].core;
+            own.row_of("core", core, p.cores.size());
+            if (++threads[core] > p.cores[core].contexts) {
+                own.refuse("core", core, "of which place " + std::to_string(i) + " needs more threads than it has");
+            }
+        }
+        for (const Seat& seat : p.seats.part(place.first_seat, place.seats)) threads[seat.core] = 0;
+    }
+}
+
+void check_groups(const Program& p) {
+    Sum seats("seats of groups", MOST_SEATS);
+    for (i64 i = 0; i < p.groups.size(); ++i) {
+        const Row row{"groups", i};
+        const Group& group = p.groups[i];
+        row.rows_of("first_place", group.first_place, group.places, p.places.size());
+        row.between("places", group.places, 1, p.places.size());
+        for (const Place& place : p.places.part(group.first_place, group.places)) {
+            seats.add(row, "places", group.places, place.seats);
+        }
+    }
+}
+
+}  // namespace
+
+void check_machine(const Program& program) {
+    check_head(program);
+    check_cores(program);
+    check_places(program);
+    check_groups(program);
+}
+
+}  // namespace lstmsim::flat

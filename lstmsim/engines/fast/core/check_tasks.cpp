@@ -1,0 +1,156 @@
+// Broken rules of the tasks of a flat program: their places must have the cores, threads and units that they need.
+#include <set>
+
+#include "check.hpp"
+
+namespace lstmsim::flat {
+
+namespace {
+
+class TaskChecker {
+  public:
+    TaskChecker(const Program& program, const Array<const Shape*>& shapes) : p(program), shapes_(shapes) {}
+
+    void all() {
+        for (i64 i = 0; i < p.profiles.size(); ++i) profile({"profiles", i}, p.profiles[i]);
+        for (i64 i = 0; i < p.tasks.size(); ++i) task({"tasks", i}, p.tasks[i]);
+        if (preempting_) echoes();
+    }
+
+  private:
+    void profile(const Row& row, const Profile& each) {
+        row.row_of("group", each.group, p.groups.size());
+        row.row_or_none("content", each.content, p.contents.size());
+        row.flag("affine", each.affine);
+        row.flag("preempts", each.preempts);
+        row.between("queue_limit", each.queue_limit, NONE, LATEST);
+        row.between("patience", each.patience, NONE, LATEST);
+        row.between("loading", each.loading, 0, each.content == NONE ? 0 : p.phases.size());
+        row.rows_of("first_variant", each.first_variant, each.variants, p.variants.size());
+        row.rows_of("first_wide", each.first_wide, each.wides, p.variants.size());
+        if (each.preempts && each.content != NONE) row.refuse("preempts", 1, "but it has a content");
+        if (each.wides > 0 && each.content != NONE) row.refuse("wides", each.wides, "but it has a content");
+        if (each.wides > 0 && each.preempts) row.refuse("wides", each.wides, "but it preempts");
+        preempting_ = preempting_ || each.preempts;
+        const Group& group = p.groups[each.group];
+        for (const Place& one : p.places.part(group.first_place, group.places)) {
+            if (one.seats > 1 && each.wides > 0) row.refuse("wides", each.wides, "but it has partners");
+            if (one.seats > 1 && each.preempts) row.refuse("preempts", 1, "but it has partners");
+            place(row, each, one);
+        }
+        if (each.wides > 0) wides(row, each, group);
+    }
+
+    /// A place needs a variant for its kind of core, and must have the members and units that its operations are on.
+    void place(const Row& row, const Profile& each, const Place& place) {
+        const auto seats = p.seats.part(place.first_seat, place.seats);
+        const i64 kind = p.cores[seats[0].core].kind;
+        looks_.add(row, "group", each.group, seats.size());
+        for (i64 i = each.first_variant; i < each.first_variant + each.variants; ++i) {
+            looks_.add(row, "variants", each.variants, 1);
+            if (p.variants[i].kind != kind) continue;
+            const Row own{"variants", i};
+            const Shape& shape = *shapes_[i];
+            row.between("loading", each.loading, 0, p.variants[i].phases - 1);
+            phases(own, i, each.loading);
+            members(own, shape, seats.size());
+            for (i64 member = 0; member < shape.units.size(); ++member) {
+                units(own, shape, member, p.cores[seats[member].core].units);
+            }
+            if (each.content != NONE) room(row, each, seats);
+            return;
+        }
+        row.refuse("variants", each.variants, "but none of them is for a core of kind " + std::to_string(kind));
+    }
+
+    /// Beside phases that load a content, each has something to do.
+    void phases(const Row& row, i64 variant, i64 loading) const {
+        const i64 empty = shapes_[variant]->last_empty;
+        if (empty < loading) return;
+        row.refuse("phases", p.variants[variant].phases, "but phase " + std::to_string(empty) + " has no operation");
+    }
+
+    void members(const Row& row, const Shape& shape, i64 seats) const {
+        if (shape.units.size() <= seats) return;
+        row.refuse("phases", p.variants[row.number].phases, "and their operations are on " +
+                   std::to_string(shape.units.size()) + " members, but a place has " + std::to_string(seats));
+    }
+
+    void units(const Row& row, const Shape& shape, i64 member, i64 units) const {
+        if (shape.units[member] <= units) return;
+        row.refuse("phases", p.variants[row.number].phases, "and their operations on member " + std::to_string(member) +
+                   " need " + std::to_string(shape.units[member]) + " units, but a core has " + std::to_string(units));
+    }
+
+    void room(const Row& row, const Profile& each, const Slice<const Seat>& seats) const {
+        const i64 size = p.contents[each.content].size;
+        for (const Seat& seat : seats) {
+            const i64 capacity = p.cores[seat.core].capacity;
+            if (capacity == NONE || size <= capacity) continue;
+            row.refuse("content", each.content, "of size " + std::to_string(size) + ", more than core " +
+                       std::to_string(seat.core) + " holds");
+        }
+    }
+
+    /// A task that may take several cores at once: these are different ones, and each may be any of its members.
+    void wides(const Row& row, const Profile& each, const Group& group) {
+        std::set<i64> cores;
+        i64 least = MOST_CURSORS;
+        if (group.places > MOST_SPREAD) {
+            row.refuse("wides", each.wides, "but it has " + std::to_string(group.places) + " cores, not at most " +
+                       std::to_string(MOST_SPREAD));
+        }
+        for (const Place& place : p.places.part(group.first_place, group.places)) {
+            const i64 core = p.seats[place.first_seat].core;
+            if (!cores.insert(core).second) row.refuse("wides", each.wides, "but one of its cores comes twice");
+            least = std::min(least, p.cores[core].units);
+        }
+        for (i64 i = each.first_wide; i < each.first_wide + each.wides; ++i) {
+            const Row own{"variants", i};
+            const Shape& shape = *shapes_[i];
+            looks_.add(row, "wides", each.wides, 1 + shape.units.size());
+            own.between("members", p.variants[i].members, 2, group.places);
+            phases(own, i, 0);
+            members(own, shape, p.variants[i].members);
+            for (i64 member = 0; member < shape.units.size(); ++member) units(own, shape, member, least);
+        }
+    }
+
+    void task(const Row& row, const Task& each) const {
+        row.row_of("profile", each.profile, p.profiles.size());
+        row.between("release", each.release, 0, LATEST);
+        row.between("frame_interval", each.frame_interval, 0, MOST_CYCLES);
+        row.between("key", each.key, -MOST_KEY, MOST_KEY);
+        row.flag("key_from_arrival", each.key_from_arrival);
+        row.row_or_none("after", each.after, row.number);
+    }
+
+    /// Where tasks may pause, each phase of a variant has a number for each of its operations.
+    void echoes() const {
+        Sum operations("operations of phases", 2 * MOST_OPERATIONS);
+        Array<char> known(p.phases.size(), 0);
+        for (const Variant& variant : p.variants) {
+            for (i64 i = variant.first_phase; i < variant.first_phase + variant.phases; ++i) {
+                if (std::exchange(known[i], 1)) continue;
+                operations.add({"phases", i}, "body", p.phases[i].body, p.bodies[p.phases[i].body].operations);
+            }
+        }
+    }
+
+    const Program& p;
+    const Array<const Shape*>& shapes_;
+    Sum looks_{"rows to look at, one by one", MOST_LOOKS};
+    bool preempting_ = false;
+};
+
+}  // namespace
+
+void check_tasks(const Program& program, const Array<const Shape*>& shapes) { TaskChecker(program, shapes).all(); }
+
+void check(const Program& program) {
+    check_machine(program);
+    std::map<std::tuple<i64, i64, i64>, Shape> shapes;
+    check_tasks(program, check_work(program, shapes));
+}
+
+}  // namespace lstmsim::flat

@@ -1,0 +1,172 @@
+// Broken rules of the work that a flat program describes: operations and what they wait for, in phases that repeat.
+#include "check.hpp"
+
+namespace lstmsim::flat {
+
+namespace {
+
+void check_operation(const Program& p, const Row& row, const Operation& each) {
+    row.between("unit", each.unit, 0, MOST_STREAMS);
+    row.between("member", each.member, 0, MOST_STREAMS);
+    row.between("cycles", each.cycles, 1, MOST_CYCLES);
+    row.between("count", each.count, 1, MOST_CYCLES / each.cycles);
+    row.between("result_cycles", each.result_cycles, each.cycles, MOST_CYCLES);
+    row.between("work", each.work, 0, MOST_CYCLES / each.count);
+    row.between("ahead", each.ahead, -MOST_CYCLES, MOST_CYCLES);
+    row.flag("frame", each.frame);
+    row.rows_of("first_need", each.first_need, each.needs, p.needs.size());
+    row.between("extra", each.extra, NONE, MOST_OPERATIONS);
+    if (each.extra != NONE && each.count != 1) row.refuse("count", each.count, "not 1, but it takes extra cycles");
+}
+
+void check_rows(const Program& p) {
+    for (i64 i = 0; i < p.operations.size(); ++i) check_operation(p, {"operations", i}, p.operations[i]);
+    for (i64 i = 0; i < p.needs.size(); ++i) {
+        const Row row{"needs", i};
+        row.between("delay", p.needs[i].delay, 1, MOST_CYCLES);
+        row.row_of("cause", p.needs[i].cause, p.causes.size());
+        row.between("lag", p.needs[i].lag, 0, MOST_CYCLES);
+        row.flag("mirrored", p.needs[i].mirrored);
+    }
+    for (i64 i = 0; i < p.extras.size(); ++i) Row{"extras", i}.between("cycles", p.extras[i].cycles, 0, MOST_CYCLES);
+    for (i64 i = 0; i < p.buffers.size(); ++i) {
+        const Row row{"buffers", i};
+        row.between("slots", p.buffers[i].slots, 1, MOST_CYCLES);
+        row.row_of("cause", p.buffers[i].cause, p.causes.size());
+    }
+}
+
+void check_bodies(const Program& p, Sum& looks) {
+    Sum streams("members times units of bodies", MOST_STREAMS), operations("operations of bodies", MOST_OPERATIONS);
+    for (i64 i = 0; i < p.bodies.size(); ++i) {
+        const Row row{"bodies", i};
+        const Body& body = p.bodies[i];
+        row.rows_of("first_operation", body.first_operation, body.operations, p.operations.size());
+        operations.add(row, "operations", body.operations, body.operations);
+        i64 members = 0, units = 0;
+        for (const Operation& each : p.operations.part(body.first_operation, body.operations)) {
+            members = std::max(members, each.member + 1);
+            units = std::max(units, each.unit + 1);
+            looks.add(row, "operations", body.operations, 1 + each.needs);
+        }
+        streams.add(row, "operations", body.operations, members * units);
+    }
+}
+
+/// The phases of a variant, one after the other.
+class PhaseChecker {
+  public:
+    PhaseChecker(const Program& program, const Variant& variant, Sum& looks)
+        : p(program), variant_(variant), looks_(looks), whole_(variant.phases, 0), takers_(variant.buffers) {}
+
+    Shape all() {
+        for (i64 number = 0; number < variant_.phases; ++number) phase(number);
+        Sum starts("starts that a task remembers", MOST_STARTS);
+        for (i64 number = 0; number < variant_.phases; ++number) {
+            if (!whole_[number]) continue;
+            const i64 repeat = of(number).repeat, operations = p.bodies[of(number).body].operations;
+            const Row row = row_of(number);
+            row.between("repeat", repeat, 1, MOST_STARTS / operations);
+            starts.add(row, "repeat", repeat, repeat * operations);
+        }
+        return shape_;
+    }
+
+  private:
+    const Phase& of(i64 number) const { return p.phases[variant_.first_phase + number]; }
+    Row row_of(i64 number) const { return {"phases", variant_.first_phase + number}; }
+
+    void phase(i64 number) {
+        const Phase& each = of(number);
+        const Row row = row_of(number);
+        row.row_of("body", each.body, p.bodies.size());
+        row.flag("mirrored", each.mirrored);
+        row.between("first_step", each.first_step, -MOST_CYCLES, MOST_CYCLES);
+        const Body& body = p.bodies[each.body];
+        row.between("repeat", each.repeat, 1, MOST_CYCLES / std::max(body.operations, i64{1}));
+        issues_.add(row, "repeat", each.repeat, each.repeat * body.operations);
+        row.between("extras", each.extras, 0, p.extras.size());
+        if (each.extras > 0) row.between("repeat", each.repeat, 1, p.extras.size() / each.extras);
+        row.rows_of("first_extra", each.first_extra, each.extras > 0 ? each.extras * each.repeat : 0, p.extras.size());
+        if (body.operations == 0) shape_.last_empty = number;
+        looks_.add(row, "body", each.body, body.operations);
+        for (i64 i = 0; i < body.operations; ++i) operation(body, number, i);
+    }
+
+    void operation(const Body& body, i64 number, i64 index) {
+        const Row row{"operations", body.first_operation + index};
+        const Operation& each = p.operations[row.number];
+        while (shape_.units.size() <= each.member) shape_.units.push(0);
+        shape_.units[each.member] = std::max(shape_.units[each.member], each.unit + 1);
+        row.row_or_none("extra", each.extra, of(number).extras);
+        row.row_or_none("takes", each.takes, variant_.buffers);
+        row.row_or_none("frees", each.frees, variant_.buffers);
+        if (each.takes != NONE) {
+            Taker& taker = takers_[each.takes];
+            if (taker.unit == NONE) taker = {each.member, each.unit};
+            if (taker.member != each.member || taker.unit != each.unit) {
+                row.refuse("takes", each.takes, "a buffer of which another unit takes slots too");
+            }
+        }
+        looks_.add(row, "needs", each.needs, each.needs);
+        for (i64 i = each.first_need; i < each.first_need + each.needs; ++i) need(i, index, number);
+    }
+
+    /// The operation of a need comes earlier, so that no operation waits for itself.
+    void need(i64 place, i64 index, i64 number) {
+        const Row row{"needs", place};
+        const Need& each = p.needs[place];
+        if (each.phase == NONE) {
+            row.row_of("operation", each.operation, p.bodies[of(number).body].operations);
+            if (each.lag == 0 && each.operation >= index) {
+                row.refuse("operation", each.operation, "which comes no earlier than " + std::to_string(index));
+            }
+        } else {
+            row.row_of("phase", each.phase, number);
+            row.row_of("operation", each.operation, p.bodies[of(each.phase).body].operations);
+            whole_[each.phase] = 1;
+        }
+    }
+
+    /// The one unit that takes slots of a buffer.
+    struct Taker {
+        i64 member = NONE, unit = NONE;
+    };
+
+    const Program& p;
+    const Variant& variant_;
+    Sum& looks_;
+    Sum issues_{"operations in all iterations of a task", MOST_CYCLES};
+    Shape shape_;
+    Array<char> whole_;  // for each phase, 1 if later phases look at its starts
+    Array<Taker> takers_;
+};
+
+}  // namespace
+
+Array<const Shape*> check_work(const Program& p, std::map<std::tuple<i64, i64, i64>, Shape>& shapes) {
+    Sum looks("rows to look at, one by one", MOST_LOOKS), members("members of variants", MOST_STREAMS);
+    check_rows(p);
+    check_bodies(p, looks);
+    Array<const Shape*> of_variants;
+    for (i64 i = 0; i < p.variants.size(); ++i) {
+        const Row row{"variants", i};
+        const Variant& each = p.variants[i];
+        row.rows_of("first_phase", each.first_phase, each.phases, p.phases.size());
+        row.between("phases", each.phases, 1, p.phases.size());
+        row.rows_of("first_buffer", each.first_buffer, each.buffers, p.buffers.size());
+        looks.add(row, "buffers", each.buffers, each.buffers);
+        row.between("members", each.members, 1, MOST_STREAMS);
+        // variants often share their phases: these are looked at once
+        const auto [place, is_new] = shapes.insert({{each.first_phase, each.phases, each.buffers}, {}});
+        if (is_new) {
+            looks.add(row, "phases", each.phases, each.phases);
+            place->second = PhaseChecker(p, each, looks).all();
+            members.add(row, "phases", each.phases, place->second.units.size());
+        }
+        of_variants.push(&place->second);
+    }
+    return of_variants;
+}
+
+}  // namespace lstmsim::flat

@@ -1,0 +1,182 @@
+"""A flat program that is wrong is refused by a check, and never a crash; a machine that failed is closed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lstmsim.engines import run
+from lstmsim.engines.fast import library
+from lstmsim.engines.fast.binding import Machine, Outcome, Table
+from lstmsim.errors import ProgramError
+from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
+from lstmsim.program.flatten import flat_of
+from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Operation, Phase, Program, Task, Unit, Wide
+from lstmsim.program.trace_tables import ISSUES
+
+ROOT = Path(__file__).parents[2]
+#: Flat programs in the usual run; 10,000 and more by LSTMSIM_EXAMPLES=10000.
+COUNT = int(os.environ.get("LSTMSIM_EXAMPLES", "400"))
+
+pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
+
+
+def test_mutated_programs_are_refused_or_run(tmp_path: Path) -> None:
+    """In a process of its own, so that a crash is a failure of this test alone."""
+    command = [sys.executable, "-m", "tests.mutations", str(COUNT), str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout[-5000:]}\n{done.stderr[-5000:]}"
+    seen = {name: int(times) for name, times in re.findall(r"'([\w ]+)': (\d+)", done.stdout)}
+    assert sum(seen.values()) >= COUNT
+    assert seen["refused"] > 0
+    assert seen["DONE"] > 0
+
+
+def program() -> Program:
+    """Two phases, a buffer, a need within a phase and one across; cores with memories; a task that takes two cores."""
+    first = Body((Operation(0, takes=0), Operation(1, needs=(Dependence(0, 2),), frees=0, work=3)))
+    second = Body((Operation(0, needs=(Dependence(1, 4, phase=0, mirrored=True),)),))
+    phases = (Phase(first, 3), Phase(second, 2))
+    units = (Unit("array", "coarse"), Unit("tail", "fifo"))
+    cores = (Core(0, units, 2, capacity=9, held=(7,)), Core(0, units, capacity=9))
+    buffers = ((0, (Buffer("banks", 2),)),)
+    tasks = (
+        Task("weights", ((0, phases),), buffers, (0, 1), content=Content(7, 5), affine=True),
+        Task("wide", ((0, phases),), buffers, (0, 1), wide=(Wide(2, phases, (Buffer("banks", 2),)),)),
+        Task("urgent", ((0, phases),), buffers, (0,), preempts=True),
+    )
+    return Program(cores, tasks)
+
+
+def changed(table: str, row: int, column: str, value: int) -> FlatProgram:
+    """The program with another number in one place."""
+    tables = {name: flat_of(program()).table(name).copy() for name in FLAT_TABLES}
+    tables[table][row, FLAT_TABLES[table].place(column)] = value
+    return flat_program(tables)
+
+
+@pytest.mark.parametrize(
+    ("table", "row", "column", "value", "told"),
+    [
+        ("cores", 0, "contexts", 2**23, "contexts is 8388608, not 1 to 1048576"),
+        ("cores", 1, "contexts", 2**19, "more than 1048576 threads times units"),
+        ("cores", 0, "capacity", 4, "what it holds has a size of 5"),
+        ("contents", 0, "size", 10, "table cores, row 0: capacity is 9"),
+        ("seats", 0, "core", 2, "core is 2, of 2 rows"),
+        ("places", 1, "seats", 2**40, "first_seat is 1, and 1099511627776 rows from there on do not lie among 3"),
+        ("places", 1, "seats", 2, "wides is 1, but it has partners"),
+        ("cores", 1, "contexts", 0, "contexts is 0, not 1 to"),
+        ("groups", 0, "places", 0, "places is 0, not 1 to"),
+        ("profiles", 0, "loading", 2, "loading is 2, not 0 to 1"),
+        ("profiles", 1, "content", 0, "wides is 1, but it has a content"),
+        ("profiles", 2, "content", 0, "preempts is 1, but it has a content"),
+        ("variants", 0, "kind", 5, "but none of them is for a core of kind 0"),
+        ("variants", 2, "members", 3, "members is 3, not 2 to 2"),
+        ("bodies", 1, "operations", 0, "phases is 2, but phase 1 has no operation"),
+        ("phases", 0, "repeat", 2**62, "repeat is 4611686018427387904, not 1 to"),
+        ("phases", 0, "repeat", 2**30, "repeat is 1073741824, not 1 to 67108864"),
+        ("operations", 0, "unit", 2, "need 3 units, but a core has 2"),
+        ("operations", 0, "unit", 2**22, "need 4194305 units, but a core has 2"),
+        ("operations", 0, "unit", 2**23, "more than 8388608 members times units of bodies"),
+        ("operations", 0, "member", 1, "their operations are on 2 members"),
+        ("operations", 2, "takes", 0, None),
+        ("operations", 1, "takes", 0, "a buffer of which another unit takes slots too"),
+        ("operations", 1, "count", 2**62, "count is 4611686018427387904"),
+        ("needs", 0, "delay", 0, "delay is 0, not 1 to"),
+        ("needs", 0, "operation", 1, "which comes no earlier than 1"),
+        ("needs", 1, "phase", 1, "phase is 1, of 1 rows"),
+        ("needs", 1, "operation", -1, "operation is -1, of 2 rows"),
+        ("tasks", 0, "release", 2**60, "release is 1152921504606846976, not 0 to"),
+        ("tasks", 1, "after", 1, "after is 1, of 1 rows"),
+        ("tasks", 0, "profile", -1, "profile is -1, of 3 rows"),
+    ],
+)
+def test_what_is_refused_is_told(table: str, row: int, column: str, value: int, told: str | None) -> None:
+    flat = changed(table, row, column, value)
+    if told is None:
+        assert Machine(flat).run() in (Outcome.DONE, Outcome.STUCK)
+        return
+    with pytest.raises(ProgramError, match=r"table \w+, row \d+: \w+ is -?\d+, .") as refusal:
+        Machine(flat)
+    assert told in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("requests", "told"),
+    [
+        ([[3, 0, 0], [2, 0, 0]], "table requests, row 1: release is 2, not 3 to"),
+        ([[3, 0, 0], [4, 3, 0]], "table requests, row 1: template is 3, of 3 rows"),
+        ([[-1, 0, 0]], "table requests, row 0: release is -1"),
+        ([[0, 0, 2**62]], "table requests, row 0: key is 4611686018427387904"),
+    ],
+)
+def test_requests_that_are_wrong_are_refused(requests: list[list[int]], told: str) -> None:
+    machine = Machine(flat_of(program()), fed=True)
+    with pytest.raises(ProgramError) as refusal:
+        machine.feed(np.array(requests), more=False)
+    assert told in str(refusal.value)
+
+
+def test_requests_go_on_from_those_before_them() -> None:
+    machine = Machine(flat_of(program()), fed=True)
+    machine.feed(np.array([[5, 0, 0], [9, 0, 0]]), more=True)
+    assert machine.run() is Outcome.HUNGRY
+    with pytest.raises(ProgramError, match="table requests, row 2: release is 8, not 9 to"):
+        machine.feed(np.array([[8, 0, 0]]), more=False)
+
+
+def test_requests_are_not_given_too_soon_or_to_a_machine_that_wants_none() -> None:
+    machine = Machine(flat_of(program()), fed=True)
+    machine.feed(np.array([[5, 0, 0]]), more=True)
+    with pytest.raises(ProgramError, match="there are requests that have not come yet"):
+        machine.feed(np.array([[6, 0, 0]]), more=False)
+    with pytest.raises(ProgramError, match="was not opened for requests"):
+        Machine(flat_of(program())).feed(np.array([[6, 0, 0]]), more=False)
+
+
+def test_a_run_that_grows_too_large_ends_with_an_error_and_the_machine_is_closed() -> None:
+    long = Phase(Body((Operation(0, cycles=2**40, result_cycles=2**40),)), 2**20)
+    task = Task("long", ((0, (long,)),), (), (0,))
+    machine = Machine(flat_of(Program((Core(0, (Unit("array", "coarse"),)),), (task,))))
+    with pytest.raises(ProgramError, match="the run comes to cycle 5764"):
+        machine.run()
+    with pytest.raises(RuntimeError, match="the machine was closed when it failed"):
+        machine.run()
+
+
+def test_tasks_that_remember_too_much_end_with_an_error() -> None:
+    """Phases that later ones look back at are remembered whole: two tasks at once have more than there is room for."""
+    first = Phase(Body((Operation(0),)), 2**26 + 1)
+    second = Phase(Body((Operation(0, needs=(Dependence(0, 1, phase=0),)),)), 1)
+    tasks = (Task("long", ((0, (first, second)),), (), (0,)),) * 2
+    machine = Machine(flat_of(Program((Core(0, (Unit("array", "coarse"),), 2),), tasks)))
+    with pytest.raises(ProgramError, match="the running tasks remember the starts of more than 134217728 operations"):
+        machine.run(1)
+
+
+def test_a_trace_may_be_taken_piece_by_piece() -> None:
+    """A table that is cleared on the way goes on with rows of its own."""
+    width = len(ISSUES.names)
+    whole = Machine(flat_of(program()), keep=True)
+    assert whole.run() is Outcome.DONE
+    machine, issues = Machine(flat_of(program()), keep=True), 0
+    outcome = Outcome.PAUSED
+    while outcome is Outcome.PAUSED:
+        outcome = machine.run(1)
+        issues += int(ISSUES.of(machine.table(Table.ISSUES, width), "count").sum())
+        machine.clear(Table.ISSUES)
+    assert issues == int(ISSUES.of(whole.table(Table.ISSUES, width), "count").sum())
+
+
+def test_of_two_variants_for_a_kind_of_core_the_last_one_counts() -> None:
+    phases = [(Phase(Body((Operation(0, count=count),)), 1),) for count in (3, 8)]
+    task = Task("t", ((0, phases[0]), (0, phases[1])), (), (0,))
+    several = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
+    assert run(several, "fast") == run(several, "reference")
+    assert run(several, "fast").tasks[0, 3] == 8
