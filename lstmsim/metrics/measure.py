@@ -48,14 +48,15 @@ def _percentile(ordered: Sequence[float], percent: int) -> float:
     return ordered[rank] + (above - ordered[rank]) * rest / whole
 
 
-def utilization(chip: Chip, totals: Totals) -> float:
+def utilization(chip: Chip, macs: int, makespan_cycles: int) -> float:
     """Useful multiply-accumulates of a chip / (its PEs * makespan); 0 if nothing ran.
 
     chip: description of the chip.
-    totals: totals of a run on this chip.
+    macs: useful multiply-accumulates of all its cores.
+    makespan_cycles: the cycle from which every task is finished.
     """
-    peak = sum(core.peak for core in chip.core_figures) * totals.makespan_cycles
-    return sum(totals.work.tolist()) / peak if peak else 0.0
+    peak = sum(core.peak for core in chip.core_figures) * makespan_cycles
+    return macs / peak if peak else 0.0
 
 
 def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
@@ -81,7 +82,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         makespan_cycles=makespan,
         jobs=tuple(jobs),
         cores=tuple(cores),
-        utilization=utilization(chip, totals),
+        utilization=utilization(chip, sum(macs), makespan),
         tops=tops(sum(macs), makespan, chip.frequency_mhz),
         latency_ms=latency_statistics([cycles_to_ms(each.latency, chip.frequency_mhz) for each in jobs]),
         turned_away=tuple(turned_away),

@@ -41,13 +41,13 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
     1423
     """
     chip, makespan = scenario.chip, totals.makespan_cycles
-    rows = totals.tasks.tolist()
+    rows, macs = totals.tasks.tolist(), sum(totals.work.tolist())
     served = [finish - arrived for core, _, _, finish, arrived, _, _ in rows if core >= 0]
     latency = latency_statistics([cycles_to_ms(each, chip.frequency_mhz) for each in served])
     return (
         makespan,
-        utilization(chip, totals),
-        tops(sum(totals.work.tolist()), makespan, chip.frequency_mhz),
+        utilization(chip, macs, makespan),
+        tops(macs, makespan, chip.frequency_mhz),
         *_cycles(scenario, totals),
         len(rows) - len(served),
         sum(core.issuing for core in chip.core_figures),

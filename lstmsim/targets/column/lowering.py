@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from lstmsim.program.program import Buffer, Core, Phase, Program
 from lstmsim.targets.assembly import Parts, assemble
@@ -19,19 +19,27 @@ from lstmsim.targets.column.plan import Plan
 from lstmsim.targets.column.shape import pass_shapes
 from lstmsim.targets.column.split import split_operations_per_step, spreads_over
 from lstmsim.targets.sizes import PerStep
-from lstmsim.workload.model import Model
+from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job
 from lstmsim.workload.segments import segments
 
 __all__ = ["ARRAY", "check", "lower", "operations_per_step", "per_step"]
 
+#: Bounds that are kept: a point of a sweep asks for its own before it is lowered and while it is.
+_MOST_KEPT = 1024
+
 
 def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
     """A bound on the operations of one step of a model on a core. The operations are not made."""
+    return _bound(model.layers, core)
+
+
+@lru_cache(_MOST_KEPT)
+def _bound(layers: tuple[Layer, ...], core: ColumnCore) -> int:
     # a fine-grained core with several threads may have to record every tile on its own
     single = core.thread_policy == "fine" and core.threads > 1
     total = 0
-    for layer in model.layers:
+    for layer in layers:
         for shape in pass_shapes(layer, core):
             blocks = -(-layer.units(shape.stage.rows) // shape.units_per_block)
             groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
