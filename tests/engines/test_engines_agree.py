@@ -118,11 +118,11 @@ def test_streams_of_a_task_may_be_far_apart(looked_back_at: bool, lag: int) -> N
 
 def test_a_stream_waits_for_another_one_in_every_iteration() -> None:
     """Rows of starts that are forgotten are used again, and must not look as if something had started."""
-    body = Body((Operation(0, cycles=7, result_cycles=7), Operation(1, needs=(Dependence(0, 7),))))
+    body = Body((Operation(0, cycles=7, result_cycles=7), Operation(1, needs=(Dependence(0, 1),))))
     units = (Unit("array", "coarse"), Unit("tail", "fifo"))
     program = Program((Core(0, units),), (Task("t", ((0, (Phase(body, 100),)),), (), (0,)),))
     trace = fast.run(program)
-    assert trace.issue("start")[trace.issue("unit") == 1].tolist() == [7 * number + 7 for number in range(100)]
+    assert trace.issue("start")[trace.issue("unit") == 1].tolist() == [7 * number + 1 for number in range(100)]
 
 
 LONG = """
