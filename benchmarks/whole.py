@@ -44,10 +44,9 @@ _SPACE: dict[str, Any] = {
             "values": list(range(128, 2049, 4)),
         },
         "ep": {"path": "chip.cores.0.ep", "from": 4, "to": 128, "factor": 2},
-        "vp": {"path": "chip.cores.0.vp", "from": 512, "to": 16384, "factor": 2},
+        "vp": {"path": "chip.cores.0.vp", "expression": "65536 // ep"},
         "threads": {"path": "chip.cores.0.threads", "values": [1, 2]},
     },
-    "constraints": ["ep * vp == 65536"],
 }
 
 
