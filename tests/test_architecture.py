@@ -134,6 +134,8 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
 }
 
 FILE_LINES, FUNCTION_LINES = 320, 60
+#: The same for the native core, whose lines are denser.
+CORE_FILE_LINES, CORE_FUNCTION_LINES = 300, 50
 
 
 def module_name(path: Path) -> str:
@@ -281,6 +283,37 @@ def test_files_and_functions_are_short(name: str) -> None:
         if isinstance(node, ast.FunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             assert lines <= FUNCTION_LINES, f"{name}:{node.lineno}: {node.name} has {lines} lines"
+
+
+def cpp_functions(text: str) -> Iterator[tuple[int, int]]:
+    """First line (from 0) and number of lines of each function of a C++ file, by its indentation."""
+    lines = text.splitlines()
+    for start, line in enumerate(lines):
+        if re.match(r" *(?!namespace|class|struct|enum|union)[^ #/].*[)\w] \{$", line):
+            # arguments and a constructor's list may stand on lines of their own, further in
+            indent = len(line) - len(line.lstrip()) - 4 * line.lstrip().startswith(":")
+            ends = (number for number in range(start, len(lines)) if re.match(rf" {{0,{indent}}}\}}", lines[number]))
+            yield start, next(ends) + 1 - start
+
+
+def test_functions_of_cpp_are_measured() -> None:
+    constructor = "A::A(int a)\n    : b(a) {\n    if (a) {\n        c();\n    }\n}\n"
+    text = f"{constructor}\nstruct D {{\n    int e(\n            int f) {{\n        g();\n    }}\n}};\n"
+    assert list(cpp_functions(text)) == [(1, 5), (2, 3), (9, 3)]
+
+
+@pytest.mark.skipif(CHECKOUT is None, reason="the sources of the core are not part of the package")
+def test_files_and_functions_of_the_core_are_short_and_say_what_they_hold() -> None:
+    files = sorted(
+        each for each in (PACKAGE / "engines" / "fast" / "core").iterdir() if each.suffix in (".cpp", ".hpp")
+    )
+    assert len(files) > 20
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= CORE_FILE_LINES, file.name
+        assert re.match(r"// [A-Z].*[.,:]\w*", text), f"{file.name} does not begin with what it holds"
+        for start, count in cpp_functions(text):
+            assert count <= CORE_FUNCTION_LINES, f"{file.name}:{start + 1} has {count} lines"
 
 
 @in_every_room

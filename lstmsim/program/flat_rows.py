@@ -1,6 +1,6 @@
 """Which columns of a flat program name rows of other tables, and a check that these rows are there.
 
-The fast engine's core checks more than that (`lstmsim/engines/fast/core/check.cpp`), for itself and before it runs.
+The fast engine's core checks more than that (`lstmsim/engines/fast/core/check*.cpp`), for itself and before it runs.
 This check is for what Python reads of a flat program that comes from a file or from somebody's own tables.
 """
 

@@ -11,7 +11,7 @@ __all__ = ["MAX_JOB_OPERATIONS", "MAX_OPERATIONS", "MAX_STEP_OPERATIONS", "PerSt
 MAX_STEP_OPERATIONS = 500_000
 #: Most operations of one job. Where a later phase looks back at all of them, a thread remembers 8 bytes of each.
 MAX_JOB_OPERATIONS = 20_000_000
-#: Most operations of a scenario: minutes for the fast engine.
+#: Most operations of a scenario: ten seconds to some minutes for the fast engine.
 MAX_OPERATIONS = 2_000_000_000
 
 _RHYTHM = "fewer steps show the same rhythm"

@@ -151,6 +151,7 @@ def test_ties_need_no_cat(tmp_path: Path) -> None:
     assert "suffices" not in shown
 
 
+@pytest.mark.needs_core
 def test_the_files_own_ep_and_vp_need_not_fit(tmp_path: Path) -> None:
     """The search replaces them; so 150 row blocks a step are no reason to refuse a file, nor are too few rows."""
     long = {**OTHER, "steps": 100_000}

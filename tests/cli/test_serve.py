@@ -67,6 +67,7 @@ ENTRIES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.needs_core
 @settings(max_examples=60)
 @given(st.lists(ENTRIES, min_size=1, max_size=4), st.sampled_from(["fcfs", "sjf", "edf", "priority"]), st.booleans())
 def test_it_is_the_simulation_of_all(entries: list[dict[str, Any]], dispatch: str, split: bool) -> None:
@@ -147,6 +148,7 @@ def test_processes_go_on_as_long_as_it_takes() -> None:
     assert serve(SCENARIO, requests=100).serving.requests < 101
 
 
+@pytest.mark.needs_core
 def test_memory_does_not_grow_with_the_number_of_requests() -> None:
     data = {**SCENARIO, "jobs": SCENARIO["jobs"][:1]}
 
@@ -197,6 +199,7 @@ OVERLOAD: dict[str, Any] = {
 }
 
 
+@pytest.mark.needs_core
 def test_a_machine_that_is_full_says_what_it_has_counted() -> None:
     Path("o.json").write_text(json.dumps(OVERLOAD))
     result = call("serve", "o.json", "--requests", "20000", "--json", "o.out.json")
@@ -217,6 +220,7 @@ def test_what_is_counted_then_is_what_a_run_of_so_many_counts() -> None:
     assert (again.serving.little, again.serving.windows) == (full.serving.little, full.serving.windows)
 
 
+@pytest.mark.needs_core
 def test_one_giant_burst_cannot_go_on() -> None:
     Path("o.json").write_text(json.dumps(OVERLOAD))
     result = call("serve", "o.json", "--set", "jobs.0.arrival=0", "--set", "jobs.0.count=9000")
@@ -224,6 +228,7 @@ def test_one_giant_burst_cannot_go_on() -> None:
     assert "cannot go on: more requests than there is room for" in result.stdout
 
 
+@pytest.mark.needs_core
 def test_serving_goes_on_until_the_intervals_are_narrow() -> None:
     job = {"model": "lstm-256", "steps": 2, "arrival": {"kind": "poisson", "rate_per_second": 300_000}}
     data = {"chip": "column-npu-16k", "jobs": [job]}

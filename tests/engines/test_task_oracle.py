@@ -16,8 +16,6 @@ from tests.strategies import joint_programs, preempting_programs
 
 #: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "30"))
-#: Uncompiled, however long it takes.
-NEVER = 1 << 60
 
 
 def check(program: Program) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import pytest
+
 import lstmsim as api
+from lstmsim.engines.fast import library
 
 _SMALL = {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
 _TINY = {"layers": [{"cell": "gru", "hidden": 16, "input": 16}]}
@@ -39,5 +42,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 
 @cache
 def run(name: str, engine: str = "fast") -> api.Run:
-    """The run of one of `SCENARIOS`."""
+    """The run of one of `SCENARIOS`; without the native core the longest would take too long: its tests are skipped."""
+    if name == "million cycles" and not library.available():
+        pytest.skip(f"needs the native core, which is missing: {library.absence()}")
     return api.run(SCENARIOS[name], engine=engine)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lstmsim.api.loading import Path
 from lstmsim.api.run import run, serving
-from lstmsim.api.serving.stream import serve
+from lstmsim.api.serving.stream import check_wanted, serve_loaded
 from lstmsim.formats.scenario.rates import processes_of
 from lstmsim.formats.scenario.requests import Requests, load_requests
 from lstmsim.traffic.latencies import PERCENTILES, Distribution
@@ -57,14 +57,8 @@ def serve_on_horizon(
     most = requests if until_half_width is None else max(requests, most_requests or requests)
     drawn = load_requests(scenario, overrides, most)
     if not any(job.preempts for job in drawn.scenario.jobs):
-        ended = serve(
-            scenario,
-            requests=most,
-            overrides=overrides,
-            percentiles=percentiles,
-            until_half_width=until_half_width,
-        )
-        return ended.serving
+        check_wanted(percentiles, until_half_width)
+        return serve_loaded(drawn, percentiles=percentiles, until_half_width=until_half_width).serving
     size, most = min(requests, MOST_SIMULATED), min(most, MOST_SIMULATED)
     while True:
         made = _simulated(scenario, load_requests(scenario, overrides, size), overrides, percentiles)

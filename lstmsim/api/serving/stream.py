@@ -28,7 +28,7 @@ from lstmsim.traffic.statistics import Interval
 from lstmsim.units import tops
 from lstmsim.workload.scenario import Job
 
-__all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "serve"]
+__all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "check_wanted", "serve", "serve_loaded"]
 
 Ints = NDArray[np.int64]
 
@@ -127,10 +127,35 @@ def serve(
     2000
     """
     scenario = drawn_anew(scenario, rates=False)
-    _check(requests, percentiles, until_half_width)
+    check_wanted(percentiles, until_half_width, requests)
     asked = load_requests(scenario, overrides, requests)
     if requests is None and until_half_width is not None and _goes_on(asked):
         asked = load_requests(scenario, overrides, MOST_REQUESTS)
+    return serve_loaded(
+        asked,
+        rows=rows,
+        progress=progress,
+        window=window,
+        percentiles=percentiles,
+        until_half_width=until_half_width,
+    )
+
+
+def serve_loaded(
+    asked: Requests,
+    *,
+    rows: Callable[[Sequence[Row]], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    window: int = WINDOW,
+    percentiles: Sequence[float] = PERCENTILES,
+    until_half_width: float | None = None,
+) -> Served:
+    """Serve requests that have been read, once.
+
+    asked: the requests.
+    rows, progress, window, percentiles, until_half_width: as for `serve`, after `check_wanted`.
+    `InputError` for preemption, and for a window that is too small.
+    """
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
     _check_jobs(jobs, window)
     program = targets.lower(chip, jobs, templates=True)
@@ -181,7 +206,8 @@ def _check_jobs(jobs: Sequence[Job], window: int) -> None:
         raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
 
 
-def _check(requests: int | None, percentiles: Sequence[float], until_half_width: float | None) -> None:
+def check_wanted(percentiles: Sequence[float], until_half_width: float | None, requests: int | None = None) -> None:
+    """Raise `InputError` for arguments of `serve` that are no numbers, or none that it takes."""
     refuse(
         wrong_whole("requests", requests),
         wrong_numbers("percentiles", percentiles),

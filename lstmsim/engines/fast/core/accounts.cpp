@@ -47,7 +47,7 @@ i64 Machine::name_cycle(Core& core, i64 now, i64& upto) {
 }
 
 /// The accounted unit is busy or switches from `now` on.
-void Machine::take(Core& core, const Unit& unit, i64 now, i64 cycles, i64 name) {
+void Machine::count_taken(Core& core, const Unit& unit, i64 now, i64 cycles, i64 name) {
     if (!unit.accounted) return;
     account(core, now);
     core.counted[name] += cycles;

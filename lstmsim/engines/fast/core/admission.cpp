@@ -12,9 +12,9 @@ void Machine::admit(i64 now) {
     const bool asking = coming.empty() || std::get<0>(*coming.begin()) > now;
     for (Group& group : groups) group.at = group.waiting.begin();
     while (Group* const group = first_in_turn()) {
-        const Waiting one = *group->at;
+        const Waiting task = *group->at;
         budget -= (groups.size() + group->places.size()) / STEPS_OF_AN_EVENT;
-        const flat::Profile& profile = profile_of(one.job);
+        const flat::Profile& profile = profile_of(task.job);
         const Place* const place = best_place(*group, profile);
         if (!place) {
             hold_back(*group, now, asking);
@@ -22,9 +22,9 @@ void Machine::admit(i64 now) {
         }
         group->at = group->waiting.erase(group->at);
         if (group - &groups[0] >= new_groups) {
-            go_on(*place, one, now);
+            go_on(*place, task, now);
         } else {
-            start(*group, *place, one, now);
+            start(*group, *place, task, now);
         }
     }
 }
@@ -42,22 +42,22 @@ Group* Machine::first_in_turn() {
 ///
 /// Threads are only taken in a pass. So the first places that have none are not looked at again in it.
 const Place* Machine::best_place(Group& group, const flat::Profile& profile) {
-    if (group.looked != pass) {
-        group.looked = pass;
-        group.seen = 0;
+    if (group.looked_in != pass) {
+        group.looked_in = pass;
+        group.full = 0;
     }
     const Place* best = nullptr;
     bool best_lacks = true;
     i64 least = NEVER;
-    for (i64 index = group.seen; index < group.places.size(); ++index) {
+    for (i64 index = group.full; index < group.places.size(); ++index) {
         const Place& place = group.places[index];
         bool able = true, lacks = false;
         i64 occupied = 0;
         for (i64 seat = 0; able && seat < place.cores.size(); ++seat) {
             const Core& core = cores[place.cores[seat]];
-            if (core.occupied + place.threads[seat] > core.contexts || core.kept == pass) {
+            if (core.occupied + place.threads[seat] > core.contexts || core.closed_in == pass) {
                 able = false;
-                if (group.seen == index) group.seen += 1;
+                if (group.full == index) group.full += 1;
             } else if (profile.content != NONE) {
                 able = has_room(core, profile.content);
                 lacks = lacks || (profile.affine && !holds(core, profile.content));
@@ -77,7 +77,7 @@ const Place* Machine::best_place(Group& group, const flat::Profile& profile) {
 /// The next task of a group finds no place: perhaps it asks another one to pause; it keeps tasks behind it off.
 void Machine::hold_back(Group& group, i64 now, bool asking) {
     if (asking && profile_of(group.at->job).preempts) ask(group, group.at->rank, now);
-    for (const i64 core : group.own) cores[core].kept = pass;
+    for (const i64 core : group.own) cores[core].closed_in = pass;
     if (group.loose) {
         // tasks behind it may find a place for all that, on shared cores alone
         ++group.at;
@@ -87,43 +87,43 @@ void Machine::hold_back(Group& group, i64 now, bool asking) {
 }
 
 /// Admit a task that waits no more, at a place for it or on several of its cores.
-void Machine::start(Group& group, const Place& place, const Waiting& one, i64 now) {
-    const flat::Profile& profile = profile_of(one.job);
-    if (profile.patience != NONE) leaving.erase({one.came + profile.patience + 1, one.job});
-    rows[one.job].admitted = now;
+void Machine::start(Group& group, const Place& place, const Waiting& task, i64 now) {
+    const flat::Profile& profile = profile_of(task.job);
+    if (profile.patience != NONE) leaving.erase({task.came + profile.patience + 1, task.job});
+    rows[task.job].admitted = now;
     if (profile.wides > 0) {
-        const Array<i64> at = spread(group, profile);
-        if (at.size() > 1) {
-            seat(at, one, now, {});
+        const Array<i64> seats = spread(group, profile);
+        if (seats.size() > 1) {
+            seat(seats, task, now, {});
             return;
         }
     }
-    seat(place.cores, one, now, {});
+    seat(place.cores, task, now, {});
 }
 
 /// A paused task has a thread again.
-void Machine::go_on(const Place& place, const Waiting& one, i64 now) {
-    const Paused& before = paused[one.job];
-    rows[one.job].pauses += 1;
+void Machine::go_on(const Place& place, const Waiting& task, i64 now) {
+    const Paused& before = paused[task.job];
+    rows[task.job].pauses += 1;
     if (keep) {
-        for (const i64 cell : {one.job, before.core, before.context, before.since, now}) tables[PAUSES].push(cell);
+        for (const i64 cell : {task.job, before.core, before.context, before.since, now}) tables[PAUSES].push(cell);
     }
-    seat(place.cores, one, now, before.boundary);
+    seat(place.cores, task, now, before.boundary);
 }
 
 /// The cores that a task takes at once; empty if it takes one place, as other tasks do.
 Array<i64> Machine::spread(const Group& group, const flat::Profile& profile) const {
-    Array<i64> at;
-    if (others_wait(group)) return at;
+    Array<i64> seats;
+    if (others_wait(group)) return seats;
     i64 free = 0, members = 0;
     for (const i64 core : group.order) free += cores[core].occupied < cores[core].contexts;
     for (const flat::Variant& wide : program.variants.part(profile.first_wide, profile.wides)) {
         if (wide.members <= free) members = std::max(members, wide.members);
     }
     for (const i64 core : group.order) {
-        if (at.size() < members && cores[core].occupied < cores[core].contexts) at.push(core);
+        if (seats.size() < members && cores[core].occupied < cores[core].contexts) seats.push(core);
     }
-    return at;
+    return seats;
 }
 
 /// Whether a task waits that could use one of the cores of a group.

@@ -119,6 +119,7 @@ void Machine::check_requests(const Slice<const i64>& numbers) const {
     }
 }
 
+/// Take the next requests of a feed, each in a place that is free.
 void Machine::feed(const i64* given, i64 count, bool others_follow) {
     const Slice<const i64> numbers(given, 3 * count);
     check_requests(numbers);

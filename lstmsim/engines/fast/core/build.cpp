@@ -7,6 +7,7 @@ namespace lstmsim {
 
 namespace {
 
+/// The streams of a body: its operations in their order, sorted by member and unit.
 Streams streams_of(const flat::Program& program, const flat::Body& body) {
     const auto operations = program.operations.part(body.first_operation, body.operations);
     Streams streams;
@@ -29,8 +30,21 @@ Streams streams_of(const flat::Program& program, const flat::Body& body) {
     return streams;
 }
 
+/// A unit that is free, by its number in its core.
+Unit unit_of(const flat::Unit& row, i64 number, const flat::Core& core) {
+    Unit unit;
+    unit.number = number;
+    unit.policy = static_cast<flat::Policy>(row.policy);
+    unit.switch_cycles = row.switch_cycles;
+    unit.one_by_one = unit.policy == flat::FINE && core.contexts > 1;
+    unit.accounted = number == core.accounted;
+    unit.ready = Soonest(core.contexts);
+    return unit;
+}
+
 }  // namespace
 
+/// The machine before its first cycle.
 Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool fed_later)
     : program(tables_of_program), keep(keep_trace), fed(fed_later), head(program.head[0]) {
     build_cores();
@@ -40,30 +54,7 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
     build_variants();
 }
 
-void Machine::build_variants() {
-    looked_back_at.fill(program.phases.size(), 0);
-    if (preempting) echoes.fill(program.phases.size(), {});
-    std::set<std::pair<i64, i64>> known;
-    for (const flat::Variant& variant : program.variants) {
-        // variants often share their phases
-        if (!known.insert({variant.first_phase, variant.phases}).second) continue;
-        build_phases(variant);
-        if (preempting) build_echoes(variant);
-    }
-}
-
-/// Which phases of a variant must be remembered from their first iteration on, for later phases.
-void Machine::build_phases(const flat::Variant& variant) {
-    for (const flat::Phase& phase : program.phases.part(variant.first_phase, variant.phases)) {
-        const flat::Body& body = program.bodies[phase.body];
-        for (const flat::Operation& each : program.operations.part(body.first_operation, body.operations)) {
-            for (const flat::Need& need : program.needs.part(each.first_need, each.needs)) {
-                if (need.phase != NONE) looked_back_at[variant.first_phase + need.phase] = 1;
-            }
-        }
-    }
-}
-
+/// Cores with their units, threads and cursors, all of them free.
 void Machine::build_cores() {
     i64 cursor = 0, all_threads = 0, all_cursors = 0;
     for (const flat::Core& row : program.cores) {
@@ -86,14 +77,7 @@ void Machine::build_cores() {
         core.dues = Soonest(row.contexts);
         core.vacant = Soonest(row.contexts);
         for (const flat::Unit& each : program.units.part(row.first_unit, row.units)) {
-            Unit unit;
-            unit.number = core.units.size();
-            unit.policy = static_cast<flat::Policy>(each.policy);
-            unit.switch_cycles = each.switch_cycles;
-            unit.one_by_one = unit.policy == flat::FINE && row.contexts > 1;
-            unit.accounted = unit.number == row.accounted;
-            unit.ready = Soonest(row.contexts);
-            core.units.push(std::move(unit));
+            core.units.push(unit_of(each, core.units.size(), row));
         }
         for (i64 context = 0; context < row.contexts; ++context) {
             Thread thread;
@@ -131,6 +115,25 @@ void Machine::hold_at_start() {
     }
 }
 
+/// Groups of new tasks; and, if tasks may pause, a group of each core's paused tasks.
+void Machine::build_groups() {
+    for (const flat::Group& row : program.groups) {
+        Array<Array<i64>> places;
+        for (const flat::Place& place : program.places.part(row.first_place, row.places)) {
+            Array<i64> own;
+            for (const flat::Seat& seat : program.seats.part(place.first_seat, place.seats)) own.push(seat.core);
+            places.push(std::move(own));
+        }
+        groups.push(group_of(places));
+    }
+    new_groups = groups.size();
+    for (const flat::Profile& profile : program.profiles) preempting = preempting || profile.preempts;
+    for (i64 core = 0; preempting && core < cores.size(); ++core) {
+        groups.push(group_of(Array<Array<i64>>(1, Array<i64>(1, core))));
+    }
+}
+
+/// The group of the tasks that may use some places, of which each is a row of cores.
 Group Machine::group_of(const Array<Array<i64>>& places) const {
     Group group;
     std::set<i64> firsts, own;
@@ -160,35 +163,7 @@ Group Machine::group_of(const Array<Array<i64>>& places) const {
     return group;
 }
 
-void Machine::build_groups() {
-    for (const flat::Group& row : program.groups) {
-        Array<Array<i64>> places;
-        for (const flat::Place& place : program.places.part(row.first_place, row.places)) {
-            Array<i64> own;
-            for (const flat::Seat& seat : program.seats.part(place.first_seat, place.seats)) own.push(seat.core);
-            places.push(std::move(own));
-        }
-        groups.push(group_of(places));
-    }
-    new_groups = groups.size();
-    for (const flat::Profile& profile : program.profiles) preempting = preempting || profile.preempts;
-    for (i64 core = 0; preempting && core < cores.size(); ++core) {
-        groups.push(group_of(Array<Array<i64>>(1, Array<i64>(1, core))));
-    }
-}
-
-bool Machine::has_joint_tasks() const {
-    for (const flat::Profile& profile : program.profiles) {
-        if (profile.content != NONE || profile.wides) return true;
-    }
-    for (const Group& group : groups) {
-        for (const Place& place : group.places) {
-            if (place.cores.size() > 1) return true;
-        }
-    }
-    return false;
-}
-
+/// The tasks that come, unless they come by `feed`.
 void Machine::build_jobs() {
     bool after = false;
     if (fed) {
@@ -211,6 +186,44 @@ void Machine::build_jobs() {
     if (preempting) paused.fill(known, {});
     std::stable_sort(arrivals.begin(), arrivals.end(), [&](i64 a, i64 b) { return jobs[a].release < jobs[b].release; });
     std::sort(followers.begin(), followers.end());
+}
+
+/// Whether tasks take several cores at once, or need room in memories.
+bool Machine::has_joint_tasks() const {
+    for (const flat::Profile& profile : program.profiles) {
+        if (profile.content != NONE || profile.wides) return true;
+    }
+    for (const Group& group : groups) {
+        for (const Place& place : group.places) {
+            if (place.cores.size() > 1) return true;
+        }
+    }
+    return false;
+}
+
+/// What the phases of all variants need to know beforehand.
+void Machine::build_variants() {
+    looked_back_at.fill(program.phases.size(), 0);
+    if (preempting) echoes.fill(program.phases.size(), {});
+    std::set<std::pair<i64, i64>> known;
+    for (const flat::Variant& variant : program.variants) {
+        // variants often share their phases
+        if (!known.insert({variant.first_phase, variant.phases}).second) continue;
+        build_phases(variant);
+        if (preempting) build_echoes(variant);
+    }
+}
+
+/// Which phases of a variant must be remembered from their first iteration on, for later phases.
+void Machine::build_phases(const flat::Variant& variant) {
+    for (const flat::Phase& phase : program.phases.part(variant.first_phase, variant.phases)) {
+        const flat::Body& body = program.bodies[phase.body];
+        for (const flat::Operation& each : program.operations.part(body.first_operation, body.operations)) {
+            for (const flat::Need& need : program.needs.part(each.first_need, each.needs)) {
+                if (need.phase != NONE) looked_back_at[variant.first_phase + need.phase] = 1;
+            }
+        }
+    }
 }
 
 /// For each operation of a variant: when all that it brings about has come about, counted from its last start.

@@ -21,6 +21,7 @@ enum Failure : i64 { REFUSED = HUNGRY + 1, TOO_LARGE, NO_MEMORY, BROKEN };
 /// Bits of the options of `lstmsim_open`.
 enum Option : i64 { KEEP = 1, FED = 2 };
 
+/// Copy a sentence to where the caller has room for it, as far as it goes.
 void say(const char* text, char* message, i64 room) {
     if (room < 1) return;
     std::strncpy(message, text, static_cast<std::size_t>(room - 1));

@@ -33,11 +33,11 @@ void Machine::make_room(Core& core, i64 size) {
 /// A task with a content begins on some cores. Returns whether all of them hold the content already.
 ///
 /// loads: how many operations of the task load the content, if one of the cores does not hold it.
-bool Machine::fill_memories(const Array<i64>& at, i64 content, i64 loads) {
+bool Machine::fill_memories(const Array<i64>& seats, i64 content, i64 loads) {
     bool warm = true;
-    for (const i64 core : at) warm = warm && holds(cores[core], content);
+    for (const i64 core : seats) warm = warm && holds(cores[core], content);
     const i64 size = program.contents[content].size;
-    for (const i64 number : std::set<i64>(at.begin(), at.end())) {
+    for (const i64 number : std::set<i64>(seats.begin(), seats.end())) {
         Core& core = cores[number];
         if (core.capacity == NONE) continue;
         Held& held = core.held[content];
@@ -66,7 +66,7 @@ void Machine::let_go(const Thread& lead) {
 }
 
 /// All of a task's content is on its cores now.
-void Machine::loaded(Thread& lead) {
+void Machine::end_loading(Thread& lead) {
     for (i64 number = lead.number; number != NONE; number = threads[number].next) {
         Core& core = cores[threads[number].core];
         if (core.capacity != NONE) core.held[lead.profile->content].on_way = false;

@@ -16,7 +16,7 @@ Thread* Machine::victim(const Group& group, i64 rank) {
     Thread* victim = nullptr;
     for (const i64 number : group.firsts) {
         const Core& core = cores[number];
-        if (core.kept == pass) continue;
+        if (core.closed_in == pass) continue;
         for (i64 context = 0; context < core.contexts; ++context) {
             const Thread& member = threads[core.first_thread + context];
             if (member.job == NONE) continue;

@@ -3,6 +3,7 @@
 
 namespace lstmsim {
 
+/// Go on, core after core, up to the next cycle in which tasks come or go; let that happen; and so on.
 Outcome Machine::run(i64 events_at_most) {
     budget = events_at_most;
     for (;;) {
@@ -19,7 +20,7 @@ Outcome Machine::run(i64 events_at_most) {
                 advance(core, stop);
             }
             running = NONE;
-            touch(core);
+            note_next(core);
         }
         const i64 now = std::min(stop, dues.cycle());
         if (now >= NEVER) return finished == known ? DONE : STUCK;
@@ -69,7 +70,7 @@ void Machine::happen(i64 now) {
 }
 
 /// What the machine knows of a core's next event and finish.
-void Machine::touch(const Core& core) {
+void Machine::note_next(const Core& core) {
     events.set(core.number, core.events.cycle());
     dues.set(core.number, core.dues.cycle());
 }

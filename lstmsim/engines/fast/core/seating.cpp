@@ -4,23 +4,23 @@
 namespace lstmsim {
 
 /// Start a task on a thread of each of some cores, or let it go on there, from a boundary on.
-void Machine::seat(const Array<i64>& at, const Waiting& one, i64 now, Boundary entry) {
-    const flat::Profile& profile = profile_of(one.job);
-    const flat::Variant& variant = variant_of(profile, at);
+void Machine::seat(const Array<i64>& seats, const Waiting& task, i64 now, Boundary entry) {
+    const flat::Profile& profile = profile_of(task.job);
+    const flat::Variant& variant = variant_of(profile, seats);
     i64 loads = 0;
     if (profile.content != NONE) {
         for (const flat::Phase& phase : program.phases.part(variant.first_phase, profile.loading)) {
             loads += phase.repeat * program.bodies[phase.body].operations;
         }
-        if (fill_memories(at, profile.content, loads)) {
+        if (fill_memories(seats, profile.content, loads)) {
             entry = {profile.loading, 0};
             loads = 0;
         }
     }
     i64 lead = NONE, last = NONE;
-    for (const i64 core : at) {
-        Thread& thread = sit(cores[core], now);
-        thread.job = one.job;
+    for (const i64 core : seats) {
+        Thread& thread = take_thread(cores[core], now);
+        thread.job = task.job;
         thread.member = last == NONE ? 0 : threads[last].member + 1;
         thread.next = NONE;
         if (lead == NONE) {
@@ -33,14 +33,14 @@ void Machine::seat(const Array<i64>& at, const Waiting& one, i64 now, Boundary e
         if (keep && thread.member > 0) note_seat(thread);
         if (profile.wides > 0) {
             const auto& order = groups[profile.group].order;
-            rows[one.job].taken += i64{1} << (std::find(order.begin(), order.end(), core) - order.begin());
+            rows[task.job].taken += i64{1} << (std::find(order.begin(), order.end(), core) - order.begin());
         }
     }
     Thread& leading = threads[lead];
     leading.profile = &profile;
-    leading.came = one.came;
-    leading.rank = one.rank;
-    leading.frame_interval = jobs[one.job].frame_interval;
+    leading.came = task.came;
+    leading.rank = task.rank;
+    leading.frame_interval = jobs[task.job].frame_interval;
     leading.loads = loads;
     leading.entry = entry;
     prepare(leading, variant);
@@ -49,20 +49,20 @@ void Machine::seat(const Array<i64>& at, const Waiting& one, i64 now, Boundary e
 }
 
 /// The phases and buffers of a task on so many cores, of which the first is of this kind.
-const flat::Variant& Machine::variant_of(const flat::Profile& profile, const Array<i64>& at) const {
-    if (profile.wides > 0 && at.size() > 1) {
+const flat::Variant& Machine::variant_of(const flat::Profile& profile, const Array<i64>& seats) const {
+    if (profile.wides > 0 && seats.size() > 1) {
         for (const flat::Variant& wide : program.variants.part(profile.first_wide, profile.wides)) {
-            if (wide.members == at.size()) return wide;
+            if (wide.members == seats.size()) return wide;
         }
     }
     for (const flat::Variant& variant : program.variants.part(profile.first_variant, profile.variants)) {
-        if (variant.kind == cores[at[0]].kind) return variant;
+        if (variant.kind == cores[seats[0]].kind) return variant;
     }
     throw Fault("a task has no variant for its place");
 }
 
 /// Take the lowest free thread of a core.
-Thread& Machine::sit(Core& core, i64 now) {
+Thread& Machine::take_thread(Core& core, i64 now) {
     const i64 context = core.vacant.next(0, 0);
     check_place(context, core.contexts);
     account(core, now);
@@ -115,7 +115,7 @@ void Machine::note_seat(const Thread& thread) {
 bool Machine::leave(Core& core, i64 now) {
     while (core.dues.cycle() == now) {
         Thread& lead = threads[core.first_thread + core.dues.place()];
-        if (lead.content_at == now) loaded(lead);
+        if (lead.content_at == now) end_loading(lead);
         if (lead.finish != now) continue;
         if (lead.asked == Asked::PAUSES) {
             pause(lead, now);

@@ -19,7 +19,7 @@ void Machine::turn(Core& core, Unit& unit, i64 now) {
     unit.fresh = chosen != before && unit.switch_cycles > 0;
     if (unit.fresh) {
         unit.free_at = now + unit.switch_cycles;
-        take(core, unit, now, unit.switch_cycles, head.switching);
+        count_taken(core, unit, now, unit.switch_cycles, head.switching);
         if (keep) {
             for (const i64 cell : {now, core.number, unit.number, unit.switch_cycles, before, chosen}) {
                 tables[SWITCHES].push(cell);
@@ -39,7 +39,7 @@ i64 Machine::issue(Core& core, Unit& unit, i64 context, i64 now) {
     const i64 issues = unit.one_by_one ? 1 : cursor.left;
     const i64 end = now + issues * operation.cycles + extra_of(thread, cursor);
     if (keep) record(core, unit, thread, cursor, now, issues, end);
-    take(core, unit, now, end - now, head.busy);
+    count_taken(core, unit, now, end - now, head.busy);
     add(core.worked, issues * operation.work);
     add(core.issued, issues);
     // what follows from the start of the last issue comes later by the extra cycles
@@ -67,14 +67,14 @@ i64 Machine::extra_of(const Thread& thread, const Cursor& cursor) const {
 /// Write a row of the trace, or add issues to the last row of the unit if nothing came between.
 void Machine::record(
     const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues, i64 end) {
-    const i64 causes = program.causes.size(), width = 10 + causes;
+    const i64 causes = program.causes.size(), width = issue::COLUMNS + causes;
     Array<i64>& table = tables[ISSUES];
     const flat::Operation& operation = *cursor.operation;
     const PhaseState& phase = threads[thread.lead].phases[cursor.phase];
     const i64 who[] = {thread.job, cursor.phase, cursor.iteration, &operation - phase.operations.begin()};
     if (unit.row != NONE && unit.row_end == now &&
-        std::equal(std::begin(who), std::end(who), table.part(unit.row + 4, 4).begin())) {
-        table[unit.row + 8] += issues;
+        std::equal(std::begin(who), std::end(who), table.part(unit.row + issue::TASK, 4).begin())) {
+        table[unit.row + issue::COUNT] += issues;
     } else {
         unit.row = table.size();
         for (const i64 cell : {now, core.number, unit.number, thread.context}) table.push(cell);
