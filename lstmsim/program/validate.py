@@ -129,6 +129,8 @@ def _contents(program: Program) -> Iterator[str]:
         content = task.content
         if content is None:
             continue
+        if content.size < 0:
+            yield f"task {task.name}: content {content.key} has size {content.size} < 0"
         if sizes.setdefault(content.key, content.size) != content.size:
             yield f"task {task.name}: content {content.key} has size {content.size} and {sizes[content.key]}"
         for place in task.places:
@@ -189,6 +191,8 @@ def _operation(operation: Operation, units: list[int], buffers: int, columns: in
         yield f"unit {operation.unit} does not exist"
     if operation.cycles < 1 or operation.count < 1:
         yield "cycles and count must be at least 1"
+    if operation.work < 0:
+        yield f"work {operation.work} < 0"
     if operation.result_cycles < operation.cycles:
         yield f"result_cycles {operation.result_cycles} < cycles {operation.cycles}"
     if operation.extra is not None and not (0 <= operation.extra < columns and operation.count == 1):

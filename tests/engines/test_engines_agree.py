@@ -99,11 +99,14 @@ def test_random_scenarios_give_equal_totals(scenario: Scenario, times: int) -> N
     same_totals(targets.lower(scenario.chip, jobs))
 
 
-def test_streams_of_a_task_may_be_far_apart() -> None:
-    """One unit runs ahead of another one that waits for what the first has done thousands of iterations ago."""
-    body = Body((Operation(0), Operation(1, cycles=7, needs=(Dependence(0, 3),), result_cycles=9)))
+@pytest.mark.parametrize("lag", [0, 3, 40])
+@pytest.mark.parametrize("looked_back_at", [False, True])
+def test_streams_of_a_task_may_be_far_apart(looked_back_at: bool, lag: int) -> None:
+    """One unit runs ahead of another one that waits for what the first has done hundreds of iterations ago."""
+    needs = (Dependence(0, 3, lag=lag),)
+    body = Body((Operation(0), Operation(1, cycles=7, needs=needs, result_cycles=9)))
     back = Body((Operation(0, needs=(Dependence(1, 1, phase=0, mirrored=True),)),))
-    phases = (Phase(body, 5000), Phase(back, 5000))
+    phases = (Phase(body, 900), *[Phase(back, 900)] * looked_back_at)
     program = Program(
         (Core(0, (Unit("array", "coarse"), Unit("tail", "fifo"))),), (Task("t", ((0, phases),), (), (0,)),)
     )

@@ -51,6 +51,16 @@ def test_a_task_pauses_at_a_boundary_and_what_it_put_off_keeps_its_cause() -> No
     assert totals.cycles.tolist() == [[7, 0, 11, 0, 0, 0, 0, 0, 7, 0]]
 
 
+def test_what_was_put_off_is_not_looked_at_when_what_it_waited_for_starts() -> None:
+    """Unit 1 is an iteration ahead and waits for the last of this one, which starts after the task was asked."""
+    body = (Operation(0, cycles=9, result_cycles=9), Operation(0), Operation(1, needs=(Dependence(1, 1, lag=1),)))
+    slow = task("slow", *body, repeat=3, key=1)
+    urgent = task("urgent", Operation(0, cycles=4, result_cycles=4), release=3, preempts=True)
+    trace = both(Program((Core(0, (*ARRAY, Unit("tail", "fifo"))),), (slow, urgent)))
+    assert trace.pauses.tolist() == [[0, 0, 0, 10, 14]]
+    assert trace.halts[:, :3].tolist() == [[3, 0, 1]]
+
+
 def test_a_member_waits_for_another_and_has_a_seat_of_its_own() -> None:
     ahead = Operation(0, cycles=5, result_cycles=5)
     behind = Operation(0, needs=(Dependence(0, 5, "weights"),), member=1)
@@ -71,6 +81,14 @@ def test_of_contents_that_fall_free_in_one_cycle_that_of_the_lower_thread_goes_f
     tasks = (user(0, 0, 7), user(1, 0, 8), user(2, 40), user(1, 80), user(0, 120))
     trace = both(Program((Core(0, units, 2, capacity=2),), tasks))
     assert (trace.task("finish") - trace.task("admitted")).tolist() == [8, 8, 8, 1, 8]
+
+
+def test_a_task_waits_for_a_content_that_another_one_loads() -> None:
+    phases = (Phase(Body((Operation(0, result_cycles=10),)), 2), Phase(Body((Operation(0, count=3),)), 1))
+    users = [Task(f"u{release}", ((0, phases),), (), (0,), release, content=Content(0, 1)) for release in (0, 2)]
+    trace = both(Program((Core(0, ARRAY, 2, capacity=1),), tuple(users)))
+    # the last of the two operations that load issues at 1, and the content is there 10 cycles later
+    assert trace.task("admitted").tolist() == [0, 11]
 
 
 @pytest.mark.parametrize(("affine", "core"), [(True, 1), (False, 0)])

@@ -33,11 +33,22 @@ def program(*operations: Operation, buffers: tuple[Buffer, ...] = (), repeat: in
     return Program((CORE,), (replace(made, **task),))  # type: ignore[arg-type]
 
 
+def with_extra(operation: Operation, *columns: tuple[int, ...]) -> Program:
+    phases = (Phase(Body((operation,)), 2, extra_cycles=columns),)
+    return Program((CORE,), (Task("t", ((0, phases),), (), (0,)),))
+
+
 FAULTS = [
     (program(Operation(2)), "unit 2 does not exist"),
     (program(Operation(0, cycles=0)), "cycles and count must be at least 1"),
     (program(Operation(0, count=0)), "cycles and count must be at least 1"),
     (program(Operation(0, cycles=3, result_cycles=2)), "result_cycles 2 < cycles 3"),
+    (program(Operation(0, work=-1)), "work -1 < 0"),
+    (program(Operation(0), content=Content(7, -2, 0)), "content 7 has size -2 < 0"),
+    (program(Operation(0, extra=0)), "extra 0 needs a column of extra_cycles"),
+    (with_extra(Operation(0, extra=0, count=2), (1, 2)), "extra 0 needs a column of extra_cycles and a single issue"),
+    (with_extra(PLAIN, (1,)), "extra_cycles must have a number from 0 on for each iteration"),
+    (with_extra(PLAIN, (1, -1)), "extra_cycles must have a number from 0 on for each iteration"),
     (program(Operation(0, takes=0)), "buffer 0 does not exist"),
     (program(Operation(0), Operation(0, needs=(Dependence(0, 0),))), "delay 0 < 1"),
     (program(Operation(0, needs=(Dependence(0, 1),))), "operation 0 with lag 0, which comes no earlier"),

@@ -164,14 +164,15 @@ class Machine {
     Array<Thread> threads;
     Array<Cursor> cursors;
     Array<Group> groups;  // of new tasks; then, if tasks may pause, one of each core's paused tasks
-    i64 new_groups = 0;
-    Array<Streams> streams;
-    Array<Array<i64>> echoes;   // of each phase
+    i64 new_groups = 0;    // how many of them are of new tasks
+    Array<Streams> streams;      // of each body
+    Array<Array<i64>> echoes;    // of each phase
     Array<char> looked_back_at;  // for each phase, 1 if later phases look at its starts
+
     Array<Job> jobs;
-    Array<TaskRow> rows;
+    Array<TaskRow> rows;                   // of each job
+    Array<Paused> paused;                  // of each job, if tasks may pause
     Array<std::pair<i64, i64>> followers;  // (task, one that comes after it), sorted
-    Array<Paused> paused;
 
     Soonest events;  // for each core, when one of its units can do something next
     Soonest dues;    // for each core, when one of its tasks is done
@@ -186,9 +187,12 @@ class Machine {
     std::set<Coming> coming;
     std::set<std::pair<i64, i64>> leaving;  // (when, task) of those whose patience will end
     i64 look = NEVER;     // a cycle in which tasks that wait are looked at whatever happens
-    i64 pass = 0, stamps = 0, finished = 0, known = 0;
-    Array<i64> free_jobs;
-    Array<i64> templates;
+    i64 known = 0;        // jobs of a program, or those that have come by `feed`
+    i64 finished = 0;     // how many of them are done, or were turned away
+    i64 pass = 0;         // passes of admission so far
+    i64 stamps = 0;       // uses of contents so far
+    Array<i64> free_jobs;  // places of jobs for the next requests of a feed
+    Array<i64> templates;  // of each job of a feed the task of the program that it is like
 };
 
 }  // namespace lstmsim
