@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -112,6 +114,37 @@ def test_streams_of_a_task_may_be_far_apart(looked_back_at: bool, lag: int) -> N
     )
     assert outcome(program, "reference") == outcome(program, "fast")
     same_totals(program)
+
+
+def test_a_stream_waits_for_another_one_in_every_iteration() -> None:
+    """Rows of starts that are forgotten are used again, and must not look as if something had started."""
+    body = Body((Operation(0, cycles=7, result_cycles=7), Operation(1, needs=(Dependence(0, 1),))))
+    units = (Unit("array", "coarse"), Unit("tail", "fifo"))
+    program = Program((Core(0, units),), (Task("t", ((0, (Phase(body, 100),)),), (), (0,)),))
+    trace = fast.run(program)
+    assert trace.issue("start")[trace.issue("unit") == 1].tolist() == [7 * number + 1 for number in range(100)]
+
+
+LONG = """
+import resource
+from lstmsim.engines.fast.run import totals
+from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+
+def ran(repeat):
+    task = Task("t", ((0, (Phase(Body((Operation(0),)), repeat),)),), (), (0,))
+    totals(Program((Core(0, (Unit("array", "coarse"),)),), (task,)))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+print(ran(100), ran(3_000_000))
+"""
+
+
+def test_a_long_task_takes_no_more_memory_than_a_short_one() -> None:
+    """Starts are forgotten: all of them would be 24 MB."""
+    pytest.importorskip("resource")
+    told = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=True).stdout
+    before, after = map(int, told.split())
+    assert after - before < before / 10
 
 
 def test_a_run_goes_on_where_it_came_back() -> None:
