@@ -41,7 +41,7 @@ def main() -> int:
     text = f"""# Benchmarks
 
 Written by `make bench` (benchmarks/table.py) on {machine}.
-{load:.1f} processes wanted a processor when it began (load average): seconds that are not CPU seconds are too high by that.
+When it began, {load:.1f} processes wanted a processor. With more than one, seconds are too many, CPU seconds hardly.
 Ratios carry over to other machines, seconds do not. CPU times are the least of several runs.
 SimPy alone: {timeouts / 1e6:.2f} million timeouts a processor second in the same run.
 *Thousand timeouts* is a time in this unit: in that time SimPy alone waits so many thousand times.
