@@ -12,8 +12,8 @@ __all__ = ["PROGRAMS", "deepbench", "issues_of", "multiprocessor", "one_layer"]
 #: Cycles to the result of an operation on an issue unit, of an access to memory, and between units on the way there.
 #: Assumptions: sizes that are usual for GPUs. They decide how much threads wait, not how many issues there are.
 _ALU_CYCLES, _MEMORY_CYCLES, _HOP_CYCLES = 4, 200, 2
-#: 64 threads of 17 issues in each of 1,002 iterations: 1,090,176 issues.
-_THREADS, _ISSUE_UNITS, _ITERATIONS = 64, 4, 1_002
+#: 64 threads of 17 issues in each iteration; 1,002 iterations have 1,090,176 issues.
+_THREADS, _ISSUE_UNITS = 64, 4
 
 
 def deepbench(model: str, *, jobs: int = 1, **core: object) -> Program:
@@ -29,7 +29,7 @@ def one_layer(model: str, steps: int) -> Program:
     return targets.lower(scenario.chip, scenario.jobs)
 
 
-def multiprocessor() -> Program:
+def multiprocessor(iterations: int = 1_002) -> Program:
     """A machine like a multiprocessor of a GPU: 64 threads on 4 issue units, and 3 units that all of them share.
 
     Thread t issues on unit t modulo 4, which stays with a thread until that has to wait. An iteration has 11 operations
@@ -53,7 +53,7 @@ def multiprocessor() -> Program:
                 ready = _MEMORY_CYCLES
         return Body(tuple(operations))
 
-    variants = [((0, (Phase(body(issue), _ITERATIONS),)),) for issue in range(_ISSUE_UNITS)]
+    variants = [((0, (Phase(body(issue), iterations),)),) for issue in range(_ISSUE_UNITS)]
     tasks = [Task(f"thread{number}", variants[number % _ISSUE_UNITS], (), (0,)) for number in range(_THREADS)]
     return Program((Core(0, tuple(units), _THREADS),), tuple(tasks))
 

@@ -1,6 +1,6 @@
 """Measures lstmsim's speed and writes BENCHMARKS.md: everything in one run, so that the ratios carry over.
 
-Run as `make bench`; it takes about three minutes and wants an idle machine. Seconds belong to the machine, ratios do
+Run as `make bench`; it takes about two minutes and wants an idle machine. Seconds belong to the machine, ratios do
 not. What cannot be measured again (an earlier version, a core that was changed) stands in `once.md`, and goes into
 BENCHMARKS.md as it is.
 """
@@ -31,6 +31,7 @@ def main() -> int:
     if reason is not None:
         print(f"there is nothing to measure: the fast engine has no native core, because {reason}", file=sys.stderr)
         return 2
+    load = os.getloadavg()[0]
     whole = whole_rows()
     timeouts = timeouts_per_second()
     with bare_loop(compiler()) as loop:
@@ -40,6 +41,7 @@ def main() -> int:
     text = f"""# Benchmarks
 
 Written by `make bench` (benchmarks/table.py) on {machine}.
+When it began, {load:.1f} processes wanted a processor. With more than one, seconds are too many, CPU seconds hardly.
 Ratios carry over to other machines, seconds do not. CPU times are the least of several runs.
 SimPy alone: {timeouts / 1e6:.2f} million timeouts a processor second in the same run.
 *Thousand timeouts* is a time in this unit: in that time SimPy alone waits so many thousand times.
@@ -48,6 +50,7 @@ SimPy alone: {timeouts / 1e6:.2f} million timeouts a processor second in the sam
 
 An *issue* is one tile or one row block in the tail; an *operation* is a run of issues that wait for the same.
 Programs are lowered before the clock starts. A run of the core has the flattening in it, not the validation.
+The reference engine's time of C follows from 30 of its 1,002 iterations.
 The empty loop is C++: it reads the rows of the flat program that the core reads, and does nothing else.
 
 {legend()}

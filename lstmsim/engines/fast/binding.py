@@ -141,7 +141,7 @@ class Machine:
         return self.table(Table.TOTALS, width)
 
     def waits(self) -> tuple[int, _Words]:
-        """Of a machine that is stuck: the cycle of the last start or admission, and what each cursor waits for: task,
+        """Of a machine that is stuck: the cycle of the last start, and what each cursor waits for: task,
         kind of its first core, how many cores, phase, iteration, operation, need (-1: a slot of a buffer)."""
         last = int(self._core.lstmsim_waits(self._handle))
         return last, self.table(Table.WAITS, 7)

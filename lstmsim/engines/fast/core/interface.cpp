@@ -112,7 +112,7 @@ LSTMSIM_PUBLIC i64 lstmsim_total(Machine* machine, i64 upto, char* message, i64 
     return lstmsim::guarded([&] { machine->total(upto); return i64{0}; }, message, room);
 }
 
-/// Write down what a machine that is stuck waits for; returns the cycle of the last start or admission.
+/// Write down what a machine that is stuck waits for; returns the cycle of the last start.
 LSTMSIM_PUBLIC i64 lstmsim_waits(Machine* machine) {
     char unheard[1];
     lstmsim::guarded([&] { machine->note_waits(); return i64{0}; }, unheard, 0);

@@ -59,7 +59,7 @@ class Machine {
     void clear(i64 number);
 
     Array<i64> tables[OVER + 1];
-    i64 last_cycle = 0;  // of any start or admission
+    i64 last_cycle = 0;  // of any start
 
   private:
     // build.cpp: from the tables to the machine

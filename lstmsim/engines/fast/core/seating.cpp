@@ -12,10 +12,8 @@ void Machine::seat(const Array<i64>& seats, const Waiting& task, i64 now, Bounda
         for (const flat::Phase& phase : program.phases.part(variant.first_phase, profile.loading)) {
             loads += phase.repeat * program.bodies[phase.body].operations;
         }
-        if (fill_memories(seats, profile.content, loads)) {
-            entry = {profile.loading, 0};
-            loads = 0;
-        }
+        // a task that finds its content leaves out the phases that load it
+        if (fill_memories(seats, profile.content, loads)) entry = {profile.loading, 0};
     }
     i64 lead = NONE, last = NONE;
     for (const i64 core : seats) {
@@ -70,7 +68,6 @@ Thread& Machine::take_thread(Core& core, i64 now) {
     core.occupied += 1;
     Thread& thread = threads[core.first_thread + context];
     thread.admitted = now;
-    last_cycle = std::max(last_cycle, now);
     return thread;
 }
 
