@@ -58,7 +58,7 @@ class Machine {
     /// Forget what is in a table.
     void clear(i64 number);
 
-    Array<i64> tables[OVER + 1];
+    Rows tables[OVER + 1];
     i64 last_cycle = 0;  // of any start
 
   private:

@@ -105,7 +105,7 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
 
 /// Write down which thread a task has beside its first.
 void Machine::note_seat(const Thread& thread) {
-    for (const i64 cell : {thread.job, thread.member, thread.core, thread.context}) tables[SEATS].push(cell);
+    tables[SEATS].add({thread.job, thread.member, thread.core, thread.context});
 }
 
 /// Free the threads of a core whose tasks finish or pause at `now`; true if there are any, or if a content has come.
