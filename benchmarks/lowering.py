@@ -14,7 +14,6 @@ from measures import cpu_seconds
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, targets
 from lstmsim.metrics.measure import measure
-from lstmsim.program import flatten
 from lstmsim.program.program import Operation
 from lstmsim.sweeps.numbers import numbers_of
 from lstmsim.targets.column import phases
@@ -44,9 +43,8 @@ def row(scenario: Scenario) -> tuple[int | float, ...]:
 
 
 def forget() -> None:
-    """Drop the bodies that are kept of earlier points, as operations and as rows."""
+    """Drop the bodies that are kept of earlier points."""
     phases._KEPT.clear()
-    flatten._KEPT.clear()
 
 
 def point_rates(points: list[Scenario]) -> tuple[float, float]:

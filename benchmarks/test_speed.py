@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from programs import deepbench
 
 from lstmsim import load_scenario, simulate, targets
 from lstmsim.engines.fast import run as fast
@@ -25,7 +24,8 @@ needs_core = pytest.mark.skipif(not available(), reason="there is no native core
 
 @pytest.fixture(params=TASKS)
 def program(request: pytest.FixtureRequest) -> Program:
-    return deepbench(request.param)
+    scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": request.param}]})
+    return targets.lower(scenario.chip, scenario.jobs)
 
 
 def test_reference(benchmark: Benchmark, program: Program) -> None:

@@ -23,7 +23,6 @@ from programs import one_layer
 from lstmsim import load_scenario, serve, simulate, sweep
 from lstmsim.engines.fast import run as fast
 from lstmsim.formats.catalog import list_models
-from lstmsim.program import flatten
 from lstmsim.targets.row import lowering
 
 __all__ = ["TASKS", "whole_rows"]
@@ -111,7 +110,6 @@ def vendor_rows() -> list[list[str]]:
 
     def anew() -> None:
         lowering._phases.cache_clear()
-        flatten._KEPT.clear()
         simulate(scenario)
 
     again, new, named = (

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.program.body import Body
 from lstmsim.program.cycles import CAUSES, CYCLE_NAMES
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, joined
-from lstmsim.program.kept import Kept
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Body, Buffer, Content, Phase, Program, Task
+from lstmsim.program.program import Buffer, Content, Phase, Program, Task
+from lstmsim.program.rows import CAUSE_NUMBERS
 
 __all__ = ["CYCLE_TABLES", "Writer", "flat_of"]
 
-#: Numbers of all bodies that are kept: some tens of MB.
-_MOST_NUMBERS = 2_000_000
 _POLICIES = {name: number for number, name in enumerate(POLICIES)}
-_CAUSES = {name: number for number, name in enumerate(CAUSES)}
 #: The tables that name cycles. All programs of this version have the same.
 CYCLE_TABLES: Mapping[str, tuple[int, ...]] = {
     "head": (
@@ -34,36 +31,6 @@ _FIRST_NEED = FLAT_TABLES["operations"].place("first_need")
 _OPERATION_WIDTH, _NEED_WIDTH = FLAT_TABLES["operations"].width, FLAT_TABLES["needs"].width
 #: What a profile has of a task beside its phases and buffers.
 _COMMON = attrgetter("cores", "partners", "content", "affine", "preempts", "queue_limit", "patience")
-
-
-class _FlatBody(NamedTuple):
-    """The rows of a body, with `first_need` counted from its own first need.
-
-    body: the body itself, so that no other object has its identity as long as this is kept.
-    operations, needs: numbers of the rows, shape (numbers,).
-    """
-
-    body: Body
-    operations: NDArray[np.int64]
-    needs: NDArray[np.int64]
-
-
-_KEPT: Kept[_FlatBody] = Kept(_MOST_NUMBERS, lambda flat: len(flat.operations) + len(flat.needs))
-
-
-def _flat_body(body: Body) -> _FlatBody:
-    operations: list[int] = []
-    needs: list[int] = []
-    for each in body.operations:
-        operations += (each.unit, each.cycles, each.count, each.frame)
-        operations += (-1 if each.takes is None else each.takes, -1 if each.frees is None else each.frees)
-        operations += (each.result_cycles, each.work, len(needs) // _NEED_WIDTH, len(each.needs))
-        operations += (each.ahead, each.member, -1 if each.extra is None else each.extra)
-        for need in each.needs:
-            phase = -1 if need.phase is None else need.phase
-            lag = need.lag if need.phase is None else 0
-            needs += (need.operation, need.delay, _CAUSES[need.cause], lag, phase, need.mirrored)
-    return _FlatBody(body, np.array(operations, dtype=np.int64), np.array(needs, dtype=np.int64))
 
 
 class Writer:
@@ -88,16 +55,15 @@ class Writer:
         number = self.bodies.get(id(body))
         if number is None:
             number = self.bodies[id(body)] = len(self.bodies)
-            flat = _KEPT.of(id(body), lambda: _flat_body(body))
-            operations = flat.operations
+            operations, needs = body.rows
             if self.need_count:
                 operations = operations.copy()
                 operations[_FIRST_NEED::_OPERATION_WIDTH] += self.need_count
-            self.rows["bodies"] += (self.operation_count, len(body.operations))
+            self.rows["bodies"] += (self.operation_count, body.size)
             self.operations.append(operations)
-            self.needs.append(flat.needs)
-            self.operation_count += len(body.operations)
-            self.need_count += len(flat.needs) // _NEED_WIDTH
+            self.needs.append(needs)
+            self.operation_count += body.size
+            self.need_count += len(needs) // _NEED_WIDTH
         return number
 
     def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
@@ -111,7 +77,7 @@ class Writer:
                     self.rows["extras"] += column
         self.rows["variants"] += (kind, members, *place, self.size("buffers"), len(buffers))
         for buffer in buffers:
-            self.rows["buffers"] += (buffer.slots, _CAUSES[buffer.cause])
+            self.rows["buffers"] += (buffer.slots, CAUSE_NUMBERS[buffer.cause])
 
     def variants_of(self, task: Task) -> tuple[int, int, int, int]:
         """First variant and how many, for kinds of cores and for several cores."""

@@ -13,8 +13,7 @@ Clock rules, which every engine states and keeps on its own:
 
 An `Operation` may stand for `count` issues in a row. Each issue takes `cycles` cycles and is a choice of its own, so a
 fine-grained unit may put work of other threads between them. The dependences of the operation hold back its first
-issue. Other operations depend on its last issue. A program has hundreds of thousands of operations and dependences, so
-these two are named tuples: they are made in a quarter of the time that a frozen dataclass takes.
+issue. Other operations depend on its last issue.
 
 A task may take threads of several cores at once (`Task.partners`): for a model that is spread over cores, or for a
 memory that cores share, which is a core of its own. Each operation says on which of the task's cores it runs
@@ -23,13 +22,23 @@ memory that cores share, which is a core of its own. Each operation says on whic
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from lstmsim.program.body import Body
+from lstmsim.program.operations import Dependence, Operation
 from lstmsim.records import record
 
 __all__ = [
-    *("MAX_SPREAD", "Body", "Buffer", "Content", "Core", "Dependence", "Operation", "Phase", "Program", "Task"),
-    *("Unit", "Wide"),
+    "MAX_SPREAD",
+    "Body",
+    "Buffer",
+    "Content",
+    "Core",
+    "Dependence",
+    "Operation",
+    "Phase",
+    "Program",
+    "Task",
+    "Unit",
+    "Wide",
 ]
 
 #: Most cores of a task with `wide`: a row of the trace has a bit for each.
@@ -52,72 +61,6 @@ class Unit:
     switch_cycles: int = 0
     shown: bool = True
     pipeline: str = ""
-
-
-class Dependence(NamedTuple):
-    """The rule `start >= (start of the last issue of operation) + delay`.
-
-    operation: place of the other operation in its body.
-    delay: cycles, at least 1.
-    cause: the name of a wait for it, one of `lstmsim.program.cycles.CAUSES`.
-    lag: in the same body, how many iterations earlier the other operation is; the first `lag` iterations do not wait.
-        With lag 0 the other operation comes earlier in the body.
-    phase: number of the earlier phase that has the other operation; None for the same body.
-    mirrored: in an earlier phase, whether the iteration of the other operation is `repeat - 1 - iteration`; else it is
-        the same iteration. So iteration 0 with a mirrored need waits for the last iteration of the earlier phase. If
-        the earlier phase has no such iteration, there is no wait.
-    """
-
-    operation: int
-    delay: int
-    cause: str = "hazard"
-    lag: int = 0
-    phase: int | None = None
-    mirrored: bool = False
-
-
-class Operation(NamedTuple):
-    """Some issues in a row of the same kind.
-
-    unit: number of the unit.
-    cycles: length of each issue.
-    count: how many issues.
-    needs: what the first issue waits for.
-    frame: whether the first issue also waits (cause `input`) for the task's input frame.
-    takes: place of the task's buffer of which the first issue takes a slot; None for none.
-    frees: place of the task's buffer of which a slot is free again at the end of the last issue; None for none.
-    result_cycles: cycles from the start of the last issue until its results are there; the task finishes when all
-        results are there.
-    work: useful multiply-accumulates of one issue.
-    label: name for people.
-    place: layer, direction, row block, first column group; for people.
-    ahead: how many steps after the iteration's own step the frame is (a vector that is loaded for the next step).
-    member: which of the task's cores runs the operation.
-    extra: column of the phase's `extra_cycles`; the operation then has one issue. None: it is as long in every
-        iteration.
-    """
-
-    unit: int
-    cycles: int = 1
-    count: int = 1  # type: ignore[assignment]  # in place of the method of tuples
-    needs: tuple[Dependence, ...] = ()
-    frame: bool = False
-    takes: int | None = None
-    frees: int | None = None
-    result_cycles: int = 1
-    work: int = 0
-    label: str = ""
-    place: tuple[int, ...] = ()
-    ahead: int = 0
-    member: int = 0
-    extra: int | None = None
-
-
-@record
-class Body:
-    """The operations of one iteration (one time step), in issue order."""
-
-    operations: tuple[Operation, ...]
 
 
 @record

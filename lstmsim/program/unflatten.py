@@ -5,24 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from lstmsim.errors import ProgramError
+from lstmsim.program.body import Body
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flat_names import FlatNames, default_names
 from lstmsim.program.flat_rows import LINKS, check_rows
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import (
-    Body,
-    Buffer,
-    Content,
-    Core,
-    Dependence,
-    Operation,
-    Phase,
-    Program,
-    Task,
-    Unit,
-    Wide,
-)
+from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Unit, Wide
+from lstmsim.program.rows import Rows, operations_of
 
 __all__ = ["MOST_PARTS", "program_of"]
 
@@ -44,6 +34,7 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
     the Program keeps the rules is asked by `lstmsim.program.validate`.
 
     >>> from lstmsim.program.flatten import flat_of
+    >>> from lstmsim.program.operations import Operation
     >>> body = Body((Operation(0, count=3),))
     >>> task = Task("t0", ((0, (Phase(body, 2),)),), (), (0,))
     >>> program = Program((Core(0, (Unit("u0", "coarse"),)),), (task, task))
@@ -104,32 +95,9 @@ class _Reader:
         return self.rows_of[table]
 
     def _bodies(self) -> list[Body]:
-        needs = tuple(
-            Dependence(operation, delay, CAUSES[cause], lag, _some(phase), bool(mirrored))
-            for operation, delay, cause, lag, phase, mirrored in self.rows("needs")
-        )
-        operations = []
-        for row, (label, place) in zip(self.rows("operations"), self.names.operations, strict=True):
-            unit, cycles, count, frame, takes, frees, result_cycles, work, first, own, ahead, member, extra = row
-            operations.append(
-                Operation(
-                    unit=unit,
-                    cycles=cycles,
-                    count=count,
-                    needs=needs[first : first + own],
-                    frame=bool(frame),
-                    takes=_some(takes),
-                    frees=_some(frees),
-                    result_cycles=result_cycles,
-                    work=work,
-                    label=label,
-                    place=place,
-                    ahead=ahead,
-                    member=member,
-                    extra=_some(extra),
-                )
-            )
-        return [Body(tuple(operations[first : first + count])) for first, count in self.rows("bodies")]
+        rows = Rows(self.flat.table("operations").ravel(), self.flat.table("needs").ravel())
+        operations = operations_of(rows, self.names.operations)
+        return [Body(operations[first : first + count]) for first, count in self.rows("bodies")]
 
     def _places(self, first: int, count: int) -> dict[str, Any]:
         """Cores and partners of a group of places."""

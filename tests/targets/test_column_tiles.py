@@ -1,48 +1,27 @@
-"""A pass counts its tiles before it makes them, for what follows them has a place in the body."""
+"""Tiles wait for tails that stand behind them in the body, so their needs are written before their places are known."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from lstmsim.program.body_writer import BodyWriter
 from lstmsim.program.program import Dependence
 from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.targets.column.passes import TAIL, pass_operations
-from lstmsim.targets.column.shape import pass_shapes
-from lstmsim.targets.column.tiles import Tiles, column_groups
+from lstmsim.targets.column.passes import TAIL, write_pass
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer
-
-
-@given(
-    st.sampled_from(["row", "column"]),
-    st.sampled_from(["lstm", "gru-lbr0", "lstm-projection"]),
-    st.integers(1, 40),
-    st.integers(1, 40),
-    st.sampled_from([1, 2, 4, 8]),
-    st.integers(4, 40),
-)
-def test_as_many_tiles_are_made_as_are_counted(
-    order: str, name: str, hidden: int, given: int, ep: int, vp: int
-) -> None:
-    layer = Layer(cell(name), hidden, given, projection=3 if name == "lstm-projection" else None)
-    for shape in pass_shapes(layer, ColumnCore(npe=ep * vp, ep=ep, vp=vp, block_order=order)):
-        groups = tuple(
-            group for vector in shape.stage.vectors for group in column_groups(shape, vector, (), vector == "x")
-        )
-        tiles = Tiles.of(shape, (0, 0), groups)
-        made, ends = tiles.by_row() if order == "row" else tiles.by_column()
-        assert tiles.total == len(made)
-        assert len(ends) == len(shape.blocks)
 
 
 @pytest.mark.parametrize("base", [0, 5])
 def test_what_reads_h_waits_for_the_tails_of_its_own_pass(base: int) -> None:
     """Section 3 of docs/timing.md: the last tail that gives one of the 4 elements, which are 2 units of 2 blocks."""
     layer, core = Layer(cell("lstm"), 6, 4), ColumnCore(npe=32, ep=4, vp=8, tail_width=1)
-    operations, h = pass_operations(layer, core, (0, 0), (), base, x_last=False)
-    tails = [base + index for index, each in enumerate(operations) if each.unit == TAIL]
+    rows = BodyWriter()
+    for _ in range(base):
+        rows.operation(2, "before", ())
+    h = write_pass(rows, layer, core, (0, 0), (), x_last=False)
+    operations = rows.body().operations
+    tails = [index for index, each in enumerate(operations) if each.unit == TAIL]
     assert len(tails) == 3
     needs = [need for each in operations if each.unit == 0 for need in each.needs]
     assert [need.operation for need in needs] == [tails[1], tails[2]]

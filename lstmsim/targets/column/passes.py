@@ -5,27 +5,20 @@ Tiles are in `lstmsim.targets.column.tiles`, what follows them in `lstmsim.targe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import field
-from functools import cached_property
-from itertools import product
 
-from lstmsim.program.program import Operation
+from lstmsim.program.body_writer import BodyWriter, Home
 from lstmsim.records import record
 from lstmsim.targets.column.npu import ColumnCore, Exchange
 from lstmsim.targets.column.shape import StageShape, issue_order, pass_shapes
-from lstmsim.targets.column.tiles import ARRAY, Group, Home, Read, Share, Source, Tiles, column_groups
-from lstmsim.targets.column.turns import EXCHANGE, TAIL, Turns
+from lstmsim.targets.column.tiles import ARRAY, Group, Read, Share, Source, Tiles, column_groups
+from lstmsim.targets.column.turns import EXCHANGE, TAIL, Homes, Turns
 from lstmsim.workload.model import Layer
-from lstmsim.workload.segments import Segment, segment_of, segments, segments_by_stage
+from lstmsim.workload.segments import Segment, segment_of, segments_by_stage
 
-__all__ = ["ARRAY", "EXCHANGE", "TAIL", "WHOLE", "Source", "Spread", "pass_operations"]
-
-#: Where in the body the operations of each segment begin: by share, stage, segment and unit (tail or exchange).
-Homes = Mapping[tuple[int, int, int, int], Home]
-
-#: A stage of a share: number of the stage, number of the share, the tiles.
-_Part = tuple[int, int, Tiles]
+__all__ = ["ARRAY", "EXCHANGE", "TAIL", "WHOLE", "Source", "Spread", "write_pass"]
 
 
 @record
@@ -60,51 +53,46 @@ class Spread:
 WHOLE = Spread()
 
 
-@record
 class _Pass:
     """One step of a pass.
 
-    shapes: for each share, the shapes of its stages.
+    layer: the layer.
     place: (layer, direction).
     x: the sources of x; empty: x is an input frame.
     x_last: whether x is ready later than h.
     spread: the members of the pass.
-    homes: where in the body the operations of each segment begin.
+    shapes: for each share of its units, the shapes of the stages.
+    homes: for each share, where in the body the operations of each segment begin.
     """
 
-    shapes: tuple[tuple[StageShape, ...], ...]
-    place: tuple[int, int]
-    x: tuple[Source, ...]
-    x_last: bool
-    spread: Spread
-    homes: Homes
+    def __init__(
+        self, layer: Layer, core: ColumnCore, place: tuple[int, int], x: Sequence[Source], x_last: bool, spread: Spread
+    ) -> None:
+        self.layer, self.place, self.x, self.x_last, self.spread = layer, place, x, x_last, spread
+        shares = len(spread.members)
+        self.shapes = [pass_shapes(layer, core, share, shares) for share in range(shares)]
+        self.homes: list[Homes] = [defaultdict(Home) for _ in self.shapes]
+        self._sources: dict[tuple[str, int], Source] = {}
+        self._shares: dict[str, tuple[Share, ...]] = {}
 
-    @property
-    def layer(self) -> Layer:
-        return self.shapes[0][0].layer
-
-    def settle(self, base: int, parts: Sequence[_Part]) -> None:
-        """Find the homes: segments follow the tiles of their part; the pass begins at `base`."""
-        for stage, share, tiles in parts:
-            base += tiles.total
-            blocks = len(tiles.shape.blocks)
-            for segment in self._segments(stage):
-                self.homes[share, stage, segment.index, TAIL].first = base
-                self.homes[share, stage, segment.index, EXCHANGE].first = base + blocks
-                base += blocks * (1 + len(self._sent(share, segment)))
-
-    def operations(self, base: int, parts: Sequence[_Part]) -> list[Operation]:
-        """List the operations: stage after stage, share after share, first tiles, then tails, then exchanges."""
-        operations: list[Operation] = []
-        for stage, share, tiles in parts:
-            issued, last = tiles.by_row() if tiles.shape.core.block_order == "row" else tiles.by_column()
-            ends = [base + len(operations) + each for each in last]
-            operations += issued
-            turns = self._turns[share]
-            for segment in self._segments(stage):
-                operations += turns.tails(segment, ends)
-                operations += turns.sends(segment, self._sent(share, segment), self.spread.exchange)
-        return operations
+    def write(self, rows: BodyWriter) -> None:
+        """Write the operations: stage after stage, share after share, first tiles, then tails, then exchanges."""
+        waited: list[set[str]] = [set() for _ in self.shapes]
+        turns = [
+            Turns(shapes, self.place, homes, member)
+            for shapes, homes, member in zip(self.shapes, self.homes, self.spread.members, strict=True)
+        ]
+        for stage, segments in enumerate(segments_by_stage(self.layer.cell)):
+            for share, shapes in enumerate(self.shapes):
+                shape = shapes[stage]
+                vectors = issue_order(shape.stage, self.x_last)
+                groups = [each for vector in vectors for each in self._waits(share, shape, vector, waited[share])]
+                ends = Tiles.of(shape, self.place, groups, self.spread.members[share]).write(rows)
+                for segment in segments:
+                    turns[share].tails(rows, segment, ends)
+                    sent = self._sent(share, segment)
+                    if sent:
+                        turns[share].sends(rows, segment, sent, self.spread.exchange)
 
     def source(self, node: str, lag: int = 0) -> Source:
         """Give the results of a node of the pass as a source; `lag`: how many steps before the reading step."""
@@ -113,35 +101,6 @@ class _Pass:
                 self._shares[node] = tuple([self._share(share, node) for share in range(len(self.shapes))])
             self._sources[node, lag] = Source(self._shares[node], lag)
         return self._sources[node, lag]
-
-    @cached_property
-    def _sources(self) -> dict[tuple[str, int], Source]:
-        return {}
-
-    @cached_property
-    def _shares(self) -> dict[str, tuple[Share, ...]]:
-        return {}
-
-    def _segments(self, stage: int) -> tuple[Segment, ...]:
-        return segments_by_stage(self.layer.cell)[stage]
-
-    @cached_property
-    def _turns(self) -> list[Turns]:
-        turns = []
-        for share, shapes in enumerate(self.shapes):
-            tails = {(s, i): home for (own, s, i, unit), home in self.homes.items() if own == share and unit == TAIL}
-            turns.append(Turns(shapes, self.place, tails, self.spread.members[share]))
-        return turns
-
-    def parts(self) -> Iterator[_Part]:
-        """Yield each stage, share, and its tiles: all shares of a stage before the next stage reads their results."""
-        waited: list[set[str]] = [set() for _ in self.shapes]
-        for stage in range(len(self.layer.cell.stages)):
-            for share, shapes in enumerate(self.shapes):
-                shape = shapes[stage]
-                vectors = issue_order(shape.stage, self.x_last)
-                groups = [each for vector in vectors for each in self._waits(share, shape, vector, waited[share])]
-                yield stage, share, Tiles.of(shape, self.place, groups, self.spread.members[share])
 
     def _waits(self, share: int, shape: StageShape, vector: str, waited: set[str]) -> list[Group]:
         """Give the column groups of a vector; they wait only for elements that the step reads for the first time."""
@@ -156,13 +115,13 @@ class _Pass:
         """Give the part of a vector that one member computes."""
         stage, index = segment_of(self.layer.cell, node)
         shape = self.shapes[share][stage]
-        nodes, sent = self._sent(share, self._segments(stage)[index]), None
+        nodes, sent = self._sent(share, segments_by_stage(self.layer.cell)[stage][index]), None
         if node in nodes:
-            home = self.homes[share, stage, index, EXCHANGE]
+            home = self.homes[share][stage, index, EXCHANGE]
             exchange = self.spread.exchange
             rate = exchange.rate(shape.core.tail_width)
             sent = Read(shape, home, nodes.index(node), len(nodes), rate, exchange.visible_cycles)
-        return Share(shape, node, self.spread.cores[share], self.homes[share, stage, index, TAIL], sent)
+        return Share(shape, node, self.spread.cores[share], self.homes[share][stage, index, TAIL], sent)
 
     def _sent(self, share: int, segment: Segment) -> list[str]:
         """Name the results of a segment that other cores read, in the order in which they are ready, then by name."""
@@ -180,31 +139,23 @@ class _Pass:
         return ["h"] * own + ["above"] * (node == cell.output)
 
 
-def pass_operations(
+def write_pass(
+    rows: BodyWriter,
     layer: Layer,
     core: ColumnCore,
     place: tuple[int, int],
     x: Sequence[Source],
-    base: int,
     x_last: bool,
     spread: Spread = WHOLE,
-) -> tuple[list[Operation], Source]:
-    """Make the operations of one step of a pass, and give its h as a source.
+) -> Source:
+    """Write the operations of one step of a pass, and give its h as a source.
 
+    rows: the body, to which the pass is added.
     place: (layer, direction).
     x: the sources of x; empty: x is an input frame.
-    base: number of operations that stand before the pass in the body.
     x_last: whether the columns of x issue after those of h.
     spread: the members of the pass.
-
-    Where the tails of the pass stand in the body depends on the number of its tiles. So the tiles are counted before
-    they are made.
     """
-    shares = len(spread.members)
-    shapes = tuple(pass_shapes(layer, core, share, shares) for share in range(shares))
-    order = product(range(shares), segments(layer.cell), (TAIL, EXCHANGE))
-    homes = {(share, each.stage, each.index, unit): Home() for share, each, unit in order}
-    one = _Pass(shapes, place, tuple(x), x_last, spread, homes)
-    parts = list(one.parts())
-    one.settle(base, parts)
-    return one.operations(base, parts), one.source(layer.cell.output)
+    one = _Pass(layer, core, place, x, x_last, spread)
+    one.write(rows)
+    return one.source(layer.cell.output)

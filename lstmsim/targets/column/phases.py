@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from lstmsim.program.body_writer import BodyWriter
 from lstmsim.program.kept import Kept
-from lstmsim.program.program import Body, Operation, Phase
+from lstmsim.program.program import Phase
 from lstmsim.targets.assembly import Phases
 from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.targets.column.passes import WHOLE, Source, Spread, pass_operations
+from lstmsim.targets.column.passes import WHOLE, Source, Spread, write_pass
 from lstmsim.workload.model import Model
 
 __all__ = ["kept_phases", "layer_phases", "model_phases", "repeated", "step_phases", "what_is_read"]
@@ -34,7 +35,7 @@ class _Made(NamedTuple):
     @property
     def operations(self) -> int:
         """Number of operations in the bodies."""
-        return sum(len(phase.body.operations) for phase in self.once)
+        return sum(phase.body.size for phase in self.once)
 
 
 _KEPT: Kept[_Made] = Kept(MOST_OPERATIONS, lambda made: made.operations)
@@ -80,9 +81,10 @@ def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[S
             sources = [
                 replace(source, mirrored=backward != other) for source, other in zip(below, below_backward, strict=True)
             ]
-            operations, h = pass_operations(layer, core, (number, direction), sources, 0, x_last=False, spread=spread)
+            rows = BodyWriter()
+            h = write_pass(rows, layer, core, (number, direction), sources, x_last=False, spread=spread)
             done.append(replace(h, phase=len(phases)))
-            phases.append(Phase(Body(tuple(operations)), steps, mirrored=backward))
+            phases.append(Phase(rows.body(), steps, mirrored=backward))
         below, below_backward = done, [layer.backward(direction) for direction in range(layer.directions)]
     return tuple(phases)
 
@@ -95,15 +97,12 @@ def step_phases(
     spreads: the members of each layer; empty: each layer runs on one core.
     first: layers that issue the columns of x first and of h last; all other layers issue x last, as it is ready later.
     """
-    operations: list[Operation] = []
+    rows = BodyWriter()
     sources: list[Source] = []
     for number, (layer, spread) in enumerate(zip(model.layers, spreads or _alone(model), strict=True)):
-        own, h = pass_operations(
-            layer, core, (number, 0), sources, len(operations), x_last=number not in first, spread=spread
-        )
-        operations += own
+        h = write_pass(rows, layer, core, (number, 0), sources, x_last=number not in first, spread=spread)
         sources = [h]
-    return (Phase(Body(tuple(operations)), steps),)
+    return (Phase(rows.body(), steps),)
 
 
 def repeated(phases: Phases, steps: int) -> Phases:

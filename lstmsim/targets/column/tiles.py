@@ -12,23 +12,14 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from lstmsim.program.program import Dependence, Operation
+from lstmsim.program.body_writer import NONE, BodyWriter, Home
 from lstmsim.records import record
 from lstmsim.targets.column.shape import StageShape
 
-__all__ = ["ARRAY", "Group", "Home", "Read", "Share", "Source", "Tiles", "column_groups"]
+__all__ = ["ARRAY", "Group", "Read", "Share", "Source", "Tiles", "column_groups"]
 
 #: Number of the array among the units of a core.
 ARRAY = 0
-
-
-class Home:
-    """Where in a body the operations of a segment begin: known only when all the tiles before them are counted."""
-
-    __slots__ = ("first",)
-
-    def __init__(self) -> None:
-        self.first = -1
 
 
 class Read(NamedTuple):
@@ -36,7 +27,7 @@ class Read(NamedTuple):
 
     The first of these operations stands `offset` behind its home, the next ones follow `stride` apart. `width` units
     come in each cycle, the first ones `cycles` after the operation's start. `lag`, `phase` and `mirrored` are those of
-    the dependence.
+    the need.
     """
 
     shape: StageShape
@@ -46,7 +37,7 @@ class Read(NamedTuple):
     width: int
     cycles: int
     lag: int = 0
-    phase: int | None = None
+    phase: int = NONE
     mirrored: bool = False
 
     def wait(self, unit: int) -> tuple[Wait, int]:
@@ -59,18 +50,11 @@ class Read(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """What a tile waits for: the units of one turn of a row block. A dependence, once the home of its read is known."""
+    """What a tile waits for: the units of one turn of a row block."""
 
     read: Read
     block: int
     turn: int
-
-    @property
-    def dependence(self) -> Dependence:
-        """The dependence; the home of the read must be known."""
-        read = self.read
-        operation = read.home.first + read.offset + self.block * read.stride
-        return Dependence(operation, self.turn + read.cycles, "hazard", read.lag, read.phase, read.mirrored)
 
 
 @record
@@ -98,11 +82,11 @@ class Share:
 
 @record
 class Source:
-    """The elements of a vector, share by share. `lag`, `phase` and `mirrored` are those of dependences on them."""
+    """The elements of a vector, share by share. `lag`, `phase` and `mirrored` are those of needs of them."""
 
     shares: tuple[Share, ...]
     lag: int = 0
-    phase: int | None = None
+    phase: int = NONE
     mirrored: bool = False
 
     def read_on(self, core: int) -> list[Read]:
@@ -213,54 +197,58 @@ class Tiles:
         later = tuple(_joined(groups)) if len(shape.blocks) > 1 else ()
         return Tiles(shape, place, tuple(groups), member, later)
 
-    def tiles(self, block: int, groups: Iterable[Group], takes: int | None = None) -> list[Operation]:
+    def write(self, rows: BodyWriter) -> list[int]:
+        """Write the tiles; and give for each row block the place of its last tile in the body."""
+        return self._by_row(rows) if self.shape.core.block_order == "row" else self._by_column(rows)
+
+    def _tiles(self, rows: BodyWriter, block: int, groups: Iterable[Group], takes: int = NONE) -> None:
         """The runs of tiles of one row block that groups stand for; the first run takes a slot of that buffer."""
         shape, member = self.shape, self.member
-        macs, stage, place = len(shape.stage.gates) * shape.blocks[block], shape.number, (*self.place, block)
-        tiles = []
+        macs, stage, (layer, direction) = len(shape.stage.gates) * shape.blocks[block], shape.number, self.place
         for columns, waits, frame, first, length in groups:
-            needs = tuple([wait.dependence for wait in waits]) if waits else ()
-            where, work = (*place, first, stage), macs * columns
-            tiles.append(Operation(ARRAY, 1, length, needs, frame, takes, None, 1, work, "mvm", where, 0, member))
-            takes = None
-        return tiles
+            for (_, home, offset, stride, _, cycles, lag, phase, mirrored), other, turn in waits:
+                rows.need(home, offset + other * stride, turn + cycles, lag, phase, mirrored)
+            rows.operation(
+                ARRAY,
+                "mvm",
+                (layer, direction, block, first, stage),
+                count=length,
+                frame=frame,
+                takes=takes,
+                work=macs * columns,
+                member=member,
+            )
+            takes = NONE
 
-    @property
-    def total(self) -> int:
-        """How many operations the tiles are."""
-        blocks = self.shape.blocks
-        if self.shape.core.block_order == "row":
-            return len(self.groups) + (len(blocks) - 1) * len(self.later)
-        columns = sum(group.length for group in self.groups)
-        # the first and the last column are a tile for each block; of the others, blocks as large as the first are one
-        whole = min(columns, 2)
-        alike = blocks[1:].count(blocks[0])
-        return whole * len(blocks) + (columns - whole) * (len(blocks) - max(alike - 1, 0))
+    def _by_row(self, rows: BodyWriter) -> list[int]:
+        """Row block outer, column group inner."""
+        blocks, later = self.shape.blocks, self.later
+        self._tiles(rows, 0, self.groups, self.member)
+        last = [rows.size - 1]
+        for block in range(1, len(blocks)):
+            if block > 1 and blocks[block] == blocks[1]:
+                names = [("mvm", (*self.place, block, group.first, self.shape.number)) for group in later]
+                rows.again(rows.size - len(later), names)
+            else:
+                self._tiles(rows, block, later, self.member)
+            last.append(rows.size - 1)
+        return last
 
-    def by_row(self) -> tuple[list[Operation], list[int]]:
-        """Row block outer, column group inner; and for each block the place of its last tile in the list."""
-        tiles: list[Operation] = []
-        last = []
-        for block in range(len(self.shape.blocks)):
-            tiles += self.tiles(block, self.later if block else self.groups, self.member)
-            last.append(len(tiles) - 1)
-        return tiles, last
-
-    def by_column(self) -> tuple[list[Operation], list[int]]:
-        """Column group outer, row block inner; and for each block the place of its last tile in the list."""
-        tiles: list[Operation] = []
-        blocks = range(len(self.shape.blocks))
+    def _by_column(self, rows: BodyWriter) -> list[int]:
+        """Column group outer, row block inner."""
+        sizes = self.shape.blocks
+        blocks = range(len(sizes))
+        equal = [block for block in blocks[1:] if sizes[block] == sizes[0]]
         singles = [g._replace(length=1, first=g.first + i) for g in self.groups for i in range(g.length)]
         for number, group in enumerate(singles):
-            takes = self.member if number == 0 else None
-            tiles += self.tiles(0, [group], takes)
+            takes = self.member if number == 0 else NONE
+            self._tiles(rows, 0, [group], takes)
             bare = group.plain()
             alone = blocks[1:]
             if number not in (0, len(singles) - 1):
-                equal = [block for block in blocks[1:] if self.shape.blocks[block] == self.shape.blocks[0]]
                 if equal:
-                    tiles += self.tiles(equal[0], [bare._replace(length=len(equal))])
+                    self._tiles(rows, equal[0], [bare._replace(length=len(equal))])
                 alone = blocks[1 + len(equal) :]
             for block in alone:
-                tiles += self.tiles(block, [bare], takes)
-        return tiles, list(range(len(tiles) - len(blocks), len(tiles)))
+                self._tiles(rows, block, [bare], takes)
+        return list(range(rows.size - len(blocks), rows.size))

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from lstmsim.program.program import Dependence, Operation
+from lstmsim.program.body_writer import NONE, BodyWriter, Home
 from lstmsim.records import record
 from lstmsim.targets.column.npu import Exchange, Latency
 from lstmsim.targets.column.shape import StageShape
 from lstmsim.targets.column.tail import begins, depths
-from lstmsim.targets.column.tiles import Home
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Layer
 from lstmsim.workload.segments import Segment, kinds, segment_of, segments
@@ -28,8 +27,8 @@ TAIL = 1
 #: Number of the exchange unit, where a core has one.
 EXCHANGE = 2
 
-#: Where in the body the tail operations of each segment (stage, index) begin.
-Homes = Mapping[tuple[int, int], Home]
+#: Where in the body the operations of each segment of a share begin: by stage, segment and unit (tail or exchange).
+Homes = Mapping[tuple[int, int, int], Home]
 
 #: Cells with other latencies or tails whose reads are kept: a sweep has some hundreds, each is a few numbers.
 _MOST_KEPT = 1024
@@ -56,7 +55,7 @@ class Turns:
 
     shapes: its stages.
     place: layer and direction.
-    homes: places of its tail operations in the body.
+    homes: places of its operations in the body.
     member: the member.
     """
 
@@ -70,61 +69,67 @@ class Turns:
         """The layer of the pass."""
         return self.shapes[0].layer
 
-    def tails(self, segment: Segment, ends: Sequence[int]) -> list[Operation]:
-        """A segment's tail operations, whose blocks have their last tiles at the places `ends` in the body."""
+    def tails(self, rows: BodyWriter, segment: Segment, ends: Sequence[int]) -> None:
+        """Write a segment's tail operations, whose blocks have their last tiles at the places `ends` in the body."""
         shape, cell, first = self.shapes[segment.stage], self.layer.cell, segment.index == 0
         core = shape.core
         wanted = _wanted(cell, core.latency, core.tail_width, segment.stage, segment.index)
         arrival_cycles = core.latency.mvm_cycles(core.ep)
-        member = self.member
-        frees = member if first else None
-        visible_cycles = None
+        frees = self.member if first else NONE
+        after_last_turn = 1
         if any(node.name == cell.output for node in segment.nodes):
-            visible_cycles = shape.visible_cycles(cell.output)
-        operations = []
+            after_last_turn = shape.visible_cycles(cell.output)
+        layer, direction = self.place
+        rows.begin(self.homes[segment.stage, segment.index, TAIL])
         for block, units in enumerate(shape.blocks):
+            if first:
+                rows.need(None, ends[block], arrival_cycles)
+            if wanted:
+                self._reads(rows, shape, wanted, block)
             taken = -(-units // core.tail_width)
-            arrived = (Dependence(ends[block], arrival_cycles),) if first else ()
-            needs = (*arrived, *self._reads(shape, wanted, block)) if wanted else arrived
-            result = taken if visible_cycles is None else taken - 1 + visible_cycles
-            place = (*self.place, block, 0, segment.stage, segment.index)
-            operations.append(Operation(TAIL, taken, 1, needs, False, None, frees, result, 0, "tail", place, 0, member))
-        return operations
+            rows.operation(
+                TAIL,
+                "tail",
+                (layer, direction, block, 0, segment.stage, segment.index),
+                cycles=taken,
+                frees=frees,
+                result_cycles=taken - 1 + after_last_turn,
+                member=self.member,
+            )
 
-    def sends(self, segment: Segment, nodes: Sequence[str], exchange: Exchange) -> list[Operation]:
-        """The exchange operations that send these nodes of a segment: row block by row block, node by node.
+    def sends(self, rows: BodyWriter, segment: Segment, nodes: Sequence[str], exchange: Exchange) -> None:
+        """Write the exchange operations that send these nodes of a segment: row block by row block, node by node.
 
         They wait for the first units only: the link takes no more in a cycle than the tail gives, so the others are
         visible by their turns.
         """
-        shape = self.shapes[segment.stage]
-        rate, home = exchange.rate(shape.core.tail_width), self.homes[segment.stage, segment.index].first
-        operations = []
+        shape, where = self.shapes[segment.stage], (segment.stage, segment.index)
+        rate, tails = exchange.rate(shape.core.tail_width), self.homes[*where, TAIL]
+        rows.begin(self.homes[*where, EXCHANGE])
         for block, units in enumerate(shape.blocks):
             taken = -(-units // rate)
             for node in nodes:
-                operations.append(
-                    Operation(
-                        EXCHANGE,
-                        cycles=taken,
-                        needs=(Dependence(home + block, shape.visible_cycles(node)),),
-                        result_cycles=taken - 1 + exchange.visible_cycles,
-                        label="exchange",
-                        place=(*self.place, block, 0, segment.stage, segment.index),
-                        member=self.member,
-                    )
+                rows.need(tails, block, shape.visible_cycles(node))
+                rows.operation(
+                    EXCHANGE,
+                    "exchange",
+                    (*self.place, block, 0, *where),
+                    cycles=taken,
+                    result_cycles=taken - 1 + exchange.visible_cycles,
+                    member=self.member,
                 )
-        return operations
 
-    def _reads(self, shape: StageShape, wanted: Sequence[_Want], block: int) -> list[Dependence]:
-        """The dependences of one row block on what its segment reads."""
-        delays: dict[tuple[int, int], int] = {}
+    def _reads(self, rows: BodyWriter, shape: StageShape, wanted: Sequence[_Want], block: int) -> None:
+        """Write the needs of one row block for what its segment reads, in the order of the segments."""
+        delays: dict[tuple[tuple[int, int], int, int], int] = {}
         for want in wanted:
             other = self.shapes[want.home[0]]
             for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
-                key = (self.homes[want.home].first + number, want.lag)
+                key = (want.home, number, want.lag)
                 delays[key] = max(delays.get(key, 0), turns + want.cycles)
-        return [Dependence(each, delay, lag=lag) for (each, lag), delay in sorted(delays.items()) if delay > 0]
+        for (home, number, lag), delay in sorted(delays.items()):
+            if delay > 0:
+                rows.need(self.homes[*home, TAIL], number, delay, lag)
 
 
 @lru_cache(_MOST_KEPT)

@@ -1,0 +1,120 @@
+"""Writes the rows of a body, operation after operation, without an object for each. For targets whose bodies are many.
+
+A sweep sees most bodies once, and no engine looks at their operations. So they are made only when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lstmsim.program.body import Body
+from lstmsim.program.flat import FLAT_TABLES, WIDTHS
+from lstmsim.program.rows import CAUSE_NUMBERS, Name, Rows
+
+__all__ = ["NONE", "BodyWriter", "Home"]
+
+#: No buffer, or no phase.
+NONE = -1
+_HAZARD = CAUSE_NUMBERS["hazard"]
+_OPERATION_WIDTH = WIDTHS["operations"]
+_NEED_WIDTH = WIDTHS["needs"]
+_OPERATION = FLAT_TABLES["needs"].place("operation")
+
+
+class Home:
+    """Where in a body some operations begin. Others may wait for them before that is known."""
+
+    __slots__ = ("first",)
+
+    def __init__(self) -> None:
+        self.first = -1
+
+
+class BodyWriter:
+    """A body on its way.
+
+    >>> rows, later = BodyWriter(), Home()
+    >>> rows.need(later, 0, 5, lag=1)
+    >>> rows.operation(0, "mvm", (0, 0), count=3)
+    >>> rows.begin(later)
+    >>> rows.operation(1, "tail", (0, 0), cycles=2)
+    >>> [(each.label, each.needs) for each in rows.body().operations]
+    [('mvm', (Dependence(operation=1, delay=5, cause='hazard', lag=1, phase=None, mirrored=False),)), ('tail', ())]
+    """
+
+    def __init__(self) -> None:
+        self._operations: list[int] = []
+        self._needs: list[int] = []
+        self._names: list[Name] = []
+        #: Number of the first need of the next operation.
+        self._first_need = 0
+        #: Places in `_needs` of numbers of operations that count from a home.
+        self._open: list[tuple[int, Home]] = []
+
+    @property
+    def size(self) -> int:
+        """How many operations there are so far."""
+        return len(self._names)
+
+    def begin(self, home: Home) -> None:
+        """Let the operations of a home begin here."""
+        home.first = len(self._names)
+
+    def need(
+        self, home: Home | None, operation: int, delay: int, lag: int = 0, phase: int = NONE, mirrored: bool = False
+    ) -> None:
+        """Let the next operation wait for another one; the wait is a hazard.
+
+        home: from where `operation` counts, in this body or in that of the earlier phase; None: from the body's first.
+        operation: the other operation.
+        delay, lag, phase, mirrored: as of `lstmsim.program.operations.Dependence`; `NONE`: the same body.
+        """
+        needs = self._needs
+        if home is not None:
+            self._open.append((len(needs) + _OPERATION, home))
+        needs += (operation, delay, _HAZARD, lag if phase == NONE else 0, phase, mirrored)
+
+    def operation(
+        self,
+        unit: int,
+        label: str,
+        place: tuple[int, ...],
+        cycles: int = 1,
+        count: int = 1,
+        frame: bool = False,
+        takes: int = NONE,
+        frees: int = NONE,
+        result_cycles: int = 1,
+        work: int = 0,
+        member: int = 0,
+    ) -> None:
+        """Write an operation, which has the needs that were written since the last one.
+
+        Arguments are those of `lstmsim.program.operations.Operation`; `NONE`: no buffer.
+        """
+        first, end = self._first_need, len(self._needs) // _NEED_WIDTH
+        self._first_need = end
+        numbers = (unit, cycles, count, frame, takes, frees, result_cycles, work, first, end - first, 0, member, NONE)
+        self._operations += numbers
+        self._names.append((label, place))
+
+    def again(self, first: int, names: Sequence[Name]) -> None:
+        """Write operations once more, without needs.
+
+        first: the first of them; they have no needs, nor has any operation after them.
+        names: of each of them, the new label and place.
+        """
+        self._names += names
+        begin = first * _OPERATION_WIDTH
+        self._operations += self._operations[begin : begin + len(names) * _OPERATION_WIDTH]
+
+    def body(self) -> Body:
+        """The body, when all homes in it are known."""
+        needs = self._needs
+        for place, home in self._open:
+            needs[place] += home.first
+        self._open = []
+        rows = Rows(np.array(self._operations, dtype=np.int64), np.array(needs, dtype=np.int64))
+        return Body.of_rows(rows, self._names)
