@@ -84,7 +84,7 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
         state.lag = streams[phases[number].body].lag;
         state.first = number < lead.entry.phase ? NEVER : number == lead.entry.phase ? lead.entry.iteration : 0;
         if (preempting) {
-            Array<i64>& own = echoes[variant.first_phase + number];
+            Array<i64>& own = echoes.at({variant.first_phase, variant.phases})[number];
             state.echoes = Slice<const i64>(own.data(), own.size());
         }
         const bool whole = looked_back_at[variant.first_phase + number];
