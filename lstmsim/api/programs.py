@@ -141,10 +141,14 @@ def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine:
     kinds = (SavedProgram, Program, FlatProgram)
     expect(program, kinds, "run_program", "a file's path, a Program or what lstmsim.load_program gives")
     saved = _saved(program)
-    ready = saved.program
-    if engine == "fast":
-        return ProgramRun(saved, engine, engines.totals(ready, check=False))
-    trace = engines.run(ready, engine, check=False)
+    ready, engine = saved.program, engines.running(engine)
+    try:
+        if engine == "fast":
+            return ProgramRun(saved, engine, engines.totals(ready, check=False))
+        trace = engines.run(ready, engine, check=False)
+    except ProgramError as error:
+        # it keeps the rules, but its numbers are too large
+        raise InputError([Mistake(saved.place, each) for each in str(error).splitlines()]) from None
     made = ProgramRun(saved, engine, totals_of(ready, trace))
     made.__dict__["trace"] = trace
     return made

@@ -120,7 +120,7 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
     check_engine(engine)
     loaded = load_scenario(scenario, overrides)
     program = targets.lower(loaded.chip, loaded.jobs)
-    return Run(loaded, engine, program, lowered=True)
+    return Run(loaded, engines.running(engine), program, lowered=True)
 
 
 def refuse_long_trace(operations: int) -> None:

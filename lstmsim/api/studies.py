@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Optional
 
+from lstmsim import engines
 from lstmsim.api.arguments import refuse, wrong_name, wrong_names, wrong_path, wrong_whole, wrong_wholes
 from lstmsim.api.fits import Fits
 from lstmsim.api.loading import Path, Source, file_or_data, load_at_clocks, load_scenario
@@ -116,7 +117,7 @@ def compare(
         machines,
         each=each,
         published=rows,
-        engine=engine,
+        engine=engines.running(engine),
         progress=progress,
         at_clock=at_clock,
         served=served,
@@ -181,7 +182,7 @@ def validate(
 
     refuse(wrong_names("groups", groups, "a group's name"))
     named = (groups,) if isinstance(groups, str) else tuple(groups)
-    return run.validate(named or run.GROUPS, engine=engine, progress=progress)
+    return run.validate(named or run.GROUPS, engine=engines.running(engine), progress=progress)
 
 
 def search(

@@ -17,7 +17,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 
-__all__ = ["ENGINES", "feed", "has_fast", "run", "totals"]
+__all__ = ["ENGINES", "feed", "has_fast", "run", "running", "totals"]
 
 #: Engines by name, with a line for people.
 ENGINES = {
@@ -41,8 +41,7 @@ def run(program: Program | FlatProgram, engine: str = "fast", *, check: bool = T
     """
     if engine not in ENGINES:
         raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
-    if engine == "fast" and not has_fast():
-        engine = "reference"
+    engine = running(engine)
     module = import_module(f"lstmsim.engines.{engine}.run")
     trace: Trace = module.run(program if engine == "fast" else _unflattened(program), check=check)
     return trace
@@ -97,6 +96,15 @@ def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> F
     home = import_module(f"lstmsim.engines.{'fast' if has_fast() else 'reference'}.feed")
     made: Feed = home.Feed(program, chunks, window=window)
     return made
+
+
+def running(engine: str) -> str:
+    """The engine that does the work of another one: the reference engine, where the fast one cannot run.
+
+    >>> running("reference")
+    'reference'
+    """
+    return "reference" if engine == "fast" and not has_fast() else engine
 
 
 def has_fast() -> bool:

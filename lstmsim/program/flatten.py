@@ -8,6 +8,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.errors import ProgramError
 from lstmsim.program.body import Body
 from lstmsim.program.cycles import CAUSES, CYCLE_NAMES
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, joined
@@ -83,13 +84,11 @@ class Writer:
         """First variant and how many, for kinds of cores and for several cores."""
         members = 1 + max(map(len, task.partners)) if task.partners else 1
         first = self.size("variants")
-        # of several variants for one kind of core the last one counts
-        kinds = dict(task.variants)
-        for kind, phases in kinds.items():
+        for kind, phases in task.variants:
             self.variant(kind, members, phases, task.slots(kind))
         for wide in task.wide:
             self.variant(0, wide.members, wide.phases, wide.buffers)
-        return first, len(kinds), first + len(kinds), len(task.wide)
+        return first, len(task.variants), first + len(task.variants), len(task.wide)
 
     def group(self, task: Task) -> int:
         places = task.places
@@ -154,6 +153,8 @@ class Writer:
 def flat_of(program: Program) -> FlatProgram:
     """The flat form of a program that keeps all rules (`lstmsim.program.validate`).
 
+    `ProgramError` if a number does not fit into 64 bits.
+
     >>> from lstmsim.program.program import Core, Operation, Unit
     >>> body = Body((Operation(0, count=3),))
     >>> task = Task("t", ((0, (Phase(body, 2),)),), (), (0,))
@@ -161,6 +162,13 @@ def flat_of(program: Program) -> FlatProgram:
     >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
     (2, [3])
     """
+    try:
+        return _flattened(program)
+    except OverflowError:
+        raise ProgramError("a number of the program does not fit into 64 bits") from None
+
+
+def _flattened(program: Program) -> FlatProgram:
     writer = Writer()
     writer.tasks(program.tasks)
     writer.cores(program)

@@ -66,7 +66,21 @@ class TraceTable:
         >>> SEATS.ordered(np.array([[1, 1, 0, 0], [0, 2, 3, 1], [0, 1, 4, 0]])).tolist()
         [[0, 1, 4, 0], [0, 2, 3, 1], [1, 1, 0, 0]]
         """
-        return table[np.lexsort([self.of(table, column) for column in reversed(self.order)])]
+        columns = [np.ascontiguousarray(self.of(table, column)) for column in self.order]
+        if _in_order(columns):
+            return table
+        return table[np.lexsort(columns[::-1])]
+
+
+def _in_order(columns: list[Table]) -> bool:
+    """Whether rows are sorted by these columns already, the first one first."""
+    later = np.zeros(max(len(columns[0]) - 1, 0), dtype=bool)
+    for column in columns:
+        step = np.diff(column)
+        if bool((~later & (step < 0)).any()):
+            return False
+        later |= step > 0
+    return True
 
 
 _UNTIL = {

@@ -58,6 +58,8 @@ def _core(index: int, core: Core) -> Iterator[str]:
         yield f"core {index}: needs at least one context"
     if not 0 <= core.accounted < len(core.units):
         yield f"core {index}: accounted unit {core.accounted} does not exist"
+    if len(set(core.held)) < len(core.held):
+        yield f"core {index}: holds a content twice, {core.held}"
     if core.capacity is not None and core.capacity < 0:
         yield f"core {index}: capacity {core.capacity} < 0"
     for unit in core.units:
@@ -93,6 +95,8 @@ def _places(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
             if not 0 <= index < len(cores) and index not in task.cores:
                 yield f"core {index} does not exist"
     kinds = {kind for kind, _ in task.variants}
+    if len(kinds) < len(task.variants):
+        yield "has two variants for one kind of core"
     for index in task.cores:
         if not 0 <= index < len(cores):
             yield f"core {index} does not exist"

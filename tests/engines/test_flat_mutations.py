@@ -174,9 +174,44 @@ def test_a_trace_may_be_taken_piece_by_piece() -> None:
     assert issues == int(ISSUES.of(whole.table(Table.ISSUES, width), "count").sum())
 
 
-def test_of_two_variants_for_a_kind_of_core_the_last_one_counts() -> None:
-    phases = [(Phase(Body((Operation(0, count=count),)), 1),) for count in (3, 8)]
-    task = Task("t", ((0, phases[0]), (0, phases[1])), (), (0,))
-    several = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
-    assert run(several, "fast") == run(several, "reference")
-    assert run(several, "fast").tasks[0, 3] == 8
+@pytest.mark.parametrize(
+    ("table", "rows", "told"),
+    [
+        ("variants", 2, "two of them are for kind 0"),
+        ("contents", 2, "table contents, row 1: key is 7, but it is there already"),
+        ("held", 2, "table held, row 1: content is 0, but the core holds it already"),
+    ],
+)
+def test_what_may_come_once_is_refused_twice(table: str, rows: int, told: str) -> None:
+    flat = flat_of(program())
+    tables = {name: flat.table(name).copy() for name in FLAT_TABLES}
+    tables[table] = np.concatenate([tables[table][:1]] * rows)
+    counts = {"variants": ("profiles", "variants"), "held": ("cores", "held")}
+    if table in counts:
+        owner, column = counts[table]
+        tables[owner] = tables[owner][:1]
+        tables[owner][0, FLAT_TABLES[owner].place(column)] = rows
+    if table == "held":
+        tables["cores"] = np.concatenate([tables["cores"], flat.table("cores")[1:]])
+    with pytest.raises(ProgramError) as refusal:
+        Machine(flat_program(tables))
+    assert told in str(refusal.value)
+
+
+def test_variants_may_share_phases() -> None:
+    """What the later phases of one variant wait for does not hold up a pause of another one with the same rows."""
+    first = Phase(Body((Operation(0, cycles=2, result_cycles=2),)), 20)
+    late = Phase(Body((Operation(0, needs=(Dependence(0, 100, phase=0),)),)), 1)
+    short = Phase(Body((Operation(0, cycles=3, result_cycles=3),)), 1)
+    tasks = (
+        Task("later", ((0, (first, late)),), (), (0,), release=500, key=5),
+        Task("paused", ((0, (first,)),), (), (0,), key=3),
+        Task("urgent", ((0, (short,)),), (), (0,), release=7, key=0, preempts=True),
+    )
+    flat = flat_of(Program((Core(0, (Unit("array", "coarse"),)),), tasks))
+    tables = {name: flat.table(name).copy() for name in FLAT_TABLES}
+    place = FLAT_TABLES["variants"].place("first_phase")
+    tables["variants"][1, place] = tables["variants"][0, place]
+    shared = run(flat_program(tables), "fast")
+    assert shared == run(flat, "fast") == run(flat, "reference")
+    assert shared.tasks[1, 3] == 43

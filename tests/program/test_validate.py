@@ -50,6 +50,8 @@ FAULTS = [
     (with_extra(PLAIN, (1,)), "extra_cycles must have a number from 0 on for each iteration"),
     (with_extra(PLAIN, (1, -1)), "extra_cycles must have a number from 0 on for each iteration"),
     (program(Operation(0, takes=0)), "buffer 0 does not exist"),
+    (program(PLAIN, variants=((0, (Phase(Body((PLAIN,)), 1),)),) * 2), "has two variants for one kind of core"),
+    (Program((replace(CORE, held=(3, 3)),), program(PLAIN).tasks), "core 0: holds a content twice, (3, 3)"),
     (program(Operation(0), Operation(0, needs=(Dependence(0, 0),))), "delay 0 < 1"),
     (program(Operation(0, needs=(Dependence(0, 1),))), "operation 0 with lag 0, which comes no earlier"),
     (program(Operation(0, needs=(Dependence(5, 1, lag=1),))), "operation 5, which does not exist"),

@@ -59,9 +59,8 @@ void Machine::total(i64 upto) {
     tables[TOTALS].clear();
     for (Core& core : cores) {
         account(core, upto);
-        for (const i64 cycles : core.counted) tables[TOTALS].push(cycles);
-        tables[TOTALS].push(core.worked);
-        tables[TOTALS].push(core.issued);
+        for (const i64 cycles : core.counted) tables[TOTALS].add({cycles});
+        tables[TOTALS].add({core.worked, core.issued});
     }
 }
 

@@ -106,7 +106,7 @@ void Machine::go_on(const Place& place, const Waiting& task, i64 now) {
     const Paused& before = paused[task.job];
     rows[task.job].pauses += 1;
     if (keep) {
-        for (const i64 cell : {task.job, before.core, before.context, before.since, now}) tables[PAUSES].push(cell);
+        tables[PAUSES].add({task.job, before.core, before.context, before.since, now});
     }
     seat(place.cores, task, now, before.boundary);
 }

@@ -80,10 +80,8 @@ void Machine::note_over(i64 job) {
     finished += 1;
     if (!fed) return;
     const TaskRow& row = rows[job];
-    for (const i64 cell : {jobs[job].number, templates[job], row.core, row.context, row.admitted, row.finish,
-                           row.arrived, row.pauses, row.taken}) {
-        tables[OVER].push(cell);
-    }
+    tables[OVER].add({jobs[job].number, templates[job], row.core, row.context, row.admitted, row.finish,
+                           row.arrived, row.pauses, row.taken});
     free_jobs.push(job);
 }
 
@@ -103,7 +101,7 @@ Slice<const i64> Machine::table(i64 number) {
         return Slice<const i64>(reinterpret_cast<const i64*>(rows.data()), rows.size() * width);
     }
     if (number < 0 || number > OVER) return {};
-    return Slice<const i64>(tables[number].data(), tables[number].size());
+    return Slice<const i64>(tables[number].all().begin(), tables[number].size());
 }
 
 void Machine::check_requests(const Slice<const i64>& numbers) const {

@@ -204,11 +204,9 @@ bool Machine::has_joint_tasks() const {
 /// What the phases of all variants need to know beforehand.
 void Machine::build_variants() {
     looked_back_at.fill(program.phases.size(), 0);
-    if (preempting) echoes.fill(program.phases.size(), {});
-    std::set<std::pair<i64, i64>> known;
     for (const flat::Variant& variant : program.variants) {
         // variants often share their phases
-        if (!known.insert({variant.first_phase, variant.phases}).second) continue;
+        if (!echoes.insert({{variant.first_phase, variant.phases}, {}}).second) continue;
         build_phases(variant);
         if (preempting) build_echoes(variant);
     }
@@ -229,15 +227,17 @@ void Machine::build_phases(const flat::Variant& variant) {
 /// For each operation of a variant: when all that it brings about has come about, counted from its last start.
 void Machine::build_echoes(const flat::Variant& variant) {
     const auto phases = program.phases.part(variant.first_phase, variant.phases);
+    Array<Array<i64>>& all = echoes.at({variant.first_phase, variant.phases});
+    all.fill(phases.size(), {});
     for (i64 number = 0; number < phases.size(); ++number) {
         const flat::Body& body = program.bodies[phases[number].body];
-        Array<i64>& own = echoes[variant.first_phase + number];
-        if (own.size() < body.operations) own.fill(body.operations, 0);
+        Array<i64>& own = all[number];
+        own.fill(body.operations, 0);
         for (i64 i = 0; i < body.operations; ++i) {
             const flat::Operation& each = program.operations[body.first_operation + i];
             own[i] = std::max(own[i], each.result_cycles);
             for (const flat::Need& need : program.needs.part(each.first_need, each.needs)) {
-                i64& echo = echoes[variant.first_phase + (need.phase == NONE ? number : need.phase)][need.operation];
+                i64& echo = all[need.phase == NONE ? number : need.phase][need.operation];
                 echo = std::max(echo, need.delay);
             }
         }

@@ -32,7 +32,7 @@ void check_held(const Program& p, const Row& row, const Core& core) {
         const Row own{"held", i};
         const i64 content = p.held[i].content;
         own.row_of("content", content, p.contents.size());
-        if (!known.insert(content).second) continue;
+        if (!known.insert(content).second) own.refuse("content", content, "but the core holds it already");
         sum += p.contents[content].size;
         if (sum <= (core.capacity == NONE ? LATEST : core.capacity)) continue;
         row.refuse("capacity", core.capacity, "but what it holds has a size of " + std::to_string(sum));
@@ -40,7 +40,12 @@ void check_held(const Program& p, const Row& row, const Core& core) {
 }
 
 void check_cores(const Program& p) {
-    for (i64 i = 0; i < p.contents.size(); ++i) Row{"contents", i}.between("size", p.contents[i].size, 0, MOST_CYCLES);
+    std::set<i64> keys;
+    for (i64 i = 0; i < p.contents.size(); ++i) {
+        const Row row{"contents", i};
+        row.between("size", p.contents[i].size, 0, MOST_CYCLES);
+        if (!keys.insert(p.contents[i].key).second) row.refuse("key", p.contents[i].key, "but it is there already");
+    }
     for (i64 i = 0; i < p.units.size(); ++i) {
         const Row row{"units", i};
         row.between("policy", p.units[i].policy, 0, POLICIES - 1);

@@ -29,6 +29,12 @@ class TaskChecker {
         row.rows_of("first_variant", each.first_variant, each.variants, p.variants.size());
         row.rows_of("first_wide", each.first_wide, each.wides, p.variants.size());
         if (each.preempts && each.content != NONE) row.refuse("preempts", 1, "but it has a content");
+        std::set<i64> kinds;
+        for (const Variant& variant : p.variants.part(each.first_variant, each.variants)) {
+            looks_.add(row, "variants", each.variants, 1);
+            if (kinds.insert(variant.kind).second) continue;
+            row.refuse("variants", each.variants, "but two of them are for kind " + std::to_string(variant.kind));
+        }
         if (each.wides > 0 && each.content != NONE) row.refuse("wides", each.wides, "but it has a content");
         if (each.wides > 0 && each.preempts) row.refuse("wides", each.wides, "but it preempts");
         preempting_ = preempting_ || each.preempts;
@@ -128,10 +134,10 @@ class TaskChecker {
     /// Where tasks may pause, each phase of a variant has a number for each of its operations.
     void echoes() const {
         Sum operations("operations of phases", 2 * MOST_OPERATIONS);
-        Array<char> known(p.phases.size(), 0);
+        std::set<std::pair<i64, i64>> known;
         for (const Variant& variant : p.variants) {
+            if (!known.insert({variant.first_phase, variant.phases}).second) continue;
             for (i64 i = variant.first_phase; i < variant.first_phase + variant.phases; ++i) {
-                if (std::exchange(known[i], 1)) continue;
                 operations.add({"phases", i}, "body", p.phases[i].body, p.bodies[p.phases[i].body].operations);
             }
         }

@@ -133,11 +133,10 @@ i64 Machine::look_at_waits(Cursor& cursor, i64*& missing) {
         const flat::Phase& phase = *lead.phases[cursor.phase].phase;
         const i64 steps = cursor.iteration + operation.ahead;
         const i64 step = phase.first_step + (phase.mirrored ? -steps : steps);
-        i64 after = 0;
-        if (__builtin_mul_overflow(step, lead.frame_interval, &after) || after > LATEST) {
-            throw Overrun("the frame of step " + std::to_string(step) + " lies too far away");
-        }
-        hold(head.input, lead.came + after);
+        const i64 most = lead.frame_interval > 0 ? LATEST / lead.frame_interval : LATEST;
+        if (step > most) throw Overrun("the frame of step " + std::to_string(step) + " comes too late");
+        // a frame of long before the first step holds nothing back
+        if (step >= -most) hold(head.input, lead.came + step * lead.frame_interval);
     }
     if (operation.takes != NONE) {
         const BufferState& buffer = lead.buffers[operation.takes];

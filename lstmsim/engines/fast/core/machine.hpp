@@ -14,6 +14,7 @@
 // 5. If nothing has a next cycle and tasks are unfinished, the program is stuck.
 #pragma once
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -58,7 +59,7 @@ class Machine {
     /// Forget what is in a table.
     void clear(i64 number);
 
-    Array<i64> tables[OVER + 1];
+    Rows tables[OVER + 1];
     i64 last_cycle = 0;  // of any start
 
   private:
@@ -166,7 +167,7 @@ class Machine {
     Array<Group> groups;  // of new tasks; then, if tasks may pause, one of each core's paused tasks
     i64 new_groups = 0;    // how many of them are of new tasks
     Array<Streams> streams;      // of each body
-    Array<Array<i64>> echoes;    // of each phase
+    std::map<std::pair<i64, i64>, Array<Array<i64>>> echoes;  // of variants, by first phase and number of phases
     Array<char> looked_back_at;  // for each phase, 1 if later phases look at its starts
 
     Array<Job> jobs;

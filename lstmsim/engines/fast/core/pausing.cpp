@@ -62,9 +62,9 @@ void Machine::stop(Thread& lead, i64 now) {
 void Machine::note_halt(const Thread& lead, Cursor& cursor, i64 now) {
     i64* missing = nullptr;
     look_at_waits(cursor, missing);
-    for (const i64 cell : {now, lead.core, cursor.unit, lead.context, lead.job}) tables[HALTS].push(cell);
+    tables[HALTS].add({now, lead.core, cursor.unit, lead.context, lead.job});
     for (i64 cause = 0; cause < program.causes.size(); ++cause) {
-        tables[HALTS].push(std::min(cursor.until[cause], now));
+        tables[HALTS].add({std::min(cursor.until[cause], now)});
     }
 }
 

@@ -84,7 +84,7 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
         state.lag = streams[phases[number].body].lag;
         state.first = number < lead.entry.phase ? NEVER : number == lead.entry.phase ? lead.entry.iteration : 0;
         if (preempting) {
-            Array<i64>& own = echoes[variant.first_phase + number];
+            Array<i64>& own = echoes.at({variant.first_phase, variant.phases})[number];
             state.echoes = Slice<const i64>(own.data(), own.size());
         }
         const bool whole = looked_back_at[variant.first_phase + number];
@@ -105,7 +105,7 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
 
 /// Write down which thread a task has beside its first.
 void Machine::note_seat(const Thread& thread) {
-    for (const i64 cell : {thread.job, thread.member, thread.core, thread.context}) tables[SEATS].push(cell);
+    tables[SEATS].add({thread.job, thread.member, thread.core, thread.context});
 }
 
 /// Free the threads of a core whose tasks finish or pause at `now`; true if there are any, or if a content has come.

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "flat.hpp"
+#include "rows.hpp"
 #include "soonest.hpp"
 #include "starts.hpp"
 

@@ -21,9 +21,7 @@ void Machine::turn(Core& core, Unit& unit, i64 now) {
         unit.free_at = now + unit.switch_cycles;
         count_taken(core, unit, now, unit.switch_cycles, head.switching);
         if (keep) {
-            for (const i64 cell : {now, core.number, unit.number, unit.switch_cycles, before, chosen}) {
-                tables[SWITCHES].push(cell);
-            }
+            tables[SWITCHES].add({now, core.number, unit.number, unit.switch_cycles, before, chosen});
         }
     } else {
         unit.free_at = issue(core, unit, chosen, now);
@@ -67,23 +65,25 @@ i64 Machine::extra_of(const Thread& thread, const Cursor& cursor) const {
 /// Write a row of the trace, or add issues to the last row of the unit if nothing came between.
 void Machine::record(
     const Core& core, Unit& unit, const Thread& thread, const Cursor& cursor, i64 now, i64 issues, i64 end) {
-    const i64 causes = program.causes.size(), width = issue::COLUMNS + causes;
-    Array<i64>& table = tables[ISSUES];
+    const i64 causes = program.causes.size();
+    Rows& table = tables[ISSUES];
     const flat::Operation& operation = *cursor.operation;
     const PhaseState& phase = threads[thread.lead].phases[cursor.phase];
     const i64 who[] = {thread.job, cursor.phase, cursor.iteration, &operation - phase.operations.begin()};
     if (unit.row != NONE && unit.row_end == now &&
-        std::equal(std::begin(who), std::end(who), table.part(unit.row + issue::TASK, 4).begin())) {
+        std::equal(std::begin(who), std::end(who), table.all().part(unit.row + issue::TASK, 4).begin())) {
         table[unit.row + issue::COUNT] += issues;
     } else {
         unit.row = table.size();
-        for (const i64 cell : {now, core.number, unit.number, thread.context}) table.push(cell);
-        for (const i64 cell : who) table.push(cell);
-        table.push(issues);
-        table.push((end - now) / issues);
+        const Slice<i64> row = table.extend(issue::COLUMNS + causes);
+        const i64 where[] = {now, core.number, unit.number, thread.context};
+        std::copy(std::begin(where), std::end(where), &row[issue::START]);
+        std::copy(std::begin(who), std::end(who), &row[issue::TASK]);
+        row[issue::COUNT] = issues;
+        row[issue::CYCLES] = (end - now) / issues;
+        // what had held the operation back is told with its first issue
         const bool first = cursor.left == operation.count;
-        for (i64 cause = 0; cause < causes; ++cause) table.push(first ? cursor.until[cause] : 0);
-        check_place(unit.row + width - 1, table.size());
+        for (i64 cause = 0; cause < causes; ++cause) row[issue::COLUMNS + cause] = first ? cursor.until[cause] : 0;
     }
     unit.row_end = end;
 }

@@ -25,10 +25,8 @@ void Machine::note_waits() {
                 index += 1;
             }
             const i64 operation = cursor.operation - lead.phases[cursor.phase].operations.begin();
-            for (const i64 cell : {fed ? templates[thread.job] : thread.job, cores[lead.core].kind, members, cursor.phase,
-                                   cursor.iteration, operation, lacking}) {
-                tables[WAITS].push(cell);
-            }
+            tables[WAITS].add({fed ? templates[thread.job] : thread.job, cores[lead.core].kind, members, cursor.phase,
+                                   cursor.iteration, operation, lacking});
         }
     }
 }
