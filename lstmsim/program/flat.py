@@ -290,16 +290,17 @@ def joined(parts: Mapping[str, Sequence[int] | NDArray[np.int64]]) -> FlatProgra
 
     parts: for each table its numbers, row after row. Lists that follow each other become one array: that is quicker.
     """
-    directory, end = [FORMAT], _DIRECTORY
-    arrays: list[NDArray[np.int64]] = []
-    numbers: list[int] = []
+    numbers, end = [FORMAT], _DIRECTORY
     for name, width in WIDTHS.items():
+        size = len(parts[name])
+        numbers += (end, size // width)
+        end += size
+    arrays: list[NDArray[np.int64]] = []
+    for name in WIDTHS:
         part = parts[name]
-        directory += (end, len(part) // width)
-        end += len(part)
-        if isinstance(part, np.ndarray):
-            arrays += (np.array(numbers, dtype=np.int64), part)
-            numbers = []
-        else:
+        if part.__class__ is list or part.__class__ is tuple:
             numbers += part
-    return FlatProgram(np.concatenate([np.array(directory), *arrays, np.array(numbers, dtype=np.int64)]))
+        else:
+            arrays += (np.array(numbers, dtype=np.int64), np.asarray(part))
+            numbers = []
+    return FlatProgram(np.concatenate([*arrays, np.array(numbers, dtype=np.int64)]))

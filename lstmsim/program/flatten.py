@@ -173,6 +173,12 @@ def _flattened(program: Program) -> FlatProgram:
     writer.tasks(program.tasks)
     writer.cores(program)
     tables: dict[str, Sequence[int] | NDArray[np.int64]] = {**writer.rows, **CYCLE_TABLES}
-    tables["operations"] = np.concatenate(writer.operations) if writer.operations else ()
-    tables["needs"] = np.concatenate(writer.needs) if writer.needs else ()
+    tables["operations"], tables["needs"] = _one(writer.operations), _one(writer.needs)
     return joined(tables)
+
+
+def _one(arrays: list[NDArray[np.int64]]) -> Sequence[int] | NDArray[np.int64]:
+    """The numbers of all arrays."""
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays) if arrays else ()

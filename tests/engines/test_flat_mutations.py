@@ -178,7 +178,7 @@ def test_a_trace_may_be_taken_piece_by_piece() -> None:
     ("table", "rows", "told"),
     [
         ("variants", 2, "two of them are for kind 0"),
-        ("contents", 2, "table contents, row 1: key is 7, but it is there already"),
+        ("contents", 2, "table contents, row 1: key is 7, and an earlier row has it too"),
         ("held", 2, "table held, row 1: content is 0, but the core holds it already"),
     ],
 )

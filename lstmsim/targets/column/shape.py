@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from lstmsim.records import record
 from lstmsim.targets.column.npu import ColumnCore
@@ -12,6 +12,9 @@ from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Layer
 
 __all__ = ["StageShape", "issue_order", "pass_shapes", "share_of"]
+
+#: Passes whose shapes are kept: the bound on the size of a program asks for them, and then the lowering.
+_MOST_KEPT = 1024
 
 
 def share_of(units: int, share: int, shares: int) -> int:
@@ -95,7 +98,12 @@ class StageShape:
 
 def pass_shapes(layer: Layer, core: ColumnCore, share: int = 0, shares: int = 1) -> tuple[StageShape, ...]:
     """Give the shapes of a layer's stages on a core; `share` and `shares` as in `StageShape`."""
-    return tuple(StageShape(layer, core, number, share, shares) for number in range(len(layer.cell.stages)))
+    return _shapes(layer, core, share, shares)
+
+
+@lru_cache(_MOST_KEPT)
+def _shapes(layer: Layer, core: ColumnCore, share: int, shares: int) -> tuple[StageShape, ...]:
+    return tuple([StageShape(layer, core, number, share, shares) for number in range(len(layer.cell.stages))])
 
 
 def issue_order(stage: Stage, x_last: bool) -> Iterator[str]:
