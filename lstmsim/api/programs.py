@@ -144,7 +144,7 @@ def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine:
     ready, engine = saved.program, engines.running(engine)
     try:
         if engine == "fast":
-            return ProgramRun(saved, engine, engines.totals(ready, check=False))
+            return ProgramRun(saved, engine, engines.totals(saved.flat))
         trace = engines.run(ready, engine, check=False)
     except ProgramError as error:
         # it keeps the rules, but its numbers are too large

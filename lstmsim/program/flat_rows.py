@@ -74,7 +74,7 @@ def check_rows(flat: FlatProgram) -> None:
     """Raise `ProgramError` for the first row that names a row which does not exist.
 
     It also refuses phases without an iteration, flags that are neither 0 nor 1, unknown policies, places without a
-    core, and names of cycles that are not those of `lstmsim.program.cycles`.
+    core, two contents with one key, and names of cycles that are not those of `lstmsim.program.cycles`.
 
     >>> from lstmsim.program.flat import flat_program
     >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))
@@ -94,6 +94,10 @@ def check_rows(flat: FlatProgram) -> None:
     _refuse("units", policies, (policies < 0) | (policies >= len(POLICIES)), f"policy is {{}}, of {len(POLICIES)}")
     seats = flat.column("places", "seats")
     _refuse("places", seats, seats < 1, "seats is {}, not at least 1")
+    keys = flat.column("contents", "key")
+    again = np.ones(len(keys), dtype=bool)
+    again[np.unique(keys, return_index=True)[1]] = False
+    _refuse("contents", keys, again, "key is {}, and an earlier row has it too")
 
 
 def _check_link(flat: FlatProgram, link: Link) -> None:

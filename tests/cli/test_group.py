@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -184,3 +185,36 @@ main()
         rest, message = process.communicate()
     assert (process.returncode, rest, message) == (130, "", "interrupted\n")
     assert list(tmp_path.iterdir()) == [scenario]
+
+
+@pytest.mark.needs_core
+@pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
+def test_an_interrupt_is_heard_while_the_core_runs(tmp_path: Path) -> None:
+    """The core alone would run for 15 seconds and more: it comes back every so many events."""
+    scenario = tmp_path / "scenario.json"
+    core = '{"npe": 65536, "ep": 32, "vp": 2048, "threads": 4, "thread_policy": "fine"}'
+    chip = f'{{"kind": "column-npu", "frequency_mhz": 260, "cores": [{core}]}}'
+    scenario.write_text(f'{{"chip": {chip}, "jobs": [{{"model": "lstm-1024", "steps": 150000, "count": 40}}]}}')
+    code = """
+import signal
+from lstmsim.cli import main
+from lstmsim.engines.fast.binding import Machine
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def announced(*arguments, run=Machine.run):
+    Machine.run = run
+    print("running", flush=True)
+    return run(*arguments)
+Machine.run = announced
+main()
+"""
+    command = [sys.executable, "-c", code, "simulate", str(scenario)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        rest, message = process.communicate()
+        seconds = time.monotonic() - sent
+    assert (process.returncode, rest, message) == (130, "", "interrupted\n")
+    assert seconds < 2

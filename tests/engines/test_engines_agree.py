@@ -182,6 +182,27 @@ def test_rows_of_the_core_are_those_of_the_format() -> None:
         assert re.split(r",\s+", structures[structure]) == list(FLAT_TABLES[name].columns)
 
 
+def names_in_the_core(name: str) -> list[str]:
+    """The names of the enum in the core's sources, in the order of their numbers."""
+    texts = [file.read_text() for file in sorted(CORE.glob("*.[ch]pp"))]
+    (names,) = (enum[1] for text in texts if (enum := re.search(rf"enum {name} : i64 \{{ ([^}}]+) \}};", text)))
+    return names.split(", ")
+
+
+@pytest.mark.skipif(not CORE.is_dir(), reason="the core's sources are not part of the installed package")
+def test_numbers_of_the_core_are_those_of_its_binding() -> None:
+    """An enum of C++ counts from 0, and failures go on where outcomes end."""
+    outcomes, failures = names_in_the_core("Outcome"), names_in_the_core("Failure")
+    first, _, start = failures[0].partition(" = ")
+    assert start == f"{outcomes[-1]} + 1"
+    assert {each.name: each.value for each in Outcome} == {
+        name: number for number, name in enumerate([*outcomes, first, *failures[1:]])
+    }
+    assert {each.name: each.value for each in Table} == {
+        name: number for number, name in enumerate(names_in_the_core("Table"))
+    }
+
+
 def test_totals_are_compared_by_value() -> None:
     one = Totals(np.zeros((1, 7)), np.zeros(1), np.zeros(1), np.zeros((1, 4)))
     assert one == Totals(np.zeros((1, 7)), np.zeros(1), np.zeros(1), np.zeros((1, 4)))

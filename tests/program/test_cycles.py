@@ -27,7 +27,7 @@ MACHINE_WORDS = re.compile(r"targets/([a-z_]+/|array_)words\.py")
 OTHER_FACTS = {
     "explanations/critical_path.py": {"busy", "switch", "input"},
     "program/flatten.py": {"busy", "switch", "drain", "idle"},
-    "program/flat.py": {"busy", "drain", "idle", "input"},
+    "program/flat_tables.py": {"busy", "drain", "idle", "input"},
 }
 
 

@@ -68,7 +68,8 @@ def _functions() -> Any:
         ("copy", None, [c_void_p, c_int64, c_void_p]),
         ("clear", None, [c_void_p, c_int64]),
         ("total", c_int64, [c_void_p, c_int64, *said]),
-        ("waits", c_int64, [c_void_p]),
+        ("waits", c_int64, [c_void_p, *said]),
+        ("last_cycle", c_int64, [c_void_p]),
         ("choose", c_int64, [c_int64, c_int64, c_int64, c_void_p, c_int64, c_int64]),
         ("close", None, [c_void_p]),
     ):
@@ -143,8 +144,8 @@ class Machine:
     def waits(self) -> tuple[int, _Words]:
         """Of a machine that is stuck: the cycle of the last start, and what each cursor waits for: task,
         kind of its first core, how many cores, phase, iteration, operation, need (-1: a slot of a buffer)."""
-        last = int(self._core.lstmsim_waits(self._handle))
-        return last, self.table(Table.WAITS, 7)
+        self._checked(self._core.lstmsim_waits(self._handle, self._message, _ROOM))
+        return int(self._core.lstmsim_last_cycle(self._handle)), self.table(Table.WAITS, 7)
 
     def _said(self) -> str:
         return self._message.value.decode(errors="replace")

@@ -85,25 +85,6 @@ void Machine::note_over(i64 job) {
     free_jobs.push(job);
 }
 
-void Machine::clear(i64 number) {
-    if (number < 0 || number > OVER) return;
-    tables[number].clear();
-    // issues that go on have no row any more
-    for (Core& core : cores) {
-        for (Unit& unit : core.units) unit.row = NONE;
-    }
-}
-
-Slice<const i64> Machine::table(i64 number) {
-    static_assert(sizeof(TaskRow) % sizeof(i64) == 0, "a row has whole numbers alone");
-    if (number == TASKS) {
-        const i64 width = sizeof(TaskRow) / sizeof(i64);
-        return Slice<const i64>(reinterpret_cast<const i64*>(rows.data()), rows.size() * width);
-    }
-    if (number < 0 || number > OVER) return {};
-    return Slice<const i64>(tables[number].all().begin(), tables[number].size());
-}
-
 void Machine::check_requests(const Slice<const i64>& numbers) const {
     if (!fed) throw flat::Refusal("the machine was not opened for requests");
     if (arrived < arrivals.size()) throw flat::Refusal("there are requests that have not come yet");

@@ -44,7 +44,7 @@ void check_cores(const Program& p) {
     for (i64 i = 0; i < p.contents.size(); ++i) {
         const Row row{"contents", i};
         row.between("size", p.contents[i].size, 0, MOST_CYCLES);
-        if (!keys.insert(p.contents[i].key).second) row.refuse("key", p.contents[i].key, "but it is there already");
+        if (!keys.insert(p.contents[i].key).second) row.refuse("key", p.contents[i].key, "and an earlier row has it too");
     }
     for (i64 i = 0; i < p.units.size(); ++i) {
         const Row row{"units", i};

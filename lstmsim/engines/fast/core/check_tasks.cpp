@@ -115,7 +115,8 @@ class TaskChecker {
             const Row own{"variants", i};
             const Shape& shape = *shapes_[i];
             looks_.add(row, "wides", each.wides, 1 + shape.units.size());
-            own.between("members", p.variants[i].members, 2, group.places);
+            own.between("members", p.variants[i].members, i > each.first_wide ? p.variants[i - 1].members + 1 : 2,
+                        group.places);
             phases(own, i, 0);
             members(own, shape, p.variants[i].members);
             for (i64 member = 0; member < shape.units.size(); ++member) units(own, shape, member, least);

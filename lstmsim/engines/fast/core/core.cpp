@@ -14,4 +14,5 @@
 #include "memory.cpp"
 #include "pausing.cpp"
 #include "waits.cpp"
+#include "tables.cpp"
 #include "interface.cpp"

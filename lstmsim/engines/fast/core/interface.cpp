@@ -103,21 +103,20 @@ LSTMSIM_PUBLIC void lstmsim_copy(Machine* machine, i64 table, i64* room) {
 }
 
 /// Forget what is in a table.
-LSTMSIM_PUBLIC void lstmsim_clear(Machine* machine, i64 table) {
-    machine->clear(table);
-}
+LSTMSIM_PUBLIC void lstmsim_clear(Machine* machine, i64 table) { machine->clear(table); }
 
 /// Write the totals up to cycle `upto` to their table. 0, or more if it failed.
 LSTMSIM_PUBLIC i64 lstmsim_total(Machine* machine, i64 upto, char* message, i64 room) {
     return lstmsim::guarded([&] { machine->total(upto); return i64{0}; }, message, room);
 }
 
-/// Write down what a machine that is stuck waits for; returns the cycle of the last start.
-LSTMSIM_PUBLIC i64 lstmsim_waits(Machine* machine) {
-    char unheard[1];
-    lstmsim::guarded([&] { machine->note_waits(); return i64{0}; }, unheard, 0);
-    return machine->last_cycle;
+/// Write down what a machine that is stuck waits for. 0, or more if it failed.
+LSTMSIM_PUBLIC i64 lstmsim_waits(Machine* machine, char* message, i64 room) {
+    return lstmsim::guarded([&] { machine->note_waits(); return i64{0}; }, message, room);
 }
+
+/// The cycle of the last start.
+LSTMSIM_PUBLIC i64 lstmsim_last_cycle(Machine* machine) { return machine->last_cycle; }
 
 /// Which of `contexts` threads a unit would choose, of which each may issue from a cycle of `ready` on; -1: none.
 LSTMSIM_PUBLIC i64 lstmsim_choose(i64 policy, i64 active, i64 fresh, const i64* ready, i64 contexts, i64 now) {

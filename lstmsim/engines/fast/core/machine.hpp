@@ -44,19 +44,20 @@ class Machine {
   public:
     Machine(const flat::Program& program, bool keep, bool fed);
 
-    /// Go on for about so many events.
+    /// Go on for about so many events (run.cpp).
     Outcome run(i64 events);
     /// Let requests come: rows of (release, number of the template, key). `more`: others will follow. `flat::Refusal` if
-    /// they break a rule; then nothing has changed.
+    /// they break a rule; then nothing has changed (arrivals.cpp).
     void feed(const i64* rows, i64 count, bool more);
-    /// Name the cycles up to `upto`, then write a row for each core: cycles of each name, work, issues.
+    /// Name the cycles up to `upto`, then write a row for each core: cycles of each name, work, issues
+    /// (accounts.cpp).
     void total(i64 upto);
-    /// Write down what each cursor waits for that can never issue.
+    /// Write down what each cursor waits for that can never issue (waits.cpp).
     void note_waits();
 
-    /// The numbers of a table.
+    /// The numbers of a table (tables.cpp).
     Slice<const i64> table(i64 number);
-    /// Forget what is in a table.
+    /// Forget what is in a table (tables.cpp).
     void clear(i64 number);
 
     Rows tables[OVER + 1];
@@ -135,7 +136,7 @@ class Machine {
     void prepare(Thread& lead, const flat::Variant& variant);
     void note_seat(const Thread& thread);
     const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& seats) const;
-    bool leave(Core& core, i64 now);
+    void leave(Core& core, i64 now);
     void finish(Thread& lead, i64 now);
     void free(Thread& lead, i64 now);
 

@@ -59,7 +59,7 @@ void Machine::happen(i64 now) {
     if (now > LATEST) throw Overrun("the run comes to cycle " + std::to_string(now));
     budget -= 1;
     bool changed = look <= now;
-    while (dues.cycle() == now) changed = leave(cores[dues.place()], now) || changed;
+    for (; dues.cycle() == now; changed = true) leave(cores[dues.place()], now);
     changed = give_up(now) || changed;
     changed = arrive(now, 0) || changed;
     if (!changed) return;

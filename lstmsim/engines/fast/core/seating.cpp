@@ -108,8 +108,8 @@ void Machine::note_seat(const Thread& thread) {
     tables[SEATS].add({thread.job, thread.member, thread.core, thread.context});
 }
 
-/// Free the threads of a core whose tasks finish or pause at `now`; true if there are any, or if a content has come.
-bool Machine::leave(Core& core, i64 now) {
+/// Free the threads of a core whose tasks finish or pause at `now`, and note the contents that are there.
+void Machine::leave(Core& core, i64 now) {
     while (core.dues.cycle() == now) {
         Thread& lead = threads[core.first_thread + core.dues.place()];
         if (lead.content_at == now) end_loading(lead);
@@ -121,7 +121,6 @@ bool Machine::leave(Core& core, i64 now) {
         }
         free(lead, now);
     }
-    return true;
 }
 
 /// A task is done: where and when it ran.

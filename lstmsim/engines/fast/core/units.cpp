@@ -15,6 +15,7 @@ i64 choose(const Unit& unit, i64 contexts, i64 now) {
 /// Let a unit that is free choose among the threads of its core, once. One of them may issue.
 void Machine::turn(Core& core, Unit& unit, i64 now) {
     const i64 chosen = choose(unit, core.contexts, now), before = unit.active;
+    check_place(chosen, core.contexts);
     unit.active = chosen;
     unit.fresh = chosen != before && unit.switch_cycles > 0;
     if (unit.fresh) {
