@@ -9,6 +9,7 @@ documented in CPython's `Lib/pickletools.py`.
 from __future__ import annotations
 
 import pickletools
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -253,13 +254,21 @@ def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any],
     """
     loader = Loader(calls, persistent, objects)
     try:
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
-            if count >= MAX_STEPS:
-                raise InputError(f"is no network that is read here: its pickle has more than {MAX_STEPS} opcodes")
-            if opcode.name == "STOP":
-                (value,) = loader.stack
-                return value
-            loader.step(opcode.name, argument)
+        # a text with a backslash where none belongs makes the standard library warn its own programmers
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            return _carried_out(loader, stream)
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, AttributeError):
         pass
     raise InputError("is damaged or cut off: its pickle cannot be read")
+
+
+def _carried_out(loader: Loader, stream: IO[bytes]) -> Any:
+    """Carry out all opcodes up to the one that ends the pickle; returns its value."""
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
+        if count >= MAX_STEPS:
+            raise InputError(f"is no network that is read here: its pickle has more than {MAX_STEPS} opcodes")
+        if opcode.name == "STOP":
+            (value,) = loader.stack
+            return value
+        loader.step(opcode.name, argument)
+    raise ValueError("the pickle has no end")
