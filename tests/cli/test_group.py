@@ -177,7 +177,17 @@ def run(*_, **__):
 engines.run = run
 main()
 """
-    command = [sys.executable, "-c", code, "simulate", str(scenario), "--trace", str(tmp_path / "trace.csv")]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "simulate",
+        str(scenario),
+        "--engine",
+        "reference",
+        "--trace",
+        str(tmp_path / "trace.csv"),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"

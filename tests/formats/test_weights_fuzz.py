@@ -117,7 +117,7 @@ def test_damaged_files(
                 assert all(np.isfinite(array).all() for one in layer for array in one.matrices.values())
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(CHANGES, st.none() | st.integers(0, 2**20))
 def test_damage_inside_a_whole_zip(tmp_path_factory: Any, changes: Any, cut: int | None) -> None:
     """The damage above never gets past the checksums of a zip file, so here its members themselves are damaged."""
