@@ -35,7 +35,18 @@ _COMMON = attrgetter("cores", "partners", "content", "affine", "preempts", "queu
 
 
 class Writer:
-    """Collects the rows of each table. What tasks share by identity is written once."""
+    """Collects the rows of each table. What tasks share by identity is written once.
+
+    Objects that it has seen must live as long as it does, because it knows them by their `id`.
+
+    rows: for each table its numbers, row after row; those of `operations` and `needs` stand apart, as arrays.
+    operations, needs: for each body the numbers of its rows.
+    operation_count, need_count: how many rows these have.
+    bodies: `id` of a body -> its row.
+    groups: places -> their row of `groups`.
+    contents: key -> row.
+    phases: `id` of a tuple of phases -> the row of the first one, and how many.
+    """
 
     def __init__(self) -> None:
         self.rows: dict[str, list[int]] = {name: [] for name in FLAT_TABLES}
@@ -45,7 +56,6 @@ class Writer:
         self.bodies: dict[int, int] = {}
         self.groups: dict[tuple[tuple[int, ...], ...], int] = {}
         self.contents: dict[int, int] = {}
-        self.variants: dict[tuple[int, int, int], tuple[int, int]] = {}
         self.phases: dict[int, tuple[int, int]] = {}
 
     def size(self, table: str) -> int:
@@ -53,6 +63,7 @@ class Writer:
         return len(self.rows[table]) // WIDTHS[table]
 
     def body(self, body: Body) -> int:
+        """The row of a body, which is written when it comes for the first time."""
         number = self.bodies.get(id(body))
         if number is None:
             number = self.bodies[id(body)] = len(self.bodies)
@@ -68,6 +79,12 @@ class Writer:
         return number
 
     def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
+        """Write a variant.
+
+        kind: of the first core of its places.
+        members: how many cores it takes.
+        phases, buffers: what a task does on these cores, and with which buffers.
+        """
         place = self.phases.get(id(phases))
         if place is None:
             place = self.phases[id(phases)] = (self.size("phases"), len(phases))
@@ -81,7 +98,11 @@ class Writer:
             self.rows["buffers"] += (buffer.slots, CAUSE_NUMBERS[buffer.cause])
 
     def variants_of(self, task: Task) -> tuple[int, int, int, int]:
-        """First variant and how many, for kinds of cores and for several cores."""
+        """Write the variants of a task.
+
+        Gives the row of the first one for a kind of cores, and how many there are; then the same of those that take
+        several of the task's cores at once.
+        """
         members = 1 + max(map(len, task.partners)) if task.partners else 1
         first = self.size("variants")
         for kind, phases in task.variants:
@@ -91,6 +112,7 @@ class Writer:
         return first, len(task.variants), first + len(task.variants), len(task.wide)
 
     def group(self, task: Task) -> int:
+        """The row of a task's places, which are written when they come for the first time."""
         places = task.places
         number = self.groups.get(places)
         if number is None:
@@ -102,7 +124,7 @@ class Writer:
         return number
 
     def content(self, content: Content | None) -> tuple[int, int]:
-        """The number of a content and how many phases load it."""
+        """The row of a content, and how many phases load it; (-1, 0) for none."""
         if content is None:
             return -1, 0
         number = self.contents.get(content.key)
@@ -112,12 +134,16 @@ class Writer:
         return number, content.loading
 
     def profile(self, task: Task, variants: tuple[int, int, int, int]) -> None:
+        """Write what a task has in common with others.
+
+        variants: as of `variants_of`.
+        """
         limits = (-1 if each is None else each for each in (task.queue_limit, task.patience))
         self.rows["profiles"] += (self.group(task), *self.content(task.content), task.affine, task.preempts)
         self.rows["profiles"] += (*limits, *variants)
 
     def tasks(self, tasks: Sequence[Task]) -> None:
-        """All tasks. Tasks that are alike have one profile."""
+        """Write all tasks of a program, in their order. Tasks that are alike have one profile."""
         variants: dict[tuple[int, int, int, int], tuple[int, int, int, int]] = {}
         profiles: dict[tuple[object, ...], int] = {}
         rows = self.rows["tasks"]
@@ -139,7 +165,10 @@ class Writer:
             rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival, after)
 
     def cores(self, program: Program) -> None:
-        """Cores, their units, and what their memories hold; contents that no task needs do not matter."""
+        """Write cores, their units, and what their memories hold.
+
+        The tasks must have been written before: contents that no task needs do not matter, and are left out.
+        """
         for core in program.cores:
             held = [self.contents[key] for key in core.held if key in self.contents]
             self.rows["cores"] += (core.kind, core.contexts, self.size("units"), len(core.units), core.accounted)

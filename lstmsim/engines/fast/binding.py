@@ -115,16 +115,30 @@ class Machine:
         return self._own
 
     def run(self, events: int = EVENTS) -> Outcome:
-        """Go on for about so many events."""
+        """Go on for a while, and say why the machine came back.
+
+        events: about how many, at least 1.
+        `ProgramError` if the run grows too large.
+        """
         return self._checked(self._core.lstmsim_run(self._handle, events, self._message, _ROOM))
 
     def feed(self, requests: _Words, *, more: bool) -> None:
-        """Let requests come in this order: shape (requests, 3), columns release, template, key."""
+        """Let requests come.
+
+        requests: in the order in which they come, shape (requests, 3); columns: cycle of the release, number of the
+            task that is the template, key (rank).
+        more: whether others will follow.
+        `ProgramError` if they break a rule, if those before them have not all come, or if the machine is not fed.
+        """
         rows = np.ascontiguousarray(requests, dtype=np.int64).reshape(-1, 3)
         self._checked(self._core.lstmsim_feed(self._handle, rows.ctypes.data, len(rows), more, self._message, _ROOM))
 
     def table(self, table: Table, width: int) -> _Words:
-        """A copy of a table, shape (rows, `width`)."""
+        """A copy of what the run has written to a table, shape (rows, `width`).
+
+        table: which.
+        width: how many numbers a row has; `ValueError` if the numbers are no such rows.
+        """
         size = self._core.lstmsim_size(self._handle, table)
         if size % width:
             raise ValueError(f"{size} numbers are no rows of {width}")
@@ -133,11 +147,18 @@ class Machine:
         return rows
 
     def clear(self, table: Table) -> None:
-        """Forget what is in a table."""
+        """Forget what is in a table. The run writes on at its beginning.
+
+        table: which.
+        """
         self._core.lstmsim_clear(self._handle, table)
 
     def totals(self, upto: int, width: int) -> _Words:
-        """For each core the cycles of each name up to `upto`, its work and its issues, shape (cores, `width`)."""
+        """For each core the cycles of each name, its work and its issues, shape (cores, `width`).
+
+        upto: the cycle up to which cycles are named.
+        width: how many numbers a core has: one for each name of cycles, and 2.
+        """
         self._checked(self._core.lstmsim_total(self._handle, upto, self._message, _ROOM))
         return self.table(Table.TOTALS, width)
 
