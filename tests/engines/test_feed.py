@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,6 +20,9 @@ from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task,
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
 from tests.strategies import joint_programs, preempting_programs, programs
+
+#: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
 
 each_feed = pytest.mark.parametrize("Feed", [pytest.param(FastFeed, marks=pytest.mark.needs_core), ReferenceFeed])
 
@@ -56,7 +60,7 @@ def at_once(program: Program, coming: list[tuple[int, int, int]]) -> Totals | No
 
 
 @each_feed
-@settings(max_examples=100)
+@settings(max_examples=EXAMPLES)
 @given(st.data())
 def test_a_feed_gives_what_the_whole_gives(Feed: type[FastFeed | ReferenceFeed], data: st.DataObject) -> None:
     program, coming, window, chunk = drawn(data)
@@ -108,7 +112,7 @@ def told(
 
 
 @pytest.mark.needs_core
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES)
 @given(st.data(), st.sampled_from([0, 1, 2]))
 def test_both_feeds_tell_the_same_group_by_group(data: st.DataObject, stop: int) -> None:
     case = drawn(data)
