@@ -67,6 +67,7 @@ def test_requests_come_at_the_clock_of_each_chip(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.needs_core
 def test_both_engines_give_the_same_numbers(tmp_path: Path) -> None:
     path = scenario(tmp_path)
     fast, reference = (result(path, "--chip", "column-npu-16k", "--engine", name) for name in ("fast", "reference"))

@@ -35,6 +35,7 @@ def done(*arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.needs_core
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 def test_a_kept_program_gives_the_cycles_and_the_trace_of_its_scenario(engine: str) -> None:
     report = json.loads(done("simulate", "s.yaml", "--program", "p.npz", "--trace", "ours.csv", "--json", "-"))
@@ -50,6 +51,7 @@ def test_a_kept_program_gives_the_cycles_and_the_trace_of_its_scenario(engine: s
         assert {key: job[key] for key in task} == task
 
 
+@pytest.mark.needs_core
 def test_the_text_says_what_is_in_the_program() -> None:
     done("simulate", "s.yaml", "--program", "p.npz")
     text = done("program", "p.npz")
@@ -100,6 +102,7 @@ def test_programs_that_break_rules_are_input_at_fault() -> None:
         lstmsim.run_program(program(Operation(0, takes=0)))
 
 
+@pytest.mark.needs_core
 def test_a_trace_that_is_too_long_to_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lstmsim.api.run.MAX_TRACE_OPERATIONS", 3)
     assert len(lstmsim.run_program(program(Operation(0))).trace.issues) == 2

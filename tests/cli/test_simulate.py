@@ -85,6 +85,7 @@ def test_table_has_the_figures_of_the_report(scenario: str) -> None:
     assert max(map(len, result.stdout.splitlines())) <= 100
 
 
+@pytest.mark.needs_core
 @pytest.mark.parametrize("engine", ENGINES)
 def test_json_on_standard_output_is_alone_there(scenario: str, engine: str) -> None:
     result = call(scenario, "--json", "-", "--engine", engine)

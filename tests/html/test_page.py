@@ -88,6 +88,7 @@ def test_pages_stay_small(name: str, kilobytes: int) -> None:
     assert len(report_page(run(name)).encode()) < kilobytes * 1000
 
 
+@pytest.mark.needs_core
 @pytest.mark.parametrize("name", ["one job", "four cores", "row"])
 def test_engines_differ_by_their_name_only(name: str) -> None:
     fast, reference = report_page(run(name)), report_page(run(name, "reference"))
