@@ -52,7 +52,7 @@ class SavedProgram:
             made = program_of(self.flat, self.names)
             validate(made)
         except ProgramError as error:
-            raise InputError([Mistake(self.place, each) for each in str(error).splitlines()]) from None
+            raise _refusal(self.place, error) from None
         return made
 
 
@@ -144,14 +144,20 @@ def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine:
     ready, engine = saved.program, engines.running(engine)
     try:
         if engine == "fast":
-            return ProgramRun(saved, engine, engines.totals(saved.flat))
+            # not the tables themselves: a deadlock is told with the names
+            return ProgramRun(saved, engine, engines.totals(ready, check=False))
         trace = engines.run(ready, engine, check=False)
     except ProgramError as error:
         # it keeps the rules, but its numbers are too large
-        raise InputError([Mistake(saved.place, each) for each in str(error).splitlines()]) from None
+        raise _refusal(saved.place, error) from None
     made = ProgramRun(saved, engine, totals_of(ready, trace))
     made.__dict__["trace"] = trace
     return made
+
+
+def _refusal(place: str, error: ProgramError) -> InputError:
+    """What is wrong with a program, as a mistake of whoever gave it."""
+    return InputError([Mistake(place, each) for each in str(error).splitlines()])
 
 
 def _saved(program: Run | Program | FlatProgram | SavedProgram) -> SavedProgram:
@@ -165,7 +171,7 @@ def _saved(program: Run | Program | FlatProgram | SavedProgram) -> SavedProgram:
             validate(program)
             return SavedProgram(flat_of(program), names_of(program))
     except ProgramError as error:
-        raise InputError([Mistake("program", each) for each in str(error).splitlines()]) from None
+        raise _refusal("program", error) from None
     chip = program.scenario.chip
     unit = chip.core_figures[0].unit.name
     names = replace(names_of(program.program), chip=chip.name, frequency_mhz=float(chip.frequency_mhz), unit=unit)

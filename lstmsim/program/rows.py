@@ -12,7 +12,7 @@ from lstmsim.program.cycles import CAUSES
 from lstmsim.program.flat import WIDTHS
 from lstmsim.program.operations import Dependence, Operation
 
-__all__ = ["CAUSE_NUMBERS", "Name", "Rows", "operations_of", "rows_of"]
+__all__ = ["CAUSE_NUMBERS", "Name", "Rows", "operations_of", "rows_of", "some"]
 
 #: Label and place of an operation, for people.
 Name = tuple[str, tuple[int, ...]]
@@ -69,7 +69,7 @@ def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
     True
     """
     needs = tuple(
-        Dependence(operation, delay, CAUSES[cause], lag, _some(phase), bool(mirrored))
+        Dependence(operation, delay, CAUSES[cause], lag, some(phase), bool(mirrored))
         for operation, delay, cause, lag, phase, mirrored in rows.needs.reshape(-1, _NEED_WIDTH).tolist()
     )
     operations = []
@@ -82,20 +82,20 @@ def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
                 count=count,
                 needs=needs[first : first + own],
                 frame=bool(frame),
-                takes=_some(takes),
-                frees=_some(frees),
+                takes=some(takes),
+                frees=some(frees),
                 result_cycles=result_cycles,
                 work=work,
                 label=label,
                 place=place,
                 ahead=ahead,
                 member=member,
-                extra=_some(extra),
+                extra=some(extra),
             )
         )
     return tuple(operations)
 
 
-def _some(number: int) -> int | None:
+def some(number: int) -> int | None:
     """A number, or None for the -1 that stands for none."""
     return None if number == -1 else number

@@ -12,7 +12,7 @@ from lstmsim.program.flat_names import FlatNames, default_names
 from lstmsim.program.flat_rows import LINKS, check_rows
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Unit, Wide
-from lstmsim.program.rows import Rows, operations_of
+from lstmsim.program.rows import Rows, operations_of, some
 
 __all__ = ["MOST_PARTS", "program_of"]
 
@@ -131,7 +131,7 @@ class _Reader:
         key, size = self.rows("contents")[content] if content >= 0 else (0, 0)
         needed = Content(key, size, loading) if content >= 0 else None
         own = {"content": needed, "affine": bool(affine), "preempts": bool(preempts)}
-        limits = {"queue_limit": _some(queue_limit), "patience": _some(patience)}
+        limits = {"queue_limit": some(queue_limit), "patience": some(patience)}
         first, count, first_wide, wides = ways
         return {**self.groups[group], **own, **limits, **self._ways(first, count, first_wide, wides)}
 
@@ -144,7 +144,7 @@ class _Reader:
                 frame_interval=frame_interval,
                 key=key,
                 key_from_arrival=bool(key_from_arrival),
-                after=_some(after),
+                after=some(after),
                 **profiles[profile],
             )
             for name, (profile, release, frame_interval, key, key_from_arrival, after) in zip(
@@ -163,13 +163,8 @@ class _Reader:
         for row, held in zip(self.rows("cores"), self.names.held, strict=True):
             kind, contexts, first, count, accounted, capacity, shared, _, _ = row
             own = units[first : first + count]
-            cores.append(Core(kind, own, contexts, accounted, _some(capacity), held, bool(shared)))
+            cores.append(Core(kind, own, contexts, accounted, some(capacity), held, bool(shared)))
         return tuple(cores)
-
-
-def _some(number: int) -> int | None:
-    """A number, or None for the -1 that stands for none."""
-    return None if number == -1 else number
 
 
 def _unless(number: int, implied: int) -> int | None:
