@@ -9,7 +9,7 @@ from lstmsim.records import record
 __all__ = ["FLAT_TABLES", "FORMAT", "WIDTHS", "FlatTable"]
 
 #: The version of the format. The core reads one version (`flat.hpp`).
-FORMAT = 1
+FORMAT = 2
 
 
 @record
@@ -68,9 +68,10 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
                 "contexts": "how many threads it has",
                 "first_unit": "its units",
                 "units": "how many",
-                "accounted": "which of them is accounted",
+                "accounted": "which of them is accounted; -1: none",
                 "capacity": "how much content its memory holds; -1: any amount",
                 "shared": "1 if it has threads for the tasks of all other cores",
+                "mirrors": "1 if its threads stand for the threads of all cores that are not shared",
                 "first_held": "contents in its memory at the start, the least recently used first",
                 "held": "how many",
             },
@@ -81,13 +82,14 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
             {
                 "policy": "number of its policy (`lstmsim.program.policy.POLICIES`)",
                 "switch_cycles": "cycles of a change of the active thread",
+                "ways": "how many equal units stand behind it",
             },
         ),
         FlatTable("held", "a content in a memory at the start", {"content": "which"}),
         FlatTable(
             "contents",
             "a content that tasks need in memories",
-            {"key": "its number in the program", "size": "in the unit of `capacity`"},
+            {"key": "its number in the program; -1: room for one task alone", "size": "in the unit of `capacity`"},
         ),
         FlatTable(
             "groups",
@@ -139,6 +141,8 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
                 "first_step": "the time step of iteration 0",
                 "first_extra": "its columns of extra cycles, one after the other, each with a row for each iteration",
                 "extras": "how many columns",
+                "first_gate": "gate 0 of iteration 0",
+                "gates": "how many gates an iteration has",
             },
         ),
         FlatTable("extras", "an iteration of a phase", {"cycles": "that some operations take more"}),
@@ -150,7 +154,20 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
         FlatTable(
             "bodies",
             "the operations of one iteration",
-            {"first_operation": "in issue order", "operations": "how many"},
+            {
+                "first_operation": "its rows of `operations` in issue order; of a packed body -1",
+                "operations": "how many operations it has",
+                "first_word": "its rows of `words`; of a body that is not packed -1",
+                "words": "how many",
+            },
+        ),
+        FlatTable(
+            "words",
+            "an operation, or one of the needs that follow it, of a packed body",
+            {
+                "word": "of an operation: 256 times a row of `operations`, whose needs do not count, plus how many needs follow; "
+                "of a need: 2**32 times a row of `needs`, plus 2**31, plus what stands in place of its `operation`"
+            },
         ),
         FlatTable(
             "operations",
@@ -169,18 +186,20 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
                 "ahead": "how many steps after the iteration's own step the frame is",
                 "member": "which of the task's cores runs it",
                 "extra": "the phase's column of extra cycles that it takes; -1: none",
+                "arrives": "the gate of the body at which it arrives; -1: none",
             },
         ),
         FlatTable(
             "needs",
             "a dependence",
             {
-                "operation": "place of the other operation in its body",
+                "operation": "place of the other operation in its body, or number of a gate of the body",
                 "delay": "cycles after the start of the other operation's last issue, at least 1",
                 "cause": "number of the cause of a wait for it",
                 "lag": "in the same body, how many iterations earlier the other operation is",
                 "phase": "the variant's earlier phase with the other operation; -1: the same body",
                 "mirrored": "1 if the other operation's iteration is counted from the end of that phase",
+                "gate": "1 if `operation` is the number of a gate",
             },
         ),
         FlatTable(
@@ -193,8 +212,13 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
                 "key": "its rank",
                 "key_from_arrival": "1 if its arrival is added to its rank",
                 "after": "an earlier task that it comes after; -1: none",
+                "behind": "a gate that it comes after; -1: none",
+                "starts": "a gate at which it arrives when it is admitted; -1: none",
+                "ends": "a gate at which it arrives when it finishes; -1: none",
+                "until": "a gate before which it does not finish; -1: none",
             },
         ),
+        FlatTable("gates", "a gate", {"arrivals": "how many must arrive there before it opens"}),
     )
 }
 

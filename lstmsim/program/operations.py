@@ -23,6 +23,9 @@ class Dependence(NamedTuple):
     mirrored: in an earlier phase, whether the iteration of the other operation is `repeat - 1 - iteration`; else it is
         the same iteration. So iteration 0 with a mirrored need waits for the last iteration of the earlier phase. If
         the earlier phase has no such iteration, there is no wait.
+    gate: whether `operation` is the number of a gate of the body (`Phase.first_gate`); the rule is then
+        `start >= (cycle at which the gate opens) + delay`. The number may be negative: a gate of an iteration or phase
+        before. There is no wait for a gate before gate 0 of the program.
     """
 
     operation: int
@@ -31,6 +34,7 @@ class Dependence(NamedTuple):
     lag: int = 0
     phase: int | None = None
     mirrored: bool = False
+    gate: bool = False
 
 
 class Operation(NamedTuple):
@@ -52,6 +56,7 @@ class Operation(NamedTuple):
     member: which of the task's cores runs the operation.
     extra: column of the phase's `extra_cycles`; the operation then has one issue. None: it is as long in every
         iteration.
+    arrives: gate of the body (`Phase.first_gate`) at which it arrives at the end of its last issue; None for none.
     """
 
     unit: int
@@ -68,3 +73,4 @@ class Operation(NamedTuple):
     ahead: int = 0
     member: int = 0
     extra: int | None = None
+    arrives: int | None = None

@@ -15,6 +15,11 @@ An `Operation` may stand for `count` issues in a row. Each issue takes `cycles` 
 fine-grained unit may put work of other threads between them. The dependences of the operation hold back its first
 issue. Other operations depend on its last issue.
 
+A gate counts who arrives there: operations (`Operation.arrives`, at the end of the last issue) and tasks (`Task.starts`,
+`Task.ends`). When all have come it opens, at the latest of their cycles, and stays open. Operations wait for it
+(`Dependence.gate`), and tasks come behind it (`Task.behind`) or last until then (`Task.until`). So tasks meet at a
+barrier, and a group of tasks follows another group.
+
 A task may take threads of several cores at once (`Task.partners`): for a model that is spread over cores, or for a
 memory that cores share, which is a core of its own. Each operation says on which of the task's cores it runs
 (`member`). A task with `wide` takes all of its cores that are free if no other task waits for them; else it takes one.
@@ -54,6 +59,8 @@ class Unit:
     switch_cycles: cycles of a change of the active thread.
     shown: whether timelines have a row for the unit.
     pipeline: the name for people of the way of its results until they are there; empty: the name of the unit.
+    ways: how many equal units stand behind the name. Thread n of the core uses number `n mod ways` of them. Each
+        chooses for itself among its own threads.
     """
 
     name: str
@@ -61,6 +68,7 @@ class Unit:
     switch_cycles: int = 0
     shown: bool = True
     pipeline: str = ""
+    ways: int = 1
 
 
 @record
@@ -74,6 +82,7 @@ class Phase:
     extra_cycles: columns of numbers, one number for each iteration. An operation with `extra` takes so many cycles
         more: its issue takes the unit for longer, and its results, the slot that it frees and whatever depends on it
         come so much later, as if it had started later. So one body serves many tasks whose lengths differ.
+    first_gate, gates: gate g of the body is gate `first_gate + iteration * gates + g` of the program.
 
     >>> [Phase(Body(()), 3, mirrored=True).step(i) for i in range(3)], Phase(Body(()), 1, first_step=5).step(0, 1)
     ([2, 1, 0], 6)
@@ -84,6 +93,8 @@ class Phase:
     mirrored: bool = False
     first_step: int | None = None
     extra_cycles: tuple[tuple[int, ...], ...] = ()
+    first_gate: int = 0
+    gates: int = 0
 
     def step(self, iteration: int, ahead: int = 0) -> int:
         """The time step of an iteration, or the step that is `ahead` steps further on in the order of the pass."""
@@ -114,12 +125,13 @@ class Content:
     for them. Otherwise the task brings the content to those of its cores that do not hold it. Until all results of its
     loading phases are there, no other task that needs the content is admitted to these cores.
 
-    key: number of the content.
+    key: number of the content; None: room that the task alone needs while it runs. It then loads nothing, prefers no
+        place for it, and takes `size` once on each of its cores that has a capacity.
     size: in the unit of `Core.capacity`.
     loading: how many of the task's first phases load the content; on some kinds of cores these phases may be empty.
     """
 
-    key: int
+    key: int | None
     size: int
     loading: int = 1
 
@@ -157,6 +169,9 @@ class Task:
     preempts: whether it asks a running task of a larger rank to pause.
     queue_limit, patience: when it is turned away; None: never.
     wide: how it runs on several of its cores at once; empty if it does not.
+    behind: a gate; the task arrives `release` cycles after it has opened.
+    starts, ends: gates at which the task arrives when it is admitted, and when it finishes.
+    until: a gate; the task does not finish before it has opened.
     """
 
     name: str
@@ -175,6 +190,10 @@ class Task:
     queue_limit: int | None = None
     patience: int | None = None
     wide: tuple[Wide, ...] = ()
+    behind: int | None = None
+    starts: int | None = None
+    ends: int | None = None
+    until: int | None = None
 
     @property
     def spreads(self) -> bool:
@@ -217,20 +236,25 @@ class Core:
     kind: cores of one kind run the same variant of a task.
     units: the units.
     contexts: how many threads the core has.
-    accounted: number of the unit whose cycles the accounts name (the PE array).
+    accounted: number of the unit whose cycles the accounts name (the PE array). If it has several ways, the cycles of
+        each are named, by its own threads, and counted together. None: no cycles of this core are named.
     capacity: how much content the memory of the core holds; None: any amount.
     held: keys of the contents in the memory at the start, the least recently used first.
     shared: whether the core (a memory, a link) has threads for the tasks of all other cores; it does not count when the
         least occupied place is chosen.
+    mirrors: whether the threads of a shared core stand for the threads of all cores that are not shared, in their
+        order. The k-th member of a task that is on this core takes the thread that stands for the thread of the k-th
+        member that is on a core of its own.
     """
 
     kind: int
     units: tuple[Unit, ...]
     contexts: int = 1
-    accounted: int = 0
+    accounted: int | None = 0
     capacity: int | None = None
     held: tuple[int, ...] = ()
     shared: bool = False
+    mirrors: bool = False
 
 
 @record
@@ -239,7 +263,9 @@ class Program:
 
     cores: the cores.
     tasks: the tasks; of equal tasks the earlier one is admitted first.
+    gates: of each gate, how many must arrive there before it opens, at least 1.
     """
 
     cores: tuple[Core, ...]
     tasks: tuple[Task, ...]
+    gates: tuple[int, ...] = ()
