@@ -41,24 +41,25 @@ def bulk(tasks: int, iterations: int) -> FlatProgram:
     cycles = np.where(units == UNITS - 1, 2, 1)
     # each but the first operation has a need
     chain = {"needs": np.minimum(numbers, 1), "first_need": np.maximum(numbers - 1, 0)}
-    chain |= {name: np.full(BODY, -1) for name in ("takes", "frees", "extra")}
+    chain |= {name: np.full(BODY, -1) for name in ("takes", "frees", "extra", "arrives")}
     operations = rows("operations", BODY, unit=units, cycles=cycles, count=1, result_cycles=cycles, **chain)
     each = np.arange(CORES)
+    no_others = dict.fromkeys(("after", "behind", "starts", "ends", "until"), -1)
     return flat_program(
         {
             **CYCLE_TABLES,
             "cores": rows("cores", CORES, contexts=CONTEXTS, units=UNITS, capacity=-1),
-            "units": rows("units", UNITS, policy=[fine] * (UNITS - 1) + [fifo]),
+            "units": rows("units", UNITS, policy=[fine] * (UNITS - 1) + [fifo], ways=1),
             "groups": rows("groups", 1, places=CORES),
             "places": rows("places", CORES, first_seat=each, seats=1),
             "seats": rows("seats", CORES, core=each),
             "profiles": rows("profiles", 1, content=-1, queue_limit=-1, patience=-1, variants=1),
             "variants": rows("variants", 1, members=1, phases=1),
             "phases": rows("phases", 1, repeat=iterations),
-            "bodies": rows("bodies", 1, operations=BODY),
+            "bodies": rows("bodies", 1, operations=BODY, first_word=-1),
             "operations": operations,
             "needs": rows("needs", BODY - 1, operation=numbers[:-1], delay=4, cause=1, phase=-1),
-            "tasks": rows("tasks", tasks, release=np.arange(tasks) // CORES, after=-1),
+            "tasks": rows("tasks", tasks, release=np.arange(tasks) // CORES, **no_others),
         }
     )
 

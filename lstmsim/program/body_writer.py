@@ -41,7 +41,7 @@ class BodyWriter:
     >>> rows.begin(later)
     >>> rows.operation(1, "tail", (0, 0), cycles=2)
     >>> [(each.label, each.needs) for each in rows.body().operations]
-    [('mvm', (Dependence(operation=1, delay=5, cause='hazard', lag=1, phase=None, mirrored=False),)), ('tail', ())]
+    [('mvm', (Dependence(operation=1, delay=5, cause='hazard', lag=1, phase=None, mirrored=False, gate=False),)), ('tail', ())]
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class BodyWriter:
         needs = self._needs
         if home is not None:
             self._open.append((len(needs) + _OPERATION, home))
-        needs += (operation, delay, _HAZARD, lag if phase == NONE else 0, phase, mirrored)
+        needs += (operation, delay, _HAZARD, lag if phase == NONE else 0, phase, mirrored, 0)
 
     def operation(
         self,
@@ -96,8 +96,8 @@ class BodyWriter:
         """
         first, end = self._first_need, len(self._needs) // _NEED_WIDTH
         self._first_need = end
-        numbers = (unit, cycles, count, frame, takes, frees, result_cycles, work, first, end - first, 0, member, NONE)
-        self._operations += numbers
+        self._operations += (unit, cycles, count, frame, takes, frees, result_cycles, work, first, end - first)
+        self._operations += (0, member, NONE, NONE)
         self._names.append((label, place))
 
     def again(self, first: int, names: Sequence[Name]) -> None:

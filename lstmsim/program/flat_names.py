@@ -105,7 +105,7 @@ def default_names(flat: FlatProgram) -> FlatNames:
     """Plain names for a flat program that has none: tasks `t0`, buffers `b0`, units of a core `u0`.
 
     >>> from lstmsim.program.flat import flat_program
-    >>> default_names(flat_program({"tasks": [[0] * 6] * 2})).tasks
+    >>> default_names(flat_program({"tasks": [[0] * 10] * 2})).tasks
     ('t0', 't1')
     """
     rows = np.arange(len(flat.table("units")))

@@ -32,6 +32,8 @@ _FIRST_NEED = FLAT_TABLES["operations"].place("first_need")
 _OPERATION_WIDTH, _NEED_WIDTH = FLAT_TABLES["operations"].width, FLAT_TABLES["needs"].width
 #: What a profile has of a task beside its phases and buffers.
 _COMMON = attrgetter("cores", "partners", "content", "affine", "preempts", "queue_limit", "patience")
+#: What a task has of its own that may be none: another task, and gates.
+_LINKS = attrgetter("after", "behind", "starts", "ends", "until")
 
 
 class Writer:
@@ -44,7 +46,7 @@ class Writer:
     operation_count, need_count: how many rows these have.
     bodies: `id` of a body -> its row.
     groups: places -> their row of `groups`.
-    contents: key -> row.
+    contents: (key, 0), or (None, size) for room of a task's own -> row.
     phases: `id` of a tuple of phases -> the row of the first one, and how many.
     """
 
@@ -55,7 +57,7 @@ class Writer:
         self.operation_count = self.need_count = 0
         self.bodies: dict[int, int] = {}
         self.groups: dict[tuple[tuple[int, ...], ...], int] = {}
-        self.contents: dict[int, int] = {}
+        self.contents: dict[tuple[int | None, int], int] = {}
         self.phases: dict[int, tuple[int, int]] = {}
 
     def size(self, table: str) -> int:
@@ -71,7 +73,7 @@ class Writer:
             if self.need_count:
                 operations = operations.copy()
                 operations[_FIRST_NEED::_OPERATION_WIDTH] += self.need_count
-            self.rows["bodies"] += (self.operation_count, body.size)
+            self.rows["bodies"] += (self.operation_count, body.size, -1, 0)
             self.operations.append(operations)
             self.needs.append(needs)
             self.operation_count += body.size
@@ -90,7 +92,7 @@ class Writer:
             place = self.phases[id(phases)] = (self.size("phases"), len(phases))
             for phase in phases:
                 self.rows["phases"] += (self.body(phase.body), phase.repeat, phase.mirrored, phase.step(0))
-                self.rows["phases"] += (self.size("extras"), len(phase.extra_cycles))
+                self.rows["phases"] += (self.size("extras"), len(phase.extra_cycles), phase.first_gate, phase.gates)
                 for column in phase.extra_cycles:
                     self.rows["extras"] += column
         self.rows["variants"] += (kind, members, *place, self.size("buffers"), len(buffers))
@@ -127,10 +129,13 @@ class Writer:
         """The row of a content, and how many phases load it; (-1, 0) for none."""
         if content is None:
             return -1, 0
-        number = self.contents.get(content.key)
+        key = content.key
+        # room of its own has no key, and tasks that need equal room share a row
+        known: tuple[int | None, int] = (key, content.size if key is None else 0)
+        number = self.contents.get(known)
         if number is None:
-            number = self.contents[content.key] = len(self.contents)
-            self.rows["contents"] += (content.key, content.size)
+            number = self.contents[known] = len(self.contents)
+            self.rows["contents"] += (-1 if key is None else key, content.size)
         return number, content.loading
 
     def profile(self, task: Task, variants: tuple[int, int, int, int]) -> None:
@@ -161,8 +166,8 @@ class Writer:
                     profiles[key] = len(profiles)
                     self.profile(task, variants[same])
                 profile = profiles[key]
-            after = -1 if task.after is None else task.after
-            rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival, after)
+            rows += (profile, task.release, task.frame_interval, task.key, task.key_from_arrival)
+            rows += (-1 if each is None else each for each in _LINKS(task))
 
     def cores(self, program: Program) -> None:
         """Write cores, their units, and what their memories hold.
@@ -170,13 +175,14 @@ class Writer:
         The tasks must have been written before: contents that no task needs do not matter, and are left out.
         """
         for core in program.cores:
-            held = [self.contents[key] for key in core.held if key in self.contents]
-            self.rows["cores"] += (core.kind, core.contexts, self.size("units"), len(core.units), core.accounted)
-            self.rows["cores"] += (-1 if core.capacity is None else core.capacity, core.shared)
+            held = [self.contents[key, 0] for key in core.held if (key, 0) in self.contents]
+            self.rows["cores"] += (core.kind, core.contexts, self.size("units"), len(core.units))
+            self.rows["cores"] += (-1 if each is None else each for each in (core.accounted, core.capacity))
+            self.rows["cores"] += (core.shared, core.mirrors)
             self.rows["cores"] += (self.size("held"), len(held))
             self.rows["held"] += held
             for unit in core.units:
-                self.rows["units"] += (_POLICIES[unit.policy], unit.switch_cycles)
+                self.rows["units"] += (_POLICIES[unit.policy], unit.switch_cycles, unit.ways)
 
 
 def flat_of(program: Program) -> FlatProgram:
@@ -201,6 +207,7 @@ def _flattened(program: Program) -> FlatProgram:
     writer = Writer()
     writer.tasks(program.tasks)
     writer.cores(program)
+    writer.rows["gates"] += program.gates
     tables: dict[str, Sequence[int] | NDArray[np.int64]] = {**writer.rows, **CYCLE_TABLES}
     tables["operations"], tables["needs"] = _one(writer.operations), _one(writer.needs)
     return joined(tables)

@@ -42,7 +42,7 @@ def rows_of(operations: Sequence[Operation]) -> Rows:
 
     >>> rows = rows_of([Operation(0), Operation(0, count=3, needs=(Dependence(0, 5, lag=1),))])
     >>> rows.size, rows.needs.tolist()
-    (2, [0, 5, 1, 1, -1, 0])
+    (2, [0, 5, 1, 1, -1, 0, 0])
     """
     numbers: list[int] = []
     needs: list[int] = []
@@ -51,10 +51,11 @@ def rows_of(operations: Sequence[Operation]) -> Rows:
         numbers += (-1 if each.takes is None else each.takes, -1 if each.frees is None else each.frees)
         numbers += (each.result_cycles, each.work, len(needs) // _NEED_WIDTH, len(each.needs))
         numbers += (each.ahead, each.member, -1 if each.extra is None else each.extra)
+        numbers.append(-1 if each.arrives is None else each.arrives)
         for need in each.needs:
             phase = -1 if need.phase is None else need.phase
             lag = need.lag if need.phase is None else 0
-            needs += (need.operation, need.delay, CAUSE_NUMBERS[need.cause], lag, phase, need.mirrored)
+            needs += (need.operation, need.delay, CAUSE_NUMBERS[need.cause], lag, phase, need.mirrored, need.gate)
     return Rows(np.array(numbers, dtype=np.int64), np.array(needs, dtype=np.int64))
 
 
@@ -69,12 +70,12 @@ def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
     True
     """
     needs = tuple(
-        Dependence(operation, delay, CAUSES[cause], lag, some(phase), bool(mirrored))
-        for operation, delay, cause, lag, phase, mirrored in rows.needs.reshape(-1, _NEED_WIDTH).tolist()
+        Dependence(operation, delay, CAUSES[cause], lag, some(phase), bool(mirrored), bool(gate))
+        for operation, delay, cause, lag, phase, mirrored, gate in rows.needs.reshape(-1, _NEED_WIDTH).tolist()
     )
     operations = []
     for row, (label, place) in zip(rows.operations.reshape(-1, _OPERATION_WIDTH).tolist(), names, strict=True):
-        unit, cycles, count, frame, takes, frees, result_cycles, work, first, own, ahead, member, extra = row
+        unit, cycles, count, frame, takes, frees, result_cycles, work, first, own, ahead, member, extra, arrives = row
         operations.append(
             Operation(
                 unit=unit,
@@ -91,6 +92,7 @@ def operations_of(rows: Rows, names: Iterable[Name]) -> tuple[Operation, ...]:
                 ahead=ahead,
                 member=member,
                 extra=some(extra),
+                arrives=some(arrives),
             )
         )
     return tuple(operations)

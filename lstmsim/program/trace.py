@@ -35,8 +35,9 @@ class Trace:
     halts: what operations had waited for when a pause put them off.
 
     >>> builder = TraceBuilder(tasks=1)
-    >>> builder.issue(3, 1, 1, (0, 0, 0, 0, 0, 0, 0), (0, 3, 0, 0, 0, 0))
-    >>> builder.issue(4, 1, 1, (0, 0, 0, 0, 0, 0, 0), (0, 3, 0, 0, 0, 0))
+    >>> until = (0, 3) + (0,) * 8
+    >>> builder.issue(3, 1, 1, (0, 0, 0, 0, 0, 0, 0), until)
+    >>> builder.issue(4, 1, 1, (0, 0, 0, 0, 0, 0, 0), until)
     >>> builder.task(0, core=0, context=0, admitted=0, finish=9)
     >>> trace = builder.build()
     >>> trace.issue("start").tolist(), trace.issue("count").tolist(), trace.makespan_cycles
@@ -94,8 +95,8 @@ class Trace:
 class TraceBuilder:
     """A builder of traces. It takes rows in any order of cores and units.
 
-    Issues of one operation that follow each other without a gap become one row. The row of each unit is kept open
-    until something else starts on the unit.
+    Issues of one operation that follow each other without a gap become one row. The row of each unit, or of each way of
+    a unit that has several, is kept open until something else starts there.
 
     tasks: how many tasks the program has.
     """
@@ -106,13 +107,16 @@ class TraceBuilder:
         self._tasks = _no_tasks(tasks)
         self._open: dict[tuple[int, ...], tuple[tuple[int, ...], int, int]] = {}
 
-    def issue(self, start: int, cycles: int, count: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:
+    def issue(
+        self, start: int, cycles: int, count: int, who: tuple[int, ...], until: tuple[int, ...], way: int = 0
+    ) -> None:
         """Record `count` issues of `cycles` cycles each, from cycle `start` on.
 
         who: (core, unit, context, task, phase, iteration, operation).
         until: for each cause the cycle from which it no longer held the operation back.
+        way: which of the equal units behind the unit's name it is.
         """
-        unit = who[:2]
+        unit = (*who[:2], way)
         before = self._open.get(unit)
         if before is not None and before[0] == who and before[2] == start:
             row = before[1]

@@ -104,7 +104,8 @@ ISSUES = TraceTable(
         "cycles": "how long each of them takes the unit",
         **_UNTIL,
     },
-    order=("start", *_BY_TIME),
+    # several ways of a unit may start in one cycle, and a thread uses one of them
+    order=("start", *_BY_TIME, "context"),
 )
 SWITCHES = TraceTable(
     "switches",
@@ -117,7 +118,7 @@ SWITCHES = TraceTable(
         "before": "the context from which",
         "after": "the context to which",
     },
-    order=("start", *_BY_TIME),
+    order=("start", *_BY_TIME, "after"),
 )
 TASKS = TraceTable(
     "tasks",
