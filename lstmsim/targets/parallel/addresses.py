@@ -1,0 +1,149 @@
+"""What one access of a warp costs by its addresses: sectors, lines, and wavefronts of banks.
+
+All elements have 4 bytes. A row of a table is one access; its columns are the lanes of the warp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["OFF", "SECTOR", "Touched", "atomic_touches", "lines_per_row", "touched", "wavefronts"]
+
+#: Stands for the address of a lane that is off.
+OFF = -1
+#: Elements in a sector of 32 bytes. A line has four sectors.
+SECTOR = 8
+_LAST = np.iinfo(np.int32).max
+
+Table = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """What accesses touch, one row for each.
+
+    lines: shape (n,); distinct lines of 128 bytes.
+    counts: shape (n,); how many sectors a row names.
+    sectors: shape (sum of counts,); numbers of sectors from the beginning of the array, ascending in a row.
+    """
+
+    lines: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    sectors: NDArray[np.int32]
+
+
+def touched(elements: Table) -> Touched:
+    """The distinct sectors and lines of loads and stores.
+
+    elements: shape (n, lanes); number of the first element that each lane takes, `OFF` for none. A vector of 2 or 4
+        elements is aligned and so lies in the sector of its first element.
+
+    >>> each = touched(np.array([[0, 1, 8, 40], [9, OFF, 8, OFF]], np.int32))
+    >>> each.lines.tolist(), each.counts.tolist(), each.sectors.tolist()
+    ([2, 1], [3, 1], [0, 1, 5, 1])
+    """
+    sectors = _ascending(elements)
+    new = np.empty(sectors.shape, bool)
+    new[:, 0] = sectors[:, 0] != _LAST
+    np.not_equal(sectors[:, 1:], sectors[:, :-1], out=new[:, 1:])
+    new[:, 1:] &= sectors[:, 1:] != _LAST
+    counts = np.count_nonzero(new, axis=1).astype(np.int32)
+    distinct = sectors[new]
+    return Touched(lines_per_row(counts, distinct), counts, distinct)
+
+
+def atomic_touches(elements: Table) -> Touched:
+    """The sectors of atomics: one for each lane that is on, also when lanes share one.
+
+    elements: as of `touched`.
+
+    >>> each = atomic_touches(np.array([[9, 0, OFF, 8]], np.int32))
+    >>> each.lines.tolist(), each.counts.tolist(), each.sectors.tolist()
+    ([1], [3], [0, 1, 1])
+    """
+    sectors = _ascending(elements)
+    on = sectors != _LAST
+    counts = np.count_nonzero(on, axis=1).astype(np.int32)
+    named = sectors[on]
+    return Touched(lines_per_row(counts, named), counts, named)
+
+
+def lines_per_row(counts: NDArray[np.int32], sectors: NDArray[np.int32]) -> NDArray[np.int32]:
+    """How many distinct lines the ascending sectors of each row lie in.
+
+    counts: shape (n,); sectors of each row.
+    sectors: shape (sum of counts,); their numbers.
+    """
+    lines = sectors >> 2
+    new = np.ones(len(lines), bool)
+    np.not_equal(lines[1:], lines[:-1], out=new[1:])
+    ends = np.cumsum(counts, dtype=np.int64)
+    starts = ends - counts
+    new[starts[counts > 0]] = True
+    total = np.zeros(len(lines) + 1, np.int32)
+    np.cumsum(new, dtype=np.int32, out=total[1:])
+    return (total[ends] - total[starts]).astype(np.int32)
+
+
+def _ascending(elements: Table) -> Table:
+    """The sectors of each row in ascending order, those of lanes that are off last."""
+    sectors = elements >> 3
+    sectors[elements < 0] = _LAST
+    mixed = np.flatnonzero((sectors[:, 1:] < sectors[:, :-1]).any(axis=1))
+    if len(mixed):
+        sectors[mixed] = np.sort(sectors[mixed], axis=1)
+    return sectors
+
+
+def wavefronts(addresses: Table, vector: int, banks: int) -> NDArray[np.int32]:
+    """How many wavefronts accesses to shared memory need.
+
+    The lanes are taken in `vector` groups of consecutive lanes; a group needs as many wavefronts as its worst bank has
+    distinct words. An access needs at least one.
+
+    addresses: shape (n, lanes); byte address of each lane, a multiple of 4 `vector`; `OFF` for none.
+    vector: words that each lane takes: 1, 2 or 4.
+    banks: banks of 4 bytes.
+
+    >>> wavefronts(np.array([[0, 128, 4, 4], [0, 0, 0, OFF]], np.int32), 1, 32).tolist()
+    [2, 1]
+    """
+    words = addresses >> 2
+    # A shift by whole words turns the banks round, no more: equal patterns are counted once.
+    lowest = np.where(addresses < 0, _LAST, words).min(axis=1, keepdims=True, initial=_LAST)
+    patterns = np.where(addresses < 0, OFF, words - lowest)
+    firsts, which = _distinct_rows(patterns)
+    each: NDArray[np.int32] = _counted(patterns[firsts], vector, banks)[which]
+    return each
+
+
+def _distinct_rows(rows: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each distinct row stands first, and which of these each row equals."""
+    if len(rows) < 2:
+        return np.arange(len(rows)), np.arange(len(rows))
+    multipliers = np.random.default_rng(1).integers(1, 2**62, rows.shape[1], dtype=np.int64) | 1
+    with np.errstate(over="ignore"):
+        keys = (rows.astype(np.int64) * multipliers).sum(axis=1)
+    _, firsts, which = np.unique(keys, return_index=True, return_inverse=True)
+    if (rows[firsts][which] != rows).any():  # Two rows with the same key: rare, then the slow way.
+        _, firsts, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return firsts, which.reshape(-1)
+
+
+def _counted(words: Table, vector: int, banks: int) -> NDArray[np.int32]:
+    """The wavefronts of each row of words, worked out."""
+    n, lanes = words.shape
+    total = np.zeros(n, np.int32)
+    for group in words.reshape(n, vector, lanes // vector).transpose(1, 0, 2):
+        each = (group[:, :, None] + np.arange(vector, dtype=np.int32)).reshape(n, -1)
+        each[np.repeat(group < 0, vector, axis=1)] = OFF
+        each.sort(axis=1)
+        new = each >= 0
+        new[:, 1:] &= each[:, 1:] != each[:, :-1]
+        rows, places = np.nonzero(new)
+        banked = np.bincount(rows * banks + each[rows, places] % banks, minlength=n * banks)
+        total += banked.reshape(n, banks).max(axis=1).astype(np.int32)
+    return np.maximum(total, 1)
