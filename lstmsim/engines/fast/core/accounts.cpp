@@ -5,25 +5,32 @@
 
 namespace lstmsim {
 
-/// Name the cycles of a core from the last named one up to `upto`, in which nothing issued.
-void Machine::account(Core& core, i64 upto) {
-    while (core.named < upto) {
+/// Name the cycles of an accounted unit from the last named one up to `upto`, in which nothing issued.
+void Machine::account(Core& core, Unit& unit, i64 upto) {
+    while (unit.named < upto) {
         i64 end = upto;
-        const i64 name = name_cycle(core, core.named, end);
-        core.counted[name] += end - core.named;
-        core.named = end;
-        budget -= core.contexts / STEPS_OF_AN_EVENT;
+        const i64 name = name_cycle(core, unit, end);
+        core.counted[name] += end - unit.named;
+        unit.named = end;
+        budget -= core.contexts / unit.ways / STEPS_OF_AN_EVENT;
     }
 }
 
-/// The name of a cycle in which nothing issues: the strongest of those of the threads.
+/// The same of the unit on which a thread of a core is accounted, if any: the thread is about to be taken or freed.
+void Machine::account(Core& core, i64 context, i64 upto) {
+    if (core.accounted == NONE) return;
+    const i64 first = core.first_place[core.accounted];
+    account(core, core.units[first + context % core.units[first].ways], upto);
+}
+
+/// The name of a unit's next cycle, in which nothing issues: the strongest of those of its threads.
 ///
-/// upto: is set to the first cycle after `now` at which a cause no longer holds a thread back, if that is sooner.
-i64 Machine::name_cycle(Core& core, i64 now, i64& upto) {
-    const Array<Unit>& units = core.units;
-    const Soonest& ready = units[core.accounted].ready;
+/// upto: is set to the first cycle after that one at which a cause no longer holds a thread back, if that is sooner.
+i64 Machine::name_cycle(Core& core, const Unit& unit, i64& upto) {
+    const i64 now = unit.named;
+    const Soonest& ready = unit.ready;
     i64 name = head.idle;
-    for (i64 context = 0; context < core.contexts; ++context) {
+    for (i64 context = unit.way; context < core.contexts; context += unit.ways) {
         const Thread& thread = threads[core.first_thread + context];
         if (thread.job == NONE) continue;
         Cursor& cursor = cursors[thread.first_cursor + core.accounted];
@@ -47,18 +54,20 @@ i64 Machine::name_cycle(Core& core, i64 now, i64& upto) {
 }
 
 /// The accounted unit is busy or switches from `now` on.
-void Machine::count_taken(Core& core, const Unit& unit, i64 now, i64 cycles, i64 name) {
+void Machine::count_taken(Core& core, Unit& unit, i64 now, i64 cycles, i64 name) {
     if (!unit.accounted) return;
-    account(core, now);
+    account(core, unit, now);
     core.counted[name] += cycles;
-    core.named = now + cycles;
+    unit.named = now + cycles;
 }
 
 /// Name the cycles up to `upto`; then write down, for each core, the cycles of each name, work and issues.
 void Machine::total(i64 upto) {
     tables[TOTALS].clear();
     for (Core& core : cores) {
-        account(core, upto);
+        for (Unit& unit : core.units) {
+            if (unit.accounted) account(core, unit, upto);
+        }
         for (const i64 cycles : core.counted) tables[TOTALS].add({cycles});
         tables[TOTALS].add({core.worked, core.issued});
     }

@@ -104,6 +104,7 @@ class Array {
     auto begin() const { return elements_.begin(); }
     auto end() const { return elements_.end(); }
     Slice<T> part(i64 first, i64 count) { return Slice<T>(elements_.data(), size()).part(first, count); }
+    Slice<const T> part(i64 first, i64 count) const { return Slice<const T>(elements_.data(), size()).part(first, count); }
 
   private:
     std::vector<T> elements_;

@@ -7,10 +7,13 @@ namespace lstmsim {
 
 namespace {
 
-/// The streams of a body: its operations in their order, sorted by member and unit.
-Streams streams_of(const flat::Program& program, const flat::Body& body) {
-    const auto operations = program.operations.part(body.first_operation, body.operations);
-    Streams streams;
+}  // namespace
+
+/// Sort the operations of a body, in their order, by member and unit.
+///
+/// needs: of which each operation has some.
+void sort_streams(const Slice<const flat::Operation>& operations, const Slice<const flat::Need>& needs, Streams& streams) {
+    streams.members = streams.units = streams.lag = 0;
     for (const flat::Operation& each : operations) {
         streams.members = std::max(streams.members, each.member + 1);
         streams.units = std::max(streams.units, each.unit + 1);
@@ -23,17 +26,20 @@ Streams streams_of(const flat::Program& program, const flat::Body& body) {
     streams.order.fill(operations.size(), 0);
     for (i64 i = 0; i < operations.size(); ++i) {
         streams.order[next[place(operations[i])]++] = i;
-        for (const flat::Need& need : program.needs.part(operations[i].first_need, operations[i].needs)) {
+        for (const flat::Need& need : needs.part(operations[i].first_need, operations[i].needs)) {
             if (need.phase == NONE) streams.lag = std::max(streams.lag, need.lag);
         }
     }
-    return streams;
 }
 
-/// A unit that is free, by its number in its core.
-Unit unit_of(const flat::Unit& row, i64 number, const flat::Core& core) {
+namespace {
+
+/// One way of a unit, free.
+Unit unit_of(const flat::Unit& row, i64 number, i64 way, const flat::Core& core) {
     Unit unit;
     unit.number = number;
+    unit.way = way;
+    unit.ways = row.ways;
     unit.policy = static_cast<flat::Policy>(row.policy);
     unit.switch_cycles = row.switch_cycles;
     unit.one_by_one = unit.policy == flat::FINE && core.contexts > 1;
@@ -49,14 +55,20 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
     : program(tables_of_program), keep(keep_trace), fed(fed_later), head(program.head[0]) {
     build_cores();
     build_groups();
-    for (const flat::Body& body : program.bodies) streams.push(streams_of(program, body));
+    for (const flat::Body& body : program.bodies) {
+        streams.push({});
+        if (body.first_word != NONE) continue;
+        const auto operations = program.operations.part(body.first_operation, body.operations);
+        sort_streams(operations, program.needs, streams[streams.size() - 1]);
+    }
+    build_gates();
     build_jobs();
     build_variants();
 }
 
 /// Cores with their units, threads and cursors, all of them free.
 void Machine::build_cores() {
-    i64 cursor = 0, all_threads = 0, all_cursors = 0;
+    i64 all_threads = 0, all_cursors = 0, own_threads = 0;
     for (const flat::Core& row : program.cores) {
         all_threads += row.contexts;
         all_cursors += row.contexts * row.units;
@@ -72,24 +84,34 @@ void Machine::build_cores() {
         core.accounted = row.accounted;
         core.capacity = row.capacity;
         core.shared = row.shared != 0;
+        core.mirrors = row.mirrors != 0;
+        core.before = own_threads;
+        if (!core.shared) own_threads += core.contexts;
         core.counted.fill(head.names, 0);
-        core.events = Soonest(row.units);
+        core.kinds = row.units;
         core.dues = Soonest(row.contexts);
         core.vacant = Soonest(row.contexts);
         for (const flat::Unit& each : program.units.part(row.first_unit, row.units)) {
-            core.units.push(unit_of(each, core.units.size(), row));
+            core.first_place.push(core.units.size());
+            for (i64 way = 0; way < each.ways; ++way) {
+                Unit unit = unit_of(each, core.first_place.size() - 1, way, row);
+                unit.place = core.units.size();
+                core.units.push(std::move(unit));
+            }
         }
+        core.events = Soonest(core.units.size());
         for (i64 context = 0; context < row.contexts; ++context) {
             Thread thread;
             thread.number = threads.size();
             thread.core = core.number;
             thread.context = context;
-            thread.first_cursor = cursor;
+            thread.first_cursor = cursors.size();
             core.vacant.set(context, 0);
-            for (i64 unit = 0; unit < row.units; ++unit, ++cursor) {
+            for (i64 unit = 0; unit < row.units; ++unit) {
                 Cursor one;
                 one.thread = thread.number;
                 one.unit = unit;
+                one.place = core.first_place[unit] + context % core.units[core.first_place[unit]].ways;
                 cursors.push(one);
             }
             threads.push(std::move(thread));
@@ -163,17 +185,29 @@ Group Machine::group_of(const Array<Array<i64>>& places) const {
     return group;
 }
 
+/// All gates, closed.
+void Machine::build_gates() {
+    if (fed && program.gates.size()) throw flat::Refusal("requests cannot come to a program that has gates");
+    for (const flat::Gate& each : program.gates) {
+        gates.push({});
+        gates[gates.size() - 1].left = each.arrivals;
+    }
+}
+
 /// The tasks that come, unless they come by `feed`.
 void Machine::build_jobs() {
-    bool after = false;
+    bool after = gates.size() > 0;
     if (fed) {
         linked = preempting || has_joint_tasks();
         return;
     }
     for (const flat::Task& task : program.tasks) {
         const i64 number = jobs.size();
-        jobs.push({number, task.profile, task.release, task.frame_interval, task.key, task.key_from_arrival != 0});
-        if (task.after == NONE) {
+        jobs.push({number, task.profile, task.release, task.frame_interval, task.key, task.key_from_arrival != 0,
+                   task.starts, task.ends, task.until});
+        if (task.behind != NONE) {
+            behind.push({task.behind, number});
+        } else if (task.after == NONE) {
             arrivals.push(number);
         } else {
             followers.push({task.after, number});
@@ -186,6 +220,7 @@ void Machine::build_jobs() {
     if (preempting) paused.fill(known, {});
     std::stable_sort(arrivals.begin(), arrivals.end(), [&](i64 a, i64 b) { return jobs[a].release < jobs[b].release; });
     std::sort(followers.begin(), followers.end());
+    std::sort(behind.begin(), behind.end());
 }
 
 /// Whether tasks take several cores at once, or need room in memories.
@@ -216,6 +251,8 @@ void Machine::build_variants() {
 void Machine::build_phases(const flat::Variant& variant) {
     for (const flat::Phase& phase : program.phases.part(variant.first_phase, variant.phases)) {
         const flat::Body& body = program.bodies[phase.body];
+        // a packed body looks back at no phase
+        if (body.first_word != NONE) continue;
         for (const flat::Operation& each : program.operations.part(body.first_operation, body.operations)) {
             for (const flat::Need& need : program.needs.part(each.first_need, each.needs)) {
                 if (need.phase != NONE) looked_back_at[variant.first_phase + need.phase] = 1;

@@ -74,6 +74,15 @@ class Sum {
     i64 most_, sum_ = 0;
 };
 
+/// Most operations and needs of packed bodies, which take 8 bytes each.
+constexpr i64 MOST_WORDS = i64{1} << 29;
+
+/// What is known of a packed body.
+struct PackedShape {
+    Array<i64> units;                    // for each member, how many units its operations need
+    i64 last_gate = NONE;  // the highest of its gates
+};
+
 /// What is known of the phases of a variant.
 struct Shape {
     Array<i64> units;        // for each member, how many units its operations need
@@ -82,6 +91,8 @@ struct Shape {
 
 /// The machine: head, cores, units, contents, places (check_machine.cpp).
 void check_machine(const Program& program);
+/// A packed body (check_packed.cpp).
+PackedShape check_packed(const Program& program, const Row& row, const Body& body);
 /// Operations and phases (check_work.cpp); gives the shape of each variant.
 Array<const Shape*> check_work(const Program& program, std::map<std::tuple<i64, i64, i64>, Shape>& shapes);
 /// Profiles and tasks (check_tasks.cpp).

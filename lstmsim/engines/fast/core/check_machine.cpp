@@ -44,12 +44,13 @@ void check_cores(const Program& p) {
     for (i64 i = 0; i < p.contents.size(); ++i) {
         const Row row{"contents", i};
         row.between("size", p.contents[i].size, 0, MOST_CYCLES);
-        if (!keys.insert(p.contents[i].key).second) row.refuse("key", p.contents[i].key, "and an earlier row has it too");
+        if (p.contents[i].key != OWN_ROOM && !keys.insert(p.contents[i].key).second) row.refuse("key", p.contents[i].key, "and an earlier row has it too");
     }
     for (i64 i = 0; i < p.units.size(); ++i) {
         const Row row{"units", i};
         row.between("policy", p.units[i].policy, 0, POLICIES - 1);
         row.between("switch_cycles", p.units[i].switch_cycles, 0, MOST_CYCLES);
+        row.between("ways", p.units[i].ways, 1, MOST_CURSORS);
     }
     Sum cursors("threads times units", MOST_CURSORS), places("places for contents", MOST_HELD);
     Sum held("contents that cores hold at the start", MOST_HELD);
@@ -60,9 +61,14 @@ void check_cores(const Program& p) {
         row.between("units", core.units, 1, MOST_CURSORS);
         row.between("contexts", core.contexts, 1, MOST_CURSORS);
         cursors.add(row, "contexts", core.contexts, core.contexts * core.units);
-        row.row_of("accounted", core.accounted, core.units);
+        row.row_or_none("accounted", core.accounted, core.units);
+        for (const Unit& unit : p.units.part(core.first_unit, core.units)) {
+            cursors.add(row, "units", core.units, 1 + (unit.ways - 1) * core.contexts);
+        }
         row.between("capacity", core.capacity, NONE, LATEST);
         row.flag("shared", core.shared);
+        row.flag("mirrors", core.mirrors);
+        if (core.mirrors && !core.shared) row.refuse("mirrors", 1, "but the core is not shared");
         places.add(row, "kind", core.kind, p.contents.size());
         row.rows_of("first_held", core.first_held, core.held, p.held.size());
         held.add(row, "held", core.held, core.held);
@@ -73,12 +79,15 @@ void check_cores(const Program& p) {
 void check_places(const Program& p) {
     Sum seats("seats of places", MOST_SEATS);
     Array<i64> threads(p.cores.size(), 0);
+    i64 all = 0;
+    for (const Core& core : p.cores) all += core.shared ? 0 : core.contexts;
     for (i64 i = 0; i < p.places.size(); ++i) {
         const Row row{"places", i};
         const Place& place = p.places[i];
         row.rows_of("first_seat", place.first_seat, place.seats, p.seats.size());
         row.between("seats", place.seats, 1, p.seats.size());
         seats.add(row, "seats", place.seats, place.seats);
+        i64 own_threads = 0;
         for (i64 seat = place.first_seat; seat < place.first_seat + place.seats; ++seat) {
             const Row own{"seats", seat};
             const i64 core = p.seats[seat].core;
@@ -86,6 +95,10 @@ void check_places(const Program& p) {
             if (++threads[core] > p.cores[core].contexts) {
                 own.refuse("core", core, "of which place " + std::to_string(i) + " needs more threads than it has");
             }
+            own_threads += !p.cores[core].shared;
+            if (!p.cores[core].mirrors) continue;
+            if (p.cores[core].contexts != all) own.refuse("core", core, "which mirrors another number of threads");
+            if (threads[core] > own_threads) own.refuse("core", core, "which mirrors a thread that is not before it");
         }
         for (const Seat& seat : p.seats.part(place.first_seat, place.seats)) threads[seat.core] = 0;
     }

@@ -14,6 +14,10 @@ class TaskChecker {
     void all() {
         for (i64 i = 0; i < p.profiles.size(); ++i) profile({"profiles", i}, p.profiles[i]);
         for (i64 i = 0; i < p.tasks.size(); ++i) task({"tasks", i}, p.tasks[i]);
+        for (i64 i = 0; i < p.gates.size(); ++i) Row{"gates", i}.between("arrivals", p.gates[i].arrivals, 1, MOST_CYCLES);
+        if (preempting_ && (p.gates.size() || p.words.size())) {
+            throw Refusal("where tasks preempt others, there are no gates and no packed bodies");
+        }
         if (preempting_) echoes();
     }
 
@@ -25,7 +29,9 @@ class TaskChecker {
         row.flag("preempts", each.preempts);
         row.between("queue_limit", each.queue_limit, NONE, LATEST);
         row.between("patience", each.patience, NONE, LATEST);
-        row.between("loading", each.loading, 0, each.content == NONE ? 0 : p.phases.size());
+        const bool loads = each.content != NONE && p.contents[each.content].key != OWN_ROOM;
+        row.between("loading", each.loading, 0, loads ? p.phases.size() : 0);
+        if (each.affine && !loads && each.content != NONE) row.refuse("affine", 1, "but its content is room of its own");
         row.rows_of("first_variant", each.first_variant, each.variants, p.variants.size());
         row.rows_of("first_wide", each.first_wide, each.wides, p.variants.size());
         if (each.preempts && each.content != NONE) row.refuse("preempts", 1, "but it has a content");
@@ -72,7 +78,8 @@ class TaskChecker {
     /// Beside phases that load a content, each has something to do.
     void phases(const Row& row, i64 variant, i64 loading) const {
         const i64 empty = shapes_[variant]->last_empty;
-        if (empty < loading) return;
+        // a task may have no operation at all
+        if (empty < loading || (empty == 0 && p.variants[variant].phases == 1)) return;
         row.refuse("phases", p.variants[variant].phases, "but phase " + std::to_string(empty) + " has no operation");
     }
 
@@ -130,6 +137,11 @@ class TaskChecker {
         row.between("key", each.key, -MOST_KEY, MOST_KEY);
         row.flag("key_from_arrival", each.key_from_arrival);
         row.row_or_none("after", each.after, row.number);
+        for (const auto& [column, gate] : {std::pair<const char*, i64>{"behind", each.behind}, {"starts", each.starts},
+                                           {"ends", each.ends}, {"until", each.until}}) {
+            row.row_or_none(column, gate, p.gates.size());
+        }
+        if (each.after != NONE && each.behind != NONE) row.refuse("behind", each.behind, "but it comes after a task");
     }
 
     /// Where tasks may pause, each phase of a variant has a number for each of its operations.

@@ -16,6 +16,7 @@ void check_operation(const Program& p, const Row& row, const Operation& each) {
     row.flag("frame", each.frame);
     row.rows_of("first_need", each.first_need, each.needs, p.needs.size());
     row.between("extra", each.extra, NONE, MOST_OPERATIONS);
+    row.between("arrives", each.arrives, NONE, MOST_CYCLES);
     if (each.extra != NONE && each.count != 1) row.refuse("count", each.count, "not 1, but it takes extra cycles");
 }
 
@@ -27,6 +28,8 @@ void check_rows(const Program& p) {
         row.row_of("cause", p.needs[i].cause, p.causes.size());
         row.between("lag", p.needs[i].lag, 0, MOST_CYCLES);
         row.flag("mirrored", p.needs[i].mirrored);
+        row.flag("gate", p.needs[i].gate);
+        row.between("operation", p.needs[i].operation, -MOST_CYCLES, MOST_CYCLES);
     }
     for (i64 i = 0; i < p.extras.size(); ++i) Row{"extras", i}.between("cycles", p.extras[i].cycles, 0, MOST_CYCLES);
     for (i64 i = 0; i < p.buffers.size(); ++i) {
@@ -36,11 +39,20 @@ void check_rows(const Program& p) {
     }
 }
 
-void check_bodies(const Program& p, Sum& looks) {
+Array<PackedShape> check_bodies(const Program& p, Sum& looks) {
     Sum streams("members times units of bodies", MOST_STREAMS), operations("operations of bodies", MOST_OPERATIONS);
+    Sum words("words of bodies", MOST_WORDS);
+    Array<PackedShape> packed;
     for (i64 i = 0; i < p.bodies.size(); ++i) {
         const Row row{"bodies", i};
         const Body& body = p.bodies[i];
+        packed.push({});
+        if (body.first_word != NONE) {
+            words.add(row, "words", body.words, std::max(body.words, i64{0}));
+            packed[i] = check_packed(p, row, body);
+            continue;
+        }
+        row.between("words", body.words, 0, 0);
         row.rows_of("first_operation", body.first_operation, body.operations, p.operations.size());
         operations.add(row, "operations", body.operations, body.operations);
         i64 members = 0, units = 0;
@@ -51,13 +63,14 @@ void check_bodies(const Program& p, Sum& looks) {
         }
         streams.add(row, "operations", body.operations, members * units);
     }
+    return packed;
 }
 
 /// The phases of a variant, one after the other.
 class PhaseChecker {
   public:
-    PhaseChecker(const Program& program, const Variant& variant, Sum& looks)
-        : p(program), variant_(variant), looks_(looks), whole_(variant.phases, 0), takers_(variant.buffers) {}
+    PhaseChecker(const Program& program, const Array<PackedShape>& packed, const Variant& variant, Sum& looks)
+        : p(program), packed_(packed), variant_(variant), looks_(looks), whole_(variant.phases, 0), takers_(variant.buffers) {}
 
     Shape all() {
         for (i64 number = 0; number < variant_.phases; ++number) phase(number);
@@ -89,15 +102,38 @@ class PhaseChecker {
         if (each.extras > 0) row.between("repeat", each.repeat, 1, p.extras.size() / each.extras);
         row.rows_of("first_extra", each.first_extra, each.extras > 0 ? each.extras * each.repeat : 0, p.extras.size());
         if (body.operations == 0) shape_.last_empty = number;
+        row.between("gates", each.gates, 0, MOST_CYCLES / each.repeat);
+        row.between("first_gate", each.first_gate, 0, p.gates.size());
+        if (body.first_word != NONE) return packed(row, each);
         looks_.add(row, "body", each.body, body.operations);
         for (i64 i = 0; i < body.operations; ++i) operation(body, number, i);
+    }
+
+    /// A gate of a body, in all iterations of a phase.
+    void gate(const Row& row, const char* column, i64 gate, const Phase& each) const {
+        if (gate > p.gates.size()) row.refuse(column, gate, "of " + std::to_string(p.gates.size()) + " gates");
+        const i64 last = each.first_gate + (each.repeat - 1) * each.gates + gate;
+        if (last >= p.gates.size()) row.refuse(column, gate, "in the last iteration gate " + std::to_string(last));
+    }
+
+    /// A phase whose body is packed: its words have been looked at.
+    void packed(const Row& row, const Phase& each) {
+        const PackedShape& shape = packed_[each.body];
+        looks_.add(row, "body", each.body, shape.units.size());
+        for (i64 member = 0; member < shape.units.size(); ++member) needs_unit(member, shape.units[member]);
+        gate(row, "first_gate", shape.last_gate, each);
+    }
+
+    void needs_unit(i64 member, i64 units) {
+        while (shape_.units.size() <= member) shape_.units.push(0);
+        shape_.units[member] = std::max(shape_.units[member], units);
     }
 
     void operation(const Body& body, i64 number, i64 index) {
         const Row row{"operations", body.first_operation + index};
         const Operation& each = p.operations[row.number];
-        while (shape_.units.size() <= each.member) shape_.units.push(0);
-        shape_.units[each.member] = std::max(shape_.units[each.member], each.unit + 1);
+        needs_unit(each.member, each.unit + 1);
+        if (each.arrives != NONE) gate(row, "arrives", each.arrives, of(number));
         row.row_or_none("extra", each.extra, of(number).extras);
         row.row_or_none("takes", each.takes, variant_.buffers);
         row.row_or_none("frees", each.frees, variant_.buffers);
@@ -116,13 +152,16 @@ class PhaseChecker {
     void need(i64 place, i64 index, i64 number) {
         const Row row{"needs", place};
         const Need& each = p.needs[place];
-        if (each.phase == NONE) {
+        if (each.gate) {
+            gate(row, "operation", each.operation, of(number));
+        } else if (each.phase == NONE) {
             row.row_of("operation", each.operation, p.bodies[of(number).body].operations);
             if (each.lag == 0 && each.operation >= index) {
                 row.refuse("operation", each.operation, "which comes no earlier than " + std::to_string(index));
             }
         } else {
             row.row_of("phase", each.phase, number);
+            if (p.bodies[of(each.phase).body].first_word != NONE) row.refuse("phase", each.phase, "whose body is packed");
             row.row_of("operation", each.operation, p.bodies[of(each.phase).body].operations);
             whole_[each.phase] = 1;
         }
@@ -134,6 +173,7 @@ class PhaseChecker {
     };
 
     const Program& p;
+    const Array<PackedShape>& packed_;
     const Variant& variant_;
     Sum& looks_;
     Sum issues_{"operations in all iterations of a task", MOST_CYCLES};
@@ -147,7 +187,7 @@ class PhaseChecker {
 Array<const Shape*> check_work(const Program& p, std::map<std::tuple<i64, i64, i64>, Shape>& shapes) {
     Sum looks("rows to look at, one by one", MOST_LOOKS), members("members of variants", MOST_STREAMS);
     check_rows(p);
-    check_bodies(p, looks);
+    const Array<PackedShape> packed = check_bodies(p, looks);
     Array<const Shape*> of_variants;
     for (i64 i = 0; i < p.variants.size(); ++i) {
         const Row row{"variants", i};
@@ -161,7 +201,7 @@ Array<const Shape*> check_work(const Program& p, std::map<std::tuple<i64, i64, i
         const auto [place, is_new] = shapes.insert({{each.first_phase, each.phases, each.buffers}, {}});
         if (is_new) {
             looks.add(row, "phases", each.phases, each.phases);
-            place->second = PhaseChecker(p, each, looks).all();
+            place->second = PhaseChecker(p, packed, each, looks).all();
             members.add(row, "phases", each.phases, place->second.units.size());
         }
         of_variants.push(&place->second);

@@ -1,8 +1,10 @@
 // The fast engine's core as one translation unit, so that the compiler sees all of it at once.
 #include "read.cpp"
 #include "check_machine.cpp"
+#include "check_packed.cpp"
 #include "check_work.cpp"
 #include "check_tasks.cpp"
+#include "unpack.cpp"
 #include "build.cpp"
 #include "run.cpp"
 #include "units.cpp"
@@ -11,6 +13,7 @@
 #include "arrivals.cpp"
 #include "admission.cpp"
 #include "seating.cpp"
+#include "gates.cpp"
 #include "memory.cpp"
 #include "pausing.cpp"
 #include "waits.cpp"

@@ -7,7 +7,7 @@ namespace lstmsim {
 void Machine::begin(Thread& lead) {
     for (i64 number = lead.number; number != NONE; number = threads[number].next) {
         Thread& thread = threads[number];
-        const i64 units = cores[thread.core].units.size();
+        const i64 units = cores[thread.core].kinds;
         lead.open += units;
         for (i64 unit = 0; unit < units; ++unit) {
             Cursor& cursor = cursors[thread.first_cursor + unit];
@@ -28,12 +28,11 @@ void Machine::set_phase(Cursor& cursor, i64 phase) {
     cursor.iteration = cursor.position = 0;
     cursor.order = {};
     if (phase == lead.phases.size()) return;
-    Streams& own = streams[lead.phases[phase].phase->body];
+    const Streams& own = *lead.phases[phase].streams;
     const i64 member = threads[cursor.thread].member;
     if (member >= own.members || cursor.unit >= own.units) return;
     const i64 first = own.first[member * own.units + cursor.unit];
-    const Slice<i64> order = own.order.part(first, own.first[member * own.units + cursor.unit + 1] - first);
-    cursor.order = Slice<const i64>(order.begin(), order.size());
+    cursor.order = own.order.part(first, own.first[member * own.units + cursor.unit + 1] - first);
 }
 
 /// Put a cursor on an operation, past phases without any for it; false at the end of the stream.
@@ -63,7 +62,7 @@ void Machine::remember(const Cursor& cursor) {
     i64 needed = cursor.iteration;
     if (!state.starts.has_room(cursor.iteration)) {
         for (i64 number = lead.number; number != NONE; number = threads[number].next) {
-            const i64 units = cores[threads[number].core].units.size();
+            const i64 units = cores[threads[number].core].kinds;
             for (const Cursor& other : cursors.part(threads[number].first_cursor, units)) {
                 if (!other.operation || other.phase > cursor.phase) continue;
                 needed = std::min(needed, other.phase < cursor.phase ? 0 : other.iteration);
@@ -95,6 +94,11 @@ void Machine::close(Cursor& cursor) {
 /// When the operation that a need points to has started, or who waits for that; null if the need holds nothing back.
 i64* Machine::start_of(Thread& lead, const Cursor& cursor, const flat::Need& need) {
     i64 phase = cursor.phase, iteration = cursor.iteration - need.lag;
+    if (need.gate) {
+        const flat::Phase& row = *lead.phases[phase].phase;
+        const i64 gate = row.first_gate + cursor.iteration * row.gates + need.operation;
+        return gate < 0 ? nullptr : &gates[gate].opened;
+    }
     if (need.phase != NONE) {
         phase = need.phase;
         const i64 repeat = lead.phases[phase].phase->repeat;
@@ -119,7 +123,7 @@ i64 Machine::look_at_waits(Cursor& cursor, i64*& missing) {
         cursor.until[cause] = std::max(cursor.until[cause], until);
         ready = std::max(ready, until);
     };
-    for (const flat::Need& need : program.needs.part(operation.first_need, operation.needs)) {
+    for (const flat::Need& need : lead.phases[cursor.phase].needs.part(operation.first_need, operation.needs)) {
         i64* const start = start_of(lead, cursor, need);
         if (!start) continue;
         if (*start <= NOT_STARTED) {
@@ -174,9 +178,9 @@ void Machine::wake(i64 waiters) {
 void Machine::set_ready(const Cursor& cursor, i64 cycle) {
     const Thread& thread = threads[cursor.thread];
     Core& core = cores[thread.core];
-    Unit& unit = core.units[cursor.unit];
+    Unit& unit = core.units[cursor.place];
     unit.ready.set(thread.context, std::min(cycle, NEVER));
-    core.events.set(unit.number, std::min(NEVER, std::max(unit.ready.cycle(), unit.free_at)));
+    core.events.set(unit.place, std::min(NEVER, std::max(unit.ready.cycle(), unit.free_at)));
     if (core.number != running) events.set(core.number, core.events.cycle());
 }
 

@@ -7,13 +7,13 @@
 namespace lstmsim::flat {
 
 /// The version of the format. It must be that of lstmsim/program/flat_tables.py.
-constexpr i64 FORMAT = 1;
+constexpr i64 FORMAT = 2;
 
 // A row of each table. The order of the fields is that of the columns; a test compares both.
 struct Head { i64 names, busy, switching, drain, idle, input; };
 struct Cause { i64 name; };
-struct Core { i64 kind, contexts, first_unit, units, accounted, capacity, shared, first_held, held; };
-struct Unit { i64 policy, switch_cycles; };
+struct Core { i64 kind, contexts, first_unit, units, accounted, capacity, shared, mirrors, first_held, held; };
+struct Unit { i64 policy, switch_cycles, ways; };
 struct Held { i64 content; };
 struct Content { i64 key, size; };
 struct Group { i64 first_place, places; };
@@ -23,24 +23,38 @@ struct Profile {
     i64 group, content, loading, affine, preempts, queue_limit, patience, first_variant, variants, first_wide, wides;
 };
 struct Variant { i64 kind, members, first_phase, phases, first_buffer, buffers; };
-struct Phase { i64 body, repeat, mirrored, first_step, first_extra, extras; };
+struct Phase { i64 body, repeat, mirrored, first_step, first_extra, extras, first_gate, gates; };
 struct Extra { i64 cycles; };
 struct Buffer { i64 slots, cause; };
-struct Body { i64 first_operation, operations; };
+struct Body { i64 first_operation, operations, first_word, words; };
+struct Word { i64 word; };
 struct Operation {
-    i64 unit, cycles, count, frame, takes, frees, result_cycles, work, first_need, needs, ahead, member, extra;
+    i64 unit, cycles, count, frame, takes, frees, result_cycles, work, first_need, needs, ahead, member, extra, arrives;
 };
-struct Need { i64 operation, delay, cause, lag, phase, mirrored; };
-struct Task { i64 profile, release, frame_interval, key, key_from_arrival, after; };
+struct Need { i64 operation, delay, cause, lag, phase, mirrored, gate; };
+struct Task {
+    i64 profile, release, frame_interval, key, key_from_arrival, after, behind, starts, ends, until;
+};
+struct Gate { i64 arrivals; };
 
 /// The policies of units, numbered as in lstmsim/program/policy.py.
 enum Policy : i64 { COARSE, FINE, FIFO, POLICIES };
+
+/// The key of a content that is room for one task alone, while it runs.
+constexpr i64 OWN_ROOM = -1;
 
 /// Most causes of waiting, and most names of cycles.
 constexpr i64 MOST_CAUSES = 16;
 constexpr i64 MOST_NAMES = 32;
 /// Most starts of operations that tasks remember, all running ones together: 1 GB.
 constexpr i64 MOST_STARTS = i64{1} << 27;
+
+/// What a word of a packed body says: of an operation, its row of `operations` and how many words of needs follow; of a
+/// need, its row of `needs` and what stands in the place of its `operation`.
+inline i64 row_of_operation(const Word& word) { return word.word >> 8; }
+inline i64 needs_of_operation(const Word& word) { return word.word & 255; }
+inline i64 row_of_need(const Word& word) { return word.word >> 32; }
+inline i64 operation_of_need(const Word& word) { return (word.word & 0xffffffff) - (i64{1} << 31); }
 
 /// A program: its tables, as slices of numbers that somebody else owns.
 struct Program {
@@ -59,9 +73,11 @@ struct Program {
     Slice<const Extra> extras;
     Slice<const Buffer> buffers;
     Slice<const Body> bodies;
+    Slice<const Word> words;
     Slice<const Operation> operations;
     Slice<const Need> needs;
     Slice<const Task> tasks;
+    Slice<const Gate> gates;
 };
 
 /// A program, or a request, that breaks a rule.

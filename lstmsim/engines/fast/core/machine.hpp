@@ -37,6 +37,10 @@ namespace issue {
 enum Column : i64 { START, CORE, UNIT, CONTEXT, TASK, PHASE, ITERATION, OPERATION, COUNT, CYCLES, COLUMNS };
 }
 
+/// build.cpp: the streams of a body, from its operations and what they need.
+void sort_streams(const Slice<const flat::Operation>& operations, const Slice<const flat::Need>& needs, Streams& streams);
+/// unpack.cpp: write a packed body out.
+void unpack(const flat::Program& program, const flat::Body& body, Unpacked& own);
 /// units.cpp: which of its threads a unit turns to.
 i64 choose(const Unit& unit, i64 contexts, i64 now);
 
@@ -67,6 +71,7 @@ class Machine {
     // build.cpp: from the tables to the machine
     void build_cores();
     void build_groups();
+    void build_gates();
     void build_jobs();
     void build_variants();
     void build_phases(const flat::Variant& variant);
@@ -105,9 +110,10 @@ class Machine {
     Thread& lead_of(const Cursor& cursor) { return threads[threads[cursor.thread].lead]; }
 
     // accounts.cpp: a name for each cycle of an accounted unit
-    void account(Core& core, i64 upto);
-    i64 name_cycle(Core& core, i64 now, i64& upto);
-    void count_taken(Core& core, const Unit& unit, i64 now, i64 cycles, i64 name);
+    void account(Core& core, Unit& unit, i64 upto);
+    void account(Core& core, i64 context, i64 upto);
+    i64 name_cycle(Core& core, const Unit& unit, i64& upto);
+    void count_taken(Core& core, Unit& unit, i64 now, i64 cycles, i64 name);
 
     // arrivals.cpp: tasks come, find their queue full, or give up
     void check_requests(const Slice<const i64>& numbers) const;
@@ -132,13 +138,20 @@ class Machine {
 
     // seating.cpp: tasks take threads and leave them
     void seat(const Array<i64>& seats, const Waiting& task, i64 now, Boundary entry);
-    Thread& take_thread(Core& core, i64 now);
+    i64 mirrored_thread(Core& core, const Array<i64>& own) const;
+    Thread& take_thread(Core& core, i64 context, i64 now);
     void prepare(Thread& lead, const flat::Variant& variant);
+    void write_out(PhaseState& state, i64 number);
     void note_seat(const Thread& thread);
     const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& seats) const;
     void leave(Core& core, i64 now);
     void finish(Thread& lead, i64 now);
     void free(Thread& lead, i64 now);
+
+    // gates.cpp: who arrives at gates, and what happens when they open
+    void arrive_at(i64 gate, i64 cycle);
+    void open(i64 number);
+    void last_until(Thread& lead, i64 gate);
 
     // memory.cpp: what lies in the memories of cores
     bool holds(const Core& core, i64 content) const;
@@ -175,6 +188,12 @@ class Machine {
     Array<TaskRow> rows;                   // of each job
     Array<Paused> paused;                  // of each job, if tasks may pause
     Array<std::pair<i64, i64>> followers;  // (task, one that comes after it), sorted
+    Array<Gate> gates;
+    Array<std::pair<i64, i64>> behind;     // (gate, a task that comes behind it), sorted
+    bool came_behind = false;              // a task comes behind a gate that an issue has opened
+    i64 looked_at = 0;  // the cycle in which tasks were looked at last
+    i64 round = NONE;   // in which round of that cycle tasks are being admitted
+    i64 seatings = 0;                      // how many times tasks took threads
 
     Soonest events;  // for each core, when one of its units can do something next
     Soonest dues;    // for each core, when one of its tasks is done

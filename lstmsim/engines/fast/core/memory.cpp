@@ -40,6 +40,12 @@ bool Machine::fill_memories(const Array<i64>& seats, i64 content, i64 loads) {
     for (const i64 number : std::set<i64>(seats.begin(), seats.end())) {
         Core& core = cores[number];
         if (core.capacity == NONE) continue;
+        if (program.contents[content].key == flat::OWN_ROOM) {
+            make_room(core, size);
+            core.lying += size;
+            core.used += size;
+            continue;
+        }
         Held& held = core.held[content];
         if (held.stamp == 0) {
             make_room(core, size);
@@ -59,6 +65,11 @@ void Machine::let_go(const Thread& lead) {
     for (i64 number = lead.number; number != NONE; number = threads[number].next) {
         Core& core = cores[threads[number].core];
         if (core.capacity == NONE || !known.insert(core.number).second) continue;
+        if (program.contents[content].key == flat::OWN_ROOM) {
+            core.lying -= program.contents[content].size;
+            core.used -= program.contents[content].size;
+            continue;
+        }
         Held& held = core.held[content];
         if (--held.users == 0) core.used -= program.contents[content].size;
         held.stamp = ++stamps;

@@ -35,7 +35,7 @@ Thread* Machine::victim(const Group& group, i64 rank) {
 /// Let a task stop at the first boundary that none of its streams has passed.
 void Machine::stop(Thread& lead, i64 now) {
     Core& core = cores[lead.core];
-    const auto own = cursors.part(lead.first_cursor, core.units.size());
+    const auto own = cursors.part(lead.first_cursor, core.kinds);
     Boundary stop = lead.entry;
     for (const Cursor& cursor : own) {
         Boundary reached = cursor.reached;
@@ -47,7 +47,7 @@ void Machine::stop(Thread& lead, i64 now) {
     lead.stop = stop;
     lead.asked = stop.phase == lead.phases.size() ? Asked::FINISHES : Asked::PAUSES;
     if (lead.asked == Asked::FINISHES) look = now + 1;
-    account(core, now);
+    account(core, lead.context, now);
     for (Cursor& cursor : own) {
         if (!cursor.operation || Boundary{cursor.phase, cursor.iteration} < stop) continue;
         if (keep && cursor.ended < now) note_halt(lead, cursor, now);

@@ -54,9 +54,11 @@ Program read(const i64* words, i64 count) {
     program.extras = reader.table<Extra>("extras");
     program.buffers = reader.table<Buffer>("buffers");
     program.bodies = reader.table<Body>("bodies");
+    program.words = reader.table<Word>("words");
     program.operations = reader.table<Operation>("operations");
     program.needs = reader.table<Need>("needs");
     program.tasks = reader.table<Task>("tasks");
+    program.gates = reader.table<Gate>("gates");
     return program;
 }
 

@@ -9,7 +9,7 @@ Outcome Machine::run(i64 events_at_most) {
     for (;;) {
         if (budget <= 0) return PAUSED;
         if (more && arrived == arrivals.size()) return HUNGRY;
-        const i64 stop = next_look();
+        i64 stop = next_look();
         while (events.cycle() < std::min(stop, dues.cycle())) {
             if (budget <= 0) return PAUSED;
             Core& core = cores[events.place()];
@@ -21,6 +21,7 @@ Outcome Machine::run(i64 events_at_most) {
             }
             running = NONE;
             note_next(core);
+            if (std::exchange(came_behind, false)) stop = next_look();
         }
         const i64 now = std::min(stop, dues.cycle());
         if (now >= NEVER) return finished == known ? DONE : STUCK;
@@ -58,15 +59,18 @@ void Machine::step(Core& core, i64 now) {
 void Machine::happen(i64 now) {
     if (now > LATEST) throw Overrun("the run comes to cycle " + std::to_string(now));
     budget -= 1;
+    looked_at = now;
     bool changed = look <= now;
     for (; dues.cycle() == now; changed = true) leave(cores[dues.place()], now);
     changed = give_up(now) || changed;
     changed = arrive(now, 0) || changed;
     if (!changed) return;
     look = NEVER;
+    round = 0;
     admit(now);
     // those who follow one that found its queue full in this very cycle
-    for (i64 round = 1; !coming.empty() && arrive(now, round); ++round) admit(now);
+    for (round = 1; !coming.empty() && arrive(now, round); ++round) admit(now);
+    round = NONE;
 }
 
 /// What the machine knows of a core's next event and finish.

@@ -16,8 +16,12 @@ void Machine::seat(const Array<i64>& seats, const Waiting& task, i64 now, Bounda
         if (fill_memories(seats, profile.content, loads)) entry = {profile.loading, 0};
     }
     i64 lead = NONE, last = NONE;
+    Array<i64> own;
+    seatings += 1;
     for (const i64 core : seats) {
-        Thread& thread = take_thread(cores[core], now);
+        const bool mirrors = cores[core].mirrors;
+        Thread& thread = take_thread(cores[core], mirrors ? mirrored_thread(cores[core], own) : NONE, now);
+        if (!cores[core].shared) own.push(thread.number);
         thread.job = task.job;
         thread.member = last == NONE ? 0 : threads[last].member + 1;
         thread.next = NONE;
@@ -42,8 +46,22 @@ void Machine::seat(const Array<i64>& seats, const Waiting& task, i64 now, Bounda
     leading.loads = loads;
     leading.entry = entry;
     prepare(leading, variant);
+    leading.done_at = now;
     begin(leading);
+    const Job& job = jobs[task.job];
+    if (job.until != NONE) last_until(leading, job.until);
     set_due(leading);
+    if (job.starts != NONE) arrive_at(job.starts, now);
+}
+
+/// Which thread of a mirroring core stands for the next of a task's threads on cores of its own.
+i64 Machine::mirrored_thread(Core& core, const Array<i64>& own) const {
+    if (core.seated_in != seatings) {
+        core.seated_in = seatings;
+        core.seated = 0;
+    }
+    const Thread& thread = threads[own[core.seated++]];
+    return cores[thread.core].before + thread.context;
 }
 
 /// The phases and buffers of a task on so many cores, of which the first is of this kind.
@@ -59,11 +77,11 @@ const flat::Variant& Machine::variant_of(const flat::Profile& profile, const Arr
     throw Fault("a task has no variant for its place");
 }
 
-/// Take the lowest free thread of a core.
-Thread& Machine::take_thread(Core& core, i64 now) {
-    const i64 context = core.vacant.next(0, 0);
+/// Take a thread of a core; `NONE`: the lowest that is free.
+Thread& Machine::take_thread(Core& core, i64 context, i64 now) {
+    if (context == NONE) context = core.vacant.next(0, 0);
     check_place(context, core.contexts);
-    account(core, now);
+    account(core, context, now);
     core.vacant.set(context, NEVER);
     core.occupied += 1;
     Thread& thread = threads[core.first_thread + context];
@@ -80,8 +98,8 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
         PhaseState& state = lead.phases[number];
         const flat::Body& body = program.bodies[phases[number].body];
         state.phase = &phases[number];
-        state.operations = program.operations.part(body.first_operation, body.operations);
-        state.lag = streams[phases[number].body].lag;
+        write_out(state, phases[number].body);
+        state.lag = state.streams->lag;
         state.first = number < lead.entry.phase ? NEVER : number == lead.entry.phase ? lead.entry.iteration : 0;
         if (preempting) {
             Array<i64>& own = echoes.at({variant.first_phase, variant.phases})[number];
@@ -101,6 +119,22 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
     lead.asked = Asked::NO;
     lead.open = lead.done_at = lead.clear_at = lead.loaded = 0;
     lead.finish = lead.content_at = NEVER;
+}
+
+/// The operations of a phase, with what they need and their streams.
+void Machine::write_out(PhaseState& state, i64 number) {
+    const flat::Body& body = program.bodies[number];
+    if (body.first_word == NONE) {
+        state.operations = program.operations.part(body.first_operation, body.operations);
+        state.needs = program.needs;
+        state.streams = &streams[number];
+        return;
+    }
+    unpack(program, body, state.own);
+    state.operations = Slice<const flat::Operation>(state.own.operations.data(), state.own.operations.size());
+    state.needs = Slice<const flat::Need>(state.own.needs.data(), state.own.needs.size());
+    state.streams = &state.own.streams;
+    budget -= body.words / STEPS_OF_AN_EVENT;
 }
 
 /// Write down which thread a task has beside its first.
@@ -131,6 +165,7 @@ void Machine::finish(Thread& lead, i64 now) {
     row.finish = now;
     if (lead.profile->content != NONE) let_go(lead);
     let_follow(lead.job, now, 0);
+    if (jobs[lead.job].ends != NONE) arrive_at(jobs[lead.job].ends, now);
     note_over(lead.job);
 }
 
@@ -141,7 +176,7 @@ void Machine::free(Thread& lead, i64 now) {
     for (i64 number = lead.number; number != NONE; number = threads[number].next) {
         Thread& thread = threads[number];
         Core& core = cores[thread.core];
-        account(core, now);
+        account(core, thread.context, now);
         thread.job = NONE;
         core.vacant.set(thread.context, 0);
         core.occupied -= 1;

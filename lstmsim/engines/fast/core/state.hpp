@@ -24,7 +24,7 @@ constexpr Boundary NO_BOUNDARY{NEVER, 0};
 
 /// A thread on a unit of its core: the next operation of its stream, and what holds that operation back.
 struct Cursor {
-    i64 thread = 0, unit = 0;
+    i64 thread = 0, unit = 0, place = 0;         // place: of its unit in the core, which is one of the ways of `unit`
     const flat::Operation* operation = nullptr;  // null: the stream is at its end, or its thread stops before it
     i64 left = 0;                                // issues of the operation
     i64 phase = 0, iteration = 0, position = 0;
@@ -35,14 +35,17 @@ struct Cursor {
     i64 until[flat::MOST_CAUSES] = {};           // from when on each cause no longer holds the operation back
 };
 
-/// A unit of a core, which starts one operation at a time.
+/// A unit of a core, which starts one operation at a time. A unit with several ways is so many of these: way w is that
+/// of the threads with number `n mod ways == w`.
 struct Unit {
-    i64 number = 0;
+    i64 number = 0, place = 0;  // its number in the program; its place among the core's units
+    i64 way = 0, ways = 1;
     flat::Policy policy = flat::COARSE;
     i64 switch_cycles = 0;
     bool one_by_one = false;  // whether another thread may come between two issues of an operation
     bool accounted = false;
     i64 active = 0;           // the thread that issued last, or that the unit has switched to
+    i64 named = 0;            // up to where the cycles of an accounted unit have names
     bool fresh = false;       // that thread has not issued since the switch
     i64 free_at = 0;
     i64 row = NONE;           // the last row of the trace, and up to when its issues go
@@ -60,8 +63,12 @@ struct Held {
 /// A core: its units, and threads that have numbers in a row.
 struct Core {
     i64 number = 0, kind = 0, first_thread = 0, contexts = 0, accounted = 0, capacity = NONE;
-    bool shared = false;
+    bool shared = false, mirrors = false;
+    i64 before = 0;          // threads of the cores before it that are not shared
+    i64 seated_in = 0, seated = 0;  // the last task that took a mirrored thread, and how many it took
     Array<Unit> units;
+    i64 kinds = 0;           // how many units it has in the program
+    Array<i64> first_place;  // of each of these, the place of its first way
     Soonest events;  // for each unit, when it can do something next
     Soonest dues;    // for each thread, when its task finishes or pauses, or has loaded its content
     Soonest vacant;  // for each thread, 0 if it is free
@@ -69,15 +76,32 @@ struct Core {
     Array<Held> held;
     i64 used = 0, lying = 0;  // sizes of the contents that running tasks need, and of all
     i64 closed_in = 0;             // the last pass of admission in which a task kept other tasks off
-    i64 named = 0;            // up to where the cycles have names
     Array<i64> counted;       // cycles of each name
     i64 worked = 0, issued = 0;
+};
+
+/// What all variants with a kind of body need to know of it: which operations are on which unit of which member.
+struct Streams {
+    i64 members = 0, units = 0;
+    Array<i64> first;  // for member * units + unit, where its operations begin in `order`
+    Array<i64> order;
+    i64 lag = 0;  // how many iterations back its operations look
+};
+
+/// A body that is packed, written out while a task runs it.
+struct Unpacked {
+    Array<flat::Operation> operations;
+    Array<flat::Need> needs;
+    Streams streams;
 };
 
 /// What a thread remembers of a phase.
 struct PhaseState {
     const flat::Phase* phase = nullptr;
     Slice<const flat::Operation> operations;
+    Slice<const flat::Need> needs;  // of which each operation has some
+    const Streams* streams = nullptr;
+    Unpacked own;                   // of a packed body
     Starts starts;  // of the last issue of each operation; or `NOT_STARTED`, or who waits for it
     i64 lag = 0;    // how many iterations back its own operations look
     i64 first = 0;  // iterations before this one count as done long ago
@@ -117,6 +141,14 @@ struct Thread {
 struct Job {
     i64 number = 0, profile = 0, release = 0, frame_interval = 0, key = 0;
     bool key_from_arrival = false;
+    i64 starts = NONE, ends = NONE, until = NONE;  // gates
+};
+
+/// A gate: who is still to arrive, and who waits for it to open.
+struct Gate {
+    i64 left = 0, latest = 0;  // how many are to arrive; the latest of those that have
+    i64 opened = NOT_STARTED;  // when it has opened; or `NOT_STARTED`, or which cursor waits for that
+    Array<i64> lasting;        // threads whose tasks last until then
 };
 
 /// What became of a task: the columns of lstmsim.program.trace_tables.TASKS.
@@ -154,14 +186,6 @@ struct Group {
 struct Paused {
     Boundary boundary;
     i64 core = 0, context = 0, since = 0;
-};
-
-/// What all variants with a kind of body need to know of it: which operations are on which unit of which member.
-struct Streams {
-    i64 members = 0, units = 0;
-    Array<i64> first;  // for member * units + unit, where its operations begin in `order`
-    Array<i64> order;
-    i64 lag = 0;  // how many iterations back its operations look
 };
 
 /// A task that comes at a cycle, in a round of that cycle, because another one has gone.

@@ -27,7 +27,7 @@ void Machine::turn(Core& core, Unit& unit, i64 now) {
     } else {
         unit.free_at = issue(core, unit, chosen, now);
     }
-    core.events.set(unit.number, std::max(unit.ready.cycle(), unit.free_at));
+    core.events.set(unit.place, std::max(unit.ready.cycle(), unit.free_at));
 }
 
 /// Issue once, or all that is left of an operation where nothing can come between; returns when the unit is free.
@@ -109,6 +109,10 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
     if (lead.loads > 0 && cursor.phase < lead.profile->loading) {
         lead.loaded = std::max(lead.loaded, done);
         if (--lead.loads == 0) lead.content_at = lead.loaded;
+    }
+    if (operation.arrives != NONE) {
+        const flat::Phase& row = *phase.phase;
+        arrive_at(row.first_gate + cursor.iteration * row.gates + operation.arrives, start + operation.cycles);
     }
     if (move_on(cursor)) resolve(cursor);
     wake(waiters);

@@ -13,14 +13,14 @@ void Machine::note_waits() {
         Thread& lead = threads[thread.lead];
         i64 members = 0;
         for (i64 number = lead.number; number != NONE; number = threads[number].next) members += 1;
-        for (i64 unit = 0; unit < cores[thread.core].units.size(); ++unit) {
+        for (i64 unit = 0; unit < cores[thread.core].kinds; ++unit) {
             Cursor& cursor = cursors[thread.first_cursor + unit];
             if (!cursor.operation) continue;
             i64* missing = nullptr;
             if (look_at_waits(cursor, missing) < NEVER) continue;
             i64 lacking = NONE, index = 0;
             for (const flat::Need& need :
-                 program.needs.part(cursor.operation->first_need, cursor.operation->needs)) {
+                 lead.phases[cursor.phase].needs.part(cursor.operation->first_need, cursor.operation->needs)) {
                 if (lacking == NONE && missing && start_of(lead, cursor, need) == missing) lacking = index;
                 index += 1;
             }

@@ -1,0 +1,59 @@
+// Broken rules of packed bodies: what their words name must be there.
+#include "check.hpp"
+
+namespace lstmsim::flat {
+
+namespace {
+
+/// A prototype has nothing that a packed body cannot have.
+void check_prototype(const Row& row, const Operation& each) {
+    for (const auto& [column, value] : {std::pair<const char*, i64>{"takes", each.takes}, {"frees", each.frees},
+                                        {"extra", each.extra}}) {
+        if (value != NONE) row.refuse(column, value, "but a packed body names it");
+    }
+}
+
+/// What an operation, the `index`-th of its body, waits for.
+void check_need(const Program& p, const Row& row, const Word& word, i64 index, PackedShape& shape) {
+    row.row_of("word", row_of_need(word), p.needs.size());
+    const Need& need = p.needs[row_of_need(word)];
+    const i64 operation = operation_of_need(word);
+    if (need.phase != NONE) row.refuse("word", word.word, "of a need with a phase");
+    if (need.lag != 0) row.refuse("word", word.word, "of a need with a lag");
+    if (need.gate) {
+        shape.last_gate = std::max(shape.last_gate, operation);
+    } else if (operation < 0 || operation >= index) {
+        row.refuse("word", word.word, "of a need of operation " + std::to_string(operation) + ", which is not before " +
+                                          std::to_string(index));
+    }
+}
+
+}  // namespace
+
+PackedShape check_packed(const Program& p, const Row& row, const Body& body) {
+    row.between("first_operation", body.first_operation, NONE, NONE);
+    row.between("words", body.words, 0, MOST_WORDS);
+    row.rows_of("first_word", body.first_word, body.words, p.words.size());
+    row.between("operations", body.operations, 0, body.words);
+    PackedShape shape;
+    i64 index = 0;
+    for (i64 place = body.first_word; place < body.first_word + body.words; ++index) {
+        const Row own{"words", place};
+        const Word& word = p.words[place++];
+        own.row_of("word", row_of_operation(word), p.operations.size());
+        const Operation& each = p.operations[row_of_operation(word)];
+        check_prototype({"operations", row_of_operation(word)}, each);
+        while (shape.units.size() <= each.member) shape.units.push(0);
+        shape.units[each.member] = std::max(shape.units[each.member], each.unit + 1);
+        if (each.arrives != NONE) shape.last_gate = std::max(shape.last_gate, each.arrives);
+        const i64 last = place + needs_of_operation(word);
+        if (last > body.first_word + body.words) own.refuse("word", word.word, "and its needs go beyond the body");
+        for (; place < last; ++place) check_need(p, {"words", place}, p.words[place], index, shape);
+    }
+    if (index != body.operations) {
+        row.refuse("operations", body.operations, "but its words have " + std::to_string(index));
+    }
+    return shape;
+}
+
+}  // namespace lstmsim::flat
