@@ -1,0 +1,1 @@
+"""Kernels of sparse and dense layers, written instruction by instruction (docs/sparse_kernels.md)."""
