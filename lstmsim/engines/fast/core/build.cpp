@@ -61,6 +61,7 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
         const auto operations = program.operations.part(body.first_operation, body.operations);
         sort_streams(operations, program.needs, streams[streams.size() - 1]);
     }
+    at_hand.fill(program.bodies.size(), nullptr);
     build_gates();
     build_jobs();
     build_variants();

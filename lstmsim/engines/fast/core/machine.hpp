@@ -14,6 +14,7 @@
 // 5. If nothing has a next cycle and tasks are unfinished, the program is stuck.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
@@ -142,6 +143,7 @@ class Machine {
     Thread& take_thread(Core& core, i64 context, i64 now);
     void prepare(Thread& lead, const flat::Variant& variant);
     void write_out(PhaseState& state, i64 number);
+    void put_away(Thread& lead);
     void note_seat(const Thread& thread);
     const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& seats) const;
     void leave(Core& core, i64 now);
@@ -180,7 +182,10 @@ class Machine {
     Array<Cursor> cursors;
     Array<Group> groups;  // of new tasks; then, if tasks may pause, one of each core's paused tasks
     i64 new_groups = 0;    // how many of them are of new tasks
-    Array<Streams> streams;      // of each body
+    Array<Streams> streams;      // of each body that is not packed
+    std::deque<Unpacked> unpacked;  // bodies that are written out, or were
+    Array<Unpacked*> at_hand;    // of each packed body, where it is written out; null if it is not
+    Array<Unpacked*> spare;      // room of bodies that nobody runs any more
     std::map<std::pair<i64, i64>, Array<Array<i64>>> echoes;  // of variants, by first phase and number of phases
     Array<char> looked_back_at;  // for each phase, 1 if later phases look at its starts
 

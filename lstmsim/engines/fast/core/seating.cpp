@@ -130,11 +130,32 @@ void Machine::write_out(PhaseState& state, i64 number) {
         state.streams = &streams[number];
         return;
     }
-    unpack(program, body, state.own);
-    state.operations = Slice<const flat::Operation>(state.own.operations.data(), state.own.operations.size());
-    state.needs = Slice<const flat::Need>(state.own.needs.data(), state.own.needs.size());
-    state.streams = &state.own.streams;
-    budget -= body.words / STEPS_OF_AN_EVENT;
+    if (!at_hand[number]) {
+        if (spare.empty()) {
+            unpacked.emplace_back();
+            spare.push(&unpacked.back());
+        }
+        at_hand[number] = spare.pop();
+        at_hand[number]->body = number;
+        unpack(program, body, *at_hand[number]);
+        budget -= body.words / STEPS_OF_AN_EVENT;
+    }
+    Unpacked& own = *at_hand[number];
+    own.users += 1;
+    state.unpacked = &own;
+    state.operations = Slice<const flat::Operation>(own.operations.data(), own.operations.size());
+    state.needs = Slice<const flat::Need>(own.needs.data(), own.needs.size());
+    state.streams = &own.streams;
+}
+
+/// A task has gone: packed bodies that nobody else runs need not stay written out.
+void Machine::put_away(Thread& lead) {
+    for (PhaseState& state : lead.phases) {
+        Unpacked* const own = std::exchange(state.unpacked, nullptr);
+        if (!own || --own->users > 0) continue;
+        at_hand[own->body] = nullptr;
+        spare.push(own);
+    }
 }
 
 /// Write down which thread a task has beside its first.
@@ -173,6 +194,7 @@ void Machine::finish(Thread& lead, i64 now) {
 void Machine::free(Thread& lead, i64 now) {
     cores[lead.core].dues.set(lead.context, NEVER);
     dues.set(lead.core, cores[lead.core].dues.cycle());
+    put_away(lead);
     for (i64 number = lead.number; number != NONE; number = threads[number].next) {
         Thread& thread = threads[number];
         Core& core = cores[thread.core];

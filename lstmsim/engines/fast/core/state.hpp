@@ -88,8 +88,9 @@ struct Streams {
     i64 lag = 0;  // how many iterations back its operations look
 };
 
-/// A body that is packed, written out while a task runs it.
+/// A packed body, written out while tasks run it.
 struct Unpacked {
+    i64 body = NONE, users = 0;  // the phases of running tasks that have the body
     Array<flat::Operation> operations;
     Array<flat::Need> needs;
     Streams streams;
@@ -101,7 +102,7 @@ struct PhaseState {
     Slice<const flat::Operation> operations;
     Slice<const flat::Need> needs;  // of which each operation has some
     const Streams* streams = nullptr;
-    Unpacked own;                   // of a packed body
+    Unpacked* unpacked = nullptr;   // of a packed body
     Starts starts;  // of the last issue of each operation; or `NOT_STARTED`, or who waits for it
     i64 lag = 0;    // how many iterations back its own operations look
     i64 first = 0;  // iterations before this one count as done long ago
