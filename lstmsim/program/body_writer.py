@@ -40,8 +40,10 @@ class BodyWriter:
     >>> rows.operation(0, "mvm", (0, 0), count=3)
     >>> rows.begin(later)
     >>> rows.operation(1, "tail", (0, 0), cycles=2)
-    >>> [(each.label, each.needs) for each in rows.body().operations]
-    [('mvm', (Dependence(operation=1, delay=5, cause='hazard', lag=1, phase=None, mirrored=False, gate=False),)), ('tail', ())]
+    >>> [(each.label, len(each.needs)) for each in rows.body().operations]
+    [('mvm', 1), ('tail', 0)]
+    >>> rows.body().operations[0].needs[0]
+    Dependence(operation=1, delay=5, cause='hazard', lag=1, phase=None, mirrored=False, gate=False)
     """
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lstmsim.errors import ProgramError
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import CYCLE_TABLES
+from lstmsim.program.packed import check_packed
 from lstmsim.program.policy import POLICIES
 from lstmsim.records import record
 
@@ -25,7 +26,8 @@ class Link:
     table, column: the column.
     target: the other table.
     count: the column that says how many rows in a row are meant; empty: it is one row.
-    optional: whether -1 may stand in place of a row.
+    optional: whether -1 may stand in place of a row; with `count`, in place of the first of no rows.
+    instead: a column of rows that a row has instead, unless -1 stands there; empty: none.
     """
 
     table: str
@@ -33,6 +35,7 @@ class Link:
     target: str
     count: str = ""
     optional: bool = False
+    instead: str = ""
 
 
 #: All of them but those that are read within a variant or a body, where the core checks them.
@@ -51,21 +54,25 @@ LINKS = (
     Link("variants", "first_buffer", "buffers", "buffers"),
     Link("phases", "body", "bodies"),
     Link("buffers", "cause", "causes"),
-    Link("bodies", "first_operation", "operations", "operations"),
+    Link("bodies", "first_word", "words", "words", optional=True),
+    Link("bodies", "first_operation", "operations", "operations", instead="first_word"),
     Link("operations", "first_need", "needs", "needs"),
     Link("needs", "cause", "causes"),
     Link("tasks", "profile", "profiles"),
     Link("tasks", "after", "tasks", optional=True),
+    *(Link("tasks", column, "gates", optional=True) for column in ("behind", "starts", "ends", "until")),
 )
 
 #: Columns that hold 0 or 1.
 FLAGS = (
     ("cores", "shared"),
+    ("cores", "mirrors"),
     ("profiles", "affine"),
     ("profiles", "preempts"),
     ("phases", "mirrored"),
     ("operations", "frame"),
     ("needs", "mirrored"),
+    ("needs", "gate"),
     ("tasks", "key_from_arrival"),
 )
 
@@ -74,7 +81,8 @@ def check_rows(flat: FlatProgram) -> None:
     """Raise `ProgramError` for the first row that names a row which does not exist.
 
     It also refuses phases without an iteration, flags that are neither 0 nor 1, unknown policies, places without a
-    core, two contents with one key, and names of cycles that are not those of `lstmsim.program.cycles`.
+    core, two contents with one key, words of packed bodies that name what is not there, and names of cycles that are
+    not those of `lstmsim.program.cycles`.
 
     >>> from lstmsim.program.flat import flat_program
     >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))
@@ -97,7 +105,8 @@ def check_rows(flat: FlatProgram) -> None:
     keys = flat.column("contents", "key")
     again = np.ones(len(keys), dtype=bool)
     again[np.unique(keys, return_index=True)[1]] = False
-    _refuse("contents", keys, again, "key is {}, and an earlier row has it too")
+    _refuse("contents", keys, again & (keys != -1), "key is {}, and an earlier row has it too")
+    check_packed(flat)
 
 
 def _check_link(flat: FlatProgram, link: Link) -> None:
@@ -106,6 +115,10 @@ def _check_link(flat: FlatProgram, link: Link) -> None:
         counts = flat.column(link.table, link.count)
         # in this order no difference can be too large for 64 bits
         wrong = (values < 0) | (counts < 0) | (values > rows) | (counts > rows - np.clip(values, 0, rows))
+        if link.optional:
+            wrong &= (values != -1) | (counts != 0)
+        if link.instead:
+            wrong &= flat.column(link.table, link.instead) == -1
         _refuse(link.table, counts, counts < 0, f"{link.count} is {{}}, which is no number of rows")
         text = f"{link.column} is {{}}, and its rows do not lie among the {rows} of table {link.target}"
     else:

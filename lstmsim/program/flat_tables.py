@@ -165,8 +165,9 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
             "words",
             "an operation, or one of the needs that follow it, of a packed body",
             {
-                "word": "of an operation: 256 times a row of `operations`, whose needs do not count, plus how many needs follow; "
-                "of a need: 2**32 times a row of `needs`, plus 2**31, plus what stands in place of its `operation`"
+                "word": "of an operation: 256 times a row of `operations`, whose needs do not count, plus how many "
+                "needs follow; of a need: 2**32 times a row of `needs`, plus 2**31, plus what stands in place of its "
+                "`operation`"
             },
         ),
         FlatTable(

@@ -15,10 +15,10 @@ An `Operation` may stand for `count` issues in a row. Each issue takes `cycles` 
 fine-grained unit may put work of other threads between them. The dependences of the operation hold back its first
 issue. Other operations depend on its last issue.
 
-A gate counts who arrives there: operations (`Operation.arrives`, at the end of the last issue) and tasks (`Task.starts`,
-`Task.ends`). When all have come it opens, at the latest of their cycles, and stays open. Operations wait for it
-(`Dependence.gate`), and tasks come behind it (`Task.behind`) or last until then (`Task.until`). So tasks meet at a
-barrier, and a group of tasks follows another group.
+A gate counts who arrives there: operations (`Operation.arrives`, at the end of the last issue) and tasks
+(`Task.starts`, `Task.ends`). When all have come it opens, at the latest of their cycles, and stays open. Operations
+wait for it (`Dependence.gate`), and tasks come behind it (`Task.behind`) or last until then (`Task.until`). So tasks
+meet at a barrier, and a group of tasks follows another group.
 
 A task may take threads of several cores at once (`Task.partners`): for a model that is spread over cores, or for a
 memory that cores share, which is a core of its own. Each operation says on which of the task's cores it runs
@@ -95,6 +95,14 @@ class Phase:
     extra_cycles: tuple[tuple[int, ...], ...] = ()
     first_gate: int = 0
     gates: int = 0
+
+    def gate(self, iteration: int, number: int) -> int:
+        """The gate of the program that gate `number` of the body is in an iteration.
+
+        >>> Phase(Body(()), 4, first_gate=10, gates=2).gate(3, -1)
+        15
+        """
+        return self.first_gate + iteration * self.gates + number
 
     def step(self, iteration: int, ahead: int = 0) -> int:
         """The time step of an iteration, or the step that is `ahead` steps further on in the order of the pass."""

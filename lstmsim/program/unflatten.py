@@ -10,6 +10,7 @@ from lstmsim.program.cycles import CAUSES
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flat_names import FlatNames, default_names
 from lstmsim.program.flat_rows import LINKS, check_rows
+from lstmsim.program.packed import unpacked
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Unit, Wide
 from lstmsim.program.rows import Rows, operations_of, some
@@ -26,6 +27,8 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
 
     What can be said in two ways is said in the shorter one: no first step where it is the implied one, no partners
     where no place has any, no buffers for a kind of core without any.
+
+    Packed bodies are written out; each of their operations has the names of its prototype.
 
     flat: the tables.
     names: what the tables do not hold; None: plain names.
@@ -55,7 +58,8 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
     else:
         names.check(flat)
     reader = _Reader(flat, names)
-    return Program(reader.cores(), tuple(reader.tasks()))
+    gates = tuple(flat.column("gates", "arrivals").tolist())
+    return Program(reader.cores(), tuple(reader.tasks()), gates)
 
 
 class _Reader:
@@ -72,8 +76,10 @@ class _Reader:
                 bool(mirrored),
                 _unless(first, repeat - 1 if mirrored else 0),
                 self._columns(first_extra, columns, repeat),
+                first_gate,
+                gates,
             )
-            for body, repeat, mirrored, first, first_extra, columns in self.rows("phases")
+            for body, repeat, mirrored, first, first_extra, columns, first_gate, gates in self.rows("phases")
         )
         self.buffer_rows = tuple(
             Buffer(name, slots, CAUSES[cause])
@@ -97,7 +103,15 @@ class _Reader:
     def _bodies(self) -> list[Body]:
         rows = Rows(self.flat.table("operations").ravel(), self.flat.table("needs").ravel())
         operations = operations_of(rows, self.names.operations)
-        return [Body(operations[first : first + count]) for first, count in self.rows("bodies")]
+        return [
+            Body(operations[first : first + count]) if word == -1 else self._written_out(number)
+            for number, (first, count, word, _) in enumerate(self.rows("bodies"))
+        ]
+
+    def _written_out(self, body: int) -> Body:
+        """A packed body."""
+        rows, prototypes = unpacked(self.flat, body)
+        return Body(operations_of(rows, [self.names.operations[each] for each in prototypes.tolist()]))
 
     def _places(self, first: int, count: int) -> dict[str, Any]:
         """Cores and partners of a group of places."""
@@ -129,7 +143,7 @@ class _Reader:
         """What tasks of a profile have in common."""
         group, content, loading, affine, preempts, queue_limit, patience, *ways = row
         key, size = self.rows("contents")[content] if content >= 0 else (0, 0)
-        needed = Content(key, size, loading) if content >= 0 else None
+        needed = Content(some(key), size, loading) if content >= 0 else None
         own = {"content": needed, "affine": bool(affine), "preempts": bool(preempts)}
         limits = {"queue_limit": some(queue_limit), "patience": some(patience)}
         first, count, first_wide, wides = ways
@@ -145,25 +159,38 @@ class _Reader:
                 key=key,
                 key_from_arrival=bool(key_from_arrival),
                 after=some(after),
+                behind=some(behind),
+                starts=some(starts),
+                ends=some(ends),
+                until=some(until),
                 **profiles[profile],
             )
-            for name, (profile, release, frame_interval, key, key_from_arrival, after) in zip(
-                self.names.tasks, self.rows("tasks"), strict=True
-            )
+            for name, (
+                profile,
+                release,
+                frame_interval,
+                key,
+                key_from_arrival,
+                after,
+                behind,
+                starts,
+                ends,
+                until,
+            ) in zip(self.names.tasks, self.rows("tasks"), strict=True)
         ]
 
     def cores(self) -> tuple[Core, ...]:
         units = tuple(
-            Unit(name, _POLICIES[policy], switch_cycles, shown, pipeline)
-            for (name, shown, pipeline), (policy, switch_cycles) in zip(
+            Unit(name, _POLICIES[policy], switch_cycles, shown, pipeline, ways)
+            for (name, shown, pipeline), (policy, switch_cycles, ways) in zip(
                 self.names.units, self.rows("units"), strict=True
             )
         )
         cores = []
         for row, held in zip(self.rows("cores"), self.names.held, strict=True):
-            kind, contexts, first, count, accounted, capacity, shared, _, _ = row
-            own = units[first : first + count]
-            cores.append(Core(kind, own, contexts, accounted, some(capacity), held, bool(shared)))
+            kind, contexts, first, count, accounted, capacity, shared, mirrors, _, _ = row
+            own, room = units[first : first + count], some(capacity)
+            cores.append(Core(kind, own, contexts, some(accounted), room, held, bool(shared), bool(mirrors)))
         return tuple(cores)
 
 
