@@ -16,6 +16,8 @@ __all__ = [
     "MAX_INTERVAL_CYCLES",
     "MAX_JOBS",
     "MAX_LATENCY_CYCLES",
+    "MAX_MATRIX_SIDE",
+    "MAX_NONZEROS",
     "MAX_PES",
     "MAX_SIZE",
     "MAX_STEPS",
@@ -27,6 +29,10 @@ __all__ = [
 
 #: Units, elements, lanes and whatever else is a size.
 MAX_SIZE = 1_000_000
+#: Rows or columns of a sparse matrix: a table of one number for each row stays below 128 MB.
+MAX_MATRIX_SIDE = 1 << 24
+#: Stored entries of a sparse matrix. Their places are kept in 32 bits.
+MAX_NONZEROS = 1 << 27
 MAX_STEPS = 1_000_000_000
 MAX_LATENCY_CYCLES = 1_000_000
 MAX_CYCLES = 1_000_000_000_000
