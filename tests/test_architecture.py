@@ -44,7 +44,7 @@ BELOW: dict[str, set[str]] = {
     "explanations": {"workload", "program", "engines", "targets", "metrics"},
     "html": {"workload", "targets", "metrics", "traffic", "formats", ""},
     "devices": {"workload", "numerics", "targets", "metrics"},
-    "formats": {"workload", "program", "numerics", "targets", "metrics", "replay", "devices", "traffic"},
+    "formats": {"workload", "program", "numerics", "sparse", "targets", "metrics", "replay", "devices", "traffic"},
     "applications": {"workload", "numerics", "metrics", "replay", "formats"},
     "searches": {"workload", "program", "engines", "targets", "metrics", "formats"},
     "sweeps": {"workload", "program", "engines", "targets", "metrics", "devices", "formats", ""},
