@@ -11,6 +11,7 @@
 namespace lstmsim {
 
 using i64 = std::int64_t;
+using i32 = std::int32_t;
 
 /// Later than any cycle: the end of a wait that is not known yet, or the next issue of a stream that is at its end.
 constexpr i64 NEVER = i64{1} << 60;

@@ -5,28 +5,24 @@
 
 namespace lstmsim {
 
-namespace {
-
-}  // namespace
-
 /// Sort the operations of a body, in their order, by member and unit.
-///
-/// needs: of which each operation has some.
-void sort_streams(const Slice<const flat::Operation>& operations, const Slice<const flat::Need>& needs, Streams& streams) {
+void sort_streams(const Operations& operations, Streams& streams) {
     streams.members = streams.units = streams.lag = 0;
-    for (const flat::Operation& each : operations) {
-        streams.members = std::max(streams.members, each.member + 1);
-        streams.units = std::max(streams.units, each.unit + 1);
+    for (i64 i = 0; i < operations.size(); ++i) {
+        streams.members = std::max(streams.members, operations[i].member + 1);
+        streams.units = std::max(streams.units, operations[i].unit + 1);
     }
     const auto place = [&](const flat::Operation& each) { return each.member * streams.units + each.unit; };
     streams.first.fill(streams.members * streams.units + 1, 0);
-    for (const flat::Operation& each : operations) streams.first[place(each) + 1] += 1;
+    for (i64 i = 0; i < operations.size(); ++i) streams.first[place(operations[i]) + 1] += 1;
     for (i64 i = 1; i < streams.first.size(); ++i) streams.first[i] += streams.first[i - 1];
     Array<i64> next = streams.first;
-    streams.order.fill(operations.size(), 0);
+    streams.order.resize(operations.size());
     for (i64 i = 0; i < operations.size(); ++i) {
-        streams.order[next[place(operations[i])]++] = i;
-        for (const flat::Need& need : needs.part(operations[i].first_need, operations[i].needs)) {
+        streams.order[next[place(operations[i])]++] = static_cast<i32>(i);
+        // needs of packed bodies have no lag
+        for (i64 number = 0; !operations.packed() && number < operations.needs(i); ++number) {
+            const flat::Need& need = operations.need(i, number).row;
             if (need.phase == NONE) streams.lag = std::max(streams.lag, need.lag);
         }
     }
@@ -58,8 +54,7 @@ Machine::Machine(const flat::Program& tables_of_program, bool keep_trace, bool f
     for (const flat::Body& body : program.bodies) {
         streams.push({});
         if (body.first_word != NONE) continue;
-        const auto operations = program.operations.part(body.first_operation, body.operations);
-        sort_streams(operations, program.needs, streams[streams.size() - 1]);
+        sort_streams(Operations(program, body), streams[streams.size() - 1]);
     }
     at_hand.fill(program.bodies.size(), nullptr);
     build_gates();

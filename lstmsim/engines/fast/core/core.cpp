@@ -4,7 +4,6 @@
 #include "check_packed.cpp"
 #include "check_work.cpp"
 #include "check_tasks.cpp"
-#include "unpack.cpp"
 #include "build.cpp"
 #include "run.cpp"
 #include "units.cpp"

@@ -49,7 +49,8 @@ bool Machine::settle(Cursor& cursor) {
         close(cursor);
         return false;
     }
-    cursor.operation = &lead.phases[cursor.phase].operations[cursor.order[cursor.position]];
+    cursor.index = cursor.order[cursor.position];
+    cursor.operation = &lead.phases[cursor.phase].operations[cursor.index];
     cursor.left = cursor.operation->count;
     if (!lead.phases[cursor.phase].starts.reaches(cursor.iteration)) remember(cursor);
     return true;
@@ -92,11 +93,12 @@ void Machine::close(Cursor& cursor) {
 }
 
 /// When the operation that a need points to has started, or who waits for that; null if the need holds nothing back.
-i64* Machine::start_of(Thread& lead, const Cursor& cursor, const flat::Need& need) {
+i64* Machine::start_of(Thread& lead, const Cursor& cursor, const NeedOf& each) {
+    const flat::Need& need = each.row;
     i64 phase = cursor.phase, iteration = cursor.iteration - need.lag;
     if (need.gate) {
         const flat::Phase& row = *lead.phases[phase].phase;
-        const i64 gate = row.first_gate + cursor.iteration * row.gates + need.operation;
+        const i64 gate = row.first_gate + cursor.iteration * row.gates + each.operation;
         return gate < 0 ? nullptr : &gates[gate].opened;
     }
     if (need.phase != NONE) {
@@ -107,7 +109,7 @@ i64* Machine::start_of(Thread& lead, const Cursor& cursor, const flat::Need& nee
     }
     PhaseState& source = lead.phases[phase];
     if (iteration < source.first) return nullptr;
-    return &source.starts.at(iteration, need.operation);
+    return &source.starts.at(iteration, each.operation);
 }
 
 /// Compute until when each cause holds the operation under a cursor back; returns the latest of them.
@@ -123,8 +125,12 @@ i64 Machine::look_at_waits(Cursor& cursor, i64*& missing) {
         cursor.until[cause] = std::max(cursor.until[cause], until);
         ready = std::max(ready, until);
     };
-    for (const flat::Need& need : lead.phases[cursor.phase].needs.part(operation.first_need, operation.needs)) {
-        i64* const start = start_of(lead, cursor, need);
+    const Operations& operations = lead.phases[cursor.phase].operations;
+    const i64 needs = operations.needs(cursor.index);
+    for (i64 number = 0; number < needs; ++number) {
+        const NeedOf each = operations.need(cursor.index, number);
+        const flat::Need& need = each.row;
+        i64* const start = start_of(lead, cursor, each);
         if (!start) continue;
         if (*start <= NOT_STARTED) {
             if (!missing) missing = start;

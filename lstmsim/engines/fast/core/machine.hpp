@@ -38,10 +38,8 @@ namespace issue {
 enum Column : i64 { START, CORE, UNIT, CONTEXT, TASK, PHASE, ITERATION, OPERATION, COUNT, CYCLES, COLUMNS };
 }
 
-/// build.cpp: the streams of a body, from its operations and what they need.
-void sort_streams(const Slice<const flat::Operation>& operations, const Slice<const flat::Need>& needs, Streams& streams);
-/// unpack.cpp: write a packed body out.
-void unpack(const flat::Program& program, const flat::Body& body, Unpacked& own);
+/// build.cpp: the streams of a body.
+void sort_streams(const Operations& operations, Streams& streams);
 /// units.cpp: which of its threads a unit turns to.
 i64 choose(const Unit& unit, i64 contexts, i64 now);
 
@@ -104,7 +102,7 @@ class Machine {
     void remember(const Cursor& cursor);
     void resolve(Cursor& cursor);
     i64 look_at_waits(Cursor& cursor, i64*& missing);
-    i64* start_of(Thread& lead, const Cursor& cursor, const flat::Need& need);
+    i64* start_of(Thread& lead, const Cursor& cursor, const NeedOf& need);
     void wake(i64 waiters);
     void set_ready(const Cursor& cursor, i64 cycle);
     void set_due(Thread& lead);
@@ -142,7 +140,7 @@ class Machine {
     i64 mirrored_thread(Core& core, const Array<i64>& own) const;
     Thread& take_thread(Core& core, i64 context, i64 now);
     void prepare(Thread& lead, const flat::Variant& variant);
-    void write_out(PhaseState& state, i64 number);
+    void set_body(PhaseState& state, i64 number);
     void put_away(Thread& lead);
     void note_seat(const Thread& thread);
     const flat::Variant& variant_of(const flat::Profile& profile, const Array<i64>& seats) const;
@@ -183,8 +181,8 @@ class Machine {
     Array<Group> groups;  // of new tasks; then, if tasks may pause, one of each core's paused tasks
     i64 new_groups = 0;    // how many of them are of new tasks
     Array<Streams> streams;      // of each body that is not packed
-    std::deque<Unpacked> unpacked;  // bodies that are written out, or were
-    Array<Unpacked*> at_hand;    // of each packed body, where it is written out; null if it is not
+    std::deque<Unpacked> unpacked;  // packed bodies that tasks run, or ran
+    Array<Unpacked*> at_hand;    // of each packed body, what is worked out of it; null if no task runs it
     Array<Unpacked*> spare;      // room of bodies that nobody runs any more
     std::map<std::pair<i64, i64>, Array<Array<i64>>> echoes;  // of variants, by first phase and number of phases
     Array<char> looked_back_at;  // for each phase, 1 if later phases look at its starts

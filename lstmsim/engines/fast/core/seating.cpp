@@ -98,7 +98,7 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
         PhaseState& state = lead.phases[number];
         const flat::Body& body = program.bodies[phases[number].body];
         state.phase = &phases[number];
-        write_out(state, phases[number].body);
+        set_body(state, phases[number].body);
         state.lag = state.streams->lag;
         state.first = number < lead.entry.phase ? NEVER : number == lead.entry.phase ? lead.entry.iteration : 0;
         if (preempting) {
@@ -121,12 +121,11 @@ void Machine::prepare(Thread& lead, const flat::Variant& variant) {
     lead.finish = lead.content_at = NEVER;
 }
 
-/// The operations of a phase, with what they need and their streams.
-void Machine::write_out(PhaseState& state, i64 number) {
+/// The body of a phase, with its streams.
+void Machine::set_body(PhaseState& state, i64 number) {
     const flat::Body& body = program.bodies[number];
     if (body.first_word == NONE) {
-        state.operations = program.operations.part(body.first_operation, body.operations);
-        state.needs = program.needs;
+        state.operations = Operations(program, body);
         state.streams = &streams[number];
         return;
     }
@@ -135,20 +134,20 @@ void Machine::write_out(PhaseState& state, i64 number) {
             unpacked.emplace_back();
             spare.push(&unpacked.back());
         }
-        at_hand[number] = spare.pop();
-        at_hand[number]->body = number;
-        unpack(program, body, *at_hand[number]);
+        Unpacked& own = *(at_hand[number] = spare.pop());
+        own.body = number;
+        own.operations = Operations(program, body);
+        own.operations.index(own.places);
+        sort_streams(own.operations, own.streams);
         budget -= body.words / STEPS_OF_AN_EVENT;
     }
-    Unpacked& own = *at_hand[number];
-    own.users += 1;
-    state.unpacked = &own;
-    state.operations = Slice<const flat::Operation>(own.operations.data(), own.operations.size());
-    state.needs = Slice<const flat::Need>(own.needs.data(), own.needs.size());
-    state.streams = &own.streams;
+    state.unpacked = at_hand[number];
+    state.unpacked->users += 1;
+    state.operations = state.unpacked->operations;
+    state.streams = &state.unpacked->streams;
 }
 
-/// A task has gone: packed bodies that nobody else runs need not stay written out.
+/// A task has gone: packed bodies that nobody else runs are forgotten.
 void Machine::put_away(Thread& lead) {
     for (PhaseState& state : lead.phases) {
         Unpacked* const own = std::exchange(state.unpacked, nullptr);

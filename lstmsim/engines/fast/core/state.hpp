@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "body.hpp"
 #include "flat.hpp"
 #include "rows.hpp"
 #include "soonest.hpp"
@@ -26,9 +27,10 @@ constexpr Boundary NO_BOUNDARY{NEVER, 0};
 struct Cursor {
     i64 thread = 0, unit = 0, place = 0;         // place: of its unit in the core, which is one of the ways of `unit`
     const flat::Operation* operation = nullptr;  // null: the stream is at its end, or its thread stops before it
+    i64 index = 0;                               // its place in the body
     i64 left = 0;                                // issues of the operation
     i64 phase = 0, iteration = 0, position = 0;
-    Slice<const i64> order;                      // operations of the stream in this phase
+    Slice<const i32> order;                      // operations of the stream in this phase
     Boundary reached;                            // behind the last iteration in which it has issued
     i64 ended = 0;                               // when its last issue was over
     i64 behind = NONE;                           // the next cursor that waits for the same operation
@@ -84,23 +86,22 @@ struct Core {
 struct Streams {
     i64 members = 0, units = 0;
     Array<i64> first;  // for member * units + unit, where its operations begin in `order`
-    Array<i64> order;
+    Array<i32> order;
     i64 lag = 0;  // how many iterations back its operations look
 };
 
-/// A packed body, written out while tasks run it.
+/// What is worked out of a packed body while tasks run it.
 struct Unpacked {
     i64 body = NONE, users = 0;  // the phases of running tasks that have the body
-    Array<flat::Operation> operations;
-    Array<flat::Need> needs;
+    Operations operations;
+    Array<i32> places;
     Streams streams;
 };
 
 /// What a thread remembers of a phase.
 struct PhaseState {
     const flat::Phase* phase = nullptr;
-    Slice<const flat::Operation> operations;
-    Slice<const flat::Need> needs;  // of which each operation has some
+    Operations operations;
     const Streams* streams = nullptr;
     Unpacked* unpacked = nullptr;   // of a packed body
     Starts starts;  // of the last issue of each operation; or `NOT_STARTED`, or who waits for it

@@ -69,8 +69,7 @@ void Machine::record(
     const i64 causes = program.causes.size();
     Rows& table = tables[ISSUES];
     const flat::Operation& operation = *cursor.operation;
-    const PhaseState& phase = threads[thread.lead].phases[cursor.phase];
-    const i64 who[] = {thread.job, cursor.phase, cursor.iteration, &operation - phase.operations.begin()};
+    const i64 who[] = {thread.job, cursor.phase, cursor.iteration, cursor.index};
     if (unit.row != NONE && unit.row_end == now &&
         std::equal(std::begin(who), std::end(who), table.all().part(unit.row + issue::TASK, 4).begin())) {
         table[unit.row + issue::COUNT] += issues;
@@ -94,7 +93,7 @@ void Machine::complete(Thread& thread, Cursor& cursor, i64 start) {
     Thread& lead = threads[thread.lead];
     const flat::Operation& operation = *cursor.operation;
     PhaseState& phase = lead.phases[cursor.phase];
-    const i64 index = &operation - phase.operations.begin();
+    const i64 index = cursor.index;
     i64& place = phase.starts.at(cursor.iteration, index);
     const i64 waiters = std::exchange(place, start);
     i64 waiter = NONE;

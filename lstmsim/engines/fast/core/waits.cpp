@@ -18,15 +18,13 @@ void Machine::note_waits() {
             if (!cursor.operation) continue;
             i64* missing = nullptr;
             if (look_at_waits(cursor, missing) < NEVER) continue;
-            i64 lacking = NONE, index = 0;
-            for (const flat::Need& need :
-                 lead.phases[cursor.phase].needs.part(cursor.operation->first_need, cursor.operation->needs)) {
-                if (lacking == NONE && missing && start_of(lead, cursor, need) == missing) lacking = index;
-                index += 1;
+            const Operations& operations = lead.phases[cursor.phase].operations;
+            i64 lacking = NONE;
+            for (i64 number = operations.needs(cursor.index) - 1; missing && number >= 0; --number) {
+                if (start_of(lead, cursor, operations.need(cursor.index, number)) == missing) lacking = number;
             }
-            const i64 operation = cursor.operation - lead.phases[cursor.phase].operations.begin();
             tables[WAITS].add({fed ? templates[thread.job] : thread.job, cores[lead.core].kind, members, cursor.phase,
-                                   cursor.iteration, operation, lacking});
+                                   cursor.iteration, cursor.index, lacking});
         }
     }
 }
