@@ -53,9 +53,11 @@ class Feed(Protocol):
 
 
 def check_templates(program: Program) -> None:
-    """Refuse templates that come after other tasks; `InputError`."""
+    """Refuse templates that come after other tasks, and programs with gates; `InputError`."""
     if any(task.after is not None for task in program.tasks):
         raise InputError(Mistake("tasks", "a task of a feed comes after no other"))
+    if program.gates:
+        raise InputError(Mistake("gates", "a program whose tasks are fed has no gates"))
 
 
 class Batches:

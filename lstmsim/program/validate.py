@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lstmsim.errors import ProgramError
 from lstmsim.program.cycles import CAUSES
+from lstmsim.program.gate_rules import gate_faults, need_faults
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import MAX_SPREAD, Buffer, Core, Dependence, Operation, Phase, Program, Task
 
@@ -29,6 +30,11 @@ def validate(program: Program) -> None:
     for index, core in enumerate(program.cores):
         if core.shared and core.contexts < needed:
             faults.append(f"core {index}: is shared by {needed} threads and has {core.contexts}")
+        if core.mirrors and not (core.shared and core.contexts == needed):
+            told = f"has {core.contexts}" if core.shared else "is not shared"
+            faults.append(
+                f"core {index}: its threads stand for all {needed} of cores that are not shared, and it {told}"
+            )
     seen: set[tuple[object, ...]] = set()
     for number, task in enumerate(program.tasks):
         faults.extend(f"task {task.name}: {fault}" for fault in _task(number, task))
@@ -49,6 +55,7 @@ def validate(program: Program) -> None:
                     f"task {task.name}: {fault}" for fault in _phases(task, kind, phases, task.slots(kind), units)
                 )
         faults.extend(f"task {task.name}: {fault}" for fault in _wide(task, program.cores))
+    faults += gate_faults(program) if not faults else ()
     if faults:
         raise ProgramError("\n".join(faults))
 
@@ -56,7 +63,7 @@ def validate(program: Program) -> None:
 def _core(index: int, core: Core) -> Iterator[str]:
     if core.contexts < 1:
         yield f"core {index}: needs at least one context"
-    if not 0 <= core.accounted < len(core.units):
+    if core.accounted is not None and not 0 <= core.accounted < len(core.units):
         yield f"core {index}: accounted unit {core.accounted} does not exist"
     if len(set(core.held)) < len(core.held):
         yield f"core {index}: holds a content twice, {core.held}"
@@ -67,6 +74,8 @@ def _core(index: int, core: Core) -> Iterator[str]:
             yield f"core {index}, unit {unit.name}: no policy called {unit.policy!r}"
         if unit.switch_cycles < 0:
             yield f"core {index}, unit {unit.name}: switch_cycles {unit.switch_cycles} < 0"
+        if unit.ways < 1:
+            yield f"core {index}, unit {unit.name}: ways {unit.ways} < 1"
 
 
 def _task(number: int, task: Task) -> Iterator[str]:
@@ -94,6 +103,8 @@ def _places(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
                 yield f"needs {place.count(index)} threads of core {index}, which has {cores[index].contexts}"
             if not 0 <= index < len(cores) and index not in task.cores:
                 yield f"core {index} does not exist"
+        if all(0 <= index < len(cores) for index in place):
+            yield from _mirrored(place, cores)
     kinds = {kind for kind, _ in task.variants}
     if len(kinds) < len(task.variants):
         yield "has two variants for one kind of core"
@@ -102,6 +113,18 @@ def _places(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
             yield f"core {index} does not exist"
         elif cores[index].kind not in kinds:
             yield f"has no variant for core {index} of kind {cores[index].kind}"
+
+
+def _mirrored(place: tuple[int, ...], cores: tuple[Core, ...]) -> Iterator[str]:
+    """Yield what is wrong with members of a place whose threads stand for those of other members."""
+    own = 0
+    taken: dict[int, int] = {}
+    for index in place:
+        own += not cores[index].shared
+        taken[index] = taken.get(index, 0) + 1
+        if cores[index].mirrors and taken[index] > own:
+            yield f"takes thread {taken[index]} of core {index}, and {own} before it for which that could stand"
+            return
 
 
 def _wide(task: Task, cores: tuple[Core, ...]) -> Iterator[str]:
@@ -133,14 +156,20 @@ def _contents(program: Program) -> Iterator[str]:
         content = task.content
         if content is None:
             continue
+        name = "room of its own" if content.key is None else f"content {content.key}"
         if content.size < 0:
-            yield f"task {task.name}: content {content.key} has size {content.size} < 0"
-        if sizes.setdefault(content.key, content.size) != content.size:
-            yield f"task {task.name}: content {content.key} has size {content.size} and {sizes[content.key]}"
+            yield f"task {task.name}: {name} has size {content.size} < 0"
+        if content.key is None:
+            if content.loading or task.affine:
+                yield f"task {task.name}: {name} is not loaded, and no place holds it: loading is 0, and affine False"
+        elif content.key == -1:
+            yield f"task {task.name}: content -1 has the number that stands for none"
+        elif sizes.setdefault(content.key, content.size) != content.size:
+            yield f"task {task.name}: {name} has size {content.size} and {sizes[content.key]}"
         for place in task.places:
             rooms = [program.cores[each].capacity for each in place if 0 <= each < len(program.cores)]
             if any(room is not None and room < content.size for room in rooms):
-                yield f"task {task.name}: content {content.key} of size {content.size} does not fit on cores {place}"
+                yield f"task {task.name}: {name} of size {content.size} does not fit on cores {place}"
     for index, core in enumerate(program.cores):
         if core.capacity is not None and sum(sizes.get(key, 0) for key in core.held) > core.capacity:
             yield f"core {index}: holds more than its capacity {core.capacity}"
@@ -168,7 +197,8 @@ def _phases(
     for number, phase in enumerate(phases):
         # on one kind of core there may be nothing to load
         loading = task.content is not None and number < task.content.loading
-        if phase.repeat < 1 or not (phase.body.operations or loading):
+        # and a task of a single phase may have nothing to do
+        if phase.repeat < 1 or not (phase.body.operations or loading or len(phases) == 1):
             yield f"kind {kind}, phase {number}: must repeat at least once and hold an operation"
         if any(len(column) != phase.repeat or min(column) < 0 for column in phase.extra_cycles):
             yield f"kind {kind}, phase {number}: extra_cycles must have a number from 0 on for each iteration"
@@ -211,6 +241,9 @@ def _dependence(need: Dependence, index: int, number: int, phases: tuple[Phase, 
         yield f"delay {need.delay} < 1: nothing takes effect in the cycle in which it issues"
     if need.cause not in CAUSES:
         yield f"no cause called {need.cause!r}"
+    if need.gate:
+        yield from need_faults(need)
+        return
     source = number if need.phase is None else need.phase
     if not 0 <= source <= number or (need.phase is not None and source == number):
         yield f"phase {need.phase} is not an earlier one"

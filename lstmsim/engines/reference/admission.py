@@ -50,6 +50,7 @@ class Memory:
 
     core: the core.
     sizes: key of a content -> its size.
+    own: room that running tasks have for themselves alone, together.
     held: keys of the contents in the memory, the least recently used first.
     on_way: keys of contents that are being loaded.
     users: key of a content -> how many running tasks use it.
@@ -60,6 +61,7 @@ class Memory:
     held: list[int] = field(default_factory=list)
     on_way: set[int] = field(default_factory=set)
     users: dict[int, int] = field(default_factory=dict)
+    own: int = 0
 
     def __post_init__(self) -> None:
         self.held = list(self.core.held)
@@ -75,18 +77,23 @@ class Memory:
         if content.key in self.held:
             return content.key not in self.on_way
         used = sum(self.sizes[key] for key, users in self.users.items() if users)
-        return used + content.size <= self.core.capacity
+        return used + self.own + content.size <= self.core.capacity
 
     def enter(self, content: Content | None, loads: int) -> None:
         """Make room for the content of a task that begins, hold it, and count the task as a user.
+
+        Room of the task's own holds nothing, and is there until the task finishes.
 
         loads: how many operations of the task load the content; if there are any, it is on its way.
         """
         if content is None or self.core.capacity is None:
             return
         if content.key not in self.held:
-            while sum(self.sizes.get(key, 0) for key in self.held) + content.size > self.core.capacity:
+            while sum(self.sizes.get(key, 0) for key in self.held) + self.own + content.size > self.core.capacity:
                 self.held.remove(next(key for key in self.held if not self.users.get(key)))
+            if content.key is None:
+                self.own += content.size
+                return
             self.held.append(content.key)
             if loads:
                 self.on_way.add(content.key)
@@ -95,7 +102,11 @@ class Memory:
 
     def leave(self, content: Content | None) -> None:
         """Count one user less: a task that needed the content has finished."""
-        if content is not None and self.core.capacity is not None:
+        if content is None or self.core.capacity is None:
+            return
+        if content.key is None:
+            self.own -= content.size
+        else:
             self.users[content.key] -= 1
             self._touch(content.key)
 

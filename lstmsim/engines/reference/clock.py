@@ -27,7 +27,8 @@ class Clockwork:
         self.program = program
         self.trace = TraceBuilder(len(program.tasks))
         self.contexts: list[list[Seat | None]] = [[None] * core.contexts for core in program.cores]
-        self.bells: dict[tuple[int, int], simpy.Event] = {}
+        #: For each way of a unit that sleeps, as (core, unit, way).
+        self.bells: dict[tuple[int, int, int], simpy.Event] = {}
         self.last_cycle = 0
 
     def phase_of_cycle(self, priority: EventPriority) -> simpy.Event:
@@ -39,10 +40,11 @@ class Clockwork:
 
     def ring(self, core: int) -> None:
         """Wake the sleeping units of a core: something has changed."""
-        for unit in range(len(self.program.cores[core].units)):
-            bell = self.bells.pop((core, unit), None)
-            if bell is not None:
-                bell.succeed()
+        for number, unit in enumerate(self.program.cores[core].units):
+            for way in range(unit.ways):
+                bell = self.bells.pop((core, number, way), None)
+                if bell is not None:
+                    bell.succeed()
 
     def ring_all(self, thread: Thread) -> None:
         """Wake the units of a thread's cores."""
@@ -53,6 +55,16 @@ class Clockwork:
         """Wake the units of a thread's cores at a later cycle."""
         timer = self.env.timeout(cycle - self.now)
         timer.callbacks.append(lambda _: self.ring_all(thread))
+
+    def ring_everywhere(self, cycle: int) -> None:
+        """Wake the units of all cores at a later cycle."""
+        timer = self.env.timeout(cycle - self.now)
+        timer.callbacks.append(lambda _: self.ring_each())
+
+    def ring_each(self) -> None:
+        """Wake the units of all cores."""
+        for core in range(len(self.program.cores)):
+            self.ring(core)
 
     @property
     def now(self) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from itertools import accumulate
 
 from lstmsim.engines.reference.admission import (
     Memory,
@@ -14,74 +13,27 @@ from lstmsim.engines.reference.admission import (
     spread_over,
     too_many_wait,
 )
-from lstmsim.engines.reference.clock import ADMISSION, Clockwork, Process
+from lstmsim.engines.reference.arrivals import Arrivals, follows
+from lstmsim.engines.reference.clock import ADMISSION, Process
 from lstmsim.engines.reference.thread import Seat, Thread, stream
 from lstmsim.program.program import Program
 
 __all__ = ["Dispatcher"]
 
 
-class Dispatcher(Clockwork):
+class Dispatcher(Arrivals):
     """Tasks from their arrival to their end. What happens while they run is in `lstmsim.engines.reference.run`."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
-        sizes = {task.content.key: task.content.size for task in program.tasks if task.content is not None}
+        contents = [task.content for task in program.tasks if task.content is not None]
+        sizes = {content.key: content.size for content in contents if content.key is not None}
         self.memories = [Memory(core, sizes) for core in program.cores]
-        self.finished = 0
-        self.knocked = self.env.event()
-        self.newcomers: list[int] = []
         self.left: list[Thread] = []
         self.waiting: list[Waiting] = []
         self.admitted: dict[int, int] = {}
         self.paused: dict[int, tuple[int, int, int]] = {}
-        self.followers: dict[int, list[int]] = defaultdict(list)
-        for index, task in enumerate(program.tasks):
-            if task.after is not None:
-                self.followers[task.after].append(index)
         self.env.process(self.dispatcher())
-
-    def expect(self, numbers: Iterable[int]) -> None:
-        """Let the tasks with these numbers come when it is time."""
-        self.env.process(self.arrivals(numbers))
-
-    def arrivals(self, numbers: Iterable[int]) -> Process:
-        """Let those of the tasks come that come after no other task, in order of (release, position)."""
-        tasks = self.program.tasks
-        free = [number for number in numbers if tasks[number].after is None]
-        for task in sorted(free, key=lambda index: (tasks[index].release, index)):
-            if tasks[task].release > self.now:
-                yield self.env.timeout(tasks[task].release - self.now)
-            self.come(task)
-
-    def follow(self, task: int) -> Process:
-        """Let a task come `release` cycles after the task that it follows has finished or was turned away."""
-        yield self.env.timeout(self.program.tasks[task].release)
-        self.come(task)
-
-    def come(self, task: int) -> None:
-        """Note that a task has come."""
-        self.newcomers.append(task)
-        self.knock()
-
-    def done_with(self, task: int) -> None:
-        """Note that a task has finished or was turned away. Tasks that come after it may come now."""
-        self.finished += 1
-        for follower in self.followers[task]:
-            if self.program.tasks[follower].release:
-                self.env.process(self.follow(follower))
-            else:
-                self.come(follower)
-
-    def knock(self) -> None:
-        """Tell the dispatcher that a task has come or a context is free."""
-        if not self.knocked.triggered:
-            self.knocked.succeed()
-
-    def knock_in(self, cycles: int) -> None:
-        """Tell the dispatcher at a later cycle to look again."""
-        timer = self.env.timeout(cycles)
-        timer.callbacks.append(lambda _: self.knock())
 
     def dispatcher(self) -> Process:
         """Hand waiting tasks to free contexts, once a cycle and after all effects."""
@@ -92,7 +44,7 @@ class Dispatcher(Clockwork):
             self.give_up()
             self.let_in()
             self.admit()
-            while self.newcomers:  # they follow a task that was turned away in this cycle
+            while self.newcomers:  # they follow a task that was turned away, or admissions, in this cycle
                 self.let_in()
                 self.admit()
             # all knocks of this cycle have been answered
@@ -115,7 +67,7 @@ class Dispatcher(Clockwork):
         """Let newcomers begin to wait, or turn them away. Tasks that follow other tasks come last."""
         tasks = self.program.tasks
         came, self.newcomers = self.newcomers, []
-        for number in sorted(came, key=lambda number: (tasks[number].after is not None, number)):
+        for number in sorted(came, key=lambda number: (follows(tasks[number]), number)):
             task = tasks[number]
             rank = task.key + (self.now if task.key_from_arrival else 0)
             each = Waiting(rank, self.now, number, task, task.places)
@@ -164,10 +116,7 @@ class Dispatcher(Clockwork):
             loads = sum(len(phase.body.operations) * phase.repeat for phase in phases[: content.loading])
         for core in dict.fromkeys(place):
             self.memories[core].enter(content, loads)
-        seats: list[tuple[int, int]] = []
-        for core in place:
-            free = (context for context, seat in enumerate(self.contexts[core]) if seat is None)
-            seats.append((core, next(context for context in free if (core, context) not in seats)))
+        seats = self.seats(place)
         thread = Thread(
             number=each.number,
             task=each.task,
@@ -178,6 +127,8 @@ class Dispatcher(Clockwork):
             buffers=each.task.slots(kind, len(place)),
             seats=tuple(seats),
             first=first,
+            gates=self.gates,
+            finish=self.now,
             loads=loads,
         )
         for member, (core, context) in enumerate(seats):
@@ -196,6 +147,27 @@ class Dispatcher(Clockwork):
         if each.task.frame_interval:
             self.env.process(self.frames(thread))
         self.ring_all(thread)
+        if thread.over:
+            self.env.process(self.leave(thread, self.now))
+        self.arrive_at(each.task.starts, self.now)
+
+    def seats(self, place: Place) -> list[tuple[int, int]]:
+        """(core, context) of each member of a task that takes a place: the lowest free context of its core.
+
+        On a core that mirrors others, it is the context that stands for that of the member's counterpart.
+        """
+        cores = self.program.cores
+        first = list(accumulate((0 if each.shared else each.contexts for each in cores), initial=0))
+        seats: list[tuple[int, int]] = []
+        for core in place:
+            if cores[core].mirrors:
+                own = [seat for seat in seats if not cores[seat[0]].shared]
+                other, context = own[sum(seat[0] == core for seat in seats)]
+                seats.append((core, first[other] + context))
+            else:
+                free = (context for context, seat in enumerate(self.contexts[core]) if seat is None)
+                seats.append((core, next(context for context in free if (core, context) not in seats)))
+        return seats
 
     def frames(self, thread: Thread) -> Process:
         """Wake the cores whenever a frame of the thread's task comes in."""
@@ -227,8 +199,12 @@ class Dispatcher(Clockwork):
     def leave(self, thread: Thread, earliest: int) -> Process:
         """End a thread when all its results are there. Its contexts are free in that same cycle.
 
-        If it pauses, its task waits from then on.
+        If it pauses, its task waits from then on. If its task lasts until a gate has opened, it leaves no earlier.
         """
+        gate = thread.task.until
+        if gate is not None:
+            yield self.opened[gate]
+            earliest = max(earliest, self.gates[gate].latest)
         pauses = thread.stop is not None and thread.stop != thread.end
         yield self.env.timeout(max(thread.clear if pauses else thread.finish, earliest) - self.now)
         for core, context in thread.seats:
@@ -246,4 +222,5 @@ class Dispatcher(Clockwork):
             taken = sum(2 ** own.index(core) for core, _ in thread.seats if own)
             self.trace.task(thread.number, core=core, context=context, **times, taken=taken)
             self.done_with(thread.number)
+            self.arrive_at(thread.task.ends, self.now)
         self.knock()

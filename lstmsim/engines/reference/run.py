@@ -33,20 +33,26 @@ class Machine(Dispatcher):
         super().__init__(program)
         self.echoes: dict[int, dict[tuple[int, int], set[int]]] = {}
         for index, core in enumerate(program.cores):
-            for unit in range(len(core.units)):
-                self.env.process(self.unit(index, core, unit))
+            for number, unit in enumerate(core.units):
+                for way in range(unit.ways):
+                    self.env.process(self.unit(index, core, number, way))
 
-    def unit(self, index: int, core: Core, number: int) -> Process:
-        """Run one unit: choose, issue for `cycles`, choose again; sleep while there is no candidate."""
+    def unit(self, index: int, core: Core, number: int, way: int) -> Process:
+        """Run one way of a unit: choose, issue for `cycles`, choose again; sleep while there is no candidate."""
         unit = core.units[number]
         active, fresh = 0, False
         while True:
             yield self.phase_of_cycle(CHOICE)
             seats = self.contexts[index]
-            ready = [None if seat is None else seat.thread.ready((seat.member, number), self.now) for seat in seats]
+            ready = [
+                None
+                if seat is None or context % unit.ways != way
+                else seat.thread.ready((seat.member, number), self.now)
+                for context, seat in enumerate(seats)
+            ]
             chosen = POLICIES[unit.policy](active, fresh, ready)
             if chosen is None:
-                bell = self.bells[index, number] = self.env.event()
+                bell = self.bells[index, number, way] = self.env.event()
                 yield bell
             elif chosen != active and unit.switch_cycles:
                 self.trace.switch(self.now, index, number, unit.switch_cycles, active, chosen)
@@ -67,7 +73,8 @@ class Machine(Dispatcher):
         who = (core, unit, context, thread.number, head.phase, head.iteration, head.index)
         until = thread.until(head) if head.left == operation.count else (0,) * len(CAUSES)
         extra = thread.extra(head)
-        self.trace.issue(self.now, operation.cycles + extra, 1, who, until)
+        way = context % self.program.cores[core].units[unit].ways
+        self.trace.issue(self.now, operation.cycles + extra, 1, who, until, way)
         self.last_cycle = max(self.last_cycle, self.now)
         thread.reached[which] = head.phase, head.iteration
         thread.ended[which] = self.now + extra + operation.cycles
@@ -103,6 +110,9 @@ class Machine(Dispatcher):
             self.ring_at(thread, start + operation.cycles)
         for delay in delays:
             self.ring_at(thread, start + delay)
+        if operation.arrives is not None:
+            gate = thread.phases[head.phase].gate(head.iteration, operation.arrives)
+            self.arrive_at(gate, start + operation.cycles)
 
     def delays(self, phases: tuple[Phase, ...]) -> dict[tuple[int, int], set[int]]:
         """(phase, operation) -> after how many cycles an operation that depends on it may go on."""
@@ -110,7 +120,7 @@ class Machine(Dispatcher):
             echoes: dict[tuple[int, int], set[int]] = defaultdict(set)
             for number, phase in enumerate(phases):
                 for operation in phase.body.operations:
-                    for need in operation.needs:
+                    for need in (need for need in operation.needs if not need.gate):
                         echoes[number if need.phase is None else need.phase, need.operation].add(need.delay)
             self.echoes[id(phases)] = echoes
         return self.echoes[id(phases)]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from lstmsim.engines.reference.gates import Gate
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Buffer, Dependence, Operation, Phase, Task
 
@@ -61,6 +62,7 @@ class Thread:
     phases, buffers: phases and buffers of the task on these cores.
     seats: (core, context) of each member.
     first: boundary at which the thread begins.
+    gates: all gates of the program.
     stop: boundary at which it pauses; None if it does not.
     streams, heads: for each stream, the operations that follow and the next operation.
     reached, ended: for each stream, (phase, iteration) of its last issue, and when that ended.
@@ -82,6 +84,7 @@ class Thread:
     buffers: tuple[Buffer, ...]
     seats: tuple[tuple[int, int], ...]
     first: Boundary
+    gates: Sequence[Gate] = ()
     stop: Boundary | None = None
     streams: dict[Stream, Iterator[Head]] = field(default_factory=dict)
     heads: dict[Stream, Head | None] = field(default_factory=dict)
@@ -141,6 +144,19 @@ class Thread:
                 return None
         return None if iteration < 0 or (phase, iteration) < self.first else (phase, iteration, need.operation)
 
+    def over_at(self, head: Head, need: Dependence) -> int:
+        """The cycle from which `need` no longer holds `head` back; 0 if it never does, `NEVER` if not known yet."""
+        if need.gate:
+            number = self.phases[head.phase].gate(head.iteration, need.operation)
+            if number < 0:
+                return 0
+            opens = self.gates[number].opens
+            return NEVER if opens is None else opens + need.delay
+        key = self.source(head, need)
+        if key is None:
+            return 0
+        return self.starts[key] + need.delay if key in self.starts else NEVER
+
     def extra(self, head: Head) -> int:
         """How many cycles more than usual an operation takes in its iteration."""
         column = head.operation.extra
@@ -149,8 +165,12 @@ class Thread:
     def lacking(self, head: Head) -> str | None:
         """What `head` needs and has not even started yet, in words; None if all its waits have a known end."""
         for need in head.operation.needs:
+            if self.over_at(head, need) < NEVER:
+                continue
+            if need.gate:
+                return f"gate {self.phases[head.phase].gate(head.iteration, need.operation)}"
             key = self.source(head, need)
-            if key is not None and key not in self.starts:
+            if key is not None:
                 operation = self.phases[key[0]].body.operations[key[2]]
                 return f"{operation.label or 'operation'} {key[2]} of phase {key[0]}, iteration {key[1]}"
         buffer = head.operation.takes
@@ -162,9 +182,7 @@ class Thread:
         """For each cause the cycle from which it no longer holds `head` back; `NEVER` where that is not known yet."""
         until = dict.fromkeys(CAUSES, 0)
         for need in head.operation.needs:
-            key = self.source(head, need)
-            if key is not None:
-                until[need.cause] = max(until[need.cause], self.starts.get(key, NEVER) + need.delay)
+            until[need.cause] = max(until[need.cause], self.over_at(head, need))
         if head.operation.frame:
             step = self.phases[head.phase].step(head.iteration, head.operation.ahead)
             until["input"] = max(until["input"], self.arrived + step * self.task.frame_interval)
