@@ -85,13 +85,14 @@ def lines_per_row(counts: NDArray[np.int32], sectors: NDArray[np.int32]) -> NDAr
     new[starts[counts > 0]] = True
     total = np.zeros(len(lines) + 1, np.int32)
     np.cumsum(new, dtype=np.int32, out=total[1:])
-    return (total[ends] - total[starts]).astype(np.int32)
+    distinct: NDArray[np.int32] = total[ends] - total[starts]
+    return distinct
 
 
 def _ascending(elements: Table) -> Table:
     """The sectors of each row in ascending order, those of lanes that are off last."""
-    sectors = elements >> 3
-    sectors[elements < 0] = _LAST
+    sectors: Table = elements >> 3
+    np.copyto(sectors, _LAST, where=elements < 0)
     mixed = np.flatnonzero((sectors[:, 1:] < sectors[:, :-1]).any(axis=1))
     if len(mixed):
         sectors[mixed] = np.sort(sectors[mixed], axis=1)
@@ -116,8 +117,7 @@ def wavefronts(addresses: Table, vector: int, banks: int) -> NDArray[np.int32]:
     lowest = np.where(addresses < 0, _LAST, words).min(axis=1, keepdims=True, initial=_LAST)
     patterns = np.where(addresses < 0, OFF, words - lowest)
     firsts, which = _distinct_rows(patterns)
-    each: NDArray[np.int32] = _counted(patterns[firsts], vector, banks)[which]
-    return each
+    return _counted(patterns[firsts], vector, banks)[which]
 
 
 def _distinct_rows(rows: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

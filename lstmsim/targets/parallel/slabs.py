@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lstmsim.targets.parallel.addresses import OFF, Touched, atomic_touches, touched, wavefronts
 from lstmsim.targets.parallel.kernel import CLASSES, Instructions, Kernel, KernelShape
+from lstmsim.targets.parallel.ranges import firsts, regrouped
 
 __all__ = ["Access", "Batch", "Slab", "laid_out", "packed"]
 
@@ -152,37 +153,15 @@ def laid_out(batches: list[Batch], shape: KernelShape, sm: NDArray[np.int32]) ->
     lengths = np.zeros(streams, np.int64)
     for batch in batches:
         lengths += np.bincount(batch.streams, minlength=streams)
-    first = _firsts(lengths)
+    first = firsts(lengths)
     n = int(first[-1])
     rows = [first[batch.streams] + batch.places for batch in batches]
-    wait_first, wait = _gathered([(batch.wait_counts, batch.waits) for batch in batches], rows, n)
-    sector_first, sector = _gathered([(batch.sector_counts, batch.sectors) for batch in batches], rows, n)
+    wait_first, (wait,) = regrouped(rows, [each.wait_counts for each in batches], [[each.waits for each in batches]], n)
+    sectors = [each.sectors for each in batches]
+    sector_first, (sector,) = regrouped(rows, [each.sector_counts for each in batches], [sectors], n)
     kind, count = np.empty(n, np.int8), np.empty(n, np.int32)
     lsu, array = np.empty(n, np.int32), np.empty(n, np.int8)
     for batch, row in zip(batches, rows, strict=True):
         kind[row], count[row], lsu[row], array[row] = batch.kind, batch.count, batch.lsu, batch.array
     instructions = Instructions(first, kind, count, wait_first, wait)
     return Kernel(shape, sm, instructions, lsu, array, sector_first, sector)
-
-
-def _firsts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each row's entries begin, and where the last one's end."""
-    first = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=first[1:])
-    return first
-
-
-def _gathered(
-    parts: list[tuple[Narrow, Narrow]], rows: list[NDArray[np.int64]], n: int
-) -> tuple[NDArray[np.int64], Narrow]:
-    """Rows of several entries in their new order: where each begins, and the entries."""
-    counts = np.zeros(n, np.int64)
-    for (each, _), row in zip(parts, rows, strict=True):
-        counts[row] = each
-    first = _firsts(counts)
-    entries = np.empty(int(first[-1]), np.int32)
-    for (each, values), row in zip(parts, rows, strict=True):
-        ends = np.cumsum(each, dtype=np.int64)
-        shift = first[row] - (ends - each)
-        entries[np.arange(len(values)) + np.repeat(shift, each)] = values
-    return first, entries
