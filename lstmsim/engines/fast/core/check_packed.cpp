@@ -5,6 +5,12 @@ namespace lstmsim::flat {
 
 namespace {
 
+/// The row of a table that a word names.
+void check_row(const Row& row, const Word& word, const char* table, i64 number, i64 rows) {
+    if (number >= 0 && number < rows) return;
+    row.refuse("word", word.word, "of row " + std::to_string(number) + " of " + table + ", which has " + std::to_string(rows));
+}
+
 /// A prototype has nothing that a packed body cannot have.
 void check_prototype(const Row& row, const Operation& each) {
     for (const auto& [column, value] : {std::pair<const char*, i64>{"takes", each.takes}, {"frees", each.frees},
@@ -15,7 +21,7 @@ void check_prototype(const Row& row, const Operation& each) {
 
 /// What an operation, the `index`-th of its body, waits for.
 void check_need(const Program& p, const Row& row, const Word& word, i64 index, PackedShape& shape) {
-    row.row_of("word", row_of_need(word), p.needs.size());
+    check_row(row, word, "needs", row_of_need(word), p.needs.size());
     const Need& need = p.needs[row_of_need(word)];
     const i64 operation = operation_of_need(word);
     if (need.phase != NONE) row.refuse("word", word.word, "of a need with a phase");
@@ -40,7 +46,7 @@ PackedShape check_packed(const Program& p, const Row& row, const Body& body) {
     for (i64 place = body.first_word; place < body.first_word + body.words; ++index) {
         const Row own{"words", place};
         const Word& word = p.words[place++];
-        own.row_of("word", row_of_operation(word), p.operations.size());
+        check_row(own, word, "operations", row_of_operation(word), p.operations.size());
         const Operation& each = p.operations[row_of_operation(word)];
         check_prototype({"operations", row_of_operation(word)}, each);
         while (shape.units.size() <= each.member) shape.units.push(0);
