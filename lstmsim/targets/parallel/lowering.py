@@ -1,0 +1,379 @@
+"""From priced kernels to a flat program: blocks are tasks, gates order kernels, equal blocks share bodies.
+
+Cores of the program: the SMs, in order; one that stands for all memory partitions and the sync unit; the dispatcher;
+the host. `docs/parallel_device.md`, section 7, says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.errors import DeadlockError, InputError
+from lstmsim.program.flat import FlatProgram, flat_program
+from lstmsim.program.flat_names import FlatNames
+from lstmsim.program.flatten import CYCLE_TABLES
+from lstmsim.program.policy import POLICIES
+from lstmsim.records import record
+from lstmsim.targets.parallel.bodies import Writing, bodies
+from lstmsim.targets.parallel.device import Device
+from lstmsim.targets.parallel.kernel import Ints, Priced
+from lstmsim.targets.parallel.pick import block_keys, picked
+from lstmsim.targets.parallel.prototypes import CLASS, Numbering, Roles, need_rows
+from lstmsim.targets.parallel.residency import residency
+
+__all__ = ["DeviceJob", "KernelTasks", "Lowered", "program_of_jobs", "program_of_kernels"]
+
+#: Rows of instructions that are worked on at once: their tables stay in a cache.
+_PIECE = 1 << 16
+#: What an SM has for the contents of its blocks: so much that a block's share of it says how many there may be.
+_CAPACITY = 1 << 40
+#: Kinds of cores.
+_SM, _MEMORY, _DISPATCHER, _HOST = range(4)
+
+
+@record
+class DeviceJob:
+    """Kernels that run one after the other.
+
+    name: of the job.
+    kernels: in order. A kernel that runs again may be the same object.
+    release, key, key_from_arrival: as of `lstmsim.program.program.Task`; jobs run one after the other, in this order.
+    """
+
+    name: str
+    kernels: tuple[Priced, ...]
+    release: int = 0
+    key: int = 0
+    key_from_arrival: bool = False
+
+
+@record
+class KernelTasks:
+    """Where a kernel is in a program.
+
+    job: number of its job.
+    kernel: the kernel.
+    first: its first task; the others follow, one for each block. An empty grid has one task.
+    resident: how many of its blocks an SM holds at once.
+    """
+
+    job: int
+    kernel: Priced
+    first: int
+    resident: int
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks it has."""
+        return len(self.kernel.sm)
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A program of kernels. Its first tasks stand for the jobs, one for each; then come the blocks.
+
+    flat: the program.
+    names: what people read of it.
+    kernels: where each kernel is, job after job.
+    """
+
+    flat: FlatProgram
+    names: FlatNames
+    kernels: tuple[KernelTasks, ...]
+
+
+def program_of_kernels(device: Device, kernels: Sequence[Priced], name: str = "run") -> Lowered:
+    """The program of kernels that run one after the other.
+
+    name: of the whole.
+    `InputError` if a block does not fit on an SM, or is not written by the rules. `DeadlockError` if the blocks of a
+    persistent kernel do not all fit at once.
+    """
+    return program_of_jobs(device, [DeviceJob(name, tuple(kernels))])
+
+
+def program_of_jobs(device: Device, jobs: Sequence[DeviceJob]) -> Lowered:
+    """The program of jobs that run one after the other, each made of kernels; errors as of `program_of_kernels`."""
+    return _Writer(device, jobs).lowered()
+
+
+class _Writer:
+    """The tables of a program on their way."""
+
+    def __init__(self, device: Device, jobs: Sequence[DeviceJob]) -> None:
+        self.device, self.jobs = device, jobs
+        kernels = {id(kernel): kernel for job in jobs for kernel in job.kernels}.values()
+        most, delays = _bounds(device, list(kernels))
+        members = 1 + 2 * max([kernel.shape.warps for kernel in kernels], default=1)
+        self.writing = Writing(device, Roles(device, members, most), Numbering(), delays)
+        self.tables: dict[str, list[list[int]]] = {name: [] for name in ("groups", "places", "seats", "contents")}
+        self.rows: dict[str, list[Ints]] = {name: [] for name in ("bodies", "phases", "profiles", "tasks", "words")}
+        self.count = dict.fromkeys(("bodies", "profiles", "words", "tasks"), 0)
+        self.gates: list[int] = []
+        self.groups: dict[tuple[int, int], int] = {}
+        self.places: dict[int, int] = {}
+        self.contents: dict[int, int] = {}
+        self.known: dict[tuple[int, int, int], int] = {}
+        self.profiles: dict[int, Ints] = {}
+        self.names: list[str] = []
+        self.kernels: list[KernelTasks] = []
+
+    def lowered(self) -> Lowered:
+        """The program."""
+        device = self.device
+        self._empty_body()
+        host = self._profiles(np.zeros(1, dtype=np.int64), np.array([self._group(-1, device.sms + 2)]), -1, 0, 0, _HOST)
+        rows = np.full((len(self.jobs), 10), -1, dtype=np.int64)
+        behind = 0
+        for row, job in zip(rows, self.jobs, strict=True):
+            row[:6] = host[0], job.release, 0, job.key, job.key_from_arrival, -1
+            if job.kernels:
+                row[7], row[9] = behind, behind + len(job.kernels)
+                behind += len(job.kernels) + 1
+        self.gates = [1] * behind
+        self._add("tasks", rows)
+        self.names += [job.name for job in self.jobs]
+        gate = 0
+        for number, job in enumerate(self.jobs):
+            for place, kernel in enumerate(job.kernels):
+                self._kernel(number, place, kernel, gate + place)
+            gate += len(job.kernels) + 1 if job.kernels else 0
+        return Lowered(self._flat(), self._flat_names(), tuple(self.kernels))
+
+    def _add(self, table: str, rows: Ints) -> None:
+        self.rows[table].append(rows)
+        self.count[table] += len(rows)
+
+    def _empty_body(self) -> None:
+        """Body 0 has no operation: for jobs and empty grids."""
+        self._add("bodies", np.array([[0, 0, -1, 0]]))
+
+    def _kernel(self, job: int, number: int, kernel: Priced, behind: int) -> None:
+        """Write the tasks of a kernel.
+
+        behind: the gate that it comes behind; the one after it is its own.
+        """
+        resident = residency(kernel.shape, self.device)
+        blocks = len(kernel.sm)
+        _check_pins(kernel, self.device)
+        gates = _grid_barriers(kernel)
+        _check_persistent(kernel, self.device, resident, gates)
+        self.kernels.append(KernelTasks(job, kernel, self.count["tasks"], resident))
+        self.gates[behind + 1] = max(blocks, 1)
+        name = f"{self.jobs[job].name}/{number} {kernel.shape.name}"
+        rows = np.full((max(blocks, 1), 10), -1, dtype=np.int64)
+        rows[:, 1:5] = self.device.launch, 0, 0, 0
+        rows[:, 6], rows[:, 8] = behind, behind + 1
+        if blocks:
+            rows[:, 0] = self._profiles_of(kernel, resident, gates)
+            self.names += [f"{name}/{block}" for block in range(blocks)]
+        else:
+            group = np.array([self._group(-1, self.device.sms + 1)])
+            rows[:, 0] = self._profiles(np.zeros(1, dtype=np.int64), group, -1, 0, 0, _DISPATCHER)
+            self.names.append(name)
+        self._add("tasks", rows)
+
+    def _profiles_of(self, kernel: Priced, resident: int, gates: int) -> Ints:
+        """The profile of each block of a kernel. Kernels that are one object share them, unless they have gates."""
+        profiles = None if gates else self.profiles.get(id(kernel))
+        if profiles is None:
+            warps = kernel.shape.warps
+            free = self._group(warps, -1)
+            pinned = {sm: self._group(warps, sm) for sm in np.unique(kernel.sm).tolist() if sm >= 0}
+            group = np.full(self.device.sms + 1, free)
+            for sm, row in pinned.items():
+                group[sm] = row
+            first_gate = len(self.gates)
+            self.gates += [len(kernel.sm)] * gates
+            content = self._content(resident)
+            profiles = self._profiles(self._bodies(kernel), group[kernel.sm], content, first_gate, gates, _SM)
+            if not gates:
+                self.profiles[id(kernel)] = profiles
+        return profiles
+
+    def _profiles(self, body: Ints, group: Ints, content: int, first_gate: int, gates: int, kind: int) -> Ints:
+        """Write profiles with a variant and a phase each, for the distinct pairs of bodies and groups."""
+        groups = int(group.max(initial=0)) + 1
+        pairs, inverse = np.unique(body * groups + group, return_inverse=True)
+        n, first = len(pairs), self.count["profiles"]
+        own = np.arange(first, first + n)
+        rows = np.zeros((n, 11), dtype=np.int64)
+        rows[:, 0], rows[:, 1], rows[:, 5:7], rows[:, 7], rows[:, 8] = pairs % groups, content, -1, own, 1
+        # there are no wide variants, and their first row must be one that could be there
+        rows[:, 9] = own
+        self._add("profiles", np.concatenate([rows, np.full((n, 1), kind)], axis=1))
+        phases = np.zeros((n, 8), dtype=np.int64)
+        phases[:, 0], phases[:, 1], phases[:, 6], phases[:, 7] = pairs // groups, 1, first_gate, gates
+        self.rows["phases"].append(phases)
+        return own[inverse.ravel()]
+
+    def _bodies(self, kernel: Priced) -> Ints:
+        """The body of each block of a kernel; those that are new are written."""
+        warps = kernel.shape.warps
+        first = kernel.instructions.first[::warps]
+        rows = np.empty(len(kernel.sm), dtype=np.int64)
+        begin = 0
+        while begin < len(rows):
+            end = max(begin + 1, int(np.searchsorted(first, first[begin] + _PIECE, side="right")) - 1)
+            blocks = np.arange(begin, min(end, len(rows)))
+            some = picked(kernel, blocks)
+            keys = [(warps, *pair) for pair in block_keys(some).tolist()]
+            new = [number for number, key in enumerate(keys) if self._is_new(key)]
+            if new:
+                made = bodies(self.writing, some if len(new) == len(blocks) else picked(kernel, blocks[new]))
+                sizes = np.zeros((len(new), 4), dtype=np.int64)
+                sizes[:, 0], sizes[:, 1], sizes[:, 3] = -1, made.sizes[:, 0], made.sizes[:, 1]
+                sizes[:, 2] = self.count["words"] + np.cumsum(made.sizes[:, 1]) - made.sizes[:, 1]
+                self._add("bodies", sizes)
+                self._add("words", made.words)
+            rows[blocks] = [self.known[key] for key in keys]
+            begin = int(blocks[-1]) + 1
+        return rows
+
+    def _is_new(self, key: tuple[int, int, int]) -> bool:
+        if key in self.known:
+            return False
+        # body 0 is the empty one
+        self.known[key] = 1 + len(self.known)
+        return True
+
+    def _content(self, resident: int) -> int:
+        """The row of the room that a block takes, if so many are on an SM at once."""
+        if resident not in self.contents:
+            self.contents[resident] = len(self.tables["contents"])
+            self.tables["contents"].append([-1, _CAPACITY // resident])
+        return self.contents[resident]
+
+    def _group(self, warps: int, where: int) -> int:
+        """The row of places: for blocks of so many warps those on an SM (`where`; -1: all), else one core alone."""
+        key = (warps, where)
+        if key not in self.groups:
+            self.groups[key] = len(self.groups)
+            place = len(self.tables["places"])
+            if warps < 0:
+                self._place([where])
+                self.tables["groups"].append([place, 1])
+                return self.groups[key]
+            if warps not in self.places:
+                self.places[warps] = place
+                sms = self.device.sms
+                for sm in range(sms):
+                    self._place([sm] * warps + [sms] * warps + [sms + 1])
+            first = self.places[warps]
+            self.tables["groups"].append([first, self.device.sms] if where < 0 else [first + where, 1])
+        return self.groups[key]
+
+    def _place(self, cores: list[int]) -> None:
+        self.tables["places"].append([len(self.tables["seats"]), len(cores)])
+        self.tables["seats"] += [[core] for core in cores]
+
+    def _flat(self) -> FlatProgram:
+        profiles = _one(self.rows["profiles"], 12)
+        variants = np.zeros((len(profiles), 6), dtype=np.int64)
+        variants[:, 0], variants[:, 2], variants[:, 3] = profiles[:, 11], np.arange(len(profiles)), 1
+        groups = np.array(self.tables["groups"])
+        places = np.array(self.tables["places"])
+        variants[:, 1] = places[groups[profiles[:, 0], 0], 1]
+        # the numbers of a body's words are many: they are laid out once more when all tables are joined, then forgotten
+        words = self.rows.pop("words")
+        cores, units = _machine(self.device)
+        return flat_program(
+            {
+                **CYCLE_TABLES,
+                **{name: rows for name, rows in self.tables.items() if rows},
+                **{"cores": cores, "units": units, "profiles": profiles[:, :11], "variants": variants},
+                **{"phases": _one(self.rows["phases"], 8), "bodies": _one(self.rows["bodies"], 4)},
+                **{"words": np.concatenate(words) if words else (), "tasks": _one(self.rows["tasks"], 10)},
+                "operations": self.writing.roles.table()[0],
+                "needs": need_rows(self.writing.needs.codes, self.writing.delays),
+                "gates": self.gates,
+            }
+        )
+
+    def _flat_names(self) -> FlatNames:
+        partitions = range(self.device.partitions)
+        memory = (*(f"dram{each}" for each in partitions), *(f"atomic{each}" for each in partitions), "sync")
+        units = (("issue", "lsu", "port"),) * self.device.sms + (memory, ("dispatch",), ("host",))
+        return FlatNames(
+            tasks=tuple(self.names),
+            units=tuple((name, name != "host", "") for core in units for name in core),
+            buffers=(),
+            operations=self.writing.roles.table()[1],
+            held=((),) * (self.device.sms + 3),
+        )
+
+
+def _one(arrays: list[Ints], width: int) -> Ints:
+    return np.concatenate(arrays) if arrays else np.zeros((0, width), dtype=np.int64)
+
+
+def _machine(device: Device) -> tuple[list[list[int]], list[list[int]]]:
+    """The rows of `cores` and `units`."""
+    number = {name: place for place, name in enumerate(POLICIES)}
+    policy, fifo = number[device.warp_policy], number["fifo"]
+    cores, units = [], []
+    for sm in range(device.sms):
+        cores.append([_SM, device.max_warps, 3 * sm, 3, 0, _CAPACITY, 0, 0, 0, 0])
+        units += [[policy, 0, device.schedulers], [fifo, 0, 1], [fifo, 0, 1]]
+    memory = 2 * device.partitions + 1
+    first = len(units)
+    cores.append([_MEMORY, device.sms * device.max_warps, first, memory, -1, -1, 1, 1, 0, 0])
+    cores.append([_DISPATCHER, device.sms * device.max_blocks, first + memory, 1, -1, -1, 1, 0, 0, 0])
+    cores.append([_HOST, 1, first + memory + 1, 1, -1, -1, 1, 0, 0, 0])
+    units += [[fifo, 0, 1]] * (memory + 2)
+    return cores, units
+
+
+def _bounds(device: Device, kernels: Sequence[Priced]) -> tuple[int, int]:
+    """More than any count or number of cycles of an operation, and more than any delay of a need."""
+    sectors, cycles = device.port
+    tops = [device.dispatch, device.dram, device.atomic, 2]
+    for kernel in kernels:
+        numbers = kernel.numbers
+        tops += [_top(kernel.instructions.count), _top(numbers.lsu), -(-_top(numbers.sectors) * cycles // sectors)]
+        tops.append(_top(numbers.missing) * max(device.dram, device.atomic))
+        tops.append(len(kernel.instructions.kind) if kernel.shape.persistent else 0)
+    most = max(tops) + 1
+    latency = max(getattr(device.latencies, name) for name in vars(device.latencies))
+    return most, most + max(latency, device.grid, device.start) + device.start + 1
+
+
+def _top(values: NDArray[np.int32]) -> int:
+    return int(values.max(initial=0))
+
+
+def _grid_barriers(kernel: Priced) -> int:
+    """How many grid barriers each stream of a kernel has; `InputError` if they differ."""
+    whole = kernel.instructions
+    own = np.flatnonzero(whole.kind == CLASS["gridbar"])
+    if not len(own):
+        return 0
+    counts = np.bincount(np.searchsorted(whole.first, own, side="right") - 1, minlength=len(whole.first) - 1)
+    if counts.min() != counts.max():
+        raise InputError(f"kernel {kernel.shape.name}: its streams must have the same number of grid barriers")
+    if not kernel.shape.persistent:
+        raise InputError(f"kernel {kernel.shape.name}: has grid barriers, so it must be persistent")
+    return int(counts[0])
+
+
+def _check_pins(kernel: Priced, device: Device) -> None:
+    top = int(kernel.sm.max(initial=-1))
+    if top >= device.sms:
+        raise InputError(f"kernel {kernel.shape.name}: a block is pinned to SM {top}; there are {device.sms}")
+
+
+def _check_persistent(kernel: Priced, device: Device, resident: int, gates: int) -> None:
+    """`DeadlockError` if blocks that meet at grid barriers are not all there at once."""
+    if not kernel.shape.persistent:
+        return
+    blocks = len(kernel.sm)
+    pinned = np.bincount(kernel.sm[kernel.sm >= 0], minlength=device.sms)
+    worst = int(pinned.max(initial=0))
+    if blocks > resident * device.sms or (gates and worst > resident):
+        room = f"{resident} on each of {device.sms} SMs"
+        text = f"kernel {kernel.shape.name}: its {blocks} blocks meet at grid barriers and do not fit at once, {room}"
+        raise DeadlockError(0, (text,))
