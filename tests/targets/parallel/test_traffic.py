@@ -151,6 +151,8 @@ def test_a_block_that_no_multiprocessor_has_room_for_is_refused() -> None:
     device = Device()
     assert residency(KernelShape("k", 4, 40, 8192), device) == 12
     assert residency(KernelShape("k", 4, 0, 0), device) == 16
+    # 33 registers of 32 lanes are 1056: 1280 in whole pieces.
+    assert residency(KernelShape("k", 2, 33), device) == 25
     for shape, name, needed in (
         (KernelShape("k", 65, 1), "max_warps", 65),
         (KernelShape("k", 4, 600), "registers", 76800),
