@@ -57,7 +57,8 @@ def words_in(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> dict
 
 def _with(own: Mapping[str, Words]) -> dict[str, str]:
     """The glossary of a machine: each word that it adds stands behind the word that it names, or at the end."""
-    entries = dict(GLOSSARY)
+    others = {name for name, named in NAMED.items() if named.everyday and name not in own}
+    entries = {word: sentence for word, sentence in GLOSSARY.items() if word not in others}
     for word, mine in own.items():
         if mine.glossary and (word in entries or mine.behind not in entries):
             entries[word] = mine.glossary

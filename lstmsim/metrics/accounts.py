@@ -1,8 +1,10 @@
 """Accounts: every cycle of every core has exactly one name, and so has every PE-cycle.
 
 A cycle is `busy` or `switch` if the core's array issued or switched. Otherwise the threads of the core decide. The
-cycle bears the first of these names that any thread has: `hazard`, `backpressure`, `input`, `dispatch`, `reload`,
-`weights`, `drain`. If no thread has one, the cycle is `idle`.
+cycle bears the first of the names of `PRIORITY` that any thread has. If no thread has one, the cycle is `idle`.
+
+A main unit with several ways is as many units: the cycles of each way are named by its own threads. A core without a
+main unit has no names.
 """
 
 from __future__ import annotations

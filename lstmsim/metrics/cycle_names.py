@@ -33,6 +33,8 @@ class Named:
     spent: the end of the sentence "they spent 71 % of their time ...".
     leg: the way off a core's main unit that such a wait makes, of `lstmsim.explanations.shares.LEGS`; empty: no way of
         its own.
+    everyday: whether texts also have the word for other things; only a machine with words for it then has it in the
+        glossary.
     """
 
     style: Style
@@ -46,6 +48,7 @@ class Named:
     share: str = ""
     spent: str = ""
     leg: str = ""
+    everyday: bool = False
 
 
 #: By name, in the order of legends. Waits are light and neutral, and each cause has a hatch of its own.
@@ -124,6 +127,58 @@ NAMED: Mapping[str, Named] = MappingProxyType(
             share="its weights are streamed",
             spent="waiting for streamed weights (weights)",
             leg="weights",
+        ),
+        "memory": Named(
+            Style("#E4E4E4", "**", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for data from the memory",
+            remedy="more threads, or fewer bytes, would help",
+            glossary="nothing can issue, because data that threads load are still on their way",
+            legend="waits for the memory",
+            held_by="loads (memory)",
+            next_wait="load",
+            share="its data are on their way from the memory",
+            spent="waiting for data (memory)",
+            everyday=True,
+        ),
+        "barrier": Named(
+            Style("#DDDDDD", "OO", "#555555"),
+            ("#3B4249", "#B0B7BE"),
+            meaning="threads wait for others at a barrier",
+            remedy="work that is spread more evenly, or fewer barriers, would help",
+            glossary="nothing can issue, because threads wait at a barrier until others have come there",
+            legend="waits at a barrier",
+            held_by="others at a barrier (barrier)",
+            next_wait="barrier",
+            share="others have not come to its barrier",
+            spent="waiting at barriers (barrier)",
+            everyday=True,
+        ),
+        "dependence": Named(
+            Style("#E4E4E4", "//", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for results of their own arithmetic",
+            remedy="more threads, or shorter latencies, would help",
+            glossary="nothing can issue, because threads need results of arithmetic that are still on their way",
+            legend="waits for arithmetic",
+            held_by="arithmetic (dependence)",
+            next_wait="arithmetic",
+            share="results of its arithmetic are on their way",
+            spent="waiting for arithmetic (dependence)",
+            everyday=True,
+        ),
+        "start": Named(
+            Style("#F1F1F1", "\\\\", "#777777"),
+            ("#2A2F34", "#8F979E"),
+            meaning="threads have their work, and are being started",
+            remedy="fewer and larger pieces of work would help",
+            glossary="nothing can issue, because threads are being started",
+            legend="is being started",
+            held_by="starts of threads (start)",
+            next_wait="start",
+            share="its threads are being started",
+            spent="being started (start)",
+            everyday=True,
         ),
         "drain": Named(
             Style("#F4F4F4", "---", "#999999"),

@@ -26,6 +26,10 @@ MACHINE_WORDS = re.compile(r"targets/([a-z_]+/|array_)words\.py")
 #: engines give by themselves.
 OTHER_FACTS = {
     "explanations/critical_path.py": {"busy", "switch", "input"},
+    # ways off the main unit, which some waits make
+    "explanations/shares.py": {"switch", "start", "weights"},
+    # the names that this machine has
+    "targets/parallel/device.py": {"memory", "barrier", "dependence", "start"},
     "program/flatten.py": {"busy", "switch", "drain", "idle"},
     "program/flat_tables.py": {"busy", "drain", "idle", "input"},
 }
@@ -44,10 +48,10 @@ def test_records_number_their_names_without_gaps() -> None:
 
 
 def test_the_orders_that_files_hold_stay() -> None:
-    assert " ".join(CYCLE_NAMES) == "busy switch hazard backpressure input dispatch reload weights drain idle"
-    assert " ".join(CAUSES) == "dispatch hazard input backpressure reload weights"
+    assert " ".join(CYCLE_NAMES) == "busy switch hazard backpressure input dispatch reload weights memory barrier dependence start drain idle"
+    assert " ".join(CAUSES) == "dispatch hazard input backpressure reload weights memory barrier dependence start"
     states = "busy switch hazard input backpressure dispatch drain idle ready reload weights"
-    assert " ".join(SPAN_NAMES) == states
+    assert " ".join(SPAN_NAMES) == f"{states} memory barrier dependence start"
 
 
 def test_every_name_has_its_look_and_all_its_words() -> None:
@@ -102,7 +106,7 @@ def test_no_other_table_lists_names_of_cycles() -> None:
 
 def test_machines_name_those_that_not_all_have() -> None:
     column = ColumnNpu("c", 250, (ColumnCore(npe=64, ep=4, vp=16),), memory=Memory(gb_per_s=10.0))
-    chips = (column, replace(column, memory=None), load_chip("brainwave-s10"))
+    chips = (column, replace(column, memory=None), load_chip("brainwave-s10"), load_chip("v100"))
     known = {name for chip in chips for core in chip.core_figures for name in core.stalls}
     assert known == {each.name for each in CYCLES if each.of_cores and not each.everywhere}
-    assert [len(chip.core_figures[0].stalls) for chip in chips] == [2, 0, 1]
+    assert [len(chip.core_figures[0].stalls) for chip in chips] == [2, 0, 1, 4]

@@ -27,12 +27,12 @@ words = ", ".join(
 load_with(
     "lstmsim.program.cycles",
     '    CycleName("drain", "rest", 6),\\n',
-    '    CycleName("refresh", "wait", 11, cause=6, everywhere=False),\\n',
+    '    CycleName("refresh", "wait", 15, cause=10, everywhere=False),\\n',
 )
 load_with(
     "lstmsim.metrics.cycle_names",
     '        "drain": Named(\\n',
-    f'        "refresh": Named(Style("#CCCCCC", "**", "#444444"), ("#222222", "#AAAAAA"), {words}),\\n',
+    f'        "refresh": Named(Style("#CCCCCC", "++", "#444444"), ("#222222", "#AAAAAA"), {words}),\\n',
 )
 
 from lstmsim import engines
