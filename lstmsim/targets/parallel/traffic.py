@@ -36,7 +36,8 @@ class _Use:
 
 def fits(run: Run, device: Caches) -> bool:
     """Whether all that the kernels of a run touch is at most what L2 holds."""
-    return _fits(_uses(run, laid(run.arrays)), device)
+    layout = laid(run.arrays)
+    return _fits(_uses(run, layout), layout, device)
 
 
 def priced(run: Run, device: Caches) -> tuple[Priced, ...]:
@@ -50,27 +51,28 @@ def priced(run: Run, device: Caches) -> tuple[Priced, ...]:
     """
     layout = laid(run.arrays)
     uses = _uses(run, layout)
-    fit = _fits(uses, device)
+    fit = _fits(uses, layout, device)
     free = np.full(layout.total, fit and device.l2_state == "warm")
     made: dict[tuple[int, bool], Priced] = {}
     result = []
     for kernel in run.kernels:
         use = uses[id(kernel)]
-        # A kernel that ran before finds all its sectors touched; one that did not has a key of its own anyway.
-        key = (id(kernel), bool(free[use.sectors].all()))
+        # Either it finds all its sectors touched, as any kernel that ran before, or it runs for the first time.
+        key = (id(kernel), fit and ((id(kernel), True) in made or bool(free[use.sectors].all())))
         if key not in made:
             scene = scene_of(kernel, device, run.arrays, layout, use.bytes, free)
             made[key] = Priced(kernel.shape, kernel.sm, kernel.instructions, numbers_of(scene))
         result.append(made[key])
-        if fit:
+        if fit and not key[1]:
             free[use.sectors] = True
     return tuple(result)
 
 
-def _fits(uses: dict[int, _Use], device: Caches) -> bool:
-    every = [use.sectors for use in uses.values()]
-    distinct = len(np.unique(np.concatenate(every))) if every else 0
-    return 32 * distinct <= device.l2_bytes
+def _fits(uses: dict[int, _Use], layout: Layout, device: Caches) -> bool:
+    touched = np.zeros(layout.total, bool)
+    for use in uses.values():
+        touched[use.sectors] = True
+    return 32 * int(np.count_nonzero(touched)) <= device.l2_bytes
 
 
 def _uses(run: Run, layout: Layout) -> dict[int, _Use]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
 from lstmsim.targets.parallel import cohorts
+from lstmsim.targets.parallel import streams as writer
 from lstmsim.targets.parallel.kernel import CLASSES, KernelShape, Priced, Run
 from lstmsim.targets.parallel.metrics import Loads, issues_by_class, traffic_of
 from lstmsim.targets.parallel.residency import residency
@@ -194,3 +195,46 @@ def test_issues_count_each_time_that_a_kernel_runs() -> None:
     arrays = [("a", 8)]
     kernel = kernel_of(one_warp(None, Access("ldg", "a", [0])), arrays)
     assert issues_by_class(priced(Run(memories(arrays), (kernel,) * 3), Device())) == {"alu": 3, "ldg": 3}
+
+
+def test_a_product_with_a_vector_by_hand() -> None:
+    # Two rows of 130 elements, a warp each, two elements a lane. Warp 1's row begins in the middle of warp 0's last
+    # sector; warp 0 has loaded all of x when warp 1 does.
+    lane, warp = np.arange(32), np.arange(2)[:, None]
+    grid = writer.Grid(32, {"W": 0, "x": 1, "y": 2})
+    warps = grid.warps([0, 1])
+    start, last = warps.alu(4), None
+    for k in range(0, 130, 64):
+        on = k + 2 * lane < 130
+        loads = [warps.ldg("W", 130 * warp + k + 2 * lane, on, [start], 2)]
+        loads.append(warps.ldg("x", k + 2 * lane, on, [start], 2))
+        last = warps.fma(1, [*loads, warps.fma(1, [*loads, last])])
+    warps.stg("y", warp, lane == 0, [last])
+    kernel = grid.kernel(KernelShape("product", 4), [-1])
+    run = Run(memories([("W", 260), ("x", 130), ("y", 2)]), (kernel,))
+    (each,) = priced(run, Device())
+    first, second = np.split(np.flatnonzero(kernel.array >= 0), 2)
+    assert kernel.lsu[first].tolist() == [2, 2, 2, 2, 1, 1, 1]
+    assert kernel.lsu[second].tolist() == [3, 2, 3, 2, 1, 1, 1]
+    rows = rows_of(each)
+    assert rows[:7] == [
+        (8, {0: 4, 1: 4}, False, False),
+        (8, {0: 4, 1: 4}, False, False),
+        (8, {0: 4, 1: 4}, False, False),
+        (8, {0: 4, 1: 4}, False, False),
+        (0, {}, True, False),  # Warp 1 loads this sector at an earlier place of its stream.
+        (1, {0: 1}, False, False),
+        (1, {0: 1}, False, False),
+    ]
+    assert [row[:3] for row in rows[7:]] == [
+        (9, {0: 5, 1: 4}, False),
+        (0, {}, True),
+        (8, {0: 4, 1: 4}, True),
+        (0, {}, True),
+        (0, {}, True),
+        (0, {}, True),
+        (1, {}, False),
+    ]
+    traffic = traffic_of(run, (each,))
+    assert traffic.loads_by_array == {"W": Loads(6, 33, 3, 33), "x": Loads(6, 17, 17, 17), "y": Loads(0, 0, 0, 0)}
+    assert (traffic.l2_sectors, traffic.dram_sectors) == (52, 51)
