@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from lstmsim.errors import InputError, Mistake
 from lstmsim.wording import listed, nearest, show
 
-__all__ = ["bad_choice", "bad_number", "options_of", "refuse"]
+__all__ = ["bad_choice", "bad_flag", "bad_number", "options_of", "refuse"]
 
 T = TypeVar("T")
 
@@ -67,3 +67,16 @@ def bad_choice(name: str, value: object, known: Iterable[str]) -> Mistake | None
         return None
     hint = nearest(value, words) if isinstance(value, str) else ""
     return Mistake(name, f"must be {listed(words)}, got {show(value)}{hint}")
+
+
+def bad_flag(name: str, value: object) -> Mistake | None:
+    """What is wrong with an option that is true or false, or None.
+
+    name: of the option.
+    value: what it is.
+
+    >>> print(bad_flag("share", 1)), bad_flag("share", True)
+    share: must be true or false, got 1
+    (None, None)
+    """
+    return None if isinstance(value, bool) else Mistake(name, f"must be true or false, got {show(value)}")
