@@ -144,8 +144,10 @@ class Warps:
 
     def _some(self, index: ArrayLike, on: ArrayLike) -> tuple[Warps, ArrayLike, ArrayLike]:
         """The warps with some lane on, with their rows of the tables."""
-        rows = np.atleast_2d(np.asarray(on, bool)).any(axis=1)
-        mask = np.broadcast_to(rows, len(self.numbers))
+        lanes = np.asarray(on, bool)
+        if lanes.ndim < 2 or len(lanes) != len(self.numbers):
+            lanes = np.broadcast_to(lanes, (len(self.numbers), self.grid.lanes))
+        mask = lanes.any(axis=1)
         part = self.part(mask)
         if part is self:
             return self, index, on
@@ -155,7 +157,7 @@ class Warps:
         table = np.empty((len(self.numbers), self.grid.lanes), np.int32)
         table[:] = index
         if on is not True:
-            table[~np.broadcast_to(np.asarray(on, bool), table.shape)] = OFF
+            np.copyto(table, OFF, where=np.logical_not(on))
         return Access(table, array, vector)
 
     def _write(
