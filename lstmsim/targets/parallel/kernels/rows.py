@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.sparse.csr import Csr, Dcsr
+from lstmsim.targets.parallel.kernels.made import Made
 
 __all__ = [
     "ALIGNMENTS",
@@ -46,6 +47,21 @@ def allocated(entries: int) -> int:
     (4, 8)
     """
     return -(-max(1, entries) // 4) * 4
+
+
+@dataclass(frozen=True, eq=False)
+class RowsMade(Made):
+    """Kernels whose warps have rows of a sparse matrix.
+
+    run, result, metrics: as of `Made`.
+    order: the rows of the format in the order in which they are bundled; None if that is their own.
+    placing: the multiprocessor of each block in grid order; None if they go on demand.
+    lockstep_waste: places that bundles take until their longest row ends, for each entry.
+    """
+
+    order: list[int] | None
+    placing: list[int] | None
+    lockstep_waste: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from lstmsim.sparse.csr import Csr, transposed
 from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
-from lstmsim.targets.parallel.kernels.made import Made
-from lstmsim.targets.parallel.kernels.rows import default_vector
+from lstmsim.targets.parallel.kernels.rows import RowsMade, default_vector
 from lstmsim.targets.parallel.kernels.segments import firsts, written
 from lstmsim.targets.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
 from lstmsim.targets.parallel.kernels.spmm_strips import Held, Strips
@@ -29,7 +29,7 @@ _AT_ONCE = 1 << 19
 _BLOCKS = 1 << 14
 
 
-def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> Made:
+def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> RowsMade:
     """C = A B on a device.
 
     matrix: A.
@@ -60,19 +60,17 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device)
 
     kernel = written(text.write, text.counts, grid, plan.shape, plan.dealt.sm, size)
     kernels = (_zeros(plan, places), kernel) if len(plan.empty_rows) else (kernel,)
-    return Made(
+    return RowsMade(
         run=Run(plan.arrays, kernels),
         result=numbers.result(text) if numbers else None,
         metrics=_metrics(matrix, plan, text),
-        lists={
-            "order": plan.dealt.order.tolist() if options.order == "sorted" else None,
-            "placing": None if options.dispatch == "demand" else plan.dealt.sm.tolist(),
-        },
-        ratios={"lockstep_waste": lockstep_waste(plan.stored.length[plan.dealt.order], plan.bundle)},
+        order=plan.dealt.order.tolist() if options.order == "sorted" else None,
+        placing=None if options.dispatch == "demand" else plan.dealt.sm.tolist(),
+        lockstep_waste=lockstep_waste(plan.stored.length[plan.dealt.order], plan.bundle),
     )
 
 
-def spmm_transposed(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> Made:
+def spmm_transposed(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> RowsMade:
     """A^T B: the CSC of A is the CSR of A^T, so no array is copied.
 
     matrix: A.
@@ -82,7 +80,7 @@ def spmm_transposed(matrix: Csr, dense: Values | int, options: SpmmOptions, devi
     return spmm(transposed(matrix), dense, options, device)
 
 
-def spmm_sparse_right(dense: Values | int, matrix: Csr, options: SpmmOptions, device: Device) -> Made:
+def spmm_sparse_right(dense: Values | int, matrix: Csr, options: SpmmOptions, device: Device) -> RowsMade:
     """A B with a sparse B, as C^T = B^T A^T: A lies in memory by columns, and so does C.
 
     dense: A, shape (M, rows of B), or only M.
@@ -90,8 +88,7 @@ def spmm_sparse_right(dense: Values | int, matrix: Csr, options: SpmmOptions, de
     options, device: as of `spmm`.
     """
     made = spmm(transposed(matrix), dense if isinstance(dense, int) else dense.T, options, device)
-    result = None if made.result is None else made.result.T
-    return Made(made.run, result, made.metrics, made.lists, made.ratios)
+    return replace(made, result=None if made.result is None else made.result.T)
 
 
 def _columns(matrix: Csr, dense: Values) -> int:
