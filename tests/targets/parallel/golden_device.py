@@ -50,7 +50,8 @@ def counted(run: Run) -> dict[str, Any]:
     requests, lsu = 0, 0
     for kernel in run.kernels:
         text = kernel.instructions
-        lsu += int(kernel.lsu.sum())
+        # an exchange between lanes takes the load/store unit one cycle
+        lsu += int(kernel.lsu.sum()) + int((text.kind == CLASSES.index("shfl")).sum())
         for place, name in enumerate(CLASSES):
             kinds[name] += int(text.count[text.kind == place].sum())
             requests += int((text.kind == place).sum()) if name in ("ldg", "stg", "atom") else 0

@@ -1,0 +1,145 @@
+"""The streams of a dense product by tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.targets.parallel.kernels.gemv import default_vector
+from lstmsim.targets.parallel.kernels.tiles import Tile
+from lstmsim.targets.parallel.streams import Result, Warps
+
+__all__ = ["TileText"]
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Load:
+    """A load of a tile that some warps issued.
+
+    warps: all warps that have lanes in its chunk.
+    chunk: shape (n, lanes); the vectors of the tile that the lanes have.
+    on: shape (n, lanes); whether a lane has one.
+    issued: shape (n,); which warps issued it.
+    result: the load.
+    """
+
+    warps: Warps
+    chunk: Ints
+    on: Mask
+    issued: Mask
+    result: Result
+
+
+@dataclass(frozen=True, eq=False)
+class TileText:
+    """What the warps of a tile do.
+
+    tile: its sizes.
+    sizes: M, K and N.
+    names: arrays A, B and C.
+    lanes: of a warp.
+    partial: whether the result goes to the array `partial`, slice after slice.
+    """
+
+    tile: Tile
+    sizes: tuple[int, int, int]
+    names: tuple[str, str, str]
+    lanes: int
+    partial: bool
+
+    @cached_property
+    def vectors(self) -> tuple[int, int]:
+        """Elements of vector accesses to A and to B, C."""
+        return default_vector(self.sizes[1]), default_vector(self.sizes[2])
+
+    def write(self, warps: Warps, m: Ints, n: Ints, piece: tuple[int, int, int], span: tuple[int, int]) -> None:
+        """The streams of some tiles.
+
+        warps: all warps of these tiles, block after block.
+        m, n: shape (warps,); row and column of tiles.
+        piece: number of the slice of K, from and to which element it goes.
+        span: from and to which element of K the rows of the tiles are not all zero; others are left out.
+        """
+        number, low, high = piece
+        steps = [k0 for k0 in range(low, high, self.tile.bk) if k0 + self.tile.bk > span[0] and k0 < span[1]]
+        warp = np.arange(len(warps)) % self.tile.warps(self.lanes)
+        a, last = warps.alu(4), None
+        if steps:
+            self._store(warps, self._load(warps, m, n, warp, steps[0], a))
+        for place, k0 in enumerate(steps):
+            loads = self._load(warps, m, n, warp, steps[place + 1], a) if place + 1 < len(steps) else None
+            for _ in range(k0, min(high, k0 + self.tile.bk)):
+                last = self._multiplied(warps, warp)
+            if loads is not None:
+                warps.bar()
+                self._store(warps, loads)
+        self._results(warps, m, n, warp, number, last)
+
+    def _load(self, warps: Warps, m: Ints, n: Ints, warp: Ints, k0: int, a: Result) -> tuple[list[_Load], list[_Load]]:
+        """The loads of A's and of B's tile from `k0` on."""
+        rows, inner, columns = self.sizes
+        bm, bn, bk = self.tile.bm, self.tile.bn, self.tile.bk
+        va, vb = self.vectors
+        both: tuple[list[_Load], list[_Load]] = ([], [])
+        for side, count, name, v in ((0, bm * bk // va, self.names[0], va), (1, bk * bn // vb, self.names[1], vb)):
+            for turn in range(-(-count // (self.lanes * self.tile.warps(self.lanes)))):
+                chunk = (turn * self.tile.warps(self.lanes) + warp)[:, None] * self.lanes + np.arange(self.lanes)
+                on = chunk < count
+                if side == 0:
+                    row, k = m[:, None] * bm + chunk // (bk // va), k0 + chunk % (bk // va) * va
+                    index, inside = row * inner + k, on & (row < rows) & (k < inner)
+                else:
+                    k, column = k0 + chunk // (bn // vb), n[:, None] * bn + chunk % (bn // vb) * vb
+                    index, inside = k * columns + column, on & (k < inner) & (column < columns)
+                issued = np.asarray(inside.any(axis=1))
+                result = warps.ldg_if(name, index, inside, [a], v)
+                if result is not None:
+                    both[side].append(_Load(warps.part(issued), chunk[issued], on[issued], issued, result))
+        return both
+
+    def _store(self, warps: Warps, loads: tuple[list[_Load], list[_Load]]) -> None:
+        """What was loaded goes to shared memory, A's vectors element by element."""
+        bm, bn, bk = self.tile.bm, self.tile.bn, self.tile.bk
+        va, vb = self.vectors
+        stores = []
+        for each in loads[0]:
+            row, k = each.chunk // (bk // va), each.chunk % (bk // va) * va
+            for q in range(va):
+                stores.append(each.warps.sts(4 * ((k + q) * bm + row), each.on, waits=[each.result]))
+        for each in loads[1]:
+            k, column = each.chunk // (bn // vb), each.chunk % (bn // vb) * vb
+            stores.append(each.warps.sts(4 * (bk * bm + k * bn + column), each.on, vb, [each.result]))
+        warps.bar(stores)
+
+    def _threads(self, warp: Ints) -> tuple[Ints, Ints]:
+        """Row and column of the threads in the tile's grid of threads, shape (n, lanes)."""
+        down, across = np.divmod(warp[:, None] * self.lanes + np.arange(self.lanes), self.tile.bn // self.tile.tn)
+        return down, across
+
+    def _multiplied(self, warps: Warps, warp: Ints) -> Result:
+        """One inner element: its column of A's tile, its row of B's tile, and the products."""
+        tile = self.tile
+        down, across = self._threads(warp)
+        a = [warps.lds(4 * (q * 4 * tile.bm // tile.tm + 4 * down), vector=4) for q in range(tile.tm // 4)]
+        b = [warps.lds(4 * (q * 4 * tile.bn // tile.tn + 4 * across), vector=4) for q in range(tile.tn // 4)]
+        return warps.fma(tile.tm * tile.tn, a + b)
+
+    def _results(self, warps: Warps, m: Ints, n: Ints, warp: Ints, number: int, last: Result | None) -> None:
+        """The results of the threads, row by row."""
+        rows, _, columns = self.sizes
+        tile, vb = self.tile, self.vectors[1]
+        down, across = self._threads(warp)
+        name, first = ("partial", number * rows * columns) if self.partial else (self.names[2], 0)
+        for i in range(tile.tm):
+            row = m[:, None] * tile.bm + i // 4 * (4 * tile.bm // tile.tm) + 4 * down + i % 4
+            for q in range(0, tile.tn, vb):
+                inside = q // 4 * (4 * tile.bn // tile.tn) + 4 * across + q % 4
+                column = n[:, None] * tile.bn + inside
+                on = (row < rows) & (column < columns)
+                warps.stg_if(name, first + row * columns + column, on, [last], vb)

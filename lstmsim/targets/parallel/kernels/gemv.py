@@ -1,0 +1,139 @@
+"""Dense matrix times vector: a warp for each row, whose lanes' sums are added up by a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.parallel.device import Device
+from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Memory, Run
+from lstmsim.targets.parallel.kernels.made import Made
+from lstmsim.targets.parallel.kernels.options import bad_number, refuse
+from lstmsim.targets.parallel.kernels.sections import Sections, columns_of_rows
+from lstmsim.targets.parallel.residency import residency
+from lstmsim.targets.parallel.streams import Grid, Result, Warps, joined, later
+
+__all__ = ["default_vector", "gemv", "gemv_kernel", "tree_sum"]
+
+SHAPE = KernelShape("gemv", 4, 32)
+#: Warps that are written at once.
+_CHUNK = 1 << 13
+
+Ints = NDArray[np.int64]
+
+
+def default_vector(size: int) -> int:
+    """Elements of the vector accesses to rows of this size.
+
+    >>> [default_vector(size) for size in (8, 6, 5)]
+    [4, 2, 1]
+    """
+    return 4 if size % 4 == 0 else 2 if size % 2 == 0 else 1
+
+
+def gemv(rows: int, columns: int, device: Device, data: tuple[NDArray[Any], NDArray[Any]] | None = None) -> Made:
+    """The kernel of y = W x.
+
+    rows, columns: of W, at least 1.
+    device: the device that it is written for.
+    data: W, shape (rows, columns), and x, shape (columns,), if y is asked.
+
+    InputError if a size is none, or the data has another.
+    """
+    refuse([bad_number("M", rows), bad_number("K", columns)])
+    residency(SHAPE, device)
+    memory = (Memory("W", rows * columns), Memory("x", columns), Memory("y", rows))
+    arrays = {each.name: place for place, each in enumerate(memory)}
+    kernel = gemv_kernel(device, arrays, ("W", "x", "y"), ((rows, 0, columns),), columns)
+    result = None
+    if data is not None:
+        if data[0].shape != (rows, columns) or data[1].shape != (columns,):
+            raise InputError(Mistake("data", f"must be {rows} x {columns} and {columns} numbers"))
+        result = _product(*data, device.warp)
+    return Made(Run(memory, (kernel,)), result, {"macs": rows * columns})
+
+
+def gemv_kernel(
+    device: Device, arrays: Mapping[str, int], names: tuple[str, str, str], sections: Sections, columns: int
+) -> Kernel:
+    """The kernel alone, over arrays of any names.
+
+    device: the device that it is written for.
+    arrays: places of the run's arrays by name.
+    names: of the matrix, the vector and the result.
+    sections: rows of the matrix, and which of their columns are not all zero.
+    columns: of the matrix.
+    """
+    rows = sum(count for count, _, _ in sections)
+    blocks = -(-rows // SHAPE.warps)
+    low, high = columns_of_rows(sections)
+
+    def pieces() -> Iterator[Kernel]:
+        step = _CHUNK // SHAPE.warps
+        for start in range(0, blocks, step):
+            stop = min(blocks, start + step)
+            grid = Grid(device.warp, arrays, device.banks)
+            row = np.arange(start * SHAPE.warps, min(rows, stop * SHAPE.warps))
+            _text(grid.warps(row - start * SHAPE.warps), names, row, (low[row], high[row]), columns)
+            yield grid.kernel(SHAPE, np.full(stop - start, -1))
+
+    return joined(pieces())
+
+
+def _text(warps: Warps, names: tuple[str, str, str], row: Ints, span: tuple[Ints, Ints], columns: int) -> None:
+    """The streams of some warps.
+
+    row: shape (n,); the row of each.
+    span: its columns that are not all zero, from and to.
+    """
+    matrix, vector, result = names
+    v, lane = default_vector(columns), np.arange(warps.grid.lanes)
+    low, high = span[0][:, None], span[1][:, None]
+    a, last = warps.alu(4), None
+    for start in range(0, columns, warps.grid.lanes * v):
+        k = start + lane * v
+        on = (k + v > low) & (k < high)
+        mask = np.asarray(on.any(axis=1))
+        some = warps.part(mask)
+        if not len(some):
+            continue
+        w = some.ldg(matrix, row[mask, None] * columns + k, on[mask], [a], v)
+        x = some.ldg(vector, k, on[mask], [a], v)
+        for _ in range(v):
+            last = later(last, some.fma(1, [w, x, last]))
+    last = tree_sum(warps, later(a, last))
+    warps.stg(result, row[:, None], lane == 0, [last])
+
+
+def tree_sum(warps: Warps, last: Result | None) -> Result | None:
+    """Add up the sums of all lanes of the warps, half and half.
+
+    last: what the lanes have; what is returned is the last sum.
+    """
+    half = warps.grid.lanes // 2
+    while half:
+        last = warps.fma(1, [warps.shfl([last])])
+        half //= 2
+    return last
+
+
+def _product(matrix: NDArray[Any], vector: NDArray[Any], lanes: int) -> NDArray[Any]:
+    """The product in the order of the kernel: each lane its elements, then the tree; each operation rounded."""
+    dtype, v = np.result_type(matrix, vector), default_vector(len(vector))
+    chunks = -(-len(vector) // (lanes * v))
+    filling = chunks * lanes * v - len(vector)
+    a = np.pad(matrix.astype(dtype, copy=False), ((0, 0), (0, filling))).reshape(-1, chunks, lanes, v)
+    x = np.pad(vector.astype(dtype, copy=False), (0, filling)).reshape(chunks, lanes, v)
+    total = np.zeros((len(matrix), lanes), dtype)
+    for chunk in range(chunks):
+        for d in range(v):
+            total = total + a[:, chunk, :, d] * x[chunk, :, d]
+    half = lanes // 2
+    while half:
+        total = total[:, :half] + total[:, half : 2 * half]
+        half //= 2
+    return total[:, 0]
