@@ -176,7 +176,7 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
             {
                 "unit": "number of the unit of its core",
                 "cycles": "length of each issue",
-                "count": "how many issues",
+                "count": "how many issues; 0: it only waits, as the last operation of its stream",
                 "frame": "1 if the first issue waits for the task's input frame",
                 "takes": "the variant's buffer of which the first issue takes a slot; -1: none",
                 "frees": "the variant's buffer of which a slot is free at the end of the last issue; -1: none",

@@ -42,7 +42,9 @@ class Operation(NamedTuple):
 
     unit: number of the unit.
     cycles: length of each issue.
-    count: how many issues.
+    count: how many issues. 0: none; such an operation is the last one of its stream, in the last phase, which does not
+        repeat. It only waits, for at least one operation of its body (and nothing else), nothing waits for it, and the
+        task does not finish before it has waited. What it waited for is a row of `halts` in the trace.
     needs: what the first issue waits for.
     frame: whether the first issue also waits (cause `input`) for the task's input frame.
     takes: place of the task's buffer of which the first issue takes a slot; None for none.

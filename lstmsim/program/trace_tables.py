@@ -158,9 +158,9 @@ SEATS = TraceTable(
 )
 HALTS = TraceTable(
     "halts",
-    "a task that was asked to pause put off an operation that had waited until then",
+    "a task that was asked to pause put off an operation that had waited until then; or one of no issue has waited",
     {
-        "asked": "when it was asked",
+        "asked": "when it was asked; of an operation of no issue, until when it waited",
         "core": "where",
         "unit": "that the operation waited for",
         "context": "whose operation it is",

@@ -9,6 +9,7 @@ from lstmsim.program.cycles import CAUSES
 from lstmsim.program.gate_rules import gate_faults, need_faults
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import MAX_SPREAD, Buffer, Core, Dependence, Operation, Phase, Program, Task
+from lstmsim.program.quiet_rules import quiet_faults
 
 __all__ = ["describe_wait", "validate"]
 
@@ -27,8 +28,10 @@ def validate(program: Program) -> None:
     faults = [fault for index, core in enumerate(program.cores) for fault in _core(index, core)]
     faults += _contents(program)
     needed = sum(core.contexts for core in program.cores if not core.shared)
+    beside = {index for task in program.tasks for others in set(task.partners) for index in others}
     for index, core in enumerate(program.cores):
-        if core.shared and core.contexts < needed:
+        # tasks that run on nothing else may wait for its threads as for those of any core
+        if core.shared and index in beside and core.contexts < needed:
             faults.append(f"core {index}: is shared by {needed} threads and has {core.contexts}")
         if core.mirrors and not (core.shared and core.contexts == needed):
             told = f"has {core.contexts}" if core.shared else "is not shared"
@@ -206,6 +209,9 @@ def _phases(
             where = f"kind {kind}, phase {number}, operation {index}"
             for fault in _operation(operation, units, len(slots), len(phase.extra_cycles)):
                 yield f"{where}: {fault}"
+            if operation.count == 0:
+                for fault in quiet_faults(phases, number, index):
+                    yield f"{where}: {fault}"
             for need in operation.needs:
                 for fault in _dependence(need, index, number, phases):
                     yield f"{where}: {fault}"
@@ -223,8 +229,8 @@ def _operation(operation: Operation, units: list[int], buffers: int, columns: in
         yield f"member {operation.member} does not exist"
     elif units and not 0 <= operation.unit < units[operation.member]:
         yield f"unit {operation.unit} does not exist"
-    if operation.cycles < 1 or operation.count < 1:
-        yield "cycles and count must be at least 1"
+    if operation.cycles < 1 or operation.count < 0:
+        yield "cycles must be at least 1, count at least 0"
     if operation.work < 0:
         yield f"work {operation.work} < 0"
     if operation.result_cycles < operation.cycles:

@@ -110,9 +110,21 @@ class Machine(Dispatcher):
             self.ring_at(thread, start + operation.cycles)
         for delay in delays:
             self.ring_at(thread, start + delay)
+        self.end_quietly(thread)
         if operation.arrives is not None:
             gate = thread.phases[head.phase].gate(head.iteration, operation.arrives)
             self.arrive_at(gate, start + operation.cycles)
+
+    def end_quietly(self, thread: Thread) -> None:
+        """End the streams of a thread that come to an operation of no issue, if it is known until when that waits."""
+        for which, head in thread.heads.items():
+            if head is not None and head.operation.count == 0 and thread.lacking(head) is None:
+                until = thread.until(head)
+                cycle = max(thread.since, *until)
+                core, context = thread.seats[which[0]]
+                self.trace.halt(cycle, (core, which[1], context, thread.number), until)
+                thread.finish = max(thread.finish, cycle)
+                thread.heads[which] = None
 
     def delays(self, phases: tuple[Phase, ...]) -> dict[tuple[int, int], set[int]]:
         """(phase, operation) -> after how many cycles an operation that depends on it may go on."""

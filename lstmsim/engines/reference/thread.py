@@ -195,7 +195,7 @@ class Thread:
     def ready(self, which: Stream, now: int) -> int | None:
         """The cycle from which the next operation of a stream could start; None if not by `now`."""
         head = self.heads.get(which)
-        if head is None or self.parked(head):
+        if head is None or self.parked(head) or not head.operation.count:
             return None
         if head.left == head.operation.count:
             if self.lacking(head) is not None:

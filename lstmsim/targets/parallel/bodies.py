@@ -90,7 +90,12 @@ class _Piece:
         firsts = np.empty(len(self.stream), dtype=np.int64)
         firsts[self.meet.order] = ordered[:-1]
         begins = ordered[self.rows.first[:: self.rows.warps]][:-1]
-        return firsts - np.repeat(begins, self.per_block) + 1
+        return firsts - np.repeat(begins - self.empty, self.per_block) + 1
+
+    @cached_property
+    def empty(self) -> Ints:
+        """Empty streams of each block: their warps only wait until they might issue."""
+        return np.count_nonzero(self.lengths.reshape(-1, self.rows.warps) == 0, axis=1)
 
     @cached_property
     def per_block(self) -> Ints:
@@ -114,10 +119,11 @@ class _Piece:
         behind = 1 + needs + 2 * (served.has_lsu + served.has_port)
         sizes = behind + 2 * rows.misses + self.meet.syncs * (1 + warps)
         ordered = summed(sizes[self.meet.order])
-        bounds = ordered[rows.first[::warps]] + np.arange(rows.blocks + 1)
+        begins = 1 + 2 * self.empty
+        bounds = ordered[rows.first[::warps]] + summed(begins)
         at = np.empty(len(self.stream), dtype=np.int64)
         at[self.meet.order] = ordered[:-1]
-        at += np.repeat(np.arange(rows.blocks), self.per_block) + 1
+        at += np.repeat(np.cumsum(begins), self.per_block)
         words = np.empty(int(bounds[-1]), dtype=np.int64)
         self._dispatch(words, bounds[:-1])
         self._issue(words, at, needs)
@@ -125,15 +131,21 @@ class _Piece:
         self._behind(words, at + 1 + needs)
         self._sync(words, at + behind + 2 * rows.misses)
         operations = np.add.reduceat(np.append(self.operations, 0), rows.first[::warps][:-1]) if rows.blocks else at
-        operations = np.where(self.per_block > 0, operations, 0) + 1
+        operations = np.where(self.per_block > 0, operations, 0) + 1 + self.empty
         return Bodies(words, np.stack([operations, np.diff(bounds)], axis=1))
 
     def _dispatch(self, words: Ints, at: Ints) -> None:
-        device, roles = self.writing.device, self.writing.roles
-        one = np.array([device.dispatch])
-        words[at] = roles.prototypes(np.array([roles.dispatch]), one, np.array([2 * self.rows.warps]))[0] * np.int64(
-            256
-        )
+        """The dispatcher's operation, then what stands for empty streams."""
+        device, roles, warps = self.writing.device, self.writing.roles, self.rows.warps
+        one = roles.prototypes(np.array([roles.dispatch]), np.array([device.dispatch]), np.array([2 * warps]))
+        words[at] = int(one[0]) << 8
+        streams = np.flatnonzero(self.lengths == 0)
+        if len(streams):
+            there = ranges(at + 1, 2 * self.empty)[::2]
+            zero = np.zeros(1, dtype=np.int64)
+            quiet = roles.prototypes(zero + roles.quiet, zero, streams % warps)
+            words[there] = (quiet.astype(np.int64) << 8) + 1
+            words[there + 1] = self.writing.need(START, device.dispatch + device.start)[0]
 
     def _issue(self, words: Ints, at: Ints, needs: Ints) -> None:
         roles = self.writing.roles

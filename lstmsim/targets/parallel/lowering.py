@@ -285,9 +285,12 @@ class _Writer:
             {
                 **CYCLE_TABLES,
                 **{name: rows for name, rows in self.tables.items() if rows},
-                **{"cores": cores, "units": units, "profiles": profiles[:, :11], "variants": variants},
-                **{"phases": _one(self.rows["phases"], 8), "bodies": _one(self.rows["bodies"], 4)},
-                **{"words": np.concatenate(words) if words else (), "tasks": _one(self.rows["tasks"], 10)},
+                **{name: _one(self.rows[name], width) for name, width in (("phases", 8), ("bodies", 4), ("tasks", 10))},
+                "cores": cores,
+                "units": units,
+                "profiles": profiles[:, :11],
+                "variants": variants,
+                "words": np.concatenate(words) if words else (),
                 "operations": self.writing.roles.table()[0],
                 "needs": need_rows(self.writing.needs.codes, self.writing.delays),
                 "gates": self.gates,
@@ -322,7 +325,7 @@ def _machine(device: Device) -> tuple[list[list[int]], list[list[int]]]:
     memory = 2 * device.partitions + 1
     first = len(units)
     cores.append([_MEMORY, device.sms * device.max_warps, first, memory, -1, -1, 1, 1, 0, 0])
-    cores.append([_DISPATCHER, device.sms * device.max_blocks, first + memory, 1, -1, -1, 1, 0, 0, 0])
+    cores.append([_DISPATCHER, device.sms * device.max_warps, first + memory, 1, -1, -1, 1, 0, 0, 0])
     cores.append([_HOST, 1, first + memory + 1, 1, -1, -1, 1, 0, 0, 0])
     units += [[fifo, 0, 1]] * (memory + 2)
     return cores, units

@@ -100,6 +100,7 @@ class Roles:
     lsu, port: shape (classes, 2); on the load/store unit and the port; the second one gives a result.
     partition: shape (classes,); on partition 0, of which the others follow.
     sync, dispatch: at the sync unit and the dispatcher.
+    quiet: what stands for an empty stream on the scheduler, with number 0.
     """
 
     def __init__(self, device: Device, members: int, most: int) -> None:
@@ -126,6 +127,7 @@ class Roles:
         self.sync = self._add(_Role(2 * device.partitions, "sync", lambda _: sync, lambda _: sync + retire, gate=True))
         started = device.dispatch + device.start
         self.dispatch = self._add(_Role(0, "dispatch", _same, lambda _: end(started)))
+        self.quiet = self._add(_Role(0, "empty", lambda _: 1, lambda _: 1, counted=True))
 
     def _add(self, role: _Role) -> int:
         self._roles.append(role)

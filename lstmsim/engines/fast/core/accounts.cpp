@@ -34,14 +34,10 @@ i64 Machine::name_cycle(Core& core, const Unit& unit, i64& upto) {
         const Thread& thread = threads[core.first_thread + context];
         if (thread.job == NONE) continue;
         Cursor& cursor = cursors[thread.first_cursor + core.accounted];
-        if (!cursor.operation) {
-            name = std::min(name, head.drain);
-            continue;
-        }
-        if (ready.at(context) <= now) continue;
+        if (cursor.operation && ready.at(context) <= now) continue;
         i64* missing = nullptr;
         // of operations that it waits for, another one than the first may have started by now
-        if (ready.at(context) == NEVER) look_at_waits(cursor, missing);
+        if (cursor.operation && ready.at(context) == NEVER) look_at_waits(cursor, missing);
         bool named = false;
         for (i64 cause = 0; cause < program.causes.size(); ++cause) {
             if (cursor.until[cause] <= now) continue;
@@ -49,6 +45,8 @@ i64 Machine::name_cycle(Core& core, const Unit& unit, i64& upto) {
             if (!named) name = std::min(name, program.causes[cause].name);
             named = true;
         }
+        // the stream may have ended with an operation of no issue that still waits
+        if (!cursor.operation && !named) name = std::min(name, head.drain);
     }
     return name;
 }

@@ -81,6 +81,7 @@ constexpr i64 MOST_WORDS = i64{1} << 29;
 struct PackedShape {
     Array<i64> units;                    // for each member, how many units its operations need
     i64 last_gate = NONE;  // the highest of its gates
+    bool quiet = false;    // whether an operation has no issue
 };
 
 /// What is known of the phases of a variant.

@@ -1,4 +1,6 @@
 // Broken rules of packed bodies: what their words name must be there.
+#include <set>
+
 #include "check.hpp"
 
 namespace lstmsim::flat {
@@ -18,6 +20,24 @@ void check_prototype(const Row& row, const Operation& each) {
         if (value != NONE) row.refuse(column, value, "but a packed body names it");
     }
 }
+
+/// The operations of no issue of a body: nothing of their streams follows, and nothing waits for them.
+struct Quiet {
+    std::set<i64> operations;
+    std::set<std::pair<i64, i64>> streams;
+
+    void look(const Row& row, const Operation& each, i64 index, i64 needs, PackedShape& shape) {
+        if (!streams.empty() && streams.count({each.member, each.unit})) {
+            row.refuse("word", index, "of an operation behind one of no issue");
+        }
+        if (each.count > 0) return;
+        if (needs == 0) row.refuse("word", index, "of an operation of no issue that waits for nothing");
+        operations.insert(index);
+        streams.insert({each.member, each.unit});
+        shape.quiet = true;
+    }
+    bool has(i64 operation) const { return !operations.empty() && operations.count(operation); }
+};
 
 /// What an operation, the `index`-th of its body, waits for.
 void check_need(const Program& p, const Row& row, const Word& word, i64 index, PackedShape& shape) {
@@ -42,6 +62,7 @@ PackedShape check_packed(const Program& p, const Row& row, const Body& body) {
     row.rows_of("first_word", body.first_word, body.words, p.words.size());
     row.between("operations", body.operations, 0, body.words);
     PackedShape shape;
+    Quiet quiet;
     i64 index = 0;
     for (i64 place = body.first_word; place < body.first_word + body.words; ++index) {
         const Row own{"words", place};
@@ -52,9 +73,17 @@ PackedShape check_packed(const Program& p, const Row& row, const Body& body) {
         while (shape.units.size() <= each.member) shape.units.push(0);
         shape.units[each.member] = std::max(shape.units[each.member], each.unit + 1);
         if (each.arrives != NONE) shape.last_gate = std::max(shape.last_gate, each.arrives);
+        quiet.look(own, each, index, needs_of_operation(word), shape);
         const i64 last = place + needs_of_operation(word);
         if (last > body.first_word + body.words) own.refuse("word", word.word, "and its needs go beyond the body");
-        for (; place < last; ++place) check_need(p, {"words", place}, p.words[place], index, shape);
+        for (; place < last; ++place) {
+            const Row row_of_word{"words", place};
+            check_need(p, row_of_word, p.words[place], index, shape);
+            const bool gate = p.needs[row_of_need(p.words[place])].gate;
+            if (gate ? each.count == 0 : quiet.has(operation_of_need(p.words[place]))) {
+                row_of_word.refuse("word", p.words[place].word, "of a need of, or for, an operation of no issue");
+            }
+        }
     }
     if (index != body.operations) {
         row.refuse("operations", body.operations, "but its words have " + std::to_string(index));

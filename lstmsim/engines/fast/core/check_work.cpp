@@ -5,18 +5,26 @@ namespace lstmsim::flat {
 
 namespace {
 
+/// An operation of no issue only waits.
+void check_quiet(const Row& row, const Operation& each) {
+    if (each.frame || each.takes != NONE || each.frees != NONE || each.arrives != NONE) {
+        row.refuse("count", 0, "but it waits for a frame, takes or frees a slot, or arrives at a gate");
+    }
+}
+
 void check_operation(const Program& p, const Row& row, const Operation& each) {
     row.between("unit", each.unit, 0, MOST_STREAMS);
     row.between("member", each.member, 0, MOST_STREAMS);
     row.between("cycles", each.cycles, 1, MOST_CYCLES);
-    row.between("count", each.count, 1, MOST_CYCLES / each.cycles);
+    row.between("count", each.count, 0, MOST_CYCLES / each.cycles);
     row.between("result_cycles", each.result_cycles, each.cycles, MOST_CYCLES);
-    row.between("work", each.work, 0, MOST_CYCLES / each.count);
+    row.between("work", each.work, 0, MOST_CYCLES / std::max(each.count, i64{1}));
     row.between("ahead", each.ahead, -MOST_CYCLES, MOST_CYCLES);
     row.flag("frame", each.frame);
     row.rows_of("first_need", each.first_need, each.needs, p.needs.size());
     row.between("extra", each.extra, NONE, MOST_OPERATIONS);
     row.between("arrives", each.arrives, NONE, MOST_CYCLES);
+    if (each.count == 0) check_quiet(row, each);
     if (each.extra != NONE && each.count != 1) row.refuse("count", each.count, "not 1, but it takes extra cycles");
 }
 
@@ -119,9 +127,30 @@ class PhaseChecker {
     /// A phase whose body is packed: its words have been looked at.
     void packed(const Row& row, const Phase& each) {
         const PackedShape& shape = packed_[each.body];
+        if (shape.quiet) quiet(row, each);
         looks_.add(row, "body", each.body, shape.units.size());
         for (i64 member = 0; member < shape.units.size(); ++member) needs_unit(member, shape.units[member]);
         gate(row, "first_gate", shape.last_gate, each);
+    }
+
+    /// A phase with an operation of no issue is the last one, and does not repeat.
+    void quiet(const Row& row, const Phase& each) const {
+        const bool last = row.number == variant_.first_phase + variant_.phases - 1;
+        if (!last || each.repeat != 1) row.refuse("body", each.body, "with an operation of no issue, which comes last");
+    }
+
+    /// Nothing of its stream follows an operation of no issue, and it waits for operations alone.
+    void quiet_operation(const Body& body, i64 number, i64 index) const {
+        const Row row{"operations", body.first_operation + index};
+        const Operation& each = p.operations[row.number];
+        quiet(row_of(number), of(number));
+        bool follows = each.needs == 0;
+        for (i64 i = index + 1; i < body.operations; ++i) {
+            const Operation& other = p.operations[body.first_operation + i];
+            follows = follows || (other.member == each.member && other.unit == each.unit);
+        }
+        for (const Need& need : p.needs.part(each.first_need, each.needs)) follows = follows || need.gate;
+        if (follows) row.refuse("count", 0, "but others of its stream follow, or it waits for no operation");
     }
 
     void needs_unit(i64 member, i64 units) {
@@ -134,6 +163,7 @@ class PhaseChecker {
         const Operation& each = p.operations[row.number];
         needs_unit(each.member, each.unit + 1);
         if (each.arrives != NONE) gate(row, "arrives", each.arrives, of(number));
+        if (each.count == 0) quiet_operation(body, number, index);
         row.row_or_none("extra", each.extra, of(number).extras);
         row.row_or_none("takes", each.takes, variant_.buffers);
         row.row_or_none("frees", each.frees, variant_.buffers);
@@ -148,6 +178,12 @@ class PhaseChecker {
         for (i64 i = each.first_need; i < each.first_need + each.needs; ++i) need(i, index, number);
     }
 
+    /// Nothing waits for an operation of no issue.
+    void issues(const Row& row, const Phase& phase, i64 operation) const {
+        if (p.operations[p.bodies[phase.body].first_operation + operation].count > 0) return;
+        row.refuse("operation", operation, "which has no issue");
+    }
+
     /// The operation of a need comes earlier, so that no operation waits for itself.
     void need(i64 place, i64 index, i64 number) {
         const Row row{"needs", place};
@@ -159,6 +195,7 @@ class PhaseChecker {
             if (each.lag == 0 && each.operation >= index) {
                 row.refuse("operation", each.operation, "which comes no earlier than " + std::to_string(index));
             }
+            issues(row, of(number), each.operation);
         } else {
             row.row_of("phase", each.phase, number);
             if (p.bodies[of(each.phase).body].first_word != NONE) row.refuse("phase", each.phase, "whose body is packed");

@@ -14,6 +14,7 @@ void Machine::begin(Thread& lead) {
             cursor.reached = lead.entry;
             cursor.ended = thread.admitted;
             cursor.left = 0;
+            std::fill_n(cursor.until, program.causes.size(), 0);
             set_phase(cursor, lead.entry.phase);
             cursor.iteration = lead.entry.iteration;
             if (settle(cursor)) resolve(cursor);
@@ -161,6 +162,7 @@ void Machine::resolve(Cursor& cursor) {
     i64* missing = nullptr;
     const i64 ready = look_at_waits(cursor, missing);
     set_ready(cursor, ready);
+    if (ready < NEVER && cursor.operation->count == 0) end_quietly(cursor, ready);
     if (ready < NEVER) return;
     const i64 own = &cursor - cursors.data();
     if (missing) {
@@ -169,6 +171,18 @@ void Machine::resolve(Cursor& cursor) {
     } else {
         threads[threads[cursor.thread].lead].buffers[cursor.operation->takes].waiter = own;
     }
+}
+
+/// An operation of no issue, the last one of its stream, is passed at a cycle that is known now. Until then it waits.
+void Machine::end_quietly(Cursor& cursor, i64 cycle) {
+    const Thread& thread = threads[cursor.thread];
+    Thread& lead = lead_of(cursor);
+    lead.done_at = std::max(lead.done_at, cycle);
+    if (keep) {
+        tables[HALTS].add({cycle, thread.core, cursor.unit, thread.context, lead.job});
+        for (i64 cause = 0; cause < program.causes.size(); ++cause) tables[HALTS].add({cursor.until[cause]});
+    }
+    close(cursor);
 }
 
 /// An operation has started: look again at the cursors that waited for that.

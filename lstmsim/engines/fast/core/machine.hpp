@@ -101,6 +101,7 @@ class Machine {
     void close(Cursor& cursor);
     void remember(const Cursor& cursor);
     void resolve(Cursor& cursor);
+    void end_quietly(Cursor& cursor, i64 cycle);
     i64 look_at_waits(Cursor& cursor, i64*& missing);
     i64* start_of(Thread& lead, const Cursor& cursor, const NeedOf& need);
     void wake(i64 waiters);

@@ -52,6 +52,8 @@ void Machine::stop(Thread& lead, i64 now) {
         if (!cursor.operation || Boundary{cursor.phase, cursor.iteration} < stop) continue;
         if (keep && cursor.ended < now) note_halt(lead, cursor, now);
         close(cursor);
+        // what it waited for does not matter any more
+        std::fill_n(cursor.until, program.causes.size(), 0);
     }
     if (lead.open > 0) return;
     if (lead.asked == Asked::PAUSES) lead.finish = std::max(lead.clear_at, now + 1);
