@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.errors import Mistake
 from lstmsim.sparse.csr import Csr, Dcsr
 from lstmsim.targets.parallel.kernels.made import Made
+from lstmsim.wording import show
 
 __all__ = [
     "ALIGNMENTS",
@@ -47,6 +49,31 @@ def allocated(entries: int) -> int:
     (4, 8)
     """
     return -(-max(1, entries) // 4) * 4
+
+
+def bad_vector(value: object) -> Mistake | None:
+    """What is wrong with the option `v`, or None.
+
+    >>> print(bad_vector(3)), bad_vector(4)
+    v: must be 1, 2 or 4, got 3
+    (None, None)
+    """
+    right = isinstance(value, int) and not isinstance(value, bool) and value in (1, 2, 4)
+    return None if right else Mistake("v", f"must be 1, 2 or 4, got {show(value)}")
+
+
+def bad_lanes(value: int | None, warp: int) -> Mistake | None:
+    """What is wrong with the option `lanes`, or None.
+
+    warp: lanes of a warp.
+
+    >>> print(bad_lanes(3, 32)), bad_lanes(None, 32)
+    lanes: must be a power of two up to the 32 lanes of a warp, got 3
+    (None, None)
+    """
+    if value is None or (0 < value <= warp and value & (value - 1) == 0):
+        return None
+    return Mistake("lanes", f"must be a power of two up to the {warp} lanes of a warp, got {value}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,12 @@ from lstmsim.sparse.csr import Csr, transposed
 from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
+from lstmsim.targets.parallel.kernels.ordered import add_in_order
 from lstmsim.targets.parallel.kernels.rows import RowsMade, default_vector
 from lstmsim.targets.parallel.kernels.segments import firsts, written
 from lstmsim.targets.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
 from lstmsim.targets.parallel.kernels.spmm_strips import Held, Strips
 from lstmsim.targets.parallel.kernels.spmm_text import SpmmText
-from lstmsim.targets.parallel.kernels.ordered import add_in_order
 from lstmsim.targets.parallel.streams import Grid, joined
 
 __all__ = ["SpmmOptions", "spmm", "spmm_sparse_right", "spmm_transposed"]

@@ -22,6 +22,7 @@ from lstmsim.targets.parallel.kernels.rows import (
     Dealt,
     Stored,
     allocated,
+    bad_vector,
     dealt,
     default_vector,
     ordered,
@@ -71,7 +72,7 @@ class SpmmOptions:
         refuse(
             [
                 None if self.tile is None else bad_number("tile", self.tile),
-                None if self.v is None or self.v in (1, 2, 4) else Mistake("v", f"must be 1, 2 or 4, got {self.v!r}"),
+                None if self.v is None else bad_vector(self.v),
                 bad_number("warps", self.warps),
                 bad_number("k_tile", self.k_tile) or _crooked("k_tile", self.k_tile, 4),
                 bad_choice("order", self.order, ORDERS),
