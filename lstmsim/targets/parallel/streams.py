@@ -147,7 +147,7 @@ class Warps:
         lanes = np.asarray(on, bool)
         if lanes.ndim < 2 or len(lanes) != len(self.numbers):
             lanes = np.broadcast_to(lanes, (len(self.numbers), self.grid.lanes))
-        mask = lanes.any(axis=1)
+        mask: Mask = np.logical_or.reduce(lanes, axis=1)
         part = self.part(mask)
         if part is self:
             return self, index, on

@@ -1,0 +1,45 @@
+"""The traffic of the golden cases, instruction by instruction where they show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lstmsim.sparse.drawn import drawn_dense
+from lstmsim.targets.parallel.device import Device
+from lstmsim.targets.parallel.kernel import Run
+from lstmsim.targets.parallel.kernels.convert import ConvertOptions, hbp_conversion
+from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.options import options_of
+from lstmsim.targets.parallel.kernels.spmm import SpmmOptions, spmm
+from tests.sparse.golden import Case, cases, matrix_of
+from tests.targets.parallel.golden_device import device_of
+from tests.targets.parallel.golden_traffic import expected_traffic, shown_traffic
+
+
+def _convert(case: Case, device: Device) -> Run:
+    return hbp_conversion(matrix_of(case), options_of(ConvertOptions, case["options"]), device).run
+
+
+def _hbp(case: Case, device: Device) -> Run:
+    matrix = matrix_of(case)
+    x = drawn_dense(matrix.columns, 1, case["B_seed"])[:, 0]
+    return hbp_spmv(matrix, x, options_of(HbpOptions, case["options"]), device).run
+
+
+def _spmm(case: Case, device: Device) -> Run:
+    return spmm(matrix_of(case), case["N"], options_of(SpmmOptions, case["options"]), device).run
+
+
+WRITERS: dict[str, Callable[[Case, Device], Run]] = {"convert": _convert, "hbp": _hbp, "spmm": _spmm}
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in cases(*WRITERS) if "makespan" in c["expect"]], ids=lambda case: case["name"]
+)
+def test_golden_cases(case: Case) -> None:
+    device = device_of(case["device"])
+    run: dict[str, Any] = shown_traffic(WRITERS[case["kind"]](case, device), device)
+    assert run == expected_traffic(case["expect"], run)
