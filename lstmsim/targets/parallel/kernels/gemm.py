@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,17 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.parallel.device import Device
-from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Memory, Run
-from lstmsim.targets.parallel.kernels.gemm_text import TileText
+from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
+from lstmsim.targets.parallel.kernels.gemm_text import Gemm
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_number, refuse
-from lstmsim.targets.parallel.kernels.sections import Sections, span_of_rows
-from lstmsim.targets.parallel.kernels.sums import summing_kernel
-from lstmsim.targets.parallel.kernels.tiles import Tile, slices_of
+from lstmsim.targets.parallel.kernels.phases import Phase, phase_kernel
+from lstmsim.targets.parallel.kernels.sections import Sections
+from lstmsim.targets.parallel.kernels.sums import Sum
+from lstmsim.targets.parallel.kernels.tiles import Tile, default_tiles, slices_of
 from lstmsim.targets.parallel.residency import residency
-from lstmsim.targets.parallel.streams import Grid, joined
 
-__all__ = ["gemm", "gemm_kernels", "gemm_partials"]
-
-#: Warps that are written at once.
-_CHUNK = 1 << 11
+__all__ = ["fastest_tile", "gemm", "gemm_partials", "gemm_phases"]
 
 
 def gemm(
@@ -50,13 +47,26 @@ def gemm(
     if len(slices) > 1:
         memory.append(Memory("partial", gemm_partials(sizes, tile, split, device)))
     arrays = {each.name: place for place, each in enumerate(memory)}
-    kernels = gemm_kernels(device, arrays, ("A", "B", "C"), sizes, tile, split, ((rows, 0, inner),))
+    phases = gemm_phases(device, ("A", "B", "C"), sizes, tile, split, ((rows, 0, inner),))
+    kernels = tuple(phase_kernel(phase, device, arrays) for phase in phases)
     result = None
     if data is not None:
         if data[0].shape != (rows, inner) or data[1].shape != (inner, columns):
             raise InputError(Mistake("data", f"must be {rows} x {inner} and {inner} x {columns} numbers"))
         result = _product(*data, slices)
     return Made(Run(tuple(memory), kernels), result, {"macs": rows * inner * columns})
+
+
+def fastest_tile(sizes: tuple[int, int, int], split: int, device: Device, cycles: Callable[[Run], int]) -> Tile:
+    """The default tile of a product: of the candidates for its columns the one that is fastest, the first of equals.
+
+    sizes, split, device: as of `gemm`.
+    cycles: what a run takes; not asked if there is one candidate only.
+    """
+    candidates = default_tiles(sizes[2])
+    if len(candidates) == 1:
+        return candidates[0]
+    return min(candidates, key=lambda tile: cycles(gemm(sizes, tile, split, device).run))
 
 
 def gemm_partials(sizes: tuple[int, int, int], tile: Tile, split: int, device: Device) -> int:
@@ -73,59 +83,29 @@ def _tiles(rows: int, columns: int, tile: Tile) -> int:
     return -(-rows // tile.bm) * -(-columns // tile.bn)
 
 
-def gemm_kernels(
+def gemm_phases(
     device: Device,
-    arrays: Mapping[str, int],
     names: tuple[str, str, str],
     sizes: tuple[int, int, int],
     tile: Tile,
     split: int,
     sections: Sections,
-) -> tuple[Kernel, ...]:
-    """The kernels alone, over arrays of any names; with several slices one that adds them up comes behind.
+) -> list[Phase]:
+    """The phases alone, over arrays of any names; with several slices one that adds them up comes behind.
 
     device: the device that they are written for.
-    arrays: places of the run's arrays by name; with several slices there is one called `partial`.
-    names: of A, B and C.
+    names: of A, B and C; with several slices there is also an array called `partial`.
     sizes, tile, split: as of `gemm`.
     sections: rows of A, and which of their columns are not all zero.
     """
     rows, inner, columns = sizes
-    shape = KernelShape("gemm", tile.warps(device.warp), 128, tile.shared)
-    residency(shape, device)
     slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
-    text = TileText(tile, (rows, inner, columns), names, device.warp, len(slices) > 1)
-    kernel = joined(_pieces(text, shape, device, arrays, slices, sections))
+    product = Gemm(tile, sizes, names, device.warp, tuple(slices), sections)
+    residency(product.shape, device)
     if len(slices) == 1:
-        return (kernel,)
-    parts, result = ("partial", len(slices)), (names[2], rows * columns)
-    return kernel, summing_kernel(KernelShape("reduce", 4, 16), device.warp, arrays, parts, result)
-
-
-def _pieces(
-    text: TileText,
-    shape: KernelShape,
-    device: Device,
-    arrays: Mapping[str, int],
-    slices: list[tuple[int, int]],
-    sections: Sections,
-) -> Iterator[Kernel]:
-    """The kernel in pieces of some tiles of one slice."""
-    rows, _, columns = text.sizes
-    down, across = -(-rows // text.tile.bm), -(-columns // text.tile.bn)
-    spans = [span_of_rows(sections, m * text.tile.bm, (m + 1) * text.tile.bm) for m in range(down)]
-    step = max(1, _CHUNK // shape.warps)
-    for number, (low, high) in enumerate(slices):
-        for start in range(0, down * across, step):
-            block = np.arange(start, min(down * across, start + step))
-            grid = Grid(device.warp, arrays, device.banks)
-            span = np.array([spans[each] for each in (block % down).tolist()])
-            for some in np.unique(span, axis=0):
-                own = np.flatnonzero((span == some).all(axis=1))
-                streams = (own[:, None] * shape.warps + np.arange(shape.warps)).reshape(-1)
-                tiles = np.repeat(block[own], shape.warps)
-                text.write(grid.warps(streams), tiles % down, tiles // down, (number, low, high), (some[0], some[1]))
-            yield grid.kernel(shape, np.full(len(block), -1))
+        return [product]
+    shape = KernelShape("reduce", 4, 16)
+    return [product, Sum(shape, device.warp, rows * columns, "partial", len(slices), names[2])]
 
 
 def _product(a: NDArray[Any], b: NDArray[Any], slices: list[tuple[int, int]]) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.parallel.device import Device
-from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Memory, Run
+from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_number, refuse
+from lstmsim.targets.parallel.kernels.phases import phase_kernel
 from lstmsim.targets.parallel.kernels.sections import Sections, columns_of_rows
 from lstmsim.targets.parallel.residency import residency
-from lstmsim.targets.parallel.streams import Grid, Result, Warps, joined, later
+from lstmsim.targets.parallel.streams import Result, Warps, later
 
-__all__ = ["default_vector", "gemv", "gemv_kernel", "tree_sum"]
+__all__ = ["Gemv", "default_vector", "gemv", "tree_sum"]
 
 SHAPE = KernelShape("gemv", 4, 32)
-#: Warps that are written at once.
-_CHUNK = 1 << 13
 
 Ints = NDArray[np.int64]
 
@@ -48,7 +47,7 @@ def gemv(rows: int, columns: int, device: Device, data: tuple[NDArray[Any], NDAr
     residency(SHAPE, device)
     memory = (Memory("W", rows * columns), Memory("x", columns), Memory("y", rows))
     arrays = {each.name: place for place, each in enumerate(memory)}
-    kernel = gemv_kernel(device, arrays, ("W", "x", "y"), ((rows, 0, columns),), columns)
+    kernel = phase_kernel(Gemv(device.warp, ("W", "x", "y"), ((rows, 0, columns),), columns), device, arrays)
     result = None
     if data is not None:
         if data[0].shape != (rows, columns) or data[1].shape != (columns,):
@@ -57,56 +56,46 @@ def gemv(rows: int, columns: int, device: Device, data: tuple[NDArray[Any], NDAr
     return Made(Run(memory, (kernel,)), result, {"macs": rows * columns})
 
 
-def gemv_kernel(
-    device: Device, arrays: Mapping[str, int], names: tuple[str, str, str], sections: Sections, columns: int
-) -> Kernel:
-    """The kernel alone, over arrays of any names.
+@dataclass(frozen=True)
+class Gemv:
+    """The phase of a product with a vector.
 
-    device: the device that it is written for.
-    arrays: places of the run's arrays by name.
+    lanes: of a warp.
     names: of the matrix, the vector and the result.
     sections: rows of the matrix, and which of their columns are not all zero.
     columns: of the matrix.
     """
-    rows = sum(count for count, _, _ in sections)
-    blocks = -(-rows // SHAPE.warps)
-    low, high = columns_of_rows(sections)
 
-    def pieces() -> Iterator[Kernel]:
-        step = _CHUNK // SHAPE.warps
-        for start in range(0, blocks, step):
-            stop = min(blocks, start + step)
-            grid = Grid(device.warp, arrays, device.banks)
-            row = np.arange(start * SHAPE.warps, min(rows, stop * SHAPE.warps))
-            _text(grid.warps(row - start * SHAPE.warps), names, row, (low[row], high[row]), columns)
-            yield grid.kernel(SHAPE, np.full(stop - start, -1))
+    lanes: int
+    names: tuple[str, str, str]
+    sections: Sections
+    columns: int
+    shape = SHAPE
 
-    return joined(pieces())
+    @property
+    def streams(self) -> int:
+        """A warp for each row."""
+        return sum(count for count, _, _ in self.sections)
 
-
-def _text(warps: Warps, names: tuple[str, str, str], row: Ints, span: tuple[Ints, Ints], columns: int) -> None:
-    """The streams of some warps.
-
-    row: shape (n,); the row of each.
-    span: its columns that are not all zero, from and to.
-    """
-    matrix, vector, result = names
-    v, lane = default_vector(columns), np.arange(warps.grid.lanes)
-    low, high = span[0][:, None], span[1][:, None]
-    a, last = warps.alu(4), None
-    for start in range(0, columns, warps.grid.lanes * v):
-        k = start + lane * v
-        on = (k + v > low) & (k < high)
-        mask = np.asarray(on.any(axis=1))
-        some = warps.part(mask)
-        if not len(some):
-            continue
-        w = some.ldg(matrix, row[mask, None] * columns + k, on[mask], [a], v)
-        x = some.ldg(vector, k, on[mask], [a], v)
-        for _ in range(v):
-            last = later(last, some.fma(1, [w, x, last]))
-    last = tree_sum(warps, later(a, last))
-    warps.stg(result, row[:, None], lane == 0, [last])
+    def write(self, warps: Warps, stream: Ints) -> list[Result]:
+        """Write the part of some warps; arguments as of `Phase.write`."""
+        matrix, vector, result = self.names
+        v, lane = default_vector(self.columns), np.arange(self.lanes)
+        low, high = (each[stream, None] for each in columns_of_rows(self.sections))
+        a, last = warps.alu(4), None
+        for start in range(0, self.columns, self.lanes * v):
+            k = start + lane * v
+            on = (k + v > low) & (k < high)
+            mask = np.asarray(on.any(axis=1))
+            some = warps.part(mask)
+            if not len(some):
+                continue
+            w = some.ldg(matrix, stream[mask, None] * self.columns + k, on[mask], [a], v)
+            x = some.ldg(vector, k, on[mask], [a], v)
+            for _ in range(v):
+                last = later(last, some.fma(1, [w, x, last]))
+        last = tree_sum(warps, later(a, last))
+        return [warps.stg(result, stream[:, None], lane == 0, [last])]
 
 
 def tree_sum(warps: Warps, last: Result | None) -> Result | None:

@@ -125,9 +125,9 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Device) 
     if merged:
         merging = KernelShape("merge", options.warps, 16)
         parts, y = ("partial", hbp.partition.column_blocks), ("y", matrix.rows)
-        kernels = (kernel, summing_kernel(merging, device.warp, arrays, parts, y))
+        kernels = (kernel, summing_kernel(merging, device, arrays, parts, y))
     else:
-        kernels = (zeroing_kernel(device.warp, arrays, "y", matrix.rows, options.warps), kernel)
+        kernels = (zeroing_kernel(device, arrays, "y", matrix.rows, options.warps), kernel)
     metrics = {
         "share": part.share,
         "pool": len(part.pool),

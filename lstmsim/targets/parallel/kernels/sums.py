@@ -2,83 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape
-from lstmsim.targets.parallel.streams import Grid, Warps, joined
+from lstmsim.targets.parallel.kernels.phases import phase_kernel
+from lstmsim.targets.parallel.streams import Result, Warps
 
-__all__ = ["element_kernel", "summing_kernel", "zeroing_kernel"]
+__all__ = ["Elements", "Sum", "Zero", "summing_kernel", "zeroing_kernel"]
 
 Ints = NDArray[np.int64]
-#: What some warps do: given them, the elements of their lanes and which of these there are.
-Text = Callable[[Warps, Ints, NDArray[np.bool_]], None]
-#: Warps that are written at once.
-_CHUNK = 1 << 14
+Mask = NDArray[np.bool_]
 
 
-def zeroing_kernel(lanes: int, arrays: Mapping[str, int], array: str, elements: int, warps: int) -> Kernel:
-    """A kernel that sets the elements of an array to 0, one element a lane.
-
-    lanes: of a warp.
-    arrays: places of the run's arrays by name.
-    array: the array.
-    elements: how many.
-    warps: of a block.
-    """
-
-    def text(some: Warps, element: Ints, on: NDArray[np.bool_]) -> None:
-        some.stg(array, element, on, [some.alu(4)])
-
-    return element_kernel(KernelShape("zero", warps, 16), lanes, arrays, elements, text)
-
-
-def summing_kernel(
-    shape: KernelShape, lanes: int, arrays: Mapping[str, int], parts: tuple[str, int], result: tuple[str, int]
-) -> Kernel:
-    """A kernel that adds up parts that lie one behind the other, in order, one element a lane.
+@dataclass(frozen=True)
+class Elements:
+    """A phase with one element a lane: consecutive elements in a warp, consecutive warps in a block.
 
     shape: what it asks of a multiprocessor.
     lanes: of a warp.
+    elements: how many. Warps behind the last element do nothing.
+    """
+
+    shape: KernelShape
+    lanes: int
+    elements: int
+
+    @property
+    def streams(self) -> int:
+        """Warps that have an element."""
+        return -(-self.elements // self.lanes)
+
+    def write(self, warps: Warps, stream: Ints) -> list[Result]:
+        """Write the part of some warps; arguments as of `Phase.write`."""
+        element = stream[:, None] * self.lanes + np.arange(self.lanes)
+        return self.text(warps, element, element < self.elements)
+
+    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
+        """What the warps do; returns their stores.
+
+        element: shape (n, lanes); the element of each lane.
+        on: shape (n, lanes); whether there is one.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Zero(Elements):
+    """Sets the elements of an array to 0.
+
+    array: its name.
+    """
+
+    array: str
+
+    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
+        """What the warps do; arguments as of `Elements.text`."""
+        return [warps.stg(self.array, element, on, [warps.alu(4)])]
+
+
+@dataclass(frozen=True)
+class Sum(Elements):
+    """Adds up parts that lie one behind the other, in order.
+
+    source: array of the parts.
+    parts: how many they are; each has `elements`.
+    target: array of the result.
+    """
+
+    source: str
+    parts: int
+    target: str
+
+    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
+        """What the warps do; arguments as of `Elements.text`."""
+        z, last = warps.alu(4), None
+        for part in range(self.parts):
+            last = warps.fma(1, [warps.ldg(self.source, part * self.elements + element, on, [z]), last])
+        return [warps.stg(self.target, element, on, [last])]
+
+
+def zeroing_kernel(device: Device, arrays: Mapping[str, int], array: str, elements: int, warps: int) -> Kernel:
+    """The kernel that sets an array to 0.
+
+    device: the device that it is written for.
+    arrays: places of the run's arrays by name.
+    array, elements: its name and size.
+    warps: of a block.
+    """
+    return phase_kernel(Zero(KernelShape("zero", warps, 16), device.warp, elements, array), device, arrays)
+
+
+def summing_kernel(
+    shape: KernelShape, device: Device, arrays: Mapping[str, int], parts: tuple[str, int], result: tuple[str, int]
+) -> Kernel:
+    """The kernel that adds up parts.
+
+    shape: what it asks of a multiprocessor.
+    device: the device that it is written for.
     arrays: places of the run's arrays by name.
     parts: array of the parts and how many they are.
     result: array of the result and its elements, which are those of each part.
     """
-    source, count = parts
-    target, elements = result
-
-    def text(some: Warps, element: Ints, on: NDArray[np.bool_]) -> None:
-        z, last = some.alu(4), None
-        for part in range(count):
-            last = some.fma(1, [some.ldg(source, part * elements + element, on, [z]), last])
-        some.stg(target, element, on, [last])
-
-    return element_kernel(shape, lanes, arrays, elements, text)
-
-
-def element_kernel(shape: KernelShape, lanes: int, arrays: Mapping[str, int], elements: int, text: Text) -> Kernel:
-    """A kernel with one element a lane: consecutive elements in a warp, consecutive warps in a block.
-
-    shape: what it asks of a multiprocessor.
-    lanes: of a warp.
-    arrays: places of the run's arrays by name.
-    elements: how many. Warps behind the last element do nothing.
-    text: writes what some warps do, given them, their elements and which of these there are, each of shape (n, lanes).
-    """
-    streams = -(-elements // lanes)
-    blocks = -(-streams // shape.warps)
-
-    def pieces() -> Iterator[Kernel]:
-        step = max(1, _CHUNK // shape.warps)
-        for start in range(0, max(blocks, 1), step):
-            stop = min(blocks, start + step)
-            grid = Grid(lanes, arrays)
-            number = np.arange(start * shape.warps, min(streams, stop * shape.warps))
-            element = number[:, None] * lanes + np.arange(lanes)
-            if len(number):
-                text(grid.warps(number - start * shape.warps), element, element < elements)
-            yield grid.kernel(shape, np.full(stop - start, -1))
-
-    return joined(pieces())
+    return phase_kernel(Sum(shape, device.warp, result[1], *parts, result[0]), device, arrays)
