@@ -51,6 +51,8 @@ def _tasks(program: Program) -> Iterator[str]:
                 yield f"task {task.name}: {name} gate {gate}, of {len(program.gates)}"
         if task.until is not None and not 0 <= task.until < len(program.gates):
             yield f"task {task.name}: lasts until gate {task.until}, of {len(program.gates)}"
+        if task.until is not None and task.content is not None and task.content.key is not None:
+            yield f"task {task.name}: lasts until a gate has opened, so it has no content but room of its own"
         if task.behind is not None and task.after is not None:
             yield f"task {task.name}: comes behind a gate and after a task"
         if preempting and not all(any(phase.body.size for phase in phases) for phases in _ways(task)):

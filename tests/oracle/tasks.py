@@ -1,4 +1,4 @@
-"""Programs, stepped cycle by cycle from the text of `Task`, `Operation`, `Content` and the clock rules alone.
+"""Programs, stepped cycle by cycle from the text of `Task`, `Operation`, `Content`, gates and the clock rules alone.
 
 Nothing is skipped and nothing is remembered about when to look again: in every cycle what is due takes effect, all that
 wait are looked at, all units choose. Slow, for small programs that do not get stuck.
@@ -27,6 +27,18 @@ class Step:
     ready: int = NEVER
 
 
+@dataclass
+class Gates:
+    """Of each gate, how many it counts, and the cycles of those who have come, as soon as they are known."""
+
+    counts: tuple[int, ...]
+    come: list[list[int]]
+
+    def opens(self, gate: int) -> int:
+        assert len(self.come[gate]) <= self.counts[gate]
+        return max(self.come[gate]) if len(self.come[gate]) == self.counts[gate] else NEVER
+
+
 @dataclass(eq=False)
 class Running:
     """A task on its threads, from where it began; `stop`: it was asked at `asked` to pause before that iteration."""
@@ -39,6 +51,7 @@ class Running:
     seats: list[tuple[int, int]]
     kind: int
     first: int
+    gates: Gates
     stop: int = NEVER
     asked: int = 0
     streams: dict[tuple[int, int], list[Step]] = field(default_factory=dict)
@@ -58,6 +71,7 @@ class Running:
                 self.phases, self.slots = each.phases, each.buffers
         self.sizes = [phase.repeat for phase in self.phases]
         self.end = sum(self.sizes)
+        self.results = self.since
         for phase, each in enumerate(self.phases):
             for iteration in range(each.repeat):
                 index = self.index(phase, iteration)
@@ -81,13 +95,17 @@ class Running:
         """The cycle in which it leaves its threads, as far as that is known."""
         if any(steps and steps[0].index < self.stop for steps in self.streams.values()):
             return NEVER
-        return max(self.echoes, self.asked + 1) if self.pausing else self.results
+        lasts = self.results if self.task.until is None else max(self.results, self.gates.opens(self.task.until))
+        return max(self.echoes, self.asked + 1) if self.pausing else lasts
 
     def waits(self, step: Step) -> Iterator[int]:
         """Until when whatever it waits for holds a step back; NEVER: not known yet."""
         yield self.since
         for need in step.operation.needs:
-            source = self.source(step, need)
+            source = None if need.gate else self.source(step, need)
+            if need.gate:
+                gate = self.gate(step, need.operation)
+                yield 0 if gate < 0 else self.gates.opens(gate) + need.delay
             if source is not None:
                 yield self.starts[source] + need.delay if source in self.starts else NEVER
         if step.operation.frame:
@@ -99,6 +117,10 @@ class Running:
             freed = self.freed.get(buffer, [])
             if turn >= 0:
                 yield freed[turn] if turn < len(freed) else NEVER
+
+    def gate(self, step: Step, number: int) -> int:
+        phase = self.phases[step.phase]
+        return phase.first_gate + step.iteration * phase.gates + number
 
     def source(self, step: Step, need: Dependence) -> tuple[int, int, int] | None:
         phase, iteration = step.phase, step.iteration - need.lag
@@ -126,6 +148,8 @@ class Running:
             self.echoes = max(self.echoes, now + op.result_cycles, *asked)
             if op.frees is not None:
                 self.freed.setdefault(op.frees, []).append(now + op.cycles)
+            if op.arrives is not None:
+                self.gates.come[self.gate(step, op.arrives)].append(now + op.cycles)
             if self.to_load and self.task.content is not None and step.phase < self.task.content.loading:
                 self.to_load -= 1
                 self.loaded = max(self.loaded, now + op.result_cycles)
@@ -136,7 +160,10 @@ class Running:
         for phase, each in enumerate(self.phases):
             for op in each.body.operations:
                 for need in op.needs:
-                    if (phase if need.phase is None else need.phase, need.operation) == (step.phase, step.number):
+                    if not need.gate and (phase if need.phase is None else need.phase, need.operation) == (
+                        step.phase,
+                        step.number,
+                    ):
                         yield need.delay
 
 
@@ -162,12 +189,17 @@ class Machine:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.threads: list[list[Running | None]] = [[None] * core.contexts for core in program.cores]
-        self.units = [[Unit() for _ in core.units] for core in program.cores]
+        self.units = [[[Unit() for _ in range(unit.ways)] for unit in core.units] for core in program.cores]
+        self.gates = Gates(program.gates, [[] for _ in program.gates])
+        self.followers = {n for n, t in enumerate(program.tasks) if (t.after, t.behind) != (None, None)}
+        self.behind = {n for n, task in enumerate(program.tasks) if task.behind is not None}
         self.held = [list(core.held) for core in program.cores]
-        self.sizes = {task.content.key: task.content.size for task in program.tasks if task.content}
+        contents = [task.content for task in program.tasks if task.content is not None]
+        self.sizes = {each.key: each.size for each in contents if each.key is not None}
         self.on_way: list[set[int]] = [set() for _ in program.cores]
         self.waiting: list[Waiting] = []
-        self.comes = {n: task.release for n, task in enumerate(program.tasks) if task.after is None}
+        free = (n for n, task in enumerate(program.tasks) if task.after is None and task.behind is None)
+        self.comes = {n: program.tasks[n].release for n in free}
         self.rows: dict[int, list[int]] = {}
         self.pauses: list[list[int]] = []
         self.admitted: dict[int, int] = {}
@@ -178,14 +210,20 @@ class Machine:
             self.effects()
             self.give_up()
             self.look()
+            # a task with nothing to do, and one that lasts until another was admitted, leaves in this very cycle
+            while self.effects():
+                self.look()
             for core, contexts in enumerate(self.threads):
-                for unit in range(len(self.units[core])):
-                    self.choose(core, contexts, unit)
+                for unit, ways in enumerate(self.units[core]):
+                    for way in range(len(ways)):
+                        self.choose(core, contexts, unit, way)
             self.now += 1
 
     # --- effects ---
 
-    def effects(self) -> None:
+    def effects(self) -> bool:
+        """Whether a task has left."""
+        leaving = []
         for core, contexts in enumerate(self.threads):
             for context, each in enumerate(contexts):
                 if each is not None and each.seats[0] == (core, context):
@@ -194,7 +232,11 @@ class Machine:
                         for seat in each.seats:
                             self.on_way[seat[0]].discard(content.key)
                     if each.over() == self.now:
-                        self.leave(each)
+                        leaving.append(each)
+        for each in leaving:
+            self.leave(each)
+        # who leaves may open a gate until which others last
+        return bool(leaving) and (self.effects() or True)
 
     def leave(self, each: Running) -> None:
         core, context = each.seats[0]
@@ -214,9 +256,15 @@ class Machine:
 
     def done(self, number: int, row: list[int]) -> None:
         self.rows[number] = row
+        if row[3] >= 0:
+            self.arrive(self.program.tasks[number].ends)
         for follower, task in enumerate(self.program.tasks):
             if task.after == number:
                 self.comes[follower] = self.now + task.release
+
+    def arrive(self, gate: int | None) -> None:
+        if gate is not None:
+            self.gates.come[gate].append(self.now)
 
     # --- waiting ---
 
@@ -234,15 +282,23 @@ class Machine:
                 self.come(number)
             newcomers = self.newcomers()
             self.admit(asking=not newcomers)
+            newcomers = sorted([*newcomers, *self.newcomers()], key=lambda number: (number in self.followers, number))
             if not newcomers:
                 return
 
     def newcomers(self) -> list[int]:
         """Of this cycle: those that come after no other first, each kind in the order of the program."""
+        tasks = self.program.tasks
+        for number in list(self.behind):
+            gate = tasks[number].behind
+            assert gate is not None
+            if self.gates.opens(gate) < NEVER:
+                self.behind.remove(number)
+                self.comes[number] = self.gates.opens(gate) + tasks[number].release
         found = [number for number, cycle in self.comes.items() if cycle == self.now]
         for number in found:
             del self.comes[number]
-        return sorted(found, key=lambda number: (self.program.tasks[number].after is not None, number))
+        return sorted(found, key=lambda number: (number in self.followers, number))
 
     def come(self, number: int) -> None:
         task = self.program.tasks[number]
@@ -311,30 +367,52 @@ class Machine:
                 loading = sum(len(phase.body.operations) * phase.repeat for phase in phases)
             for core in dict.fromkeys(place):
                 self.bring(core, each.task, loading > 0)
-        seats: list[tuple[int, int]] = []
-        for core in place:
-            free = [context for context, one in enumerate(self.threads[core]) if one is None]
-            seats.append((core, next(context for context in free if (core, context) not in seats)))
-        running = Running(each.number, each.task, each.rank, each.arrived, self.now, seats, kind, first)
+        seats = self.seats(place)
+        running = Running(each.number, each.task, each.rank, each.arrived, self.now, seats, kind, first, self.gates)
         running.to_load = loading
         for core, context in seats:
             self.threads[core][context] = running
         if each.goes_on is None:
             self.admitted[each.number] = self.now
+            self.arrive(each.task.starts)
         else:
             self.pauses.append([each.number, *each.left_at, self.now])
+
+    def seats(self, place: tuple[int, ...]) -> list[tuple[int, int]]:
+        cores = self.program.cores
+        # threads of cores that are not shared, in order: the n-th of them is that of thread n of a core that mirrors
+        all_own = [(core, n) for core, one in enumerate(cores) if not one.shared for n in range(one.contexts)]
+        seats: list[tuple[int, int]] = []
+        for core in place:
+            if cores[core].mirrors:
+                own = [seat for seat in seats if not cores[seat[0]].shared]
+                k = sum(seat[0] == core for seat in seats)
+                seats.append((core, all_own.index(own[k])))
+                continue
+            free = [context for context, one in enumerate(self.threads[core]) if one is None]
+            seats.append((core, next(context for context in free if (core, context) not in seats)))
+        assert all(self.threads[core][context] is None for core, context in seats)
+        return seats
 
     # --- memories ---
 
     def matters(self, core: int, task: Task) -> bool:
-        return task.content is not None and self.program.cores[core].capacity is not None
+        content = task.content
+        return content is not None and content.key is not None and self.program.cores[core].capacity is not None
 
     def holds(self, core: int, task: Task) -> bool:
         return not self.matters(core, task) or (task.content is not None and task.content.key in self.held[core])
 
     def used(self, core: int) -> set[int]:
         running = [each for each in self.threads[core] if each is not None]
-        return {each.task.content.key for each in running if each.task.content is not None}
+        contents = [each.task.content for each in running if each.task.content is not None]
+        return {each.key for each in contents if each.key is not None}
+
+    def own_room(self, core: int) -> int:
+        """The room that tasks on a core have for themselves; each has it once, on however many threads it runs."""
+        running = {id(each): each for each in self.threads[core] if each is not None}
+        contents = [each.task.content for each in running.values()]
+        return sum(each.size for each in contents if each is not None and each.key is None)
 
     def fits(self, core: int, task: Task) -> bool:
         content, capacity = task.content, self.program.cores[core].capacity
@@ -342,34 +420,38 @@ class Machine:
             return True
         if content.key in self.held[core]:
             return content.key not in self.on_way[core]
-        return sum(self.sizes[key] for key in self.used(core)) + content.size <= capacity
+        return sum(self.sizes[key] for key in self.used(core)) + self.own_room(core) + content.size <= capacity
 
     def bring(self, core: int, task: Task, loading: bool) -> None:
         content, capacity = task.content, self.program.cores[core].capacity
         if content is None or capacity is None:
             return
         if content.key not in self.held[core]:
-            while sum(self.sizes.get(key, 0) for key in self.held[core]) + content.size > capacity:
+            room = capacity - content.size - self.own_room(core)
+            while sum(self.sizes.get(key, 0) for key in self.held[core]) > room:
                 self.held[core].remove(next(key for key in self.held[core] if key not in self.used(core)))
+            if content.key is None:
+                return
             if loading:
                 self.on_way[core].add(content.key)
             self.held[core].append(content.key)
         self.use(core, task)
 
     def use(self, core: int, task: Task) -> None:
-        if task.content is not None and self.matters(core, task):
-            self.held[core].remove(task.content.key)
-            self.held[core].append(task.content.key)
+        key = None if task.content is None else task.content.key
+        if key is not None and self.matters(core, task):
+            self.held[core].remove(key)
+            self.held[core].append(key)
 
     # --- units ---
 
-    def choose(self, core: int, contexts: list[Running | None], number: int) -> None:
-        unit, described = self.units[core][number], self.program.cores[core].units[number]
+    def choose(self, core: int, contexts: list[Running | None], number: int, way: int) -> None:
+        unit, described = self.units[core][number][way], self.program.cores[core].units[number]
         if unit.free > self.now:
             return
         ready: dict[int, int] = {}
         for context, each in enumerate(contexts):
-            if each is not None:
+            if each is not None and context % described.ways == way:
                 since = self.ready(each, each.seats.index((core, context)), number)
                 if since is not None:
                     ready[context] = since

@@ -48,7 +48,10 @@ def test_records_number_their_names_without_gaps() -> None:
 
 
 def test_the_orders_that_files_hold_stay() -> None:
-    assert " ".join(CYCLE_NAMES) == "busy switch hazard backpressure input dispatch reload weights memory barrier dependence start drain idle"
+    assert (
+        " ".join(CYCLE_NAMES)
+        == "busy switch hazard backpressure input dispatch reload weights memory barrier dependence start drain idle"
+    )
     assert " ".join(CAUSES) == "dispatch hazard input backpressure reload weights memory barrier dependence start"
     states = "busy switch hazard input backpressure dispatch drain idle ready reload weights"
     assert " ".join(SPAN_NAMES) == f"{states} memory barrier dependence start"

@@ -143,7 +143,6 @@ class Dispatcher(Arrivals):
         else:
             core, context, paused = self.paused.pop(each.number)
             self.trace.pause(each.number, core=core, context=context, paused=paused, resumed=self.now)
-        self.last_cycle = max(self.last_cycle, self.now)
         if each.task.frame_interval:
             self.env.process(self.frames(thread))
         self.ring_all(thread)

@@ -1,0 +1,201 @@
+"""Random programs with gates, units of several ways, mirrored threads, room of a task's own, and tasks without work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from lstmsim.program.cycles import CAUSES
+from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Operation, Phase, Program, Task, Unit
+from tests.strategies import SELDOM, SMALL, dependences
+
+#: A unit of a member: (member, unit).
+Place = tuple[int, int]
+
+
+def arrivals(tasks: Sequence[Task], gates: int) -> list[int]:
+    """How many arrive at each gate if every task runs."""
+    counts: Counter[int] = Counter()
+    for task in tasks:
+        counts.update(gate for gate in (task.starts, task.ends) if gate is not None)
+        for phase in task.variants[0][1]:
+            for iteration in range(phase.repeat):
+                base = phase.first_gate + iteration * phase.gates
+                counts.update(base + each.arrives for each in phase.body.operations if each.arrives is not None)
+    return [counts[gate] for gate in range(gates)]
+
+
+@st.composite
+def units(draw: st.DrawFn, policies: Sequence[str] = ("coarse", "fine", "fifo")) -> tuple[Unit, ...]:
+    return tuple(
+        Unit(
+            f"u{number}",
+            draw(st.sampled_from(policies)),
+            draw(st.sampled_from([0, 0, 0, 2])),
+            ways=draw(st.sampled_from([1, 2, 2, 3])),
+        )
+        for number in range(draw(st.integers(1, 2)))
+    )
+
+
+@st.composite
+def machines(draw: st.DrawFn, room: int) -> tuple[Core, ...]:
+    """Equal cores, then one that mirrors their threads, then one that they share."""
+    own, accounted = draw(units()), draw(st.sampled_from([0, 0, None]))
+    capacity = draw(st.sampled_from([None, room, 2 * room + 1]))
+    cores = [
+        Core(
+            0, own, draw(st.integers(1, 4)), accounted, capacity, draw(st.sampled_from([(), (0,)])) if capacity else ()
+        )
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    threads = sum(core.contexts for core in cores)
+    mirror = Core(
+        1, draw(units(("fifo", "fine"))), threads, draw(st.sampled_from([None, 0])), shared=True, mirrors=True
+    )
+    return (*cores, mirror, Core(2, draw(units(("fifo",))), threads + 3, None, shared=True))
+
+
+@st.composite
+def bodies(draw: st.DrawFn, places: Sequence[Place], gates: int, buffers: int, plain: bool, repeat: int) -> Body:
+    """A body whose operations arrive at its gates, and wait for those at which one before them arrives."""
+    size = draw(st.integers(max(1, gates), 6))
+    meets = sorted(draw(st.sets(st.integers(0, size - 1), min_size=min(gates, size), max_size=min(gates, size))))
+    operations = []
+    for index in range(size):
+        place, cycles = draw(st.sampled_from(places)), draw(st.integers(1, 3))
+        needs = []
+        for _ in range(draw(st.integers(0, 2))):
+            if plain and index:
+                need = Dependence(
+                    draw(st.integers(0, index - 1)), draw(st.integers(1, 9)), draw(st.sampled_from(CAUSES))
+                )
+                needs.append(need)
+            elif not plain:
+                needs.append(draw(dependences(index, size, 0, [repeat], [size])))
+        passed = [gate for gate, meet in enumerate(meets) if meet < index]
+        if gates and draw(st.booleans()):
+            # before the first iteration there are gates of others, or none
+            gate = draw(st.sampled_from([*passed, *passed, *range(-gates, 0)]))
+            needs.append(Dependence(gate, draw(st.integers(1, 9)), draw(st.sampled_from(CAUSES)), gate=True))
+        operations.append(
+            Operation(
+                unit=place[1],
+                cycles=cycles,
+                member=place[0],
+                count=draw(st.sampled_from([1, 1, 2, 4])),
+                needs=tuple(needs),
+                takes=0 if buffers and place == places[0] and draw(SELDOM) else None,
+                frees=0 if buffers and place == places[-1] and draw(st.booleans()) else None,
+                result_cycles=cycles + draw(SMALL),
+                work=draw(SMALL),
+                arrives=meets.index(index) if index in meets else None,
+            )
+        )
+    return Body(tuple(operations))
+
+
+@st.composite
+def seats(draw: st.DrawFn, cores: tuple[Core, ...], first: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Partners of these cores: more threads of the same core, or of another, those that mirror them, some shared ones."""
+    mirror, shared = len(cores) - 2, len(cores) - 1
+    more = draw(st.integers(0, min(cores[core].contexts for core in first) - 1))
+    mirrored, beside = draw(st.integers(0, more + 1)), draw(st.integers(0, 1))
+    early = mirrored > 0 and draw(st.booleans())
+    rows = []
+    for core in first:
+        row = [mirror] * early + [core] * more + [mirror] * (mirrored - early) + [shared] * beside
+        rows.append(tuple(row))
+    if len(first) == 1 and not rows[0] and draw(st.booleans()):
+        others = tuple(each for each in range(mirror) if each != first[0])
+        rows = [(*others, *[mirror] * draw(st.integers(0, 1 + len(others))))]
+    return tuple(rows) if any(rows) else ()
+
+
+@st.composite
+def groups(
+    draw: st.DrawFn, number: int, cores: tuple[Core, ...], gates: list[str], room: int, plain: bool
+) -> list[Task]:
+    """Tasks that run one body, and perhaps meet at its gates. `gates` has a name for each gate; new ones are added."""
+    before = len(gates)
+    first = sorted(draw(st.sets(st.integers(0, len(cores) - 3), min_size=1)))
+    partners = draw(seats(cores, first))
+    members = [len(cores[core].units) for core in (first[0], *(partners[0] if partners else ()))]
+    places = [(member, unit) for member, count in enumerate(members) for unit in range(count)]
+    places = draw(st.permutations(places))[: draw(st.integers(1, len(places)))]
+    buffers = draw(st.sampled_from([(), (), (Buffer("banks", 2),)]))
+    phases = []
+    for _ in range(draw(st.integers(1, 2))):
+        repeat, own = draw(st.sampled_from([1, 2, 3])), draw(st.sampled_from([0, 1, 1, 2]))
+        body = draw(bodies(places, own, len(buffers), plain, repeat))
+        phases.append(Phase(body, repeat, first_gate=len(gates), gates=own))
+        gates += ["met"] * (repeat * own)
+    content = draw(st.sampled_from([None, Content(None, 1, 0), Content(None, room, 0), Content(0, room, 0)]))
+    common: dict[str, Any] = {
+        "variants": ((0, tuple(phases)),),
+        "buffers": ((0, buffers),),
+        "cores": tuple(first),
+        "partners": partners,
+        "content": content,
+        "affine": content is not None and content.key is not None and draw(st.booleans()),
+        "queue_limit": draw(st.sampled_from([None] * 9 + [1])),
+        "patience": draw(st.sampled_from([None] * 9 + [30])),
+    }
+    if before and draw(st.booleans()):
+        common |= {"behind": draw(st.integers(0, before - 1)), "release": draw(SMALL)}
+    else:
+        common |= {"release": draw(st.sampled_from([0, 0, 1, 9]))}
+    for column in ("starts", "ends"):
+        if draw(st.booleans()):
+            gates.append(column)
+            common |= {column: len(gates) - 1}
+    key = draw(st.sampled_from([0, 0, 1]))
+    return [Task(f"t{number}.{each}", key=key, **common) for each in range(draw(st.integers(1, 4)))]
+
+
+@st.composite
+def empty_tasks(draw: st.DrawFn, number: int, cores: tuple[Core, ...], gates: list[str]) -> list[Task]:
+    """A task without work. It may stand for a job: what comes behind its start is a part of it."""
+    before = len(gates)
+    gates += ["start", "end"]
+    on = draw(st.sampled_from([len(cores) - 1, 0]))
+    task = Task(
+        f"e{number}",
+        ((cores[on].kind, (Phase(Body(()), 1),)),),
+        (),
+        (on,),
+        release=draw(SMALL),
+        behind=draw(st.integers(0, before - 1)) if before and draw(st.booleans()) else None,
+        starts=before,
+        ends=before + 1,
+        content=draw(st.sampled_from([None, None, Content(None, 1, 0)])),
+    )
+    return [task]
+
+
+@st.composite
+def gated_programs(draw: st.DrawFn, *, plain: bool = False) -> Program:
+    """Legal programs; some get stuck, because a gate wants more than come, or those who meet there have no threads.
+
+    plain: whether operations wait for none of earlier iterations, so that all bodies could be packed.
+    """
+    room = draw(st.integers(1, 3))
+    cores = draw(machines(room))
+    tasks: list[Task] = []
+    gates: list[str] = []
+    for number in range(draw(st.integers(1, 4))):
+        kind = empty_tasks(number, cores, gates) if draw(SELDOM) else groups(number, cores, gates, room, plain)
+        tasks += draw(kind)
+    # tasks last until gates of their own, of those before them and of those behind them
+    for number, task in enumerate(tasks):
+        keyed = task.content is not None and task.content.key is not None
+        others = [gate for gate in range(len(gates)) if gate != task.ends]
+        if others and not keyed and draw(st.sampled_from([False, False, True])):
+            tasks[number] = replace(task, until=draw(st.sampled_from(others)))
+    counts = arrivals(tasks, len(gates))
+    more = draw(st.sampled_from([0] * 9 + [1]))
+    return Program(cores, tuple(tasks), tuple(max(1, count + more * (gate == 0)) for gate, count in enumerate(counts)))
