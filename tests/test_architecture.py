@@ -37,7 +37,7 @@ BELOW: dict[str, set[str]] = {
     "engines": {"program", "metrics"},
     "numerics": {"workload"},
     "sparse": set(),
-    "targets": {"workload", "program", "numerics"},
+    "targets": {"workload", "program", "numerics", "sparse"},
     "metrics": {"workload", "program"},
     "replay": {"workload", "program", "numerics", "targets", "metrics"},
     "traffic": {"workload", "program", "metrics"},

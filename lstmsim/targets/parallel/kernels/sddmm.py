@@ -158,7 +158,14 @@ def _plan(matrix: Csr, inner: int, options: SddmmOptions, device: Device) -> Sdd
     begin = np.repeat(grid.tile * options.tile, options.warps)[:, None]
     length = np.append(matrix.lengths, 0)[which]
     return SddmmPlan(
-        *(device.warp, options.warps, lanes, v, inner, options.mode == "values", options.order == "sorted", grid),
+        warp=device.warp,
+        warps=options.warps,
+        lanes=lanes,
+        v=v,
+        inner=inner,
+        values=options.mode == "values",
+        perm=options.order == "sorted",
+        dealt=grid,
         matrix=matrix,
         which=which,
         begin=np.append(matrix.row_ptr[:-1], 0)[which] + begin,

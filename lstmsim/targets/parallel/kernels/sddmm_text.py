@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -80,8 +80,8 @@ class _Tiles:
         """Those of a mask."""
         if mask.all():
             return self
-        row, begin, count, longest = (column[mask] for column in (self.row, self.begin, self.count, self.longest))
-        return _Tiles(self.warps.part(mask), row, begin, count, longest, self.ready)
+        columns = ("row", "begin", "count", "longest")
+        return replace(self, warps=self.warps.part(mask), **{name: getattr(self, name)[mask] for name in columns})
 
 
 class SddmmText:

@@ -223,7 +223,17 @@ def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: Device) -
     if options.share:
         first = first + np.tile(np.arange(options.warps) * width, len(grid.tile))
     return SpmmPlan(
-        *(options, device, matrix.rows, matrix.columns, columns, v, tile, width, lanes, width // (lanes * v), rows),
+        options=options,
+        device=device,
+        rows=matrix.rows,
+        inner=matrix.columns,
+        columns=columns,
+        v=v,
+        tile=tile,
+        width=width,
+        lanes=lanes,
+        repeats=width // (lanes * v),
+        stored=rows,
         empty_rows=kept.empty_rows if isinstance(kept, Dcsr) else np.zeros(0, np.int64),
         dealt=grid,
         which=grid.rows(options.warps, subwarps, options.share),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,8 @@ class Strips:
         """The strips of a mask."""
         if mask.all():
             return self
-        columns = (self.stream, self.number, self.masked, self.start, self.end, self.length)
-        return Strips(self.plan, self.warps.part(mask), *(column[mask] for column in columns))
+        columns = ("stream", "number", "masked", "start", "end", "length")
+        return replace(self, warps=self.warps.part(mask), **{name: getattr(self, name)[mask] for name in columns})
 
     @property
     def begin(self) -> Ints:

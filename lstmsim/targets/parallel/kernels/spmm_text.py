@@ -121,8 +121,8 @@ class SpmmText:
 
     def _strip(self, warps: Warps, stream: Ints, number: Ints, *, shifted: bool) -> None:
         plan, share = self.plan, self.plan.options.share
-        columns = (self._masked, self._start, self._end, self._length)
-        strips = Strips(plan, warps, stream, number, *(column[stream] for column in columns))
+        masked, start, end, length = (column[stream] for column in (self._masked, self._start, self._end, self._length))
+        strips = Strips(plan, warps, stream, number, masked, start, end, length)
         held, stores, tail = staged(strips, self._ready[stream], shifted)
         if share:
             warps.bar(stores)

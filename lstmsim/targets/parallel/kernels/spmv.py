@@ -134,9 +134,15 @@ def _plan(matrix: Csr, options: SpmvOptions, device: Device) -> SpmvPlan:
     order = ordered(rows.length, options.order)
     of_warp = device.warp // lanes
     grid = dealt(order, rows.length[None, :], of_warp * options.warps, options.dispatch, device.sms)
-    shifted = options.align == "reverse" and options.v > 1
     return SpmvPlan(
-        *(device.warp, options.warps, lanes, options.v, options.order == "sorted", shifted, rows, grid),
+        warp=device.warp,
+        warps=options.warps,
+        lanes=lanes,
+        v=options.v,
+        perm=options.order == "sorted",
+        shifted=options.align == "reverse" and options.v > 1,
+        stored=rows,
+        dealt=grid,
         which=grid.rows(options.warps, of_warp),
     )
 
