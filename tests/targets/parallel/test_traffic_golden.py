@@ -11,9 +11,14 @@ from lstmsim.sparse.drawn import drawn_dense
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Run
 from lstmsim.targets.parallel.kernels.convert import ConvertOptions, hbp_conversion
+from lstmsim.targets.parallel.kernels.gemm import gemm
+from lstmsim.targets.parallel.kernels.gemv import gemv
 from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
 from lstmsim.targets.parallel.kernels.options import options_of
+from lstmsim.targets.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.targets.parallel.kernels.spmm import SpmmOptions, spmm
+from lstmsim.targets.parallel.kernels.spmv import SpmvOptions, spmv
+from lstmsim.targets.parallel.kernels.tiles import GemmOptions, tile_of
 from tests.sparse.golden import Case, cases, matrix_of
 from tests.targets.parallel.golden_device import device_of
 from tests.targets.parallel.golden_traffic import expected_traffic, shown_traffic
@@ -21,6 +26,17 @@ from tests.targets.parallel.golden_traffic import expected_traffic, shown_traffi
 
 def _convert(case: Case, device: Device) -> Run:
     return hbp_conversion(matrix_of(case), options_of(ConvertOptions, case["options"]), device).run
+
+
+def _gemm(case: Case, device: Device) -> Run:
+    options = options_of(GemmOptions, case["options"])
+    tile = tile_of(options)
+    assert tile is not None
+    return gemm((case["M"], case["K"], case["N"]), tile, options.split, device).run
+
+
+def _gemv(case: Case, device: Device) -> Run:
+    return gemv(case["M"], case["K"], device).run
 
 
 def _hbp(case: Case, device: Device) -> Run:
@@ -33,7 +49,23 @@ def _spmm(case: Case, device: Device) -> Run:
     return spmm(matrix_of(case), case["N"], options_of(SpmmOptions, case["options"]), device).run
 
 
-WRITERS: dict[str, Callable[[Case, Device], Run]] = {"convert": _convert, "hbp": _hbp, "spmm": _spmm}
+def _spmv(case: Case, device: Device) -> Run:
+    return spmv(matrix_of(case), None, options_of(SpmvOptions, case["options"]), device).run
+
+
+def _sddmm(case: Case, device: Device) -> Run:
+    return sddmm(matrix_of(case, "C"), case["K"], None, options_of(SddmmOptions, case["options"]), device).run
+
+
+WRITERS: dict[str, Callable[[Case, Device], Run]] = {
+    "convert": _convert,
+    "gemm": _gemm,
+    "gemv": _gemv,
+    "hbp": _hbp,
+    "sddmm": _sddmm,
+    "spmm": _spmm,
+    "spmv": _spmv,
+}
 
 
 @pytest.mark.parametrize(
