@@ -47,12 +47,15 @@ class NamedCycles:
         return {name: int(lengths[self.name == index].sum()) for index, name in enumerate(self.names)}
 
 
-def named_cycles(program: Program, trace: Trace, core: int, spans: CoreSpans | None = None) -> NamedCycles:
-    """Name every cycle of a core.
+def named_cycles(
+    program: Program, trace: Trace, core: int, spans: CoreSpans | None = None, way: int | None = None
+) -> NamedCycles:
+    """Name every cycle of a core that has a main unit.
 
     program, trace: the lowered scenario and its run.
     core: number of the core.
     spans: intervals of the core, if the caller has them.
+    way: one of the ways of its main unit, named by its own threads; None: all of them as if they were one.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -63,6 +66,9 @@ def named_cycles(program: Program, trace: Trace, core: int, spans: CoreSpans | N
     """
     spans = spans or core_spans(program, trace, core)
     by_name: Mapping[str, Intervals] = {"busy": spans.busy, "switch": spans.switch, **spans.waits}
+    if way is not None:
+        ways = program.cores[core].units[program.cores[core].accounted or 0].ways
+        by_name = {name: each.where(each.context % ways == way) for name, each in by_name.items()}
     ends = [array for each in by_name.values() for array in (each.start, each.end)]
     edges = np.unique(np.concatenate([*ends, np.array([0, trace.makespan_cycles])]))
     names = CYCLE_NAMES
@@ -99,11 +105,21 @@ def totals_of(program: Program, trace: Trace) -> Totals:
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=3, work=8),))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
-    >>> totals_of(program, run(program)).cycles.tolist()
-    [[6, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
+    >>> totals_of(program, run(program)).cycles[:, CYCLE_NAMES.index("busy")].tolist()
+    [6]
     """
-    named = [named_cycles(program, trace, core).totals() for core in range(len(program.cores))]
-    cycles = np.array([[each[name] for name in CYCLE_NAMES] for each in named], dtype=np.int64)
+    cycles = np.array([_counted(program, trace, core) for core in range(len(program.cores))], dtype=np.int64)
     issues = np.bincount(trace.issue("core"), weights=trace.issue("count"), minlength=len(program.cores))
     work = np.array(useful_work(program, trace), dtype=np.int64)
     return Totals(cycles.reshape(-1, len(CYCLE_NAMES)), work, issues.astype(np.int64), trace.tasks)
+
+
+def _counted(program: Program, trace: Trace, core: int) -> list[int]:
+    """Cycles of a core by name, in the order of `CYCLE_NAMES`; those of all ways of its main unit together."""
+    each = program.cores[core]
+    if each.accounted is None:
+        return [0] * len(CYCLE_NAMES)
+    spans = core_spans(program, trace, core)
+    ways = range(each.units[each.accounted].ways)
+    totals = [named_cycles(program, trace, core, spans, way).totals() for way in ways]
+    return [sum(one[name] for one in totals) for name in CYCLE_NAMES]

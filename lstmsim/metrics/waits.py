@@ -42,8 +42,11 @@ class Intervals:
 
     def kept(self) -> Intervals:
         """The intervals without the empty ones."""
-        full = self.end > self.start
-        return Intervals(self.start[full], self.end[full], self.context[full], self.task[full], self.issue[full])
+        return self.where(self.end > self.start)
+
+    def where(self, mask: NDArray[np.bool_]) -> Intervals:
+        """Some of the intervals."""
+        return Intervals(self.start[mask], self.end[mask], self.context[mask], self.task[mask], self.issue[mask])
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +120,8 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     >>> task = Task("t", ((0, (Phase(body, 1),)),), (), (0,))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
     >>> spans = core_spans(program, run(program), 0)
-    >>> {name: list(zip(each.start.tolist(), each.end.tolist())) for name, each in spans.waits.items()}
-    ... # doctest: +NORMALIZE_WHITESPACE
-    {'dispatch': [], 'hazard': [(3, 7)], 'input': [], 'backpressure': [], 'reload': [], 'weights': [], 'ready': [],
-     'drain': [(8, 11)]}
+    >>> {name: list(zip(each.start.tolist(), each.end.tolist())) for name, each in spans.waits.items() if len(each.end)}
+    {'hazard': [(3, 7)], 'drain': [(8, 11)]}
     """
     unit = program.cores[core].accounted
     stays = stays_on(trace, core)

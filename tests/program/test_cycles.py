@@ -28,8 +28,6 @@ OTHER_FACTS = {
     "explanations/critical_path.py": {"busy", "switch", "input"},
     # ways off the main unit, which some waits make
     "explanations/shares.py": {"switch", "start", "weights"},
-    # the names that this machine has
-    "targets/parallel/device.py": {"memory", "barrier", "dependence", "start"},
     "program/flatten.py": {"busy", "switch", "drain", "idle"},
     "program/flat_tables.py": {"busy", "drain", "idle", "input"},
 }

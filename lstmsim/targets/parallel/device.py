@@ -13,7 +13,7 @@ from lstmsim.keys import Key
 from lstmsim.records import hashed_once, record
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.parallel.core import L2_STATES, MAX_PARTITIONS, ParallelCore, ParallelLatency
-from lstmsim.targets.parallel.words import UNIT, WORDS
+from lstmsim.targets.parallel.words import STALLS, UNIT, WORDS
 from lstmsim.workload.scenario import CoreFigures, Job
 
 __all__ = ["RECURRENT", "Device", "ParallelCore", "ParallelDevice", "ParallelLatency"]
@@ -107,8 +107,7 @@ class ParallelDevice:
         core = self.cores[0]
         columns = {"schedulers": core.schedulers, "lanes": core.lanes}
         settings = {key: getattr(core, key) for key in _SHOWN}
-        stalls = ("memory", "barrier", "dependence", "start")
-        return (CoreFigures(core.peak, core.peak, columns, settings, stalls, WORDS, UNIT),) * len(self.cores)
+        return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT),) * len(self.cores)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out; it is the same for every job."""

@@ -14,13 +14,14 @@ from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import CLASSES, Ints, Priced
 from lstmsim.targets.parallel.lowering import KernelTasks, Lowered
 from lstmsim.targets.parallel.prototypes import CLASS
+from lstmsim.targets.parallel.words import STALLS
 
 __all__ = ["ACCOUNTS", "KernelSpan", "Outcome", "outcome_of"]
 
 #: Names of scheduler-cycles -> the names of cycles that they are in a program.
 ACCOUNTS: Mapping[str, str] = {
     "issue": "busy",
-    **{name: name for name in ("memory", "barrier", "dependence", "start", "drain")},
+    **{name: name for name in (*STALLS, "drain")},
     "empty": "idle",
 }
 

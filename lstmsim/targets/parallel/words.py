@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from lstmsim.workload.scenario import MainUnit, Words
 
-__all__ = ["UNIT", "WORDS"]
+__all__ = ["STALLS", "UNIT", "WORDS"]
+
+#: Names of cycles that not every machine has.
+STALLS = ("memory", "barrier", "dependence", "start")
 
 #: What people call the schedulers of an SM and the lanes behind them.
 UNIT = MainUnit("issue", "schedulers", "lane")
