@@ -40,8 +40,9 @@ def with_extra(operation: Operation, *columns: tuple[int, ...]) -> Program:
 
 FAULTS = [
     (program(Operation(2)), "unit 2 does not exist"),
-    (program(Operation(0, cycles=0)), "cycles and count must be at least 1"),
-    (program(Operation(0, count=0)), "cycles and count must be at least 1"),
+    (program(Operation(0, cycles=0)), "cycles must be at least 1, count at least 0"),
+    (program(Operation(0, count=-1)), "cycles must be at least 1, count at least 0"),
+    (program(Operation(0, count=0)), "has no issue, so it must wait for operations of its body and for nothing else"),
     (program(Operation(0, cycles=3, result_cycles=2)), "result_cycles 2 < cycles 3"),
     (program(Operation(0, work=-1)), "work -1 < 0"),
     (program(Operation(0), content=Content(7, -2, 0)), "content 7 has size -2 < 0"),
