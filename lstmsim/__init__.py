@@ -1,7 +1,8 @@
 """lstmsim: a cycle-level simulator of recurrent-network accelerators.
 
 Each command of `lstmsim` is a function here, under the same name (`import` is `import_model`, `list` is `list_known`,
-`load-latency` is `load_latency`, `program` is `run_program`), and gives what the command prints as a result.
+`load-latency` is `load_latency`, `program` is `run_program`, `sparse` is `run_sparse`), and gives what the command
+prints as a result.
 
     simulate, run, trace       one simulation: its report, all of it, what happened cycle by cycle
     explain, serving           why a run is not faster; what serving its jobs came to
@@ -9,6 +10,7 @@ Each command of `lstmsim` is a function here, under the same name (`import` is `
     compare, search, sweep     several chips; the best (EP, VP); a whole design space (merge joins its shards)
     serve, saturate            streams of requests; the highest rate that keeps a bound
     load_latency               latency against offered load
+    run_sparse                 a product with a sparse matrix: its time, its result, other ways to do the same
     fit, energy                what a chip takes of an FPGA; relative energy of its jobs
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from lstmsim.api.serving.load_latency import load_latency
     from lstmsim.api.serving.saturate import saturate
     from lstmsim.api.serving.stream import serve
+    from lstmsim.api.sparse import plot_blocks, run_sparse, save_result
     from lstmsim.api.studies import accuracy, compare, energy, fit, merge, search, sweep, validate
     from lstmsim.devices.summary import fit_summary
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
@@ -104,16 +107,19 @@ __all__ = [
     "outputs",
     "plot",
     "plot_accuracy",
+    "plot_blocks",
     "plot_comparison",
     "plot_load_latency",
     "plot_sweep",
     "run",
     "run_program",
+    "run_sparse",
     "saturate",
     "save_model",
     "save_outputs",
     "save_program",
     "save_report",
+    "save_result",
     "save_trace",
     "search",
     "serve",
@@ -170,6 +176,11 @@ _HOMES = {
     "lstmsim.api.serving.load_latency": ("load_latency",),
     "lstmsim.api.serving.saturate": ("saturate",),
     "lstmsim.api.serving.stream": ("serve",),
+    "lstmsim.api.sparse": (
+        "plot_blocks",
+        "run_sparse",
+        "save_result",
+    ),
     "lstmsim.api.studies": (
         "accuracy",
         "compare",

@@ -26,6 +26,7 @@ COMMANDS = {
     "saturate": "lstmsim.cli.saturate",
     "load-latency": "lstmsim.cli.load_latency",
     "fit": "lstmsim.cli.fit",
+    "sparse": "lstmsim.cli.sparse",
     "search": "lstmsim.cli.search",
     "sweep": "lstmsim.cli.sweep",
     "merge": "lstmsim.cli.merge",

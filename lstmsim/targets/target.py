@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lstmsim.targets.array_search import ArraySearch
     from lstmsim.targets.change import Change
     from lstmsim.targets.hardware import Hardware
+    from lstmsim.targets.sparse import SparseKernels
 
 __all__ = ["StructuralModel", "Target"]
 
@@ -112,6 +113,10 @@ class Target(Entries, ABC):
 
     def array_search(self) -> ArraySearch | None:
         """The answers for a search of the best (EP, VP); None: the machine has no array with EP and VP."""
+        return None
+
+    def sparse_kernels(self) -> SparseKernels | None:
+        """The kernels for sparse matrices; None: the machine runs none."""
         return None
 
     def beside_cores(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from lstmsim.records import record
 from lstmsim.sparse.csr import Csr
 from lstmsim.wording import listed, show
 
-__all__ = ["SUFFIXES", "MatrixFile", "is_matrix_file", "read_matrix", "write_matrix"]
+__all__ = ["SUFFIXES", "MatrixFile", "is_matrix_file", "read_matrix", "write_array", "write_matrix"]
 
 #: Endings of the files that are read.
 SUFFIXES = (".mtx", ".smtx", ".mtx.gz", ".smtx.gz")
@@ -143,3 +143,15 @@ def write_matrix(path: str | os.PathLike[str], matrix: Csr) -> None:
         file.write(f"{matrix.rows} {matrix.columns} {matrix.entries}\n")
         rows, columns, values = matrix.entry_rows.tolist(), matrix.cols.tolist(), matrix.values.tolist()
         file.writelines(f"{r + 1} {c + 1} {v!r}\n" for r, c, v in zip(rows, columns, values, strict=True))
+
+
+def write_array(path: str | os.PathLike[str], array: NDArray[Any]) -> None:
+    """Write numbers as a NumPy file, whole or not at all.
+
+    path: the file; its name ends in `.npy`.
+    """
+    name = os.fspath(path)
+    if not name.lower().endswith(".npy"):
+        raise InputError(Mistake(name, "expected a file name that ends in .npy"))
+    with whole_file(name, "wb") as file:
+        np.save(file, array, allow_pickle=False)

@@ -1,0 +1,259 @@
+"""Sparse products on a chip: simulated, computed, and compared with other ways to do the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lstmsim import engines
+from lstmsim.api.arguments import refuse, wrong_number, wrong_whole
+from lstmsim.api.loading import Path
+from lstmsim.api.run import check_engine
+from lstmsim.api.sparse_options import chip_of, options_from
+from lstmsim.bounds import MAX_SIZE
+from lstmsim.errors import InputError, Mistake
+from lstmsim.metrics.accounts import totals_of
+from lstmsim.program.totals import Totals
+from lstmsim.program.unflatten import program_of
+from lstmsim.records import record
+from lstmsim.results import Table
+from lstmsim.sparse.csr import Csr
+from lstmsim.sparse.products import drawn_operands, largest_error
+from lstmsim.sparse.statistics import Statistics, lockstep_waste, statistics
+from lstmsim.targets.registry import target_of
+from lstmsim.targets.sparse import SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
+from lstmsim.wording import listed, nearest, show
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lstmsim.plots.figures import Picture
+    from lstmsim.workload.scenario import Chip
+
+__all__ = ["KERNELS", "SparseReport", "SparseRow", "plot_blocks", "run_sparse", "save_result"]
+
+#: The products, with what each one is.
+KERNELS = {
+    "spmv": "y = A x, A sparse",
+    "spmm": "C = A B, A sparse",
+    "sddmm": "D = (A B) o C, C sparse",
+}
+#: Most multiply-accumulates of a product beside which others are simulated without being asked for.
+_MOST_BESIDE = 8_000_000
+
+
+@record
+class SparseRow:
+    """Another way to do the same product.
+
+    name: what is different.
+    figures: what it came to; None: it was refused.
+    refused: why it was refused; empty if it was not.
+    """
+
+    name: str
+    figures: SparseFigures | None
+    refused: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseReport(Table, forms="lstmsim.api.sparse_text"):
+    """A sparse product that was simulated.
+
+    source: where the matrix is from.
+    matrix: the matrix.
+    kernel, method: what was computed, and how.
+    columns: of the dense operand; of `sddmm` the length of the inner products.
+    seed: of the dense operands.
+    chip, engine: the chip, and the engine that ran.
+    figures: what the run came to.
+    result: what the lanes computed; None for a method that computes nothing of its own.
+    error: largest difference from the product in 64-bit floating point, relative to the sum of the products' sizes.
+    beside: other ways to do the same.
+    ablations: the same with each mechanism off in turn.
+    left_out: sentences on what is not modelled.
+    meanings: what each name among the counts means.
+    remarks: further sentences.
+    """
+
+    source: str
+    matrix: Csr
+    kernel: str
+    method: str
+    columns: int
+    seed: int
+    chip: Chip
+    engine: str
+    figures: SparseFigures
+    result: NDArray[Any] | None
+    error: float | None
+    beside: tuple[SparseRow, ...]
+    ablations: tuple[SparseRow, ...]
+    left_out: tuple[str, ...]
+    meanings: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Size, sparsity and row lengths of the matrix."""
+        return statistics(self.matrix)
+
+    @cached_property
+    def waste(self) -> tuple[float, float]:
+        """Lockstep waste of bundles of 4 rows, in their order and sorted by length."""
+        lengths = self.matrix.lengths
+        order = (-lengths).argsort(kind="stable")
+        return lockstep_waste(lengths, 4), lockstep_waste(lengths[order], 4)
+
+
+def run_sparse(
+    matrix: Path | Csr,
+    kernel: str = "spmm",
+    *,
+    method: str | None = None,
+    columns: int = 32,
+    chip: Path | Chip = "v100",
+    chip_overrides: Sequence[str] = (),
+    options: Sequence[str] | Mapping[str, Any] = (),
+    prune: float | None = None,
+    prune_by: str = "magnitude",
+    banks: int = 4,
+    block: int = 4,
+    seed: int = 0,
+    values_seed: int | None = None,
+    baselines: bool | None = None,
+    ablate: bool = False,
+    engine: str = "fast",
+) -> SparseReport:
+    """Simulate a sparse product, and compute its result by the schedule that was simulated.
+
+    matrix: a file (.mtx, .smtx, each also .gz), weights of a model by name (`resemblyzer:l1`), or a
+        `lstmsim.sparse.csr.Csr`.
+    kernel: a key of `KERNELS`.
+    method: how; None: the machine's first one.
+    columns: of the dense operand; of `sddmm` the length of the inner products; of `spmv` there is one.
+    chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
+    options: parameters of the kernel, as texts like `"tile=64"` or a mapping.
+    prune: which fraction of a model's weights goes. prune_by, banks, block: as in `lstmsim.sparse.pruning.pruned`.
+    seed: of the dense operands.
+    values_seed: of the values of a file that has none; None: each is 1.
+    baselines: whether other ways to do the same are simulated too; None: if the product is not too large.
+    ablate: whether it is simulated with each mechanism off in turn.
+    engine: a key of `lstmsim.engines.ENGINES`.
+
+    `InputError` for a matrix or a parameter that is wrong, and for a chip that runs no sparse kernels.
+    """
+    from lstmsim.api.sparse_options import matrix_of
+
+    check_engine(engine)
+    refuse(
+        *(wrong_whole(name, value, 1, MAX_SIZE) for name, value in (("columns", columns), ("banks", banks))),
+        *(wrong_whole(name, value, 0) for name, value in (("seed", seed), ("values_seed", values_seed))),
+        wrong_whole("block", block, 1, MAX_SIZE),
+        wrong_number("prune", prune),
+    )
+    ready = chip_of(chip, chip_overrides)
+    kernels, chosen = _method(ready, kernel, method)
+    read, about = matrix_of(matrix, prune, prune_by, banks, block, values_seed)
+    wide = 1 if kernel == "spmv" else columns
+    given = options_from(options, kernels.parameters(kernel, chosen))
+    task = SparseTask(kernel, chosen, read, drawn_operands(kernel, read, wide, seed), given)
+    work, figures = _simulated(kernels, ready, task, engine)
+    beside = baselines
+    remarks: tuple[str, ...] = ()
+    if beside is None and not (beside := read.entries * wide <= _MOST_BESIDE):
+        remarks = ("other ways to do the same are left out, because the product is large: ask for baselines",)
+    return SparseReport(
+        about,
+        read,
+        kernel,
+        chosen,
+        wide,
+        seed,
+        ready,
+        engines.running(engine),
+        figures,
+        work.result,
+        None if work.result is None else _error(task, figures, work.result),
+        _rows(kernels, ready, task, kernels.baselines(ready, task) if beside else (), engine),
+        _rows(kernels, ready, task, kernels.ablations(ready, task) if ablate else (), engine),
+        tuple(kernels.left_out),
+        kernels.meanings,
+        remarks,
+    )
+
+
+def _method(chip: Chip, kernel: str, method: str | None) -> tuple[SparseKernels, str]:
+    """The kernels of a chip, and the method; `InputError` if there is no such thing."""
+    if kernel not in KERNELS:
+        text = f"must be {listed(KERNELS)}, got {show(kernel)}{nearest(str(kernel), KERNELS)}"
+        raise InputError(Mistake("kernel", text))
+    kernels = target_of(chip.kind).sparse_kernels()
+    if kernels is None:
+        raise InputError(Mistake(f"chip {chip.name}", "its machine runs no kernels for sparse matrices"))
+    methods = kernels.methods[kernel]
+    if method is not None and method not in methods:
+        text = f"{kernel} has {listed(methods)}, got {show(method)}{nearest(str(method), methods)}"
+        raise InputError(Mistake("method", text))
+    return kernels, next(iter(methods)) if method is None else method
+
+
+def _simulated(kernels: SparseKernels, chip: Chip, task: SparseTask, engine: str) -> tuple[SparseWork, SparseFigures]:
+    work = kernels.lower(chip, task)
+    return work, kernels.figures(chip, task, work, _totals(work, engine))
+
+
+def _totals(work: SparseWork, engine: str) -> Totals:
+    if engines.running(engine) == "fast":
+        return engines.totals(work.flat, check=False)
+    program = program_of(work.flat, work.names)
+    return totals_of(program, engines.run(program, engine, check=False))
+
+
+def _rows(
+    kernels: SparseKernels, chip: Chip, task: SparseTask, variants: Sequence[Variant], engine: str
+) -> tuple[SparseRow, ...]:
+    rows = []
+    for each in variants:
+        other = replace(task, method=each.method, options=each.options)
+        try:
+            rows.append(SparseRow(each.name, _simulated(kernels, chip, other, engine)[1]))
+        except InputError as error:
+            rows.append(SparseRow(each.name, None, str(error).replace("\n", "; ")))
+    return tuple(rows)
+
+
+def _error(task: SparseTask, figures: SparseFigures, result: NDArray[Any]) -> float:
+    """How far a result is from a plain product."""
+    matrix = task.matrix
+    if figures.options.get("mode") == "indicator":
+        # positions count alone
+        matrix = replace(matrix, values=matrix.values * 0 + 1)
+    return largest_error(task.kernel, matrix, task.operands, result)
+
+
+def save_result(report: SparseReport, path: Path) -> None:
+    """Write what the lanes computed as a NumPy file (`.npy`); of `sddmm` one number for each entry of the matrix.
+
+    `InputError` for a method that computes nothing of its own.
+    """
+    from lstmsim.formats.matrices import write_array
+
+    if report.result is None:
+        text = f"{report.method} is a baseline: it is timed, and computes nothing here"
+        raise InputError(Mistake(f"result {os.fspath(path)}", text))
+    write_array(path, report.result)
+
+
+def plot_blocks(report: SparseReport, path: Path | None = None) -> Picture:
+    """Draw the blocks of each core over time, and how much each core has issued.
+
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+    """
+    from lstmsim.plots import blocks as plots
+
+    title = f"{report.kernel} by {report.method} on {report.chip.name}: {report.figures.makespan:,} cycles"
+    return plots.plot(report.figures.blocks, report.figures.busy, path, title=title)

@@ -1,0 +1,212 @@
+"""A sparse product in the forms that people and scripts read: text, plain data, a table."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lstmsim.api.sparse import KERNELS, SparseReport, SparseRow
+from lstmsim.metrics.figures_text import percent, three_digits
+from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
+from lstmsim.sparse.products import result_shape
+from lstmsim.targets.sparse import SparseFigures
+from lstmsim.units import cycles_to_ms
+
+__all__ = ["FORMS", "SCHEMA", "sparse_json", "sparse_text"]
+
+SCHEMA = "lstmsim/sparse/1"
+_WIDTH = 100
+#: Kernels in the text; the others are counted in a line.
+_MOST_KERNELS = 12
+#: Bytes of a sector.
+_SECTOR = 32
+
+
+def sparse_json(report: SparseReport) -> dict[str, Any]:
+    """Give a product as plain data of schema `lstmsim/sparse/1`."""
+    of = report.statistics
+    plain, by_length = report.waste
+    return {
+        "schema": SCHEMA,
+        "matrix": {
+            "source": report.source,
+            "rows": of.rows,
+            "columns": of.columns,
+            "entries": of.entries,
+            "sparsity": of.sparsity,
+            "mean_length": of.mean_length,
+            "variation": of.variation,
+            "empty_rows": of.empty_rows,
+            "lockstep_waste_of_4": plain,
+            "lockstep_waste_of_4_sorted": by_length,
+        },
+        "kernel": report.kernel,
+        "method": report.method,
+        "columns": report.columns,
+        "seed": report.seed,
+        "chip": report.chip.name,
+        "frequency_mhz": report.chip.frequency_mhz,
+        "engine": report.engine,
+        **_figures_json(report.figures, report.chip.frequency_mhz),
+        "largest_error": report.error,
+        "beside": [_row_json(each, report) for each in report.beside],
+        "ablations": [_row_json(each, report) for each in report.ablations],
+        "left_out": list(report.left_out),
+        "remarks": list(report.remarks),
+    }
+
+
+def _figures_json(figures: SparseFigures, frequency_mhz: float) -> dict[str, Any]:
+    return {
+        "makespan_cycles": figures.makespan,
+        "span_cycles": figures.span,
+        "ms": cycles_to_ms(figures.makespan, frequency_mhz),
+        "options": {name: list(each) if isinstance(each, tuple) else each for name, each in figures.options.items()},
+        "kernels": [
+            {"name": each.name, "blocks": each.blocks, "arrives": each.arrives, "ends": each.ends}
+            for each in figures.kernels
+        ],
+        "busy_cycles": list(figures.busy),
+        "imbalance": figures.imbalance,
+        "accounts": dict(figures.accounts),
+        "account_cycles": figures.account_cycles,
+        "loads": [{"array": each.array, "requests": each.requests, **each.sectors} for each in figures.loads],
+        "counts": dict(figures.counts),
+        "macs": figures.macs,
+        "utilization": figures.utilization,
+    }
+
+
+def _row_json(row: SparseRow, report: SparseReport) -> dict[str, Any]:
+    if row.figures is None:
+        return {"name": row.name, "refused": row.refused}
+    figures = row.figures
+    return {
+        "name": row.name,
+        "makespan_cycles": figures.makespan,
+        "span_cycles": figures.span,
+        "ratio": _ratio(figures, report.figures),
+        "imbalance": figures.imbalance,
+        "counts": dict(figures.counts),
+    }
+
+
+def _ratio(figures: SparseFigures, base: SparseFigures) -> float:
+    return figures.span / base.span if base.span else 1.0
+
+
+def sparse_text(report: SparseReport) -> str:
+    """Give a product as text, without a final newline."""
+    parts = [_what(report), _time(report), _accounts(report), _traffic(report), _work(report)]
+    if report.beside:
+        parts.append(_rows_text("the same product by", report.beside, report.figures))
+    if report.ablations:
+        base = next((each.figures for each in report.ablations if each.figures is not None), report.figures)
+        parts.append(_rows_text("with a mechanism off", report.ablations, base))
+    parts.append("\n".join(_wrapped("not modelled", "; ".join(report.left_out))))
+    parts += ["\n".join(textwrap.wrap(each, _WIDTH)) for each in report.remarks]
+    return "\n\n".join(parts)
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    """A name and the text behind it, in lines."""
+    return textwrap.wrap(f"{name:<13}{text}", _WIDTH, subsequent_indent=" " * 13, break_on_hyphens=False)
+
+
+def _what(report: SparseReport) -> str:
+    of, (plain, by_length) = report.statistics, report.waste
+    size = (
+        f"{of.rows:,} x {of.columns:,}, {of.entries:,} entries (sparsity {of.sparsity:.3f}); a row has "
+        f"{of.mean_length:.1f} on average, CoV {of.variation:.2f}, {of.empty_rows:,} empty; lockstep waste of bundles "
+        f"of 4 rows {plain:.3f}, sorted by length {by_length:.3f}"
+    )
+    dense = {"spmv": "x", "spmm": f"B with {report.columns:,} columns", "sddmm": f"A and B of width {report.columns:,}"}
+    product = f"{report.kernel}, {KERNELS[report.kernel]}, by {report.method}; {dense[report.kernel]} drawn with seed "
+    options = ", ".join(f"{name} {_shown(value)}" for name, value in report.figures.options.items())
+    lines = [*_wrapped("matrix", report.source), *_wrapped("", size), *_wrapped("product", f"{product}{report.seed}")]
+    chip = f"{report.chip.name}, {len(report.chip.cores)} cores at {report.chip.frequency_mhz:g} MHz, engine "
+    return "\n".join([*lines, *_wrapped("parameters", options or "none"), *_wrapped("chip", chip + report.engine)])
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return "default" if value is None else str(value)
+
+
+def _time(report: SparseReport) -> str:
+    figures = report.figures
+    rows = [["kernel", "blocks", "arrive", "end", "cycles"]]
+    for each in figures.kernels[:_MOST_KERNELS]:
+        rows.append([each.name, *(f"{number:,}" for number in (each.blocks, each.arrives, each.ends, each.cycles))])
+    lines = table(rows, left=[0])
+    more = len(figures.kernels) - _MOST_KERNELS
+    lines += [f"and {more} more kernels"] if more > 0 else []
+    ms = cycles_to_ms(figures.makespan, report.chip.frequency_mhz)
+    lines.append(f"in all {figures.makespan:,} cycles, {three_digits(ms)} ms; {figures.span:,} without launches")
+    lines.append(f"imbalance {figures.imbalance:.3f}: most issue cycles of a core over their mean")
+    return "\n".join(lines)
+
+
+def _accounts(report: SparseReport) -> str:
+    whole = report.figures.account_cycles
+    rows = [["cycles of all schedulers", "", ""]]
+    rows += [[name, f"{cycles:,}", percent(cycles, whole)] for name, cycles in report.figures.accounts.items()]
+    rows.append(["sum", f"{sum(report.figures.accounts.values()):,}", ""])
+    return "\n".join(table(rows, left=[0]))
+
+
+def _traffic(report: SparseReport) -> str:
+    loads = report.figures.loads
+    if not loads:
+        return "nothing is loaded"
+    levels = list(loads[0].sectors)
+    rows = [["loads of", "requests", *(f"{level} sectors" for level in levels)]]
+    rows += [[each.array, f"{each.requests:,}", *(f"{each.sectors[level]:,}" for level in levels)] for each in loads]
+    return "\n".join(table(rows, left=[0]))
+
+
+def _work(report: SparseReport) -> str:
+    figures, rows = report.figures, []
+    for name, value in figures.counts.items():
+        shown = f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+        if name.endswith("_sectors"):
+            shown += f" ({_SECTOR * value:,} bytes)"
+        rows.append([name, shown, report.meanings.get(name, "")])
+    rows.append(["macs", f"{figures.macs:,}", "useful multiply-accumulates"])
+    peak = f"of {figures.peak:,} multiply-accumulates that the chip can do in a cycle"
+    rows.append(["utilization", percent(figures.utilization, 1), peak])
+    if report.error is not None:
+        shape = " x ".join(str(each) for each in result_shape(report.kernel, report.matrix, report.columns))
+        about = "largest difference from 64-bit products, relative to the sum of their sizes"
+        rows.append(["result", shape, f"{about}: {report.error:.2g}"])
+    else:
+        rows.append(["result", "none", "this method is a baseline: it is timed, and computes nothing here"])
+    return "\n".join(table(rows, left=[0, 1, 2]))
+
+
+def _rows_text(title: str, given: Sequence[SparseRow], base: SparseFigures) -> str:
+    rows = [[title, "cycles", "ratio", "imbalance", ""]]
+    if base is not given[0].figures:
+        rows.append(["(this run)", f"{base.span:,}", "1.000", f"{base.imbalance:.3f}", ""])
+    for each in given:
+        if each.figures is None:
+            rows.append([each.name, "-", "-", "-", f"refused: {each.refused}"])
+        else:
+            ratio, imbalance = _ratio(each.figures, base), each.figures.imbalance
+            rows.append([each.name, f"{each.figures.span:,}", f"{ratio:.3f}", f"{imbalance:.3f}", ""])
+    return "\n".join([*table(rows, left=[0, 4]), "cycles without launches; a ratio above 1 is slower"])
+
+
+def _records(report: SparseReport) -> Iterator[dict[str, Any]]:
+    """A row for the product, and one for each other way to do it."""
+    rows = [SparseRow(report.method, report.figures), *report.beside, *report.ablations]
+    for each in rows:
+        yield _row_json(each, report)
+
+
+FORMS = Forms(sparse_json, sparse_text, _records)
