@@ -1,0 +1,136 @@
+"""The ways in which the device does a sparse product: each makes kernels of a product and its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.records import record
+from lstmsim.targets.parallel.device import Device
+from lstmsim.targets.parallel.kernels.convert import ConvertOptions, convert
+from lstmsim.targets.parallel.kernels.gemm import gemm
+from lstmsim.targets.parallel.kernels.gemv import gemv
+from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.made import Made
+from lstmsim.targets.parallel.kernels.options import options_of
+from lstmsim.targets.parallel.kernels.sddmm import SddmmOptions, sddmm
+from lstmsim.targets.parallel.kernels.spmm import spmm
+from lstmsim.targets.parallel.kernels.spmm_plan import SpmmOptions
+from lstmsim.targets.parallel.kernels.spmv import SpmvOptions, spmv
+from lstmsim.targets.parallel.kernels.tiles import GemmOptions, Tile, default_tiles, tile_of
+from lstmsim.targets.sparse import SparseTask
+
+__all__ = ["CONVERT", "METHODS", "Method"]
+
+
+@record
+class NoOptions:
+    """The parameters of a kernel that has none."""
+
+
+@record
+class Method:
+    """One way to do a product.
+
+    about: a sentence on it.
+    options: the class of its parameters.
+    make: gives kernels for a product, its parameters and a device.
+    fixed: parameters that are part of the method.
+    usual: defaults of parameters that the kernel has none for.
+    """
+
+    about: str
+    options: type
+    make: Callable[[SparseTask, Any, Device], Made]
+    fixed: Mapping[str, Any] = {}
+    usual: Mapping[str, Any] = {}
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters that a user may give, with their defaults; None: it follows from the matrix."""
+        known = {each.name: None if each.default is MISSING else each.default for each in fields(self.options)}
+        return {name: each for name, each in (known | dict(self.usual)).items() if name not in self.fixed}
+
+    def of(self, given: Mapping[str, Any]) -> Any:
+        """The parameters of a product; `InputError` for one that does not fit."""
+        some = {name: each for name, each in given.items() if each is not None}
+        return options_of(self.options, {**self.usual, **some, **self.fixed})
+
+
+def _spmm(task: SparseTask, options: SpmmOptions, device: Device) -> Made:
+    return spmm(task.matrix, task.operands[0], options, device)
+
+
+def _spmv(task: SparseTask, options: SpmvOptions, device: Device) -> Made:
+    return spmv(task.matrix, task.operands[0], options, device)
+
+
+def _sddmm(task: SparseTask, options: SddmmOptions, device: Device) -> Made:
+    return sddmm(task.matrix, task.operands[0], task.operands[1], options, device)
+
+
+def _hbp(task: SparseTask, options: HbpOptions, device: Device) -> Made:
+    return hbp_spmv(task.matrix, task.operands[0], options, device)
+
+
+def _convert(task: SparseTask, options: ConvertOptions, device: Device) -> Made:
+    return convert(task.matrix, options, device)
+
+
+def _gemv(task: SparseTask, options: NoOptions, device: Device) -> Made:
+    _not_empty(task.matrix.rows, task.matrix.columns)
+    return gemv(task.matrix.rows, task.matrix.columns, device, (task.matrix.dense(), task.operands[0]))
+
+
+def _gemm(task: SparseTask, options: GemmOptions, device: Device) -> Made:
+    matrix, dense = task.matrix, task.operands[0]
+    sizes = matrix.rows, matrix.columns, dense.shape[1]
+    _not_empty(*sizes)
+    return gemm(sizes, _tile(options, sizes[2]), options.split, device, (matrix.dense(), dense))
+
+
+def _all_products(task: SparseTask, options: GemmOptions, device: Device) -> Made:
+    left, right = task.operands
+    sizes = len(left), left.shape[1], len(right)
+    _not_empty(*sizes)
+    return gemm(sizes, _tile(options, sizes[2]), options.split, device)
+
+
+def _not_empty(*sizes: int) -> None:
+    if not min(sizes):
+        raise InputError(Mistake("matrix", "has no rows or no columns, so that there is no dense product of it"))
+
+
+def _tile(options: GemmOptions, columns: int) -> Tile:
+    """The tile that is given, else the first one of the rule."""
+    return tile_of(options) or default_tiles(columns)[0]
+
+
+_HBP: Mapping[str, Any] = {"m": 512, "n": 4096}
+_LANES = (1, 2, 4, 8, 16, 32)
+#: Of each kernel its methods; the first one is the default.
+METHODS: Mapping[str, Mapping[str, Method]] = {
+    "spmm": {
+        "csr": Method("rows of CSR in lockstep, tiles of C, vector loads", SpmmOptions, _spmm, {"format": "csr"}),
+        "dcsr": Method("the same without empty rows", SpmmOptions, _spmm, {"format": "dcsr"}),
+        "dense": Method("dense GEMM in tiles, zeros included", GemmOptions, _gemm),
+    },
+    "spmv": {
+        "csr": Method("CSR, lanes of a row by its mean length", SpmvOptions, _spmv),
+        **{
+            f"csr-{lanes}": Method(f"CSR, {lanes} lane{'s' * (lanes > 1)} a row", SpmvOptions, _spmv, {"lanes": lanes})
+            for lanes in _LANES
+        },
+        "hbp": Method("blocks of rows that a hash places by length, fixed part and pool", HbpOptions, _hbp, {}, _HBP),
+        "2d": Method("the blocks of HBP without a hash", HbpOptions, _hbp, {"hash": "identity"}, _HBP),
+        "dense": Method("dense GEMV, zeros included", NoOptions, _gemv),
+    },
+    "sddmm": {
+        "csr": Method("runs of entries of a row, several elements a lane, sums by shuffles", SddmmOptions, _sddmm),
+        "dense": Method("dense GEMM of all products, wanted or not", GemmOptions, _all_products),
+    },
+}
+#: The conversion of CSR to HBP, which comes once before many products.
+CONVERT = Method("conversion of CSR to HBP", ConvertOptions, _convert, {}, _HBP)

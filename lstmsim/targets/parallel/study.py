@@ -1,0 +1,231 @@
+"""Sparse products on the device: how one becomes a program, what its run came to, and what stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lstmsim.program.totals import Totals
+from lstmsim.targets.parallel.device import ParallelDevice
+from lstmsim.targets.parallel.kernels.made import Made
+from lstmsim.targets.parallel.kernels.tiles import default_tiles
+from lstmsim.targets.parallel.lowering import Lowered, program_of_kernels
+from lstmsim.targets.parallel.methods import CONVERT, METHODS, Method
+from lstmsim.targets.parallel.metrics import Traffic, traffic_of
+from lstmsim.targets.parallel.outcome import outcome_of
+from lstmsim.targets.parallel.traffic import priced
+from lstmsim.targets.sparse import ArrayLoads, KernelSpan, SparseFigures, SparseTask, SparseWork, Variant
+
+__all__ = ["PRODUCTS", "Products"]
+
+#: A method that no user can ask for: it makes no product.
+_CONVERT = "convert"
+_MEANINGS = {
+    "load_requests": "instructions that load from memory",
+    "requests": "instructions that load, store or add atomically",
+    "l1_sectors": "loaded sectors that L1 answers",
+    "l2_sectors": "sectors through the ports of the SMs to L2, stores included",
+    "dram_sectors": "sectors that L2 has not",
+    "masked": "elements in front of rows that are loaded for alignment and count as 0",
+    "tail": "elements that vectors load behind the ends of rows",
+    "lane_slots": "lanes of all steps of the inner loops, idle ones included",
+    "lane_active": "of these, lanes with a useful element",
+    "efficiency": "lane_active over lane_slots",
+    "storage": "entries that are stored, filled ones included",
+    "blocks_in_grid": "thread blocks",
+    "idle_blocks": "thread blocks that find nothing to do",
+    "lanes": "lanes of a row",
+    "share": "blocks of the matrix in the fixed part of a warp",
+    "pool": "blocks of the matrix that thread blocks compete for",
+    "batches": "batches of the pool",
+    "probes": "entries of hash tables that were looked at, the taken ones included",
+    "finds": "the same for a table that keeps its free entries linked",
+    "search_steps": "columns that binary searches looked at",
+}
+_LEFT_OUT = (
+    "instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue",
+    "a sector that another load is still bringing counts as there",
+    "both operands sparse, a master node that compiles the result, several devices",
+    "moving operands to the device, and (but for the row of its own) converting or sorting the matrix",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """What a lowered product keeps for its figures."""
+
+    made: Made
+    options: Mapping[str, Any]
+    lowered: Lowered
+    traffic: Traffic
+
+
+class Products:
+    """The kernels of the device, as `lstmsim.targets.sparse.SparseKernels` says."""
+
+    methods: Mapping[str, Mapping[str, str]] = {
+        kernel: {name: each.about for name, each in some.items()} for kernel, some in METHODS.items()
+    }
+    left_out: Sequence[str] = _LEFT_OUT
+    meanings: Mapping[str, str] = _MEANINGS
+
+    def parameters(self, kernel: str, method: str) -> Mapping[str, Any]:
+        """The parameters of a method with their defaults; None: the default depends on the matrix."""
+        return METHODS[kernel][method].parameters
+
+    def lower(self, chip: ParallelDevice, task: SparseTask) -> SparseWork:
+        """Make a program of a product; `InputError` if parameters do not fit."""
+        device, method = chip.view, _method(task)
+        options = method.of(task.options)
+        made = method.make(task, options, device)
+        kernels = priced(made.run, device)
+        lowered = program_of_kernels(device, kernels, f"{task.kernel} {task.method}")
+        shown = {each.name: getattr(options, each.name) for each in fields(options)}
+        own = _Own(made, shown, lowered, traffic_of(made.run, kernels))
+        return SparseWork(lowered.flat, lowered.names, made.result, own)
+
+    def figures(self, chip: ParallelDevice, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
+        """What the run of a program came to."""
+        device, own = chip.view, work.own
+        outcome = outcome_of(device, own.lowered, totals)
+        spans = zip(outcome.kernels, own.lowered.kernels, strict=True)
+        return SparseFigures(
+            makespan=outcome.makespan,
+            kernels=tuple(KernelSpan(each.name, tasks.blocks, each.arrive, each.end) for each, tasks in spans),
+            busy=tuple(outcome.accounts["issue"].tolist()),
+            accounts={name: int(cycles.sum()) for name, cycles in outcome.accounts.items()},
+            account_cycles=device.sms * device.schedulers * outcome.makespan,
+            loads=tuple(
+                ArrayLoads(name, each.requests, {"L1": each.l1, "L2": each.l2, "DRAM": each.dram})
+                for name, each in own.traffic.loads_by_array.items()
+            ),
+            counts=_counts(own.traffic, own.made.metrics),
+            macs=own.made.metrics.get("macs", 0),
+            peak=device.sms * device.schedulers * device.lanes,
+            options=own.options,
+            blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
+        )
+
+    def baselines(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+        """What a fair table must contain beside a task, without the task itself."""
+        rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task)
+        return tuple(each for each in rows if (each.method, dict(each.options)) != (task.method, dict(task.options)))
+
+    def ablations(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+        """The task with each mechanism off in turn; the first row is what the others are measured by."""
+        on, changes = _MECHANISMS[_family(task)]
+        known = _method(task).parameters
+        base = {name: each for name, each in on.items() if name in known} | dict(task.options)
+        first = ", ".join(f"{name} {each}" for name, each in base.items()) or "as it is"
+        rows = [Variant(first, task.method, base)]
+        for change in changes:
+            if set(change) <= set(known) and any(base.get(name, known[name]) != each for name, each in change.items()):
+                name = ", ".join(f"{name} {_word(each)}" for name, each in change.items())
+                rows.append(Variant(name, task.method, base | change))
+        return tuple(rows)
+
+
+#: The only object of the class.
+PRODUCTS = Products()
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _method(task: SparseTask) -> Method:
+    return CONVERT if task.method == _CONVERT else METHODS[task.kernel][task.method]
+
+
+def _family(task: SparseTask) -> str:
+    """The kind of kernel that a method is."""
+    if task.method == "dense":
+        return "dense"
+    return "hbp" if task.method in ("hbp", "2d") else task.kernel
+
+
+def _counts(traffic: Traffic, metrics: Mapping[str, int]) -> dict[str, float]:
+    names = ("load_requests", "requests", "l1_sectors", "l2_sectors", "dram_sectors")
+    counts: dict[str, float] = {name: getattr(traffic, name) for name in names}
+    counts |= {name: each for name, each in metrics.items() if name != "macs"}
+    if counts.get("lane_slots"):
+        counts["efficiency"] = counts["lane_active"] / counts["lane_slots"]
+    return counts
+
+
+def _beside_spmm(task: SparseTask) -> Iterator[Variant]:
+    given = dict(task.options) if task.method != "dense" else {}
+    method = "csr" if task.method == "dense" else task.method
+    for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("sorted", "snake"), ("plain", "static")):
+        words = {"plain": "unsorted", "sorted": "sorted"}[order]
+        placing = {"demand": "on demand", "snake": "dealt to and fro", "static": "dealt in runs"}[dispatch]
+        yield Variant(f"{method}, {words}, {placing}", method, given | {"order": order, "dispatch": dispatch})
+    yield from _dense(task.operands[0].shape[1])
+
+
+def _dense(columns: int) -> Iterator[Variant]:
+    """Dense products with each tile of the rule."""
+    for tile in default_tiles(columns):
+        sizes = {each.name: getattr(tile, each.name) for each in fields(tile)}
+        yield Variant(f"dense GEMM, tile {tile.bm} x {tile.bn}", "dense", sizes)
+
+
+def _beside_spmv(task: SparseTask) -> Iterator[Variant]:
+    for lanes in (1, 4, 8, 32):
+        yield Variant(f"CSR, {lanes} lane{'s' * (lanes > 1)} a row", f"csr-{lanes}", {})
+    own = dict(task.options) if _family(task) == "hbp" else {}
+    blocks = {name: each for name, each in own.items() if name != "hash"}
+    yield Variant("2-D blocks, no hash", "2d", blocks)
+    yield Variant("HBP", "hbp", own)
+    yield Variant("dense GEMV", "dense", {})
+    if _family(task) == "hbp":
+        kept = {name: each for name, each in own.items() if name in CONVERT.parameters}
+        fixed = {"hash": "identity"} if task.method == "2d" else {}
+        yield Variant("(once, before all: conversion to HBP)", _CONVERT, kept | fixed)
+
+
+def _beside_sddmm(task: SparseTask) -> Iterator[Variant]:
+    given = dict(task.options) if task.method != "dense" else {}
+    for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("plain", "static")):
+        words = f"csr, {'unsorted' if order == 'plain' else 'sorted'}, {dispatch}"
+        yield Variant(words, "csr", given | {"order": order, "dispatch": dispatch})
+    yield from _dense(task.matrix.columns)
+
+
+#: Of each kind of kernel the mechanisms that are on at first, and what turns each off or does it in another way.
+_MECHANISMS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = {
+    "spmm": (
+        {"order": "sorted", "dispatch": "demand", "align": "reverse"},
+        (
+            *({"order": "plain"}, {"order": "plain", "dispatch": "static"}),
+            *({"dispatch": each} for each in ("static", "round", "snake")),
+            *({"align": "none"}, {"align": "pad"}, {"v": 1}, {"v": 2}, {"k_tile": 8}),
+            *({"warps": 4}, {"warps": 4, "share": True}, {"fetch": "all"}, {"format": "dcsr"}),
+        ),
+    ),
+    "spmv": (
+        {},
+        (
+            *({"lanes": each} for each in (1, 2, 4, 8, 16, 32)),
+            *({"order": "sorted"}, {"dispatch": "static"}, {"order": "sorted", "dispatch": "snake"}),
+            *({"v": 2}, {"v": 4}, {"v": 4, "align": "none"}, {"warps": 1}),
+        ),
+    ),
+    "hbp": (
+        {"hash": "linear", "merge": "kernel", "fixed_percent": 100},
+        (
+            *({"hash": each} for each in ("identity", "linear-warp", "shift", "sampled", "sort")),
+            *({"merge": "atomic"}, {"fixed_percent": 50}, {"fixed_percent": 50, "batch": 2}, {"fixed_percent": 0}),
+            *({"blocks_per_sm": 1}, {"blocks_per_sm": 8}, {"warps": 8}),
+        ),
+    ),
+    "sddmm": (
+        {"order": "sorted", "dispatch": "demand"},
+        (
+            *({"order": "plain"}, {"order": "plain", "dispatch": "static"}, {"dispatch": "round"}),
+            *({"dispatch": "snake"}, {"v": 1}, {"lanes": 1}, {"lanes": 4}, {"tile": 8}, {"mode": "indicator"}),
+        ),
+    ),
+    "dense": ({}, ({"split": 1},)),
+}
