@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, field, fields
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.targets.parallel.device import Device
-from lstmsim.targets.parallel.kernels.convert import ConvertOptions, convert
+from lstmsim.targets.parallel.kernels.convert import ConvertOptions, hbp_conversion
 from lstmsim.targets.parallel.kernels.gemm import gemm
 from lstmsim.targets.parallel.kernels.gemv import gemv
 from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
@@ -44,13 +44,13 @@ class Method:
     about: str
     options: type
     make: Callable[[SparseTask, Any, Device], Made]
-    fixed: Mapping[str, Any] = {}
-    usual: Mapping[str, Any] = {}
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    usual: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The parameters that a user may give, with their defaults; None: it follows from the matrix."""
-        known = {each.name: None if each.default is MISSING else each.default for each in fields(self.options)}
+        known: dict[str, Any] = {each.name: None if each.default is MISSING else each.default for each in fields(self.options)}
         return {name: each for name, each in (known | dict(self.usual)).items() if name not in self.fixed}
 
     def of(self, given: Mapping[str, Any]) -> Any:
@@ -76,7 +76,7 @@ def _hbp(task: SparseTask, options: HbpOptions, device: Device) -> Made:
 
 
 def _convert(task: SparseTask, options: ConvertOptions, device: Device) -> Made:
-    return convert(task.matrix, options, device)
+    return hbp_conversion(task.matrix, options, device)
 
 
 def _gemv(task: SparseTask, options: NoOptions, device: Device) -> Made:

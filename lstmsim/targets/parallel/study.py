@@ -122,7 +122,7 @@ class Products:
         for change in changes:
             if set(change) <= set(known) and any(base.get(name, known[name]) != each for name, each in change.items()):
                 name = ", ".join(f"{name} {_word(each)}" for name, each in change.items())
-                rows.append(Variant(name, task.method, base | change))
+                rows.append(Variant(name, task.method, base | dict(change)))
         return tuple(rows)
 
 
