@@ -55,6 +55,7 @@ BELOW: dict[str, set[str]] = {
         "workload",
         "program",
         "engines",
+        "sparse",
         "targets",
         "metrics",
         "replay",

@@ -12,7 +12,7 @@ from lstmsim import engines
 from lstmsim.api.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.api.loading import Path
 from lstmsim.api.run import check_engine
-from lstmsim.api.sparse_options import chip_of, options_from
+from lstmsim.api.sparse_options import chip_of, matrix_of, options_from
 from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.accounts import totals_of
@@ -21,15 +21,13 @@ from lstmsim.program.unflatten import program_of
 from lstmsim.records import record
 from lstmsim.results import Table
 from lstmsim.sparse.csr import Csr
-from lstmsim.sparse.products import drawn_operands, largest_error
+from lstmsim.sparse.products import Values, drawn_operands, largest_error
 from lstmsim.sparse.statistics import Statistics, lockstep_waste, statistics
 from lstmsim.targets.registry import target_of
 from lstmsim.targets.sparse import SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
 from lstmsim.wording import listed, nearest, show
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lstmsim.plots.figures import Picture
     from lstmsim.workload.scenario import Chip
 
@@ -88,7 +86,7 @@ class SparseReport(Table, forms="lstmsim.api.sparse_text"):
     chip: Chip
     engine: str
     figures: SparseFigures
-    result: NDArray[Any] | None
+    result: Values | None
     error: float | None
     beside: tuple[SparseRow, ...]
     ablations: tuple[SparseRow, ...]
@@ -130,59 +128,81 @@ def run_sparse(
 ) -> SparseReport:
     """Simulate a sparse product, and compute its result by the schedule that was simulated.
 
-    matrix: a file (.mtx, .smtx, each also .gz), weights of a model by name (`resemblyzer:l1`), or a
-        `lstmsim.sparse.csr.Csr`.
-    kernel: a key of `KERNELS`.
-    method: how; None: the machine's first one.
+    matrix: a file (.mtx, .smtx, each also .gz), weights of a model (`resemblyzer:l1`), or a `lstmsim.sparse.csr.Csr`.
+    kernel: a key of `KERNELS`. method: how; None: the machine's first one.
     columns: of the dense operand; of `sddmm` the length of the inner products; of `spmv` there is one.
     chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
     options: parameters of the kernel, as texts like `"tile=64"` or a mapping.
     prune: which fraction of a model's weights goes. prune_by, banks, block: as in `lstmsim.sparse.pruning.pruned`.
-    seed: of the dense operands.
-    values_seed: of the values of a file that has none; None: each is 1.
+    seed: of the dense operands. values_seed: of the values of a file that has none; None: each is 1.
     baselines: whether other ways to do the same are simulated too; None: if the product is not too large.
     ablate: whether it is simulated with each mechanism off in turn.
     engine: a key of `lstmsim.engines.ENGINES`.
 
     `InputError` for a matrix or a parameter that is wrong, and for a chip that runs no sparse kernels.
-    """
-    from lstmsim.api.sparse_options import matrix_of
 
+    >>> report = run_sparse("silero-vad-16k:l0", "spmv", prune=0.9, chip="edge", baselines=False)
+    >>> report.statistics.entries, report.result.shape, report.error < 1e-6
+    (13108, (512,), True)
+    """
     check_engine(engine)
-    refuse(
-        *(wrong_whole(name, value, 1, MAX_SIZE) for name, value in (("columns", columns), ("banks", banks))),
-        *(wrong_whole(name, value, 0) for name, value in (("seed", seed), ("values_seed", values_seed))),
-        wrong_whole("block", block, 1, MAX_SIZE),
-        wrong_number("prune", prune),
-    )
+    wholes = {"columns": (columns, 1), "banks": (banks, 1), "block": (block, 1)}
+    wholes |= {"seed": (seed, 0), "values_seed": (values_seed or 0, 0)}
+    wrong = [each for name, (value, low) in wholes.items() for each in wrong_whole(name, value, low, MAX_SIZE)]
+    refuse(wrong, wrong_number("prune", prune))
     ready = chip_of(chip, chip_overrides)
     kernels, chosen = _method(ready, kernel, method)
     read, about = matrix_of(matrix, prune, prune_by, banks, block, values_seed)
-    wide = 1 if kernel == "spmv" else columns
-    given = options_from(options, kernels.parameters(kernel, chosen))
-    task = SparseTask(kernel, chosen, read, drawn_operands(kernel, read, wide, seed), given)
-    work, figures = _simulated(kernels, ready, task, engine)
-    beside = baselines
+    operands = drawn_operands(kernel, read, 1 if kernel == "spmv" else columns, seed)
+    task = SparseTask(kernel, chosen, read, operands, options_from(options, kernels.parameters(kernel, chosen)))
+    return _report(_Asked(kernels, ready, task, engine), about, seed, baselines, ablate)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A product and where it runs."""
+
+    kernels: SparseKernels
+    chip: Chip
+    task: SparseTask
+    engine: str
+
+    @property
+    def columns(self) -> int:
+        """Of the dense operand; of `sddmm` the length of the inner products."""
+        first = self.task.operands[0]
+        return first.shape[1] if first.ndim == 2 else 1
+
+
+def _report(asked: _Asked, about: str, seed: int, baselines: bool | None, ablate: bool) -> SparseReport:
+    """The report of a product.
+
+    about: where the matrix is from.
+    """
+    kernels, chip, task = asked.kernels, asked.chip, asked.task
+    work, figures = _simulated(asked, task)
     remarks: tuple[str, ...] = ()
-    if beside is None and not (beside := read.entries * wide <= _MOST_BESIDE):
-        remarks = ("other ways to do the same are left out, because the product is large: ask for baselines",)
+    if baselines is None:
+        baselines = task.matrix.entries * asked.columns <= _MOST_BESIDE
+        if not baselines:
+            remarks = ("other ways to do the same are left out, because the product is large: ask for baselines",)
     return SparseReport(
-        about,
-        read,
-        kernel,
-        chosen,
-        wide,
-        seed,
-        ready,
-        engines.running(engine),
-        figures,
-        work.result,
-        None if work.result is None else _error(task, figures, work.result),
-        _rows(kernels, ready, task, kernels.baselines(ready, task) if beside else (), engine),
-        _rows(kernels, ready, task, kernels.ablations(ready, task) if ablate else (), engine),
-        tuple(kernels.left_out),
-        kernels.meanings,
-        remarks,
+        source=about,
+        matrix=task.matrix,
+        kernel=task.kernel,
+        method=task.method,
+        columns=asked.columns,
+        seed=seed,
+        chip=chip,
+        engine=engines.running(asked.engine),
+        figures=figures,
+        result=work.result,
+        error=None if work.result is None else _error(task, figures, work.result),
+        beside=_rows(asked, kernels.baselines(chip, task) if baselines else ()),
+        ablations=_rows(asked, kernels.ablations(chip, task) if ablate else ()),
+        left_out=tuple(kernels.left_out),
+        meanings=kernels.meanings,
+        remarks=remarks,
     )
 
 
@@ -201,9 +221,9 @@ def _method(chip: Chip, kernel: str, method: str | None) -> tuple[SparseKernels,
     return kernels, next(iter(methods)) if method is None else method
 
 
-def _simulated(kernels: SparseKernels, chip: Chip, task: SparseTask, engine: str) -> tuple[SparseWork, SparseFigures]:
-    work = kernels.lower(chip, task)
-    return work, kernels.figures(chip, task, work, _totals(work, engine))
+def _simulated(asked: _Asked, task: SparseTask) -> tuple[SparseWork, SparseFigures]:
+    work = asked.kernels.lower(asked.chip, task)
+    return work, asked.kernels.figures(asked.chip, task, work, _totals(work, asked.engine))
 
 
 def _totals(work: SparseWork, engine: str) -> Totals:
@@ -213,20 +233,18 @@ def _totals(work: SparseWork, engine: str) -> Totals:
     return totals_of(program, engines.run(program, engine, check=False))
 
 
-def _rows(
-    kernels: SparseKernels, chip: Chip, task: SparseTask, variants: Sequence[Variant], engine: str
-) -> tuple[SparseRow, ...]:
+def _rows(asked: _Asked, variants: Sequence[Variant]) -> tuple[SparseRow, ...]:
     rows = []
     for each in variants:
-        other = replace(task, method=each.method, options=each.options)
+        other = replace(asked.task, method=each.method, options=each.options)
         try:
-            rows.append(SparseRow(each.name, _simulated(kernels, chip, other, engine)[1]))
+            rows.append(SparseRow(each.name, _simulated(asked, other)[1]))
         except InputError as error:
             rows.append(SparseRow(each.name, None, str(error).replace("\n", "; ")))
     return tuple(rows)
 
 
-def _error(task: SparseTask, figures: SparseFigures, result: NDArray[Any]) -> float:
+def _error(task: SparseTask, figures: SparseFigures, result: Values) -> float:
     """How far a result is from a plain product."""
     matrix = task.matrix
     if figures.options.get("mode") == "indicator":

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from lstmsim.sparse.csr import Csr
 
-__all__ = ["drawn_operands", "largest_error", "result_shape"]
+__all__ = ["Values", "drawn_operands", "largest_error", "result_shape"]
+
+Values = NDArray[Any]
 
 #: Products that are held at once.
 _AT_ONCE = 1 << 23

@@ -50,7 +50,8 @@ class Method:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The parameters that a user may give, with their defaults; None: it follows from the matrix."""
-        known: dict[str, Any] = {each.name: None if each.default is MISSING else each.default for each in fields(self.options)}
+        own = fields(self.options)
+        known: dict[str, Any] = {each.name: None if each.default is MISSING else each.default for each in own}
         return {name: each for name, each in (known | dict(self.usual)).items() if name not in self.fixed}
 
     def of(self, given: Mapping[str, Any]) -> Any:
