@@ -8,6 +8,7 @@ from lstmsim.errors import ProgramError
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import Writer
 from lstmsim.program.program import Body, Buffer, Operation, Phase, Program
+from lstmsim.program.tabled import TabledProgram
 from lstmsim.records import record
 
 __all__ = ["FlatNames", "default_names", "names_of"]
@@ -90,6 +91,8 @@ def names_of(program: Program) -> FlatNames:
     >>> names_of(Program((core,), (task,))).operations
     (('x', ()),)
     """
+    if isinstance(program, TabledProgram):
+        return program.names
     namer = _Namer()
     namer.tasks(program.tasks)
     return FlatNames(

@@ -15,6 +15,7 @@ from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, joined
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Buffer, Content, Phase, Program, Task
 from lstmsim.program.rows import CAUSE_NUMBERS
+from lstmsim.program.tabled import TabledProgram
 
 __all__ = ["CYCLE_TABLES", "Writer", "flat_of"]
 
@@ -197,6 +198,8 @@ def flat_of(program: Program) -> FlatProgram:
     >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
     (2, [3])
     """
+    if isinstance(program, TabledProgram):
+        return program.flat
     try:
         return _flattened(program)
     except OverflowError:

@@ -90,7 +90,8 @@ class _Piece:
         firsts = np.empty(len(self.stream), dtype=np.int64)
         firsts[self.meet.order] = ordered[:-1]
         begins = ordered[self.rows.first[:: self.rows.warps]][:-1]
-        return firsts - np.repeat(begins - self.empty, self.per_block) + 1
+        place: Ints = firsts - np.repeat(begins - self.empty, self.per_block) + 1
+        return place
 
     @cached_property
     def empty(self) -> Ints:
@@ -149,7 +150,12 @@ class _Piece:
 
     def _issue(self, words: Ints, at: Ints, needs: Ints) -> None:
         roles = self.writing.roles
-        prototypes = roles.prototypes(roles.issue[self.rows.kind], self.served.count, self.warp)
+        rows, work = self.rows, None
+        if rows.work.any():
+            # the last instruction of a stream stands for what the stream did
+            work = np.zeros(len(self.stream), dtype=np.int64)
+            work[rows.first[1:][self.lengths > 0] - 1] = rows.work[self.lengths > 0]
+        prototypes = roles.prototypes(roles.issue[rows.kind], self.served.count, self.warp, work)
         words[at] = (prototypes.astype(np.int64) << 8) + needs
 
     def _needs(self, words: Ints, at: Ints, begin: Ints, waits: Ints, counts: Ints) -> None:

@@ -10,29 +10,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lstmsim.errors import DeadlockError, InputError
 from lstmsim.program.flat import FlatProgram, flat_program
 from lstmsim.program.flat_names import FlatNames
 from lstmsim.program.flatten import CYCLE_TABLES
-from lstmsim.program.policy import POLICIES
 from lstmsim.records import record
 from lstmsim.targets.parallel.bodies import Writing, bodies
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Ints, Priced
+from lstmsim.targets.parallel.kernel_rules import check_kernel, grid_barriers
+from lstmsim.targets.parallel.machine_tables import (
+    CAPACITY,
+    DISPATCHER,
+    HOST,
+    SM,
+    Places,
+    bounds,
+    machine_tables,
+    unit_names,
+)
 from lstmsim.targets.parallel.pick import block_keys, picked
-from lstmsim.targets.parallel.prototypes import CLASS, Numbering, Roles, need_rows
+from lstmsim.targets.parallel.prototypes import Numbering, Roles, need_rows
 from lstmsim.targets.parallel.residency import residency
 
 __all__ = ["DeviceJob", "KernelTasks", "Lowered", "program_of_jobs", "program_of_kernels"]
 
 #: Rows of instructions that are worked on at once: their tables stay in a cache.
 _PIECE = 1 << 16
-#: What an SM has for the contents of its blocks: so much that a block's share of it says how many there may be.
-_CAPACITY = 1 << 40
-#: Kinds of cores.
-_SM, _MEMORY, _DISPATCHER, _HOST = range(4)
 
 
 @record
@@ -41,11 +45,13 @@ class DeviceJob:
 
     name: of the job.
     kernels: in order. A kernel that runs again may be the same object.
+    work: of each kernel the useful multiply-accumulates of its streams, shape (streams,), or None; empty: none of any.
     release, key, key_from_arrival: as of `lstmsim.program.program.Task`; jobs run one after the other, in this order.
     """
 
     name: str
     kernels: tuple[Priced, ...]
+    work: tuple[Ints | None, ...] = ()
     release: int = 0
     key: int = 0
     key_from_arrival: bool = False
@@ -107,18 +113,16 @@ class _Writer:
     def __init__(self, device: Device, jobs: Sequence[DeviceJob]) -> None:
         self.device, self.jobs = device, jobs
         kernels = {id(kernel): kernel for job in jobs for kernel in job.kernels}.values()
-        most, delays = _bounds(device, list(kernels))
+        most, delays = bounds(device, list(kernels))
         members = 1 + 2 * max([kernel.shape.warps for kernel in kernels], default=1)
         self.writing = Writing(device, Roles(device, members, most), Numbering(), delays)
-        self.tables: dict[str, list[list[int]]] = {name: [] for name in ("groups", "places", "seats", "contents")}
+        self.places = Places(device.sms)
+        self.contents: list[int] = []
         self.rows: dict[str, list[Ints]] = {name: [] for name in ("bodies", "phases", "profiles", "tasks", "words")}
         self.count = dict.fromkeys(("bodies", "profiles", "words", "tasks"), 0)
         self.gates: list[int] = []
-        self.groups: dict[tuple[int, int], int] = {}
-        self.places: dict[int, int] = {}
-        self.contents: dict[int, int] = {}
         self.known: dict[tuple[int, int, int], int] = {}
-        self.profiles: dict[int, Ints] = {}
+        self.profiles: dict[tuple[int, int], Ints] = {}
         self.names: list[str] = []
         self.kernels: list[KernelTasks] = []
 
@@ -126,7 +130,9 @@ class _Writer:
         """The program."""
         device = self.device
         self._empty_body()
-        host = self._profiles(np.zeros(1, dtype=np.int64), np.array([self._group(-1, device.sms + 2)]), -1, 0, 0, _HOST)
+        host = self._profiles(
+            np.zeros(1, dtype=np.int64), np.array([self.places.alone(device.sms + 2)]), -1, 0, 0, HOST
+        )
         rows = np.full((len(self.jobs), 10), -1, dtype=np.int64)
         behind = 0
         for row, job in zip(rows, self.jobs, strict=True):
@@ -159,9 +165,8 @@ class _Writer:
         """
         resident = residency(kernel.shape, self.device)
         blocks = len(kernel.sm)
-        _check_pins(kernel, self.device)
-        gates = _grid_barriers(kernel)
-        _check_persistent(kernel, self.device, resident, gates)
+        gates = grid_barriers(kernel)
+        check_kernel(kernel, self.device, resident)
         self.kernels.append(KernelTasks(job, kernel, self.count["tasks"], resident))
         self.gates[behind + 1] = max(blocks, 1)
         name = f"{self.jobs[job].name}/{number} {kernel.shape.name}"
@@ -169,30 +174,35 @@ class _Writer:
         rows[:, 1:5] = self.device.launch, 0, 0, 0
         rows[:, 6], rows[:, 8] = behind, behind + 1
         if blocks:
-            rows[:, 0] = self._profiles_of(kernel, resident, gates)
+            rows[:, 0] = self._profiles_of(kernel, self._work(job, number), resident, gates)
             self.names += [f"{name}/{block}" for block in range(blocks)]
         else:
-            group = np.array([self._group(-1, self.device.sms + 1)])
-            rows[:, 0] = self._profiles(np.zeros(1, dtype=np.int64), group, -1, 0, 0, _DISPATCHER)
+            group = np.array([self.places.alone(self.device.sms + 1)])
+            rows[:, 0] = self._profiles(np.zeros(1, dtype=np.int64), group, -1, 0, 0, DISPATCHER)
             self.names.append(name)
         self._add("tasks", rows)
 
-    def _profiles_of(self, kernel: Priced, resident: int, gates: int) -> Ints:
+    def _work(self, job: int, number: int) -> Ints | None:
+        work = self.jobs[job].work
+        return work[number] if work else None
+
+    def _profiles_of(self, kernel: Priced, work: Ints | None, resident: int, gates: int) -> Ints:
         """The profile of each block of a kernel. Kernels that are one object share them, unless they have gates."""
-        profiles = None if gates else self.profiles.get(id(kernel))
+        key = (id(kernel), id(work))
+        profiles = None if gates else self.profiles.get(key)
         if profiles is None:
             warps = kernel.shape.warps
-            free = self._group(warps, -1)
-            pinned = {sm: self._group(warps, sm) for sm in np.unique(kernel.sm).tolist() if sm >= 0}
+            free = self.places.group(warps, None)
+            pinned = {sm: self.places.group(warps, sm) for sm in np.unique(kernel.sm).tolist() if sm >= 0}
             group = np.full(self.device.sms + 1, free)
             for sm, row in pinned.items():
                 group[sm] = row
             first_gate = len(self.gates)
             self.gates += [len(kernel.sm)] * gates
             content = self._content(resident)
-            profiles = self._profiles(self._bodies(kernel), group[kernel.sm], content, first_gate, gates, _SM)
+            profiles = self._profiles(self._bodies(kernel, work), group[kernel.sm], content, first_gate, gates, SM)
             if not gates:
-                self.profiles[id(kernel)] = profiles
+                self.profiles[key] = profiles
         return profiles
 
     def _profiles(self, body: Ints, group: Ints, content: int, first_gate: int, gates: int, kind: int) -> Ints:
@@ -209,9 +219,10 @@ class _Writer:
         phases = np.zeros((n, 8), dtype=np.int64)
         phases[:, 0], phases[:, 1], phases[:, 6], phases[:, 7] = pairs // groups, 1, first_gate, gates
         self.rows["phases"].append(phases)
-        return own[inverse.ravel()]
+        each: Ints = own[inverse.ravel()]
+        return each
 
-    def _bodies(self, kernel: Priced) -> Ints:
+    def _bodies(self, kernel: Priced, work: Ints | None) -> Ints:
         """The body of each block of a kernel; those that are new are written."""
         warps = kernel.shape.warps
         first = kernel.instructions.first[::warps]
@@ -220,11 +231,11 @@ class _Writer:
         while begin < len(rows):
             end = max(begin + 1, int(np.searchsorted(first, first[begin] + _PIECE, side="right")) - 1)
             blocks = np.arange(begin, min(end, len(rows)))
-            some = picked(kernel, blocks)
+            some = picked(kernel, blocks, work)
             keys = [(warps, *pair) for pair in block_keys(some).tolist()]
             new = [number for number, key in enumerate(keys) if self._is_new(key)]
             if new:
-                made = bodies(self.writing, some if len(new) == len(blocks) else picked(kernel, blocks[new]))
+                made = bodies(self.writing, some if len(new) == len(blocks) else picked(kernel, blocks[new], work))
                 sizes = np.zeros((len(new), 4), dtype=np.int64)
                 sizes[:, 0], sizes[:, 1], sizes[:, 3] = -1, made.sizes[:, 0], made.sizes[:, 1]
                 sizes[:, 2] = self.count["words"] + np.cumsum(made.sizes[:, 1]) - made.sizes[:, 1]
@@ -244,47 +255,22 @@ class _Writer:
     def _content(self, resident: int) -> int:
         """The row of the room that a block takes, if so many are on an SM at once."""
         if resident not in self.contents:
-            self.contents[resident] = len(self.tables["contents"])
-            self.tables["contents"].append([-1, _CAPACITY // resident])
-        return self.contents[resident]
-
-    def _group(self, warps: int, where: int) -> int:
-        """The row of places: for blocks of so many warps those on an SM (`where`; -1: all), else one core alone."""
-        key = (warps, where)
-        if key not in self.groups:
-            self.groups[key] = len(self.groups)
-            place = len(self.tables["places"])
-            if warps < 0:
-                self._place([where])
-                self.tables["groups"].append([place, 1])
-                return self.groups[key]
-            if warps not in self.places:
-                self.places[warps] = place
-                sms = self.device.sms
-                for sm in range(sms):
-                    self._place([sm] * warps + [sms] * warps + [sms + 1])
-            first = self.places[warps]
-            self.tables["groups"].append([first, self.device.sms] if where < 0 else [first + where, 1])
-        return self.groups[key]
-
-    def _place(self, cores: list[int]) -> None:
-        self.tables["places"].append([len(self.tables["seats"]), len(cores)])
-        self.tables["seats"] += [[core] for core in cores]
+            self.contents.append(resident)
+        return self.contents.index(resident)
 
     def _flat(self) -> FlatProgram:
         profiles = _one(self.rows["profiles"], 12)
         variants = np.zeros((len(profiles), 6), dtype=np.int64)
         variants[:, 0], variants[:, 2], variants[:, 3] = profiles[:, 11], np.arange(len(profiles)), 1
-        groups = np.array(self.tables["groups"])
-        places = np.array(self.tables["places"])
-        variants[:, 1] = places[groups[profiles[:, 0], 0], 1]
+        variants[:, 1] = self.places.seats_of(profiles[:, 0])
         # the numbers of a body's words are many: they are laid out once more when all tables are joined, then forgotten
         words = self.rows.pop("words")
-        cores, units = _machine(self.device)
+        cores, units = machine_tables(self.device)
         return flat_program(
             {
                 **CYCLE_TABLES,
-                **{name: rows for name, rows in self.tables.items() if rows},
+                **self.places.tables,
+                "contents": [[-1, CAPACITY // resident] for resident in self.contents],
                 **{name: _one(self.rows[name], width) for name, width in (("phases", 8), ("bodies", 4), ("tasks", 10))},
                 "cores": cores,
                 "units": units,
@@ -298,12 +284,9 @@ class _Writer:
         )
 
     def _flat_names(self) -> FlatNames:
-        partitions = range(self.device.partitions)
-        memory = (*(f"dram{each}" for each in partitions), *(f"atomic{each}" for each in partitions), "sync")
-        units = (("issue", "lsu", "port"),) * self.device.sms + (memory, ("dispatch",), ("host",))
         return FlatNames(
             tasks=tuple(self.names),
-            units=tuple((name, name != "host", "") for core in units for name in core),
+            units=unit_names(self.device),
             buffers=(),
             operations=self.writing.roles.table()[1],
             held=((),) * (self.device.sms + 3),
@@ -312,71 +295,3 @@ class _Writer:
 
 def _one(arrays: list[Ints], width: int) -> Ints:
     return np.concatenate(arrays) if arrays else np.zeros((0, width), dtype=np.int64)
-
-
-def _machine(device: Device) -> tuple[list[list[int]], list[list[int]]]:
-    """The rows of `cores` and `units`."""
-    number = {name: place for place, name in enumerate(POLICIES)}
-    policy, fifo = number[device.warp_policy], number["fifo"]
-    cores, units = [], []
-    for sm in range(device.sms):
-        cores.append([_SM, device.max_warps, 3 * sm, 3, 0, _CAPACITY, 0, 0, 0, 0])
-        units += [[policy, 0, device.schedulers], [fifo, 0, 1], [fifo, 0, 1]]
-    memory = 2 * device.partitions + 1
-    first = len(units)
-    cores.append([_MEMORY, device.sms * device.max_warps, first, memory, -1, -1, 1, 1, 0, 0])
-    cores.append([_DISPATCHER, device.sms * device.max_warps, first + memory, 1, -1, -1, 1, 0, 0, 0])
-    cores.append([_HOST, 1, first + memory + 1, 1, -1, -1, 1, 0, 0, 0])
-    units += [[fifo, 0, 1]] * (memory + 2)
-    return cores, units
-
-
-def _bounds(device: Device, kernels: Sequence[Priced]) -> tuple[int, int]:
-    """More than any count or number of cycles of an operation, and more than any delay of a need."""
-    sectors, cycles = device.port
-    tops = [device.dispatch, device.dram, device.atomic, 2]
-    for kernel in kernels:
-        numbers = kernel.numbers
-        tops += [_top(kernel.instructions.count), _top(numbers.lsu), -(-_top(numbers.sectors) * cycles // sectors)]
-        tops.append(_top(numbers.missing) * max(device.dram, device.atomic))
-        tops.append(len(kernel.instructions.kind) if kernel.shape.persistent else 0)
-    most = max(tops) + 1
-    latency = max(getattr(device.latencies, name) for name in vars(device.latencies))
-    return most, most + max(latency, device.grid, device.start) + device.start + 1
-
-
-def _top(values: NDArray[np.int32]) -> int:
-    return int(values.max(initial=0))
-
-
-def _grid_barriers(kernel: Priced) -> int:
-    """How many grid barriers each stream of a kernel has; `InputError` if they differ."""
-    whole = kernel.instructions
-    own = np.flatnonzero(whole.kind == CLASS["gridbar"])
-    if not len(own):
-        return 0
-    counts = np.bincount(np.searchsorted(whole.first, own, side="right") - 1, minlength=len(whole.first) - 1)
-    if counts.min() != counts.max():
-        raise InputError(f"kernel {kernel.shape.name}: its streams must have the same number of grid barriers")
-    if not kernel.shape.persistent:
-        raise InputError(f"kernel {kernel.shape.name}: has grid barriers, so it must be persistent")
-    return int(counts[0])
-
-
-def _check_pins(kernel: Priced, device: Device) -> None:
-    top = int(kernel.sm.max(initial=-1))
-    if top >= device.sms:
-        raise InputError(f"kernel {kernel.shape.name}: a block is pinned to SM {top}; there are {device.sms}")
-
-
-def _check_persistent(kernel: Priced, device: Device, resident: int, gates: int) -> None:
-    """`DeadlockError` if blocks that meet at grid barriers are not all there at once."""
-    if not kernel.shape.persistent:
-        return
-    blocks = len(kernel.sm)
-    pinned = np.bincount(kernel.sm[kernel.sm >= 0], minlength=device.sms)
-    worst = int(pinned.max(initial=0))
-    if blocks > resident * device.sms or (gates and worst > resident):
-        room = f"{resident} on each of {device.sms} SMs"
-        text = f"kernel {kernel.shape.name}: its {blocks} blocks meet at grid barriers and do not fit at once, {room}"
-        raise DeadlockError(0, (text,))

@@ -21,6 +21,7 @@ class Picked:
     kind, count, lsu, sectors, in_l1, in_l2: shape (n,).
     waits, misses: shape (n,); how many each row has.
     wait, partition, missing: of all rows, one after the other.
+    work: shape (streams,); useful multiply-accumulates of each stream.
     """
 
     warps: int
@@ -36,6 +37,7 @@ class Picked:
     wait: NDArray[np.int32]
     partition: NDArray[np.int32]
     missing: NDArray[np.int32]
+    work: Ints
 
     @property
     def blocks(self) -> int:
@@ -65,10 +67,11 @@ def summed(counts: NDArray[np.int64]) -> Ints:
     return sums
 
 
-def picked(kernel: Priced, blocks: Ints) -> Picked:
+def picked(kernel: Priced, blocks: Ints, work: Ints | None = None) -> Picked:
     """Take blocks out of a kernel.
 
     blocks: their numbers in the grid.
+    work: shape (streams,); useful multiply-accumulates of all its streams; None: 0.
     """
     warps, whole, numbers = kernel.shape.warps, kernel.instructions, kernel.numbers
     streams = ranges(blocks * warps, np.full(len(blocks), warps))
@@ -94,6 +97,7 @@ def picked(kernel: Priced, blocks: Ints) -> Picked:
         wait=whole.wait[wait_rows],
         partition=numbers.partition[miss_rows],
         missing=numbers.missing[miss_rows],
+        work=np.zeros(len(streams), dtype=np.int64) if work is None else work[streams],
     )
 
 
@@ -137,10 +141,11 @@ def block_keys(rows: Picked) -> NDArray[np.uint64]:
         (rows.wait.astype(np.uint64), waits[first]),
         (rows.partition.astype(np.uint64) << np.uint64(32) ^ rows.missing.astype(np.uint64), misses[first]),
         (np.diff(rows.first).astype(np.uint64), np.arange(rows.blocks + 1) * rows.warps),
+        (rows.work.astype(np.uint64), np.arange(rows.blocks + 1) * rows.warps),
     )
     keys = np.zeros((rows.blocks, 2), dtype=np.uint64)
     for number, (values, bounds) in enumerate(lists):
-        places = streams if number == 3 else _within(np.arange(len(values)), bounds)
+        places = streams if number >= 3 else _within(np.arange(len(values)), bounds)
         spread = values + places * np.uint64(_ODD[1]) + np.uint64(number * _ODD[0] % 2**64)
         for column in (0, 1):
             total = np.zeros(len(values) + 1, dtype=np.uint64)

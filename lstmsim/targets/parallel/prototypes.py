@@ -105,7 +105,9 @@ class Roles:
 
     def __init__(self, device: Device, members: int, most: int) -> None:
         self.device, self.members, self.most = device, members, most
-        self.rows = Numbering()
+        self.rows, self.works = Numbering(), Numbering()
+        # the first number of work is none
+        self.works.of(np.zeros(1, dtype=np.int64))
         self._roles: list[_Role] = []
         latency, retire = device.latencies, device.retire
         self.issue = np.array([self._issue(name) for name in CLASSES])
@@ -145,19 +147,24 @@ class Roles:
         result = getattr(device.latencies, name) + device.retire
         return self._add(_Role(0, name, lambda _: cycles, lambda _: result, counted=True))
 
-    def prototypes(self, role: Ints, number: Ints, member: Ints) -> NDArray[np.int32]:
+    def prototypes(self, role: Ints, number: Ints, member: Ints, work: Ints | None = None) -> NDArray[np.int32]:
         """The rows of `operations` of some operations.
 
         role, number, member: of each; scalars stand for all.
+        work: useful multiply-accumulates of each; None: 0.
         """
-        return self.rows.of((role * self.most + number) * self.members + member)
+        codes = (role * self.most + number) * self.members + member
+        if work is not None:
+            codes = codes + self.works.of(work) * np.int64(len(self._roles) * self.most * self.members)
+        return self.rows.of(codes)
 
-    def table(self, work: Sequence[int] = ()) -> tuple[Ints, tuple[tuple[str, tuple[int, ...]], ...]]:
+    def table(self) -> tuple[Ints, tuple[tuple[str, tuple[int, ...]], ...]]:
         """The rows of `operations` in use, and the name of each."""
         columns = tuple(FLAT_TABLES["operations"].columns)
         rows = np.zeros((len(self.rows.codes), len(columns)), dtype=np.int64)
         names: list[tuple[str, tuple[int, ...]]] = []
         for row, code in zip(rows, self.rows.codes, strict=True):
+            work, code = divmod(code, len(self._roles) * self.most * self.members)
             rest, member = divmod(code, self.members)
             number, role = rest % self.most, self._roles[rest // self.most]
             values: dict[str, Any] = {
@@ -168,6 +175,7 @@ class Roles:
                 "member": member,
                 **dict.fromkeys(("takes", "frees", "extra"), -1),
                 "arrives": number if role.gate else -1,
+                "work": self.works.codes[work],
             }
             row[:] = [values.get(name, 0) for name in columns]
             names.append((role.label, ()))

@@ -1,0 +1,111 @@
+"""Dense recurrent jobs on the parallel device: the kernels of all layers and directions, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from lstmsim.records import record
+from lstmsim.targets.parallel.cells import GATES
+from lstmsim.targets.parallel.device import Device, ParallelDevice
+from lstmsim.targets.parallel.kernel import CLASSES, Ints, Priced
+from lstmsim.targets.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.targets.parallel.kernels.tiles import Tile, default_tiles
+from lstmsim.targets.parallel.lowering import DeviceJob
+from lstmsim.targets.parallel.traffic import priced
+from lstmsim.targets.sizes import PerStep
+from lstmsim.workload.dispatch import DISPATCH
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Job
+
+__all__ = ["device_jobs", "operations_per_step", "tile_for"]
+
+_FMA = CLASSES.index("fma")
+#: Names of the kernels of products; a persistent kernel has the name of its cell.
+_PRODUCTS = ("gemv", "gemm", *GATES)
+
+
+@record
+class _LayerRun:
+    """The kernels of one direction of a layer.
+
+    kernels: as they are lowered.
+    work: of each kernel the useful multiply-accumulates of its streams, or None.
+    """
+
+    kernels: tuple[Priced, ...]
+    work: tuple[Ints | None, ...]
+
+
+def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
+    """The kernels of jobs: layer after layer, and of each layer one direction after the other.
+
+    Each of these is a run of its own: what L2 holds at its beginning is the chip's `l2_state`.
+    """
+    made = []
+    for job in jobs:
+        runs = [
+            _layer_run(chip.view, _sizes(layer, job.batch, job.steps), chip.recurrent == "persistent")
+            for layer in job.model.layers
+            for _ in range(layer.directions)
+        ]
+        key, from_arrival = DISPATCH[job.dispatch](job)
+        kernels = tuple(kernel for run in runs for kernel in run.kernels)
+        work = tuple(each for run in runs for each in run.work)
+        made.append(DeviceJob(job.name, kernels, work, job.arrival, key, from_arrival))
+    return made
+
+
+def _sizes(layer: Layer, batch: int, steps: int) -> RecurrentSizes:
+    return RecurrentSizes(layer.hidden, layer.input, batch, steps, layer.cell.name)
+
+
+def tile_for(rows: int, columns: int, device: Device) -> Tile:
+    """The tile of a product: of the default tiles the largest that still gives each SM a block, else the smallest.
+
+    rows, columns: of the product.
+    device: where it runs.
+    """
+    tiles = default_tiles(columns)
+    for tile in reversed(tiles):
+        if -(-rows // tile.bm) * -(-columns // tile.bn) >= device.sms:
+            return tile
+    return tiles[0]
+
+
+@lru_cache(maxsize=8)
+def _layer_run(device: Device, sizes: RecurrentSizes, persistent: bool) -> _LayerRun:
+    tile = tile_for(GATES[sizes.cell] * sizes.hidden, sizes.batch, device) if sizes.batch > 1 else None
+    made = recurrent_layer(sizes, tile, 0, device, persistent)
+    kernels = priced(made.run, device)
+    return _LayerRun(kernels, _shared_out(kernels, made.metrics["macs"]))
+
+
+def _shared_out(kernels: Sequence[Priced], macs: int) -> tuple[Ints | None, ...]:
+    """Share the useful multiply-accumulates of a run out to the streams of its products, by their multiply-adds."""
+    products = [each for each in kernels if each.shape.name in _PRODUCTS]
+    known: dict[int, Ints] = {}
+    for kernel in products:
+        if id(kernel) not in known:
+            whole = kernel.instructions
+            counts = np.concatenate([[0], np.cumsum(np.where(whole.kind == _FMA, whole.count, 0))])
+            known[id(kernel)] = counts[whole.first[1:]] - counts[whole.first[:-1]]
+    total = sum(int(known[id(kernel)].sum()) for kernel in products)
+    shares: dict[int, Ints] = {}
+    for number, kernel in enumerate(products):
+        if id(kernel) not in shares:
+            alike = sum(1 for each in products if each is kernel)
+            own = round(macs * int(known[id(kernel)].sum()) / max(total, 1)) if number < len(products) - alike else None
+            sums = np.cumsum(known[id(kernel)])
+            whole_share = own if own is not None else macs
+            del own
+            shares[id(kernel)] = np.diff(np.concatenate([[0], sums * whole_share // max(int(sums[-1]), 1)]))
+            del whole_share
+    return tuple(shares.get(id(kernel)) for kernel in kernels)
+
+
+def operations_per_step(model: Model, device: Device, batch: int) -> PerStep:
+    """A bound on the operations of one step of a model; no kernel is written."""
+    raise NotImplementedError
