@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 __all__ = ["OFF", "SECTOR", "Touched", "atomic_touches", "lines_per_row", "touched", "wavefronts"]
 
-#: Stands for the address of a lane that is off.
-OFF = -1
+#: Stands for the address of a lane that is off. No wrong address comes out as this one by chance.
+OFF = -(1 << 31)
 #: Elements in a sector of 32 bytes. A line has four sectors.
 SECTOR = 8
 _LAST = np.iinfo(np.int32).max

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.errors import InputError
 from lstmsim.targets.parallel.addresses import SECTOR
 from lstmsim.targets.parallel.kernel import Kernel, Memory
 
@@ -14,6 +15,8 @@ __all__ = ["Layout", "addresses", "laid", "sectors_of"]
 
 #: Arrays begin at multiples of so many bytes.
 _ALIGNED = 256
+#: Most elements of an array: lanes keep their numbers in 32 bits.
+_ELEMENTS = (1 << 31) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,14 @@ def addresses(arrays: tuple[Memory, ...]) -> list[int]:
 
 
 def laid(arrays: tuple[Memory, ...]) -> Layout:
-    """The sectors of these arrays."""
+    """The sectors of these arrays.
+
+    Raises `InputError` for an array with more elements than addresses of lanes can tell apart.
+    """
+    for array in arrays:
+        if array.elements > _ELEMENTS:
+            sentence = f"array '{array.name}' has {array.elements} elements, at most {_ELEMENTS} can be simulated"
+            raise InputError(sentence)
     begin = np.array(addresses(arrays), np.int64) // 32
     sectors = np.array([-(-array.elements // SECTOR) for array in arrays], np.int64)
     return Layout(begin, sectors, int((begin + sectors).max(initial=0)))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.targets.parallel.addresses import OFF
-
 __all__ = ["Places", "Result", "later"]
 
 Numbers = NDArray[np.int64]
@@ -76,7 +74,7 @@ class Places:
         if result.numbers is self.numbers:
             return result.places
         if not len(result.numbers):
-            return np.full(len(self.numbers), OFF, np.int32)
+            return np.full(len(self.numbers), -1, np.int32)
         known = self._known.get(id(result.numbers))
         if known is None:
             known = self._known[id(result.numbers)] = self._searched(result.numbers)
@@ -85,7 +83,7 @@ class Places:
         _, where, missing = known
         places = result.places[where]
         if missing is not None:
-            places[missing] = OFF
+            places[missing] = -1
         return places
 
     def _searched(self, others: Numbers) -> tuple[Numbers, NDArray[np.intp], Mask | None]:

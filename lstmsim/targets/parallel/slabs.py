@@ -26,7 +26,7 @@ _ATOM = CLASSES.index("atom")
 class Access:
     """Addresses of a memory access.
 
-    table: shape (n, lanes); element or byte address of each lane, -1 for a lane that is off.
+    table: shape (n, lanes); element or byte address of each lane, `OFF` for a lane that is off.
     array: place of the array among those of the run; -1 for shared memory.
     vector: elements that a lane takes.
     """
@@ -131,6 +131,8 @@ def _accesses(
     if form == "none":
         return nothing, nothing, np.zeros(0, np.int32)
     table = np.concatenate([access.table for access in accesses if access])
+    if table.view(np.uint32).max(initial=0) > 1 << 31:
+        raise ValueError(f"address {table[(table < 0) & (table != OFF)][0]} of a lane that is on is negative")
     if vector > 1:
         unit = vector if form != "shared" else 4 * vector
         crooked = table[(table % unit != 0) & (table != OFF)]

@@ -188,6 +188,15 @@ def test_a_vector_that_is_not_aligned_is_refused() -> None:
         grid.kernel(KernelShape("k", 1), [-1])
 
 
+def test_a_negative_address_of_a_lane_that_is_on_is_refused() -> None:
+    grid = Grid(4, {"x": 0})
+    grid.warps([0]).ldg("x", [-1, 0, 1, 2], [False, True, True, True])
+    assert grid.kernel(KernelShape("k", 1), [-1]).sector.tolist() == [0]
+    grid.warps([0]).ldg("x", [-1, 0, 1, 2])
+    with pytest.raises(ValueError, match="address -1 of a lane that is on is negative"):
+        grid.kernel(KernelShape("k", 1), [-1])
+
+
 def test_streams_that_the_grid_has_not_are_refused() -> None:
     grid = Grid(4, {})
     with pytest.raises(ValueError, match="numbers of streams ascend"):

@@ -148,6 +148,11 @@ def test_a_sector_behind_the_end_of_its_array_is_refused() -> None:
         costs([grid], [("a", 16), ("b", 99)], Device())
 
 
+def test_an_array_with_more_elements_than_lanes_can_name_is_refused() -> None:
+    with pytest.raises(InputError, match="array 'a' has 2147483648 elements, at most 2147483647 can be simulated"):
+        fits(Run(memories([("a", 1 << 31)]), ()), Device())
+
+
 def test_a_block_that_no_multiprocessor_has_room_for_is_refused() -> None:
     device = Device()
     assert residency(KernelShape("k", 4, 40, 8192), device) == 12
