@@ -139,7 +139,6 @@ def _counted(words: Table, vector: int, banks: int) -> NDArray[np.int32]:
     total = np.zeros(n, np.int32)
     for group in words.reshape(n, vector, lanes // vector).transpose(1, 0, 2):
         each = (group[:, :, None] + np.arange(vector, dtype=np.int32)).reshape(n, -1)
-        each[np.repeat(group < 0, vector, axis=1)] = OFF
         each.sort(axis=1)
         new = each >= 0
         new[:, 1:] &= each[:, 1:] != each[:, :-1]

@@ -105,11 +105,14 @@ def _access(
     vector = random.choice([1, 2, 4]) if not op.startswith("atom") else 1
     index = [[vector * random.randrange(60) for _ in range(LANES)] for _ in range(n)]
     on = [[random.random() < 0.4 for _ in range(LANES)] for _ in range(n)]
-    if random.random() < 0.3:
-        index, on = [index[0]] * n if n else [], [on[0]] * n if n else []
+    same = n > 0 and random.random() < 0.4
+    if same:
+        index, on = [index[0]] * n, [on[0]] * n
     table = [[i if o else -1 for i, o in zip(*each, strict=True)] for each in zip(index, on, strict=True)]
     name = random.choice(list(ARRAYS))
     lanes, active = np.array(index).reshape(n, LANES), np.array(on, bool).reshape(n, LANES)
+    if same:  # One row stands for all warps, as a table or not.
+        lanes, active = random.choice([lanes, lanes[:1], lanes[0]]), random.choice([active, active[:1], active[0]])
     extra = {} if op.startswith("atom") else {"vector": vector}
     if op in ("lds", "sts"):
         in_bytes = [[4 * each if each >= 0 else -1 for each in row] for row in table]
