@@ -101,7 +101,7 @@ def bodies(draw: st.DrawFn, places: Sequence[Place], gates: int, buffers: int, p
 
 @st.composite
 def seats(draw: st.DrawFn, cores: tuple[Core, ...], first: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Partners of these cores: more threads of the same core, or of another, those that mirror them, some shared ones."""
+    """Partners of these cores: more threads of the same core, or of others, threads that mirror them, shared ones."""
     mirror, shared = len(cores) - 2, len(cores) - 1
     more = draw(st.integers(0, min(cores[core].contexts for core in first) - 1))
     mirrored, beside = draw(st.integers(0, more + 1)), draw(st.integers(0, 1))

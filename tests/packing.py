@@ -1,4 +1,4 @@
-"""Packs the bodies of a flat program, as far as they can be packed: the other way round than `lstmsim.program.packed`."""
+"""Packs the bodies of a flat program, as far as they can be: the other way round than `lstmsim.program.packed`."""
 
 from __future__ import annotations
 

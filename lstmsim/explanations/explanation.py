@@ -101,7 +101,8 @@ def explain(
     heart = slice(*_heart(table, first.tolist()))
     makespan = trace.makespan_cycles
     served = trace.task("core") >= 0
-    work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=True) if was)
+    # a machine may have further tasks behind those of the jobs
+    work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=False) if was)
     peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
     busy = _busy(program, trace, index)
     words = {name: each for core in scenario.chip.core_figures for name, each in core.words.items()}
@@ -133,8 +134,8 @@ def explain(
 
 
 def _array(program: Program) -> str:
-    core = program.cores[0]
-    return core.units[core.accounted].name
+    core = next(core for core in program.cores if core.accounted is not None)
+    return core.units[core.accounted or 0].name
 
 
 def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
@@ -143,7 +144,7 @@ def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
     return [
         int(cycles[(core == number) & (unit == one.accounted)].sum())
         for number, one in enumerate(program.cores)
-        if not one.shared
+        if not one.shared and one.accounted is not None
     ]
 
 

@@ -180,7 +180,8 @@ class PathTable:
         trace, row = index.trace, path.row
         core, unit = trace.issue("core")[row], trace.issue("unit")[row]
         # a memory is no core
-        accounted = np.array([-1 if each.shared else each.accounted for each in index.program.cores], dtype=np.int64)
+        main = [None if each.shared else each.accounted for each in index.program.cores]
+        accounted = np.array([-1 if each is None else each for each in main], dtype=np.int64)
         self.array = (unit == accounted[core]) & np.isin(path.kind, [KINDS.index("busy"), KINDS.index("turn")])
         self.names, self.name = self._names(core, unit)
         self.task = index.task[row]

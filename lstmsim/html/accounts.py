@@ -103,7 +103,8 @@ def _core_table(report: Report) -> Markup:
         values = (f"{core.columns[each]:,}" if each in core.columns else "–" for each in sizes)
         shape = [f"core {core.index}", *values, f"{100 * core.utilization:.1f} %"]
         counts = (core.cycles.get(name, 0) for name in names)
-        cells = (joined([f"{count:,}", percent(count, report.makespan_cycles)], "<br>") for count in counts)
+        whole = report.makespan_cycles * core.figures.ways
+        cells = [joined([f"{count:,}", percent(count, whole)], "<br>") for count in counts]
         rows.append([*shape, *cells])
     head = ["core", *sizes, "useful", *names]
     hidden = len(report.cores) - len(rows)

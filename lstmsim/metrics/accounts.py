@@ -30,7 +30,7 @@ PRIORITY = CYCLE_NAMES[:-1]
 
 @dataclass(frozen=True, eq=False)
 class NamedCycles:
-    """The cycles of a core, from 0 to the makespan, as named segments.
+    """The cycles of a core's main unit, or of one of its ways, from 0 to the makespan, as named segments.
 
     names: all names.
     edges: cycles; segment i covers `edges[i] <= cycle < edges[i+1]`.
@@ -48,14 +48,14 @@ class NamedCycles:
 
 
 def named_cycles(
-    program: Program, trace: Trace, core: int, spans: CoreSpans | None = None, way: int | None = None
+    program: Program, trace: Trace, core: int, spans: CoreSpans | None = None, way: int = 0
 ) -> NamedCycles:
-    """Name every cycle of a core that has a main unit.
+    """Name every cycle of a core; a core without an accounted unit has no names.
 
     program, trace: the lowered scenario and its run.
     core: number of the core.
     spans: intervals of the core, if the caller has them.
-    way: one of the ways of its main unit, named by its own threads; None: all of them as if they were one.
+    way: which of several ways of the accounted unit it is.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
@@ -64,11 +64,11 @@ def named_cycles(
     >>> {name: n for name, n in named_cycles(program, run(program), 0).totals().items() if n}
     {'busy': 4, 'hazard': 4, 'drain': 3}
     """
-    spans = spans or core_spans(program, trace, core)
+    described = program.cores[core]
+    if described.accounted is None:
+        return NamedCycles(CYCLE_NAMES, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int8))
+    spans = (spans or core_spans(program, trace, core)).of_way(way, described.units[described.accounted].ways)
     by_name: Mapping[str, Intervals] = {"busy": spans.busy, "switch": spans.switch, **spans.waits}
-    if way is not None:
-        ways = program.cores[core].units[program.cores[core].accounted or 0].ways
-        by_name = {name: each.where(each.context % ways == way) for name, each in by_name.items()}
     ends = [array for each in by_name.values() for array in (each.start, each.end)]
     edges = np.unique(np.concatenate([*ends, np.array([0, trace.makespan_cycles])]))
     names = CYCLE_NAMES
@@ -105,21 +105,18 @@ def totals_of(program: Program, trace: Trace) -> Totals:
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=3, work=8),))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
-    >>> totals_of(program, run(program)).cycles[:, CYCLE_NAMES.index("busy")].tolist()
-    [6]
+    >>> totals_of(program, run(program)).cycles.tolist()
+    [[6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
     """
-    cycles = np.array([_counted(program, trace, core) for core in range(len(program.cores))], dtype=np.int64)
+    cycles = np.array([_core_totals(program, trace, core) for core in range(len(program.cores))], dtype=np.int64)
     issues = np.bincount(trace.issue("core"), weights=trace.issue("count"), minlength=len(program.cores))
     work = np.array(useful_work(program, trace), dtype=np.int64)
     return Totals(cycles.reshape(-1, len(CYCLE_NAMES)), work, issues.astype(np.int64), trace.tasks)
 
 
-def _counted(program: Program, trace: Trace, core: int) -> list[int]:
-    """Cycles of a core by name, in the order of `CYCLE_NAMES`; those of all ways of its main unit together."""
-    each = program.cores[core]
-    if each.accounted is None:
-        return [0] * len(CYCLE_NAMES)
-    spans = core_spans(program, trace, core)
-    ways = range(each.units[each.accounted].ways)
-    totals = [named_cycles(program, trace, core, spans, way).totals() for way in ways]
-    return [sum(one[name] for one in totals) for name in CYCLE_NAMES]
+def _core_totals(program: Program, trace: Trace, core: int) -> list[int]:
+    """The cycles of a core by name, over all ways of its accounted unit."""
+    described, spans = program.cores[core], core_spans(program, trace, core)
+    ways = 1 if described.accounted is None else described.units[described.accounted].ways
+    named = [named_cycles(program, trace, core, spans, way).totals() for way in range(ways)]
+    return [sum(each[name] for each in named) for name in CYCLE_NAMES]

@@ -43,11 +43,15 @@ def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDAr
 
 
 def busy_windows(timeline: Timeline, edges: NDArray[np.int64]) -> dict[int, NDArray[np.float64]]:
-    """For each core the fraction of each window, 0 to 1, in which the core's main unit issued."""
+    """For each core the fraction of each window, 0 to 1, in which the core's main unit issued.
+
+    Of a unit with several ways it is the mean of the ways.
+    """
     lengths = np.diff(edges)
-    fractions = {}
+    ways: dict[int, list[NDArray[np.float64]]] = {}
     for number, row in enumerate(timeline.rows):
         if row.kind == MAIN:
             mine = (timeline.row == number) & (timeline.state == _BUSY)
-            fractions[row.core] = covered_cycles(timeline.start[mine], timeline.end[mine], edges) / lengths
-    return fractions
+            own = covered_cycles(timeline.start[mine], timeline.end[mine], edges) / lengths
+            ways.setdefault(row.core, []).append(own)
+    return {core: own[0] if len(own) == 1 else np.mean(own, axis=0) for core, own in ways.items()}

@@ -19,15 +19,15 @@ def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[s
 
     core: figures of the core.
     macs: useful multiply-accumulates.
-    cycles: cycles by name; they add up to the makespan.
+    cycles: cycles by name; they add up to the makespan, or of a main unit of several ways to that of all of them.
 
     >>> core = CoreFigures(peak=10, issuing=8)
     >>> pe_cycles(core, 20, {"busy": 3, "idle": 1})
     {'useful': 20, 'padding': 4, 'unmapped': 6, 'idle': 10}
     """
-    busy = cycles["busy"]
-    losses = {"useful": macs, "padding": busy * core.issuing - macs, "unmapped": busy * (core.peak - core.issuing)}
-    return losses | {name: core.peak * count for name, count in cycles.items() if name != "busy"}
+    busy, peak, issuing = cycles["busy"], core.peak // core.ways, core.issuing // core.ways
+    losses = {"useful": macs, "padding": busy * issuing - macs, "unmapped": busy * (peak - issuing)}
+    return losses | {name: peak * count for name, count in cycles.items() if name != "busy"}
 
 
 def latency_statistics(latencies_ms: Sequence[float]) -> LatencyMs:
@@ -63,7 +63,7 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
     """Make the report of a run.
 
     scenario: the chip and its jobs.
-    totals: totals of the run; cores and tasks in the order of the scenario.
+    totals: totals of the run; cores and tasks begin with those of the scenario, in its order.
     engine: name of the engine.
     """
     chip, makespan, macs = scenario.chip, totals.makespan_cycles, totals.work.tolist()
@@ -74,7 +74,9 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         losses = pe_cycles(core, macs[index], cycles)
         cores.append(CoreReport(index, core, macs[index], cycles, losses))
     jobs, turned_away = _jobs(scenario, totals)
-    beside = totals.cycles[len(cores) :, CYCLE_NAMES.index("busy")].tolist()
+    # of cores beside those of the chip only a memory's cycles are named
+    rows = totals.cycles[len(cores) :]
+    beside = rows[rows.any(axis=1), CYCLE_NAMES.index("busy")].tolist()
     return Report(
         chip=chip.name,
         engine=engine,
@@ -95,7 +97,8 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Tur
     """The jobs that were served, and the jobs that were turned away."""
     served, others = [], []
     chip_cores = len(scenario.chip.core_figures)
-    rows = zip(scenario.jobs, totals.tasks.tolist(), strict=True)
+    # a machine may have further tasks, which do the work of the jobs
+    rows = zip(scenario.jobs, totals.tasks[: len(scenario.jobs)].tolist(), strict=True)
     for number, (job, (core, context, admitted, finish, arrived, pauses, taken)) in enumerate(rows):
         if core < 0:
             others.append(TurnedAway(job.name, number, arrived, admitted))

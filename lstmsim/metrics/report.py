@@ -92,7 +92,7 @@ class CoreReport:
     index: place of the core on the chip.
     figures: what the machine says of the core: its peak, sizes and settings.
     macs: useful multiply-accumulates.
-    cycles: cycles by name; they add up to the makespan.
+    cycles: cycles by name; they add up to the makespan, or to a multiple of it (`CoreFigures.ways`).
     pe_cycles: PE-cycles by name; they add up to the peak times the makespan.
     """
 
@@ -121,7 +121,7 @@ class CoreReport:
     def utilization(self) -> float:
         """Useful multiply-accumulates / (peak * makespan)."""
         total = self.peak * sum(self.cycles.values())
-        return self.macs / total if total else 0.0
+        return self.macs * self.figures.ways / total if total else 0.0
 
 
 @record

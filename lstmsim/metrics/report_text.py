@@ -118,7 +118,8 @@ def _cores_text(report: Report) -> str:
             f"{100 * core.utilization:.1f} %",
         ]
         rows.append([*shape, *(f"{core.cycles.get(name, 0):,}" for name in names)])
-        shares = (percent(core.cycles.get(name, 0), report.makespan_cycles, "-") for name in names)
+        whole = report.makespan_cycles * core.figures.ways
+        shares = (percent(core.cycles.get(name, 0), whole, "-") for name in names)
         rows.append(["" for _ in shape] + [*shares])
     return "\n".join(["CORES: where the cycles went", *table(rows)])
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from lstmsim.errors import ProgramError
 from lstmsim.metrics.accounts import named_cycles
 from lstmsim.metrics.issued import issued_operations, issued_steps
+from lstmsim.metrics.owners import owners
 from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.metrics.waits import Intervals, core_spans
-from lstmsim.program.program import Program
+from lstmsim.program.program import Program, Unit
 from lstmsim.program.trace import Trace
 from lstmsim.program.unit_names import is_unit, name_faults
 
@@ -66,24 +67,35 @@ def _work(row: int | Table, spans: Intervals, state: str, places: _Places) -> Ta
     return _table(row, spans.start, spans.end, state, spans.task, places.layer[spans.issue], places.step[spans.issue])
 
 
-def _core_tables(program: Program, trace: Trace, core: int, first: int, places: _Places) -> list[Table]:
+def _core_tables(program: Program, trace: Trace, core: int, unit: Unit, first: int, places: _Places) -> list[Table]:
+    """The spans of a core's main unit, with a row for each way from row `first` on, and behind them of its threads."""
     spans = core_spans(program, trace, core)
-    named = named_cycles(program, trace, core, spans)
-    states = np.array([STATES.index(name) for name in named.names])[named.name]
-    stalled = states != STATES.index("busy")
-    start, end = named.edges[:-1][stalled], named.edges[1:][stalled]
-    none = np.full(len(start), -1)
-    tables = [_table(first, start, end, states[stalled], none, none, none), _work(first, spans.busy, "busy", places)]
+    tables = []
+    for way in range(unit.ways):
+        named = named_cycles(program, trace, core, spans, way)
+        states = np.array([STATES.index(name) for name in named.names])[named.name]
+        stalled = states != STATES.index("busy")
+        start, end = named.edges[:-1][stalled], named.edges[1:][stalled]
+        none = np.full(len(start), -1)
+        tables.append(_table(first + way, start, end, states[stalled], none, none, none))
+        tables.append(_work(first + way, spans.busy.of_way(way, unit.ways), "busy", places))
     for name, each in {"busy": spans.busy, **spans.waits}.items():
-        tables.append(_work(first + 1 + each.context, each, name, places))
+        tables.append(_work(first + unit.ways + each.context, each, name, places))
     return tables
 
 
-def _unit_table(trace: Trace, core: int, unit: int, row: int, places: _Places) -> Table:
+def _unit_table(trace: Trace, core: int, unit: int, ways: int, row: int, places: _Places) -> Table:
+    """The spans of a unit beside the main one, with a row for each way from row `row` on."""
     rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") == unit))
     start = trace.issue("start")[rows]
     end = start + trace.issue("count")[rows] * trace.issue("cycles")[rows]
-    return _table(row, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
+    own = row + trace.issue("context")[rows] % ways
+    return _table(own, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
+
+
+def _rows_of(core: int, kind: str, ways: int, unit: str = MAIN) -> list[Row]:
+    """The rows of a unit: one, or one for each of several ways."""
+    return [Row(core, kind, way + 1 if ways > 1 else 0, unit) for way in range(ways)]
 
 
 def _require_names(program: Program, unit: str) -> None:
@@ -101,10 +113,11 @@ def build_timeline(
     """Make the timeline of a run.
 
     Each core has a row for its accounted unit (the main unit), one for each thread, and one for each other shown unit.
-    A shared core (a memory) has one row, for its unit.
+    A shared core (a memory), and one without a main unit, has a row for each shown unit. A unit with several ways has a
+    row for each way.
 
     program, trace: the lowered scenario and its run.
-    jobs: names of the program's tasks.
+    jobs: names of the jobs; further tasks of the program are shown as the jobs whose work they do.
     chip: name of the chip.
     frequency_mhz: clock of the chip.
     unit: what people call the main unit of a core; no other unit has this name.
@@ -128,18 +141,20 @@ def build_timeline(
     tables = []
     for index, core in enumerate(program.cores):
         first = len(rows)
-        if core.shared:
-            rows.append(Row(index, core.units[core.accounted].name))
-            tables.append(_unit_table(trace, index, core.accounted, first, places))
-            continue
-        rows.append(Row(index, MAIN, unit=unit))
-        rows.extend(Row(index, "thread", context) for context in range(core.contexts))
-        tables.extend(_core_tables(program, trace, index, first, places))
+        main = None if core.shared else core.accounted
+        if main is not None:
+            rows += _rows_of(index, MAIN, core.units[main].ways, unit)
+            rows += (Row(index, "thread", context) for context in range(core.contexts))
+            tables += _core_tables(program, trace, index, core.units[main], first, places)
         for number, other in enumerate(core.units):
-            if other.shown and number != core.accounted:
-                rows.append(Row(index, other.name))
-                tables.append(_unit_table(trace, index, number, len(rows) - 1, places))
-    table = _joined(np.concatenate(tables))
+            if other.shown and number != main:
+                tables.append(_unit_table(trace, index, number, other.ways, len(rows), places))
+                rows += _rows_of(index, other.name, other.ways)
+    table = np.concatenate(tables)
+    job_column = _COLUMNS.index("job")
+    whose = np.append(owners(program, len(jobs)), -1)
+    table[:, job_column] = whose[table[:, job_column]]
+    table = _joined(table)
     row, start, end, state, job, layer, step = table.T
     return Timeline(
         chip=chip,

@@ -28,11 +28,12 @@ class Row:
     core: number of the core.
     kind: `MAIN` (the main unit, every cycle has a name), `thread` (a context), or the name of another unit (`tail`), as
         `lstmsim.program.unit_names` says. `core` of a memory that all cores share is the number after the last core.
-    index: number of the context, for the kind `thread`.
+    index: number of the context, for the kind `thread`; of another unit 0, or if it has several ways, which each have
+        a row, the number of the way and 1 more.
     unit: what people call the main unit, for the kind `MAIN`.
 
-    >>> Row(0, "thread", 1).name
-    'core 0 thread 1'
+    >>> Row(0, "thread", 1).name, Row(0, "array", 1, "issue").name
+    ('core 0 thread 1', 'core 0 issue 0')
     """
 
     core: int
@@ -46,11 +47,16 @@ class Row:
         return self.unit if self.kind == MAIN else self.kind
 
     @property
+    def title(self) -> str:
+        """The name within the core: `array`, `thread 1`, `tail`, or of a way of a unit `issue 0`."""
+        if self.kind == "thread":
+            return f"{self.kind} {self.index}"
+        return f"{self.label} {self.index - 1}" if self.index else self.label
+
+    @property
     def name(self) -> str:
         """The name for people: `core 0 array`, `core 0 thread 1`, `core 0 tail`. A memory belongs to no core."""
-        if self.kind == MEMORY:
-            return self.kind
-        return f"core {self.core} {self.label}" + (f" {self.index}" if self.kind == "thread" else "")
+        return self.kind if self.kind == MEMORY else f"core {self.core} {self.title}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,11 +42,19 @@ class Intervals:
 
     def kept(self) -> Intervals:
         """The intervals without the empty ones."""
-        return self.where(self.end > self.start)
+        full = self.end > self.start
+        return self.where(full)
 
-    def where(self, mask: NDArray[np.bool_]) -> Intervals:
-        """Some of the intervals."""
-        return Intervals(self.start[mask], self.end[mask], self.context[mask], self.task[mask], self.issue[mask])
+    def where(self, kept: NDArray[np.bool_]) -> Intervals:
+        """Some of the intervals: those for which `kept` holds, shape (intervals,)."""
+        return Intervals(self.start[kept], self.end[kept], self.context[kept], self.task[kept], self.issue[kept])
+
+    def of_way(self, way: int, ways: int) -> Intervals:
+        """The intervals of the threads that use one of several ways of a unit."""
+        return self if ways == 1 else self.where(self.context % ways == way)
+
+
+_NOTHING = Intervals(*(np.zeros(0, dtype=np.int64) for _ in range(5)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +69,11 @@ class CoreSpans:
     busy: Intervals
     switch: Intervals
     waits: dict[str, Intervals]
+
+    def of_way(self, way: int, ways: int) -> CoreSpans:
+        """What happened on one of several ways of the unit."""
+        waits = {name: each.of_way(way, ways) for name, each in self.waits.items()}
+        return CoreSpans(self.busy.of_way(way, ways), self.switch.of_way(way, ways), waits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +122,9 @@ def stays_on(trace: Trace, core: int) -> Stays:
 
 
 def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
-    """The intervals of a core. They are in no particular order.
+    """The intervals of a core. They are in no particular order; a core without an accounted unit has none.
+
+    Of a unit with several ways, each thread is on a way of its own, so intervals of different ways may overlap.
 
     program, trace: the lowered scenario and its run.
     core: number of the core.
@@ -120,10 +135,14 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     >>> task = Task("t", ((0, (Phase(body, 1),)),), (), (0,))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
     >>> spans = core_spans(program, run(program), 0)
-    >>> {name: list(zip(each.start.tolist(), each.end.tolist())) for name, each in spans.waits.items() if len(each.end)}
-    {'hazard': [(3, 7)], 'drain': [(8, 11)]}
+    >>> {name: list(zip(each.start.tolist(), each.end.tolist())) for name, each in spans.waits.items()}
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'dispatch': [], 'hazard': [(3, 7)], 'input': [], 'backpressure': [], 'reload': [], 'weights': [], 'memory': [],
+     'barrier': [], 'dependence': [], 'start': [], 'ready': [], 'drain': [(8, 11)]}
     """
     unit = program.cores[core].accounted
+    if unit is None:
+        return CoreSpans(_NOTHING, _NOTHING, dict.fromkeys((*CAUSES, "ready", "drain"), _NOTHING))
     stays = stays_on(trace, core)
     rows = np.flatnonzero((trace.issue("core") == core) & (trace.issue("unit") == unit))
     stay = stays.of(trace.issue("context")[rows], trace.issue("start")[rows])

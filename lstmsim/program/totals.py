@@ -21,7 +21,7 @@ class Totals:
     issues: issues of all units of each core, shape (cores,).
     tasks: what happened to each task, as in `Trace.tasks`.
 
-    >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 1, 0]])
+    >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]])
     >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0, 0, 0]])).makespan_cycles
     4
     """

@@ -31,7 +31,7 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
     """Give the `NUMBERS` of a run: equal to those of its report, to the last bit.
 
     scenario: what was simulated.
-    totals: of its program, whose cores and tasks are the scenario's, in the same order.
+    totals: of its program, whose cores and tasks begin with the scenario's, in the same order.
 
     >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell, engines, targets
     >>> jobs = (Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20),)
@@ -41,7 +41,7 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
     1423
     """
     chip, makespan = scenario.chip, totals.makespan_cycles
-    rows, macs = totals.tasks.tolist(), sum(totals.work.tolist())
+    rows, macs = totals.tasks[: len(scenario.jobs)].tolist(), sum(totals.work.tolist())
     served = [finish - arrived for core, _, _, finish, arrived, _, _ in rows if core >= 0]
     latency = latency_statistics([cycles_to_ms(each, chip.frequency_mhz) for each in served])
     return (

@@ -139,7 +139,7 @@ def coarse_cores(chip: Chip, program: Program) -> dict[int, Coarse]:
     return {
         number: Coarse(core.contexts, figures.words.get("ready", Words()).remedy)
         for number, (core, figures) in enumerate(zip(own, chip.core_figures, strict=True))
-        if core.units[core.accounted].policy == "coarse" and core.contexts > 1
+        if core.accounted is not None and core.units[core.accounted].policy == "coarse" and core.contexts > 1
     }
 
 

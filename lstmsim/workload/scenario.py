@@ -92,6 +92,8 @@ class CoreFigures:
     stalls: names of cycles that this machine has beside the names of every machine.
     words: name of cycles or losses, or a word of outputs -> words of this machine.
     unit: what people call the core's main unit.
+    ways: of how many equal units the main unit consists (`lstmsim.program.program.Unit.ways`). The cycles of each
+        count, so they add up to `ways` times the makespan.
 
     >>> CoreFigures(peak=10, issuing=8, columns={"npe": 10, "ep": 2, "vp": 4}).peak
     10
@@ -104,6 +106,7 @@ class CoreFigures:
     stalls: tuple[str, ...] = ()
     words: Mapping[str, Words] = field(default_factory=dict, hash=False)
     unit: MainUnit = MainUnit()
+    ways: int = 1
 
 
 class Chip(Protocol):

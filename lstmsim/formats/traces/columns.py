@@ -116,10 +116,10 @@ def _rows(path: str, listed: object, unit: object) -> tuple[Row, ...]:
         match entry:
             case [core, "thread", index] if _is_number(core) and _is_number(index):
                 rows.append(Row(core, "thread", index))
-            case [core, str(kind), 0] if kind == unit and _is_number(core):
-                rows.append(Row(core, MAIN, unit=unit))
-            case [core, str(kind), 0] if is_unit(kind) and _is_number(core):
-                rows.append(Row(core, kind))
+            case [core, str(kind), index] if kind == unit and _is_number(core) and _is_number(index):
+                rows.append(Row(core, MAIN, index, unit))
+            case [core, str(kind), index] if is_unit(kind) and _is_number(core) and _is_number(index):
+                rows.append(Row(core, kind, index))
             case _:
                 raise _refuse(
                     path, f"rows: expected a list of [core, kind, index], kind {unit}, thread or a unit's name"

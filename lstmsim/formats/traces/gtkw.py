@@ -30,7 +30,7 @@ def scope(row: Row) -> str:
     >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail"))
     ('lstmsim.core0.thread1', 'lstmsim.core2.tail')
     """
-    unit = f"thread{row.index}" if row.kind == "thread" else row.label
+    unit = row.title.replace(" ", "" if row.kind == "thread" else "_")
     return f"lstmsim.core{row.core}.{unit}"
 
 

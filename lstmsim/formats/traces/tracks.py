@@ -49,7 +49,7 @@ def track_names(rows: Sequence[Row]) -> list[str]:
     """
     if len({row.core for row in rows if row.kind != MEMORY}) > 1:
         return [row.name for row in rows]
-    return [f"{row.kind} {row.index}" if row.kind == "thread" else row.label for row in rows]
+    return [row.title for row in rows]
 
 
 def wait_names() -> list[str]:

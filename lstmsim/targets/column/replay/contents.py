@@ -32,20 +32,27 @@ class _Held:
 
     def enter(self, content: Content, who: str) -> bool:
         """Begin a task that needs the content, and tell whether the content was there already."""
-        there = content.key in self.sizes
+        number = _key(content)
+        there = number in self.sizes
         for key in [each for each in self.sizes if not self.users.get(each)]:
             if not there and sum(self.sizes.values()) + content.size > self.capacity:
                 del self.sizes[key]
         if not there and sum(self.sizes.values()) + content.size > self.capacity:
             raise ReplayError(f"{who} needs {content.size} weights on core {self.core}, which others fill")
-        self.sizes[content.key] = self.sizes.pop(content.key, content.size)
-        self.users[content.key] = self.users.get(content.key, 0) + 1
+        self.sizes[number] = self.sizes.pop(number, content.size)
+        self.users[number] = self.users.get(number, 0) + 1
         return there
 
     def leave(self, content: Content) -> None:
         """Finish a task that needed the content."""
-        self.users[content.key] -= 1
-        self.sizes[content.key] = self.sizes.pop(content.key)
+        number = _key(content)
+        self.users[number] -= 1
+        self.sizes[number] = self.sizes.pop(number)
+
+
+def _key(content: Content) -> int:
+    assert content.key is not None, "no job of this machine has room of its own"
+    return content.key
 
 
 def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
@@ -53,7 +60,7 @@ def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
 
     `ReplayError` if running tasks need more weights on a core than the core holds.
     """
-    sizes = {task.content.key: task.content.size for task in program.tasks if task.content is not None}
+    sizes = {_key(task.content): task.content.size for task in program.tasks if task.content is not None}
     held = {
         number: _Held(number, core.capacity, {key: sizes.get(key, 0) for key in core.held})
         for number, core in enumerate(program.cores)
