@@ -105,14 +105,14 @@ def _access(
     vector = random.choice([1, 2, 4]) if not op.startswith("atom") else 1
     index = [[vector * random.randrange(60) for _ in range(LANES)] for _ in range(n)]
     on = [[random.random() < 0.4 for _ in range(LANES)] for _ in range(n)]
-    same = n > 0 and random.random() < 0.4
-    if same:
-        index, on = [index[0]] * n, [on[0]] * n
+    one_index, one_on = n > 0 and random.random() < 0.4, n > 0 and random.random() < 0.4
+    index, on = [index[0]] * n if one_index else index, [on[0]] * n if one_on else on
     table = [[i if o else -1 for i, o in zip(*each, strict=True)] for each in zip(index, on, strict=True)]
     name = random.choice(list(ARRAYS))
     lanes, active = np.array(index).reshape(n, LANES), np.array(on, bool).reshape(n, LANES)
-    if same:  # One row stands for all warps, as a table or not.
-        lanes, active = random.choice([lanes, lanes[:1], lanes[0]]), random.choice([active, active[:1], active[0]])
+    # One row stands for all warps, as a table or not.
+    lanes = random.choice([lanes, lanes[:1], lanes[0]]) if one_index else lanes
+    active = random.choice([active, active[:1], active[0]]) if one_on else active
     extra = {} if op.startswith("atom") else {"vector": vector}
     if op in ("lds", "sts"):
         in_bytes = [[4 * each if each >= 0 else -1 for each in row] for row in table]
