@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.sparse.csr import Csr
-from lstmsim.targets.parallel.kernels.ordered import tree
+from lstmsim.targets.parallel.kernels.ordered import number_type, tree
 from lstmsim.targets.parallel.kernels.rows import Dealt
 from lstmsim.targets.parallel.streams import Grid, Result, Warps, later
 
@@ -100,8 +100,7 @@ class SddmmText:
         self._lane = np.arange(plan.warp) % plan.lanes
         self._operands = None
         if operands is not None:
-            types = [each.dtype for each in operands] + [plan.matrix.values.dtype] * plan.values
-            kind = np.result_type(*types)
+            kind = number_type(*operands, *[plan.matrix.values] * plan.values)
             self._operands = tuple(each.astype(kind, copy=False) for each in operands)
             self.result = np.zeros(plan.matrix.entries, kind)
 

@@ -13,7 +13,7 @@ from lstmsim.sparse.csr import Csr, transposed
 from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
-from lstmsim.targets.parallel.kernels.ordered import add_in_order
+from lstmsim.targets.parallel.kernels.ordered import add_in_order, number_type
 from lstmsim.targets.parallel.kernels.rows import RowsMade, default_vector
 from lstmsim.targets.parallel.kernels.segments import firsts, written
 from lstmsim.targets.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
@@ -137,7 +137,7 @@ class _Numbers:
 
     def __init__(self, plan: SpmmPlan, dense: Values) -> None:
         self.plan = plan
-        kind = np.result_type(plan.stored.values.dtype, dense.dtype)
+        kind = number_type(plan.stored.values, dense)
         self.values = plan.stored.values.astype(kind, copy=False)
         #: warps that stand side by side in a row of B
         self.parts = -(-plan.columns // plan.tile) * (plan.tile // plan.width)

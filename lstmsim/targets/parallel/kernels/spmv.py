@@ -14,7 +14,7 @@ from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, refuse
-from lstmsim.targets.parallel.kernels.ordered import add_in_order, tree
+from lstmsim.targets.parallel.kernels.ordered import add_in_order, number_type, tree
 from lstmsim.targets.parallel.kernels.rows import (
     DISPATCHES,
     ORDERS,
@@ -159,7 +159,7 @@ class _Numbers:
 
     def __init__(self, plan: SpmvPlan, rows: int, vector: Values) -> None:
         self.plan, self.rows = plan, rows
-        kind = np.result_type(plan.stored.values.dtype, vector.dtype)
+        kind = number_type(plan.stored.values, vector)
         self.values, self.vector = plan.stored.values.astype(kind, copy=False), vector.astype(kind, copy=False)
         self.sums = np.zeros((len(plan.which), plan.warp), kind)
 
