@@ -15,6 +15,7 @@ from lstmsim.targets.parallel.kernels.gemm import gemm
 from lstmsim.targets.parallel.kernels.gemv import gemv
 from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
 from lstmsim.targets.parallel.kernels.options import options_of
+from lstmsim.targets.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
 from lstmsim.targets.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.targets.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.targets.parallel.kernels.spmv import SpmvOptions, spmv
@@ -45,6 +46,12 @@ def _hbp(case: Case, device: Device) -> Run:
     return hbp_spmv(matrix, x, options_of(HbpOptions, case["options"]), device).run
 
 
+def _lstm(case: Case, device: Device) -> Run:
+    sizes = RecurrentSizes(case["H"], case["X"], case["N"], case["steps"])
+    options = options_of(GemmOptions, case["options"])
+    return recurrent_layer(sizes, tile_of(options), options.split, device).run
+
+
 def _spmm(case: Case, device: Device) -> Run:
     return spmm(matrix_of(case), case["N"], options_of(SpmmOptions, case["options"]), device).run
 
@@ -62,6 +69,7 @@ WRITERS: dict[str, Callable[[Case, Device], Run]] = {
     "gemm": _gemm,
     "gemv": _gemv,
     "hbp": _hbp,
+    "lstm": _lstm,
     "sddmm": _sddmm,
     "spmm": _spmm,
     "spmv": _spmv,
