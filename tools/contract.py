@@ -5,6 +5,7 @@
 The file is a JSON list of cases. A case has a `name`, a `scenario` (the keys of a scenario file) and what is expected
 of it: `makespan_cycles`, `jobs` (each with `core`, `thread`, `start`, `finish`) and `cores` (each with `cycles` by name
 and `macs`). A name of cycles that one side leaves out counts 0 there; everything else has to stand on both sides.
+A case with a `device` and a `kind` of `tools/contract_sparse.py` is one of the parallel device.
 
 Each difference is a line, with the case, the engine and the key. The last line is `N of M cases as expected`. A case of
 a machine that lstmsim does not have is no case as expected, and a line says which machine is missing: nothing that was
@@ -23,9 +24,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+# so that the tool runs from everywhere
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from lstmsim import run
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError, LstmsimError, Mistake
+from tools import contract_sparse
 
 __all__ = ["differences", "main", "missing_machine", "read_cases", "result"]
 
@@ -34,7 +39,7 @@ EXPECTED = ("makespan_cycles", "jobs", "cores")
 #: Keys that tell a case of another machine, and that machine. The first line whose keys a case has is meant.
 MISSING_MACHINES: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"device", "graph"}), "machine that runs a graph of fused operations"),
-    (frozenset({"device"}), "parallel device"),
+    (frozenset({"device"}), "device with cases of this kind"),
     (frozenset({"machine"}), "multicore processor"),
 )
 #: Stands for a value that is not there.
@@ -67,9 +72,11 @@ def result(scenario: Mapping[str, Any], engine: str) -> dict[str, Any]:
 def differences(case: Mapping[str, Any], engine: str) -> list[str]:
     """A line for each difference between the case's expectation and the engine's result; none if all is as expected.
 
-    case: has a `scenario` and an `expect`, as in the docstring of this file.
+    case: has an `expect` and a `scenario`, or what `tools/contract_sparse.py` needs.
     engine: a key of `lstmsim.engines.ENGINES`.
     """
+    if _of_device(case):
+        return list(_different(case["expect"], contract_sparse.result(case, engine), ()))
     try:
         simulated = result(case["scenario"], engine)
     except LstmsimError as error:
@@ -157,7 +164,14 @@ def _mistakes(cases: list[Any]) -> Iterator[tuple[str, str]]:
                 yield f"{number}.expect.{key}", f"missing in case {case['name']!r}"
 
 
+def _of_device(case: Mapping[str, Any]) -> bool:
+    """Whether it is a case of the parallel device."""
+    return isinstance(case.get("device"), dict) and case.get("kind") in {"device", *contract_sparse.KINDS}
+
+
 def _machine(case: Mapping[str, Any]) -> str:
+    if _of_device(case):
+        return "parallel device"
     return next((name for keys, name in MISSING_MACHINES if keys <= case.keys()), "")
 
 
@@ -169,7 +183,7 @@ def missing_machine(case: Mapping[str, Any]) -> str:
     >>> missing_machine({"name": "a", "machine": {"cores": 64}, "expect": {}})
     'multicore processor'
     """
-    return "" if "scenario" in case else _machine(case)
+    return "" if "scenario" in case or _of_device(case) else _machine(case)
 
 
 def main(arguments: list[str] | None = None) -> int:

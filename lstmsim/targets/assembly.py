@@ -20,6 +20,7 @@ __all__ = [
     "Parts",
     "assemble",
     "check_cores",
+    "check_size",
     "kinds_of",
     "usual_footprint",
 ]
@@ -37,6 +38,10 @@ class AnyCore(Protocol):
 
 
 C = TypeVar("C", bound=AnyCore)
+
+
+#: Bounds on the operations of one step, as `lstmsim.targets.target.Target.per_step`.
+Bound = Callable[[Sequence[C], Model, int, str, int], PerStep]
 
 
 @record
@@ -61,7 +66,7 @@ class Parts(Generic[C]):
     core: core of a program, from the number of its kind and its description.
     """
 
-    per_step: Callable[[Sequence[C], Model, int, str, int], PerStep]
+    per_step: Bound[C]
     phases: Callable[[Job, C], Phases]
     buffers: Callable[[C], tuple[Buffer, ...]]
     core: Callable[[int, C], Core]
@@ -121,22 +126,28 @@ def kinds_of(cores: Sequence[C]) -> Kinds[C]:
     return Kinds(tuple(cores), tuple(places), of)
 
 
-def _per_step(kinds: Kinds[C], job: Job, parts: Parts[C]) -> PerStep:
+def _per_step(kinds: Kinds[C], job: Job, bound: Bound[C]) -> PerStep:
     """Bounds on the operations of one step of a job."""
     able = [core for _, core in kinds.allowed(job)]
     if not job.together(len(kinds.cores)):
         able = [core for core in able if core.refusal(job.model) is None]
-    return parts.per_step(able, job.model, job.batch, job.split, len(job.allowed(len(kinds.cores))))
+    return bound(able, job.model, job.batch, job.split, len(job.allowed(len(kinds.cores))))
 
 
-def _check_size(kinds: Kinds[C], jobs: Sequence[Job], parts: Parts[C], templates: bool) -> None:
+def check_size(kinds: Kinds[C], jobs: Sequence[Job], bound: Bound[C], *, templates: bool = False) -> None:
+    """`InputError` if jobs are too many operations to simulate.
+
+    kinds: the cores of the chip.
+    bound: bounds on the operations of one step, as `lstmsim.targets.target.Target.per_step`.
+    templates: as for `lstmsim.targets.lower`.
+    """
     tally = Tally()
     known: dict[Hashable, PerStep] = {}
     for index, job in enumerate(jobs):
         # by identity: jobs are many, their models few, and comparing models would take most of the time
         key = (id(job.model), job.batch, job.cores, job.split)
         if key not in known:
-            known[key] = _per_step(kinds, job, parts)
+            known[key] = _per_step(kinds, job, bound)
         tally = Tally() if templates else tally
         wrong = tally.add(repr(job.model.name), known[key], job.steps)
         if wrong is not None:
@@ -180,7 +191,7 @@ def assemble(
         if one not in checked:
             check(job)
             checked.add(one)
-    _check_size(kinds, jobs, parts, templates)
+    check_size(kinds, jobs, parts.per_step, templates=templates)
     known: dict[Hashable, Footprint] = {}
     tasks = []
     for job in jobs:

@@ -14,6 +14,7 @@ __all__ = ["KINDS", "target_of"]
 KINDS = {
     "column-npu": "lstmsim.targets.column.target",
     "row-npu": "lstmsim.targets.row.target",
+    "parallel-device": "lstmsim.targets.parallel.target",
 }
 
 

@@ -23,6 +23,7 @@ class PerStep:
 
     most: operations of one step, on any core that may run the job.
     held: operations of one step in a program, which holds all ways in which the job can run.
+    packed: how many of its operations take the room of one that is held as an object.
 
     >>> PerStep(37, 37).held
     37
@@ -30,6 +31,7 @@ class PerStep:
 
     most: int
     held: int
+    packed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,16 @@ class Tally:
         exact: gives the steps of all jobs together, if not all jobs have the most; called only if it matters.
         """
         most = each.most * steps
-        if most > MAX_JOB_OPERATIONS:
-            text = f"takes up to {most:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS:,}"
+        if most > MAX_JOB_OPERATIONS * each.packed:
+            text = f"takes up to {most:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS * each.packed:,}"
             return TooLarge("job", f"{text}; {_RHYTHM}")
         before, self.total = self.total, self.total + most * count
         if self.total > MAX_OPERATIONS >= before and exact is not None:
             self.total = before + each.most * exact()
-        if each.held > MAX_STEP_OPERATIONS:
+        if each.held > MAX_STEP_OPERATIONS * each.packed:
             text = f"one step of {model} takes up to {each.held:,} operations on this chip"
-            return TooLarge("step", f"{text}, more than {MAX_STEP_OPERATIONS:,}: too many to simulate")
+            bound = MAX_STEP_OPERATIONS * each.packed
+            return TooLarge("step", f"{text}, more than {bound:,}: too many to simulate")
         if before <= MAX_OPERATIONS < self.total:
             text = f"this job and those before it take up to {self.total:,} operations on this chip"
             return TooLarge("all", f"{text}, more than {MAX_OPERATIONS:,}: too many to simulate; {_RHYTHM}")

@@ -96,7 +96,8 @@ class _Piece:
     @cached_property
     def empty(self) -> Ints:
         """Empty streams of each block: their warps only wait until they might issue."""
-        return np.count_nonzero(self.lengths.reshape(-1, self.rows.warps) == 0, axis=1)
+        counts: Ints = np.count_nonzero(self.lengths.reshape(-1, self.rows.warps) == 0, axis=1)
+        return counts
 
     @cached_property
     def per_block(self) -> Ints:

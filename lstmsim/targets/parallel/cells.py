@@ -7,7 +7,7 @@ from lstmsim.workload.model import Model
 __all__ = ["GATES", "refusal"]
 
 #: Name of a cell -> how many matrices of `hidden` rows its product has.
-GATES = {"lstm": 4, "gru": 3, "gru-lbr0": 3, "rnn": 1}
+GATES = {"lstm": 4, "gru": 3, "gru-lbr0": 3, "rnn": 1, "rnn-relu": 1}
 
 
 def refusal(model: Model) -> str | None:

@@ -15,12 +15,11 @@ from lstmsim.targets.parallel.kernels.recurrent import RecurrentSizes, recurrent
 from lstmsim.targets.parallel.kernels.tiles import Tile, default_tiles
 from lstmsim.targets.parallel.lowering import DeviceJob
 from lstmsim.targets.parallel.traffic import priced
-from lstmsim.targets.sizes import PerStep
 from lstmsim.workload.dispatch import DISPATCH
-from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.model import Layer
 from lstmsim.workload.scenario import Job
 
-__all__ = ["device_jobs", "operations_per_step", "tile_for"]
+__all__ = ["device_jobs", "tile_for"]
 
 _FMA = CLASSES.index("fma")
 #: Names of the kernels of products; a persistent kernel has the name of its cell.
@@ -54,7 +53,7 @@ def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
         key, from_arrival = DISPATCH[job.dispatch](job)
         kernels = tuple(kernel for run in runs for kernel in run.kernels)
         work = tuple(each for run in runs for each in run.work)
-        made.append(DeviceJob(job.name, kernels, work, job.arrival, key, from_arrival))
+        made.append(DeviceJob(job.name, kernels, work, job.arrival, key, from_arrival, job.after))
     return made
 
 
@@ -80,32 +79,20 @@ def _layer_run(device: Device, sizes: RecurrentSizes, persistent: bool) -> _Laye
     tile = tile_for(GATES[sizes.cell] * sizes.hidden, sizes.batch, device) if sizes.batch > 1 else None
     made = recurrent_layer(sizes, tile, 0, device, persistent)
     kernels = priced(made.run, device)
-    return _LayerRun(kernels, _shared_out(kernels, made.metrics["macs"]))
+    step = len(kernels) if persistent else len(kernels) // sizes.steps
+    shares = _shared_out(kernels[:step], made.metrics["macs"] * step // len(kernels))
+    return _LayerRun(kernels, shares * (len(kernels) // step))
 
 
 def _shared_out(kernels: Sequence[Priced], macs: int) -> tuple[Ints | None, ...]:
-    """Share the useful multiply-accumulates of a run out to the streams of its products, by their multiply-adds."""
-    products = [each for each in kernels if each.shape.name in _PRODUCTS]
-    known: dict[int, Ints] = {}
-    for kernel in products:
-        if id(kernel) not in known:
-            whole = kernel.instructions
-            counts = np.concatenate([[0], np.cumsum(np.where(whole.kind == _FMA, whole.count, 0))])
-            known[id(kernel)] = counts[whole.first[1:]] - counts[whole.first[:-1]]
-    total = sum(int(known[id(kernel)].sum()) for kernel in products)
-    shares: dict[int, Ints] = {}
-    for number, kernel in enumerate(products):
-        if id(kernel) not in shares:
-            alike = sum(1 for each in products if each is kernel)
-            own = round(macs * int(known[id(kernel)].sum()) / max(total, 1)) if number < len(products) - alike else None
-            sums = np.cumsum(known[id(kernel)])
-            whole_share = own if own is not None else macs
-            del own
-            shares[id(kernel)] = np.diff(np.concatenate([[0], sums * whole_share // max(int(sums[-1]), 1)]))
-            del whole_share
-    return tuple(shares.get(id(kernel)) for kernel in kernels)
-
-
-def operations_per_step(model: Model, device: Device, batch: int) -> PerStep:
-    """A bound on the operations of one step of a model; no kernel is written."""
-    raise NotImplementedError
+    """Share the useful multiply-accumulates of some kernels out to the streams of products, by their multiply-adds."""
+    counts = []
+    for kernel in kernels:
+        whole = kernel.instructions
+        sums = np.concatenate([[0], np.cumsum(np.where(whole.kind == _FMA, whole.count, 0), dtype=np.int64)])
+        product = kernel.shape.name in _PRODUCTS
+        counts.append((sums[whole.first[1:]] - sums[whole.first[:-1]]) * product)
+    sums = np.cumsum(np.concatenate(counts))
+    upto = np.rint(sums / max(int(sums[-1]), 1) * macs).astype(np.int64)
+    shares = np.split(np.diff(upto, prepend=0), np.cumsum([len(each) for each in counts])[:-1])
+    return tuple(share if share.any() else None for share in shares)

@@ -46,7 +46,7 @@ class DeviceJob:
     name: of the job.
     kernels: in order. A kernel that runs again may be the same object.
     work: of each kernel the useful multiply-accumulates of its streams, shape (streams,), or None; empty: none of any.
-    release, key, key_from_arrival: as of `lstmsim.program.program.Task`; jobs run one after the other, in this order.
+    release, key, key_from_arrival, after: as of `lstmsim.program.program.Task`, by which jobs run one after the other.
     """
 
     name: str
@@ -55,6 +55,7 @@ class DeviceJob:
     release: int = 0
     key: int = 0
     key_from_arrival: bool = False
+    after: int | None = None
 
 
 @record
@@ -136,7 +137,7 @@ class _Writer:
         rows = np.full((len(self.jobs), 10), -1, dtype=np.int64)
         behind = 0
         for row, job in zip(rows, self.jobs, strict=True):
-            row[:6] = host[0], job.release, 0, job.key, job.key_from_arrival, -1
+            row[:6] = host[0], job.release, 0, job.key, job.key_from_arrival, -1 if job.after is None else job.after
             if job.kernels:
                 row[7], row[9] = behind, behind + len(job.kernels)
                 behind += len(job.kernels) + 1

@@ -1,0 +1,48 @@
+"""The parallel device in files: equal SMs, and what its jobs may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.entries import Entries
+from lstmsim.targets.parallel.core import ParallelCore
+from lstmsim.targets.parallel.device import ParallelDevice
+from lstmsim.workload.scenario import Job
+
+__all__ = ["ParallelEntries"]
+
+
+class ParallelEntries(Entries):
+    """Entries of parallel devices: one entry of `cores` with a `count`, for all SMs are equal."""
+
+    kind: ClassVar[str] = "parallel-device"
+    title: ClassVar[str] = "parallel device"
+    chip: ClassVar[type] = ParallelDevice
+    core: ClassVar[type] = ParallelCore
+    together: ClassVar[frozenset[str]] = frozenset({"warp", "lanes", "sfu_lanes", "latency"})
+    batches: ClassVar[bool] = True
+
+    def faults_of_all(self, cores: Sequence[ParallelCore]) -> Sequence[str]:
+        """A fault if the SMs are not equal."""
+        return ("must be equal: all SMs of a parallel device are alike",) if len(set(cores)) > 1 else ()
+
+    def check(self, chip: ParallelDevice, job: Job) -> None:
+        """`InputError` if the device has no kernels for a job, or the job asks for what it does not have."""
+        self.check_job(chip.cores, job)
+        mistakes = [Mistake(f"job {job.name}: {key}", text) for key, text in _mistakes(job)]
+        if mistakes:
+            raise InputError(mistakes)
+
+
+def _mistakes(job: Job) -> Iterator[tuple[str, str]]:
+    if job.cores is not None:
+        yield "cores", "a parallel device runs a job on all of its SMs: leave it out"
+    if job.frame_interval:
+        yield "frame_interval", f"a parallel device has the whole input of a job at once, got {job.frame_interval}"
+    if job.preempts:
+        yield "preempts", "a parallel device runs one job after the other, each to its end: leave it out"
+    for key in ("queue_limit", "patience"):
+        if getattr(job, key) is not None:
+            yield key, f"a parallel device turns no jobs away: leave it out, got {getattr(job, key)}"

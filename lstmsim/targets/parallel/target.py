@@ -1,0 +1,92 @@
+"""The parallel device as all other rooms see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from lstmsim.errors import InputError
+from lstmsim.program.program import Program
+from lstmsim.targets.assembly import check_size, kinds_of
+from lstmsim.targets.fidelity import Fidelity
+from lstmsim.targets.parallel.device import ParallelCore, ParallelDevice
+from lstmsim.targets.parallel.entries import ParallelEntries
+from lstmsim.targets.parallel.sizes import per_step
+from lstmsim.targets.sizes import PerStep
+from lstmsim.targets.target import Target
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+
+if TYPE_CHECKING:
+    from lstmsim.targets.change import Change
+
+__all__ = ["TARGET"]
+
+
+class _ParallelTarget(ParallelEntries, Target):
+    """The parallel device."""
+
+    counts: ClassVar[tuple[str, ...]] = ("sms", "warps")
+    fidelity: ClassVar[Fidelity] = Fidelity(
+        exact=(
+            "its own timing contract (docs/parallel_device.md), cycle by cycle: both engines and a model in the tests "
+            "that steps through every cycle",
+            "its golden cases, made by independent models",
+        ),
+        assumed=(
+            "latencies of shuffles and barriers, the dispatcher's rate, 87 % of the DRAM's rate",
+            "no instruction fetch, no register banks, no TLB, no rows of DRAM, no bound on loads in flight",
+            "numbers of dense layers, which are timed and not computed",
+        ),
+    )
+
+    def lower(self, chip: ParallelDevice, jobs: Sequence[Job], *, templates: bool = False) -> Program:
+        """The Program of these jobs on that chip; it has tables, no objects.
+
+        `InputError` for templates: requests that keep coming are not simulated on this machine.
+        """
+        from lstmsim.program.tabled import TabledProgram
+        from lstmsim.targets.parallel.jobs import device_jobs
+        from lstmsim.targets.parallel.lowering import program_of_jobs
+
+        if templates:
+            raise InputError(
+                "a parallel device serves no requests that keep coming: its kernels follow each other by gates, which "
+                "belong to one job each; simulate the jobs one by one"
+            )
+        for job in jobs:
+            self.check(chip, job)
+        kinds = kinds_of(chip.cores)
+        check_size(kinds, jobs, self.per_step)
+        lowered = program_of_jobs(chip.view, device_jobs(chip, jobs))
+        return TabledProgram(lowered.flat, lowered.names)
+
+    def per_step(
+        self, cores: Sequence[ParallelCore], model: Model, batch: int = 1, split: str = "", members: int = 1
+    ) -> PerStep:
+        """Bounds on the operations of one step of a job."""
+        return per_step(cores, model, batch)
+
+    def chip_counts(self, chip: ParallelDevice) -> Mapping[str, int]:
+        """SMs, and warps that they hold at once."""
+        return {"sms": len(chip.cores), "warps": sum(core.max_warps for core in chip.cores)}
+
+    def changes(self, chip: ParallelDevice, jobs: Sequence[Job]) -> Sequence[Change]:
+        """What all SMs share, then the SMs themselves."""
+        from lstmsim.targets.parallel.what_if import changes
+
+        return changes(chip, jobs)
+
+    def order_changes(self, chip: ParallelDevice, jobs: Sequence[Job]) -> Sequence[Change]:
+        """The other policy of the schedulers."""
+        from lstmsim.targets.parallel.what_if import order_changes
+
+        return order_changes(chip, jobs)
+
+    def beside_cores(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """The memory, and how kernels begin."""
+        memory = f"{chip.partitions} partitions, a sector from DRAM takes {chip.dram} cycles, L2 {chip.l2_bytes} bytes"
+        return (f"Memory: {memory}, {chip.l2_state} at the start.", f"Kernels: launch {chip.launch} cycles.")
+
+
+TARGET = _ParallelTarget()
