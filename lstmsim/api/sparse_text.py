@@ -199,7 +199,20 @@ def _rows_text(title: str, given: Sequence[SparseRow], base: SparseFigures) -> s
         else:
             ratio, imbalance = _ratio(each.figures, base), each.figures.imbalance
             rows.append([each.name, f"{each.figures.span:,}", f"{ratio:.3f}", f"{imbalance:.3f}", ""])
-    return "\n".join([*table(rows, left=[0, 4]), "cycles without launches; a ratio above 1 is slower"])
+    return "\n".join(
+        [*table(rows, left=[0, 4]), "cycles without launches; a ratio above 1 is slower", *_fastest(given, base)]
+    )
+
+
+def _fastest(given: Sequence[SparseRow], base: SparseFigures) -> list[str]:
+    """Which way is the fastest, in a sentence. A row in brackets is no way to do the product."""
+    ways = {each.name: each.figures for each in given if each.figures is not None and not each.name.startswith("(")}
+    if not ways:
+        return []
+    name = min(ways, key=lambda each: ways[each].span)
+    if ways[name].span >= base.span:
+        return ["none of these is faster"]
+    return [f"the fastest is {name}: {base.span / ways[name].span:.2f} times as fast as the first row"]
 
 
 def _records(report: SparseReport) -> Iterator[dict[str, Any]]:

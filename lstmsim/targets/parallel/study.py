@@ -110,7 +110,8 @@ class Products:
     def baselines(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
         """What a fair table must contain beside a task, without the task itself."""
         rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task)
-        return tuple(each for each in rows if (each.method, dict(each.options)) != (task.method, dict(task.options)))
+        own = _whole(task.kernel, task.method, task.options)
+        return tuple(each for each in rows if _whole(task.kernel, each.method, each.options) != own)
 
     def ablations(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
         """The task with each mechanism off in turn; the first row is what the others are measured by."""
@@ -132,6 +133,12 @@ PRODUCTS = Products()
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _whole(kernel: str, method: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A method with all its parameters."""
+    known = {} if method == _CONVERT else METHODS[kernel][method].parameters
+    return method, {**known, **options}
 
 
 def _method(task: SparseTask) -> Method:
