@@ -115,7 +115,7 @@ def test_a_scenario_that_is_refused_differs(outcome: Callable[[Any], tuple[int, 
     ("keys", "machine"),
     [
         ({"machine": {}, "kind": "plan"}, "multicore processor"),
-        ({"device": {}, "kind": "spmm"}, "parallel device"),
+        ({"device": {}, "kind": "relief"}, "device with cases of this kind"),
         ({"device": {}, "graph": {}}, "machine that runs a graph of fused operations"),
     ],
 )

@@ -1,0 +1,73 @@
+"""The golden cases of the parallel device and its kernels: every field of every case, on both engines."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.contract import differences, read_cases
+
+PATH = Path(__file__).parents[2] / "data" / "contract_cases_sparse.json"
+CASES = read_cases(str(PATH))
+#: The reference engine goes issue by issue: in the usual run it has the small cases, and one of every kind.
+SMALL = 150
+
+
+def issues(case: dict[str, Any]) -> int:
+    return sum(case["expect"].get("kinds", {}).values())
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_golden_cases_on_the_fast_engine(case: dict[str, Any]) -> None:
+    assert differences(case, "fast") == []
+
+
+def of_reference() -> list[dict[str, Any]]:
+    if int(os.environ.get("LSTMSIM_EXAMPLES", "60")) > 60:
+        return CASES
+    smallest = {min((each for each in CASES if each["kind"] == kind), key=issues)["name"] for kind in kinds()}
+    return [case for case in CASES if case["name"] in smallest or issues(case) < SMALL]
+
+
+def kinds() -> set[str]:
+    return {case["kind"] for case in CASES}
+
+
+@pytest.mark.parametrize("case", of_reference(), ids=[case["name"] for case in of_reference()])
+def test_golden_cases_on_the_reference_engine(case: dict[str, Any]) -> None:
+    assert differences(case, "reference") == []
+
+
+def test_the_cases_are_of_every_kind() -> None:
+    from tools.contract_sparse import KINDS
+
+    assert len(CASES) == 69
+    assert kinds() == {"device", *KINDS}
+
+
+def test_each_field_counts() -> None:
+    """Whatever is changed in an expectation is told."""
+    case = json.loads(json.dumps(next(each for each in CASES if each["name"] == "holes-hbp")))
+    changed = 0
+    for key, value in case["expect"].items():
+        wrong = {**case, "expect": {key: _other(value)}}
+        assert differences(wrong, "fast"), key
+        changed += 1
+    assert changed > 30
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, str) or value is None:
+        return "other"
+    if isinstance(value, list):
+        return [_other(value[0]), *value[1:]]
+    first = next(iter(value))
+    return {**value, first: _other(value[first])}
