@@ -76,7 +76,9 @@ def command(matrix: str, output_path: str | None, picture: str | None, json_path
 
         check_suffix("--timeline", picture, SUFFIXES)
     outputs = {"--output": output_path, "--timeline": picture, "--json": json_path}
-    check_outputs(outputs, inputs=[each for each in (matrix, arguments["chip"]) if _is_file(each)])
+    check_outputs(
+        outputs, inputs=[each for each in (matrix, matrix.rpartition(":")[0], arguments["chip"]) if _is_file(each)]
+    )
     from lstmsim.api.sparse import run_sparse, save_result
 
     with status("simulating"):

@@ -30,7 +30,7 @@ PLAIN: dict[str, Any] = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256"
 SWEEP = {"scenario": PLAIN, "axes": {"ep": {"path": "chip.cores.0.ep", "values": [8, 16, 32]}}}
 
 #: The function of each command whose name is not the command's with `_` for `-`.
-NAMES = {"import": "import_model", "list": "list_known", "program": "run_program"}
+NAMES = {"import": "import_model", "list": "list_known", "program": "run_program", "sparse": "run_sparse"}
 
 
 def function_of(command: str) -> str:
@@ -89,6 +89,12 @@ def load_latency() -> None:
 def fit() -> None:
     result = lstmsim.fit(file("scenario.yaml", PLAIN), "stratix-10-gx-2800", with_energy=True)
     same(result.to_dict(), "fit", "scenario.yaml", "--device", "stratix-10-gx-2800", "--energy")
+
+
+def run_sparse() -> None:
+    result = lstmsim.run_sparse("silero-vad-16k:l0", "spmv", prune=0.95, chip="edge", ablate=True)
+    arguments = ("--kernel", "spmv", "--prune", "0.95", "--chip", "edge", "--ablate")
+    same(result.to_dict(), "sparse", "silero-vad-16k:l0", *arguments)
 
 
 def search() -> None:
@@ -159,7 +165,7 @@ CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         *(simulate, compare, validate, accuracy, serve, saturate, load_latency, fit, search, sweep, merge, timeline),
-        *(run_program, import_model, list_known),
+        *(run_sparse, run_program, import_model, list_known),
     )
 }
 

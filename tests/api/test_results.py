@@ -51,6 +51,10 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "Fit": (lambda: lstmsim.fit(PLAIN, "alveo-u250")[0], 3),
     "Energy": (lambda: lstmsim.energy(PLAIN)[0], None),
     "Outputs": (lambda: lstmsim.outputs(lstmsim.run(PLAIN), random_weights=0), None),
+    "SparseReport": (
+        lambda: lstmsim.run_sparse("silero-vad-16k:l0", "spmv", prune=0.95, chip="edge", baselines=False),
+        1,
+    ),
     "SearchResult": (lambda: lstmsim.search(PLAIN, 4096), -1),
     "SweepResult": (lambda: lstmsim.sweep(SWEEP, "sweep", jobs=1), 2),
     "Merged": (lambda: lstmsim.merge("all.sqlite", lstmsim.sweep(SWEEP, "shards", jobs=1, shard=(1, 2)).path), 1),

@@ -40,6 +40,7 @@ OUTPUTS = {
     "saturate": {"--json": ".json"},
     "load-latency": {"--csv": ".csv", "--json": ".json", "--plot": ".svg"},
     "fit": {"--json": ".json"},
+    "sparse": {"--json": ".json", "--output": ".npy", "--timeline": ".png"},
     "search": {"--json": ".json"},
     "sweep": {"--plot": ".svg"},
     "merge": {"--plot": ".svg"},
@@ -63,6 +64,7 @@ OTHERS = {
         "--bound",
         "--policies",
     ),
+    *("--kernel", "--method", "--chip-set", "--prune-by"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }
@@ -71,6 +73,7 @@ ARGUMENTS = {
     "compare": ("s.json", "--chip", "data/chip.json"),
     "saturate": ("s.json", "--bound-ms", "1"),
     "fit": ("s.json", "--device", "data/device.json"),
+    "sparse": ("data/matrix.mtx", "--chip", "data/chip.json"),
     "search": ("s.json", "--npe", "4096"),
     "sweep": ("sweep.json", "--out", "kept"),
     "merge": ("out.sqlite", "data/shard.sqlite"),
@@ -86,6 +89,7 @@ SCENARIO = (
 )
 INPUTS = dict.fromkeys(OUTPUTS, SCENARIO) | {
     "fit": (*SCENARIO, "data/device.json"),
+    "sparse": ("data/matrix.mtx", "data/chip.json"),
     "sweep": ("sweep.json", *SCENARIO, "data/other.csv"),
     "merge": ("data/shard.sqlite",),
     "timeline": ("data/trace.csv",),
@@ -106,7 +110,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "arrival_cycles,job,steps\n0,a,2\n90000,a,3\n"
     for name in ("times", "steps", "frames", "other", "trace_of_jobs", "trace"):
         Path("data", f"{name}.csv").write_text(rows)
-    for name in ("weights.safetensors", "net.safetensors", "shard.sqlite", "lowered.npz"):
+    for name in ("weights.safetensors", "net.safetensors", "shard.sqlite", "lowered.npz", "matrix.mtx"):
         Path("data", name).write_bytes(b"\0" * 16)
     shutil.copy(find_chip("column-npu-16k"), "data/chip.json")
     shutil.copy(device_files()["stratix-10-gx-2800"], "data/device.json")

@@ -19,6 +19,7 @@ from lstmsim.workload.scenario import Job
 
 if TYPE_CHECKING:
     from lstmsim.targets.change import Change
+    from lstmsim.targets.sparse import SparseKernels
 
 __all__ = ["TARGET"]
 
@@ -82,6 +83,12 @@ class _ParallelTarget(ParallelEntries, Target):
         from lstmsim.targets.parallel.what_if import order_changes
 
         return order_changes(chip, jobs)
+
+    def sparse_kernels(self) -> SparseKernels:
+        """Sparse products in CSR, DCSR and HBP, and dense ones beside them."""
+        from lstmsim.targets.parallel.study import PRODUCTS
+
+        return PRODUCTS
 
     def beside_cores(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The memory, and how kernels begin."""

@@ -1,0 +1,140 @@
+"""`lstmsim sparse`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lstmsim.formats.matrices import write_matrix
+from lstmsim.sparse.drawn import drawn_matrix
+from tests.cli.runner import call
+
+pytestmark = pytest.mark.needs_core
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_matrix("a.mtx", drawn_matrix(40, 30, 200, 3, skew=True))
+    Path("p.smtx").write_text("2, 3, 3\n0 2 3\n0 2 1\n")
+
+
+def test_a_file_is_simulated_and_its_result_written() -> None:
+    called = call("sparse", "a.mtx", "--columns", "8", "--chip", "edge", "--output", "c.npy", "--seed", "4")
+    assert called.exit_code == 0, called.output
+    result = np.load("c.npy")
+    dense = drawn_matrix(40, 30, 200, 3, skew=True).dense()
+    # the operand is drawn as the docstring of `drawn_operands` says
+    operand = np.random.default_rng([4, 20]).standard_normal((30, 8))
+    assert np.abs(result - dense @ operand).max() < 1e-11
+    for word in ("40 x 30", "CoV", "cycles of all schedulers", "L2 sectors", "lane_active", "utilization"):
+        assert word in called.stdout
+    for word in ("csr, sorted, on demand", "dense GEMM", "not modelled"):
+        assert word in called.stdout
+    assert called.stderr == "wrote c.npy\n"
+
+
+def test_accounts_add_up_and_kernels_follow_each_other() -> None:
+    answer = json.loads(call("sparse", "a.mtx", "--chip", "edge", "--method", "csr", "--json", "-").stdout)
+    assert answer["schema"] == "lstmsim/sparse/1"
+    assert sum(answer["accounts"].values()) == answer["account_cycles"] == 8 * 4 * answer["makespan_cycles"]
+    assert answer["kernels"][-1]["ends"] == answer["makespan_cycles"]
+    assert answer["span_cycles"] == sum(each["ends"] - each["arrives"] for each in answer["kernels"])
+    assert answer["largest_error"] < 1e-12
+    assert answer["counts"]["efficiency"] == answer["counts"]["lane_active"] / answer["counts"]["lane_slots"]
+    assert {each["name"] for each in answer["beside"]} >= {"csr, sorted, on demand", "csr, unsorted, dealt in runs"}
+
+
+@pytest.mark.parametrize(("kernel", "method"), [("spmm", "csr"), ("spmv", "hbp"), ("spmv", "csr"), ("sddmm", "csr")])
+def test_each_mechanism_is_switched_off_in_turn(kernel: str, method: str) -> None:
+    options = ("--chip", "edge", "--kernel", kernel, "--method", method, "--columns", "16", "--no-baselines")
+    answer = json.loads(call("sparse", "a.mtx", *options, "--ablate", "--json", "-").stdout)
+    first, *others = answer["ablations"]
+    assert len(others) >= 8
+    assert all("refused" in each or each["span_cycles"] > 0 for each in others)
+    assert answer["beside"] == []
+    assert first["span_cycles"] > 0
+
+
+def test_weights_are_pruned_and_parameters_set() -> None:
+    options = ("--prune", "0.9", "--prune-by", "row", "--chip", "edge", "--kernel", "spmv", "--no-baselines")
+    answer = json.loads(call("sparse", "silero-vad-16k:l0", *options, "--set", "lanes=4", "--json", "-").stdout)
+    assert answer["matrix"]["variation"] == 0
+    assert answer["matrix"]["entries"] == 512 * 26
+    assert answer["options"]["lanes"] == 4
+    assert answer["counts"]["lanes"] == 4
+
+
+def test_the_chip_is_changed() -> None:
+    options = ("--chip", "v100", "--chip-set", "l2_state=warm", "--no-baselines", "--json", "-")
+    warm = json.loads(call("sparse", "a.mtx", *options).stdout)
+    assert warm["counts"]["dram_sectors"] == 0
+
+
+def test_a_file_without_values_says_where_they_are_from() -> None:
+    options = ("--kernel", "spmv", "--chip", "edge", "--no-baselines")
+    assert "it has no values: each is 1" in call("sparse", "p.smtx", *options).stdout.replace("\n             ", " ")
+    drawn = call("sparse", "p.smtx", *options, "--values-seed", "3").stdout.replace("\n             ", " ")
+    assert "drawn from the normal distribution with seed 3" in drawn
+
+
+def test_blocks_are_drawn() -> None:
+    for name in ("t.png", "t.svg"):
+        assert call("sparse", "a.mtx", "--chip", "edge", "--no-baselines", "--timeline", name).exit_code == 0
+        assert Path(name).stat().st_size > 1000
+
+
+def test_both_engines_give_the_same_numbers() -> None:
+    options = ("--kernel", "spmv", "--chip", "edge", "--no-baselines", "--json", "-")
+    fast, reference = (
+        json.loads(call("sparse", "p.smtx", *options, "--engine", each).stdout) for each in ("fast", "reference")
+    )
+    assert fast.pop("engine") == "fast"
+    assert reference.pop("engine") == "reference"
+    assert fast == reference
+
+
+WRONG = {
+    ("b.mtx",): "b.mtx: no such file or folder",
+    ("resemblyser:l1",): "no model called 'resemblyser'; did you mean 'resemblyzer'?",
+    ("a.mtx", "--prune", "0.5"): "prune: is for weights of models like 'resemblyzer:l1'; this matrix is sparse already",
+    ("silero-vad-16k:l0", "--prune", "1.5"): "prune: must be from 0 to 1, got 1.5",
+    ("a.mtx", "--kernel", "spmmm"): "kernel: must be spmv, spmm or sddmm, got 'spmmm'; did you mean 'spmm'?",
+    ("a.mtx", "--method", "csrr"): "method: spmm has csr, dcsr or dense, got 'csrr'; did you mean 'csr'?",
+    ("a.mtx", "--chip", "v10"): "no chip called 'v10'; did you mean 'v100'?",
+    ("a.mtx", "--chip", "column-npu-64k"): "chip column-npu-64k: its machine runs no kernels for sparse matrices",
+    ("a.mtx", "--set", "tille=8"): "--set tille: is no parameter of this method; did you mean 'tile'?; it has ",
+    ("a.mtx", "--set", "tile"): "--set: expected NAME=VALUE, got 'tile'",
+    ("a.mtx", "--set", "order=sorte"): "order: must be plain or sorted, got 'sorte'; did you mean 'sorted'?",
+    ("a.mtx", "--set", "v=3"): "v: must be 1, 2 or 4, got 3",
+    ("a.mtx", "--output", "c.txt"): "--output c.txt: expected a file name that ends in .npy",
+    ("a.mtx", "--json", "a.mtx"): "--json a.mtx: is also the input; expected another file",
+    (
+        "a.mtx",
+        "--kernel",
+        "sddmm",
+        "--method",
+        "dense",
+        "--output",
+        "c.npy",
+    ): "result c.npy: dense is a baseline: it is timed, and computes nothing here",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_a_mistake_is_a_sentence(arguments: tuple[str, ...]) -> None:
+    called = call("sparse", *arguments)
+    assert (called.exit_code, called.stdout) == (2, "")
+    assert called.stderr.startswith(WRONG[arguments]) or called.stderr.startswith(f"Error: {WRONG[arguments]}")
+    assert not Path("c.npy").exists()
+
+
+def test_odd_sizes_are_simulated() -> None:
+    for name, text in {"one.mtx": "1 1 1\n1 1 3", "none.mtx": "4 5 0", "wide.mtx": "1 9 2\n1 2 3\n1 9 1"}.items():
+        Path(name).write_text(f"%%MatrixMarket matrix coordinate real general\n{text}\n")
+        for kernel in ("spmv", "spmm", "sddmm"):
+            called = call("sparse", name, "--kernel", kernel, "--columns", "5", "--chip", "edge", "--ablate")
+            assert called.exit_code == 0, called.output
