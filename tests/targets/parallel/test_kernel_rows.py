@@ -324,3 +324,11 @@ def test_operands_of_other_sizes_are_refused() -> None:
     ]:
         with pytest.raises(InputError, match=sentence):
             call()
+
+
+def test_arrays_that_no_lane_can_address_are_refused() -> None:
+    wide = csr_of_coo(2, 70_000, [0], [69_999], [1])
+    with pytest.raises(InputError, match="B: must have at most 2147483647 elements, got 2800000000"):
+        spmm(wide, 40_000, SpmmOptions(), TOY)
+    with pytest.raises(InputError, match="Bt: must have at most 2147483647 elements, got 2800000000"):
+        sddmm(wide, 40_000, None, SddmmOptions(), TOY)

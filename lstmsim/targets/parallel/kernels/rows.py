@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import Mistake
 from lstmsim.sparse.csr import Csr, Dcsr
+from lstmsim.targets.parallel.kernel import Memory
 from lstmsim.targets.parallel.kernels.made import Made
+from lstmsim.targets.parallel.kernels.options import refuse
 from lstmsim.wording import show
 
 __all__ = [
@@ -18,8 +20,12 @@ __all__ = [
     "DISPATCHES",
     "ORDERS",
     "Dealt",
+    "RowsMade",
     "Stored",
+    "addressable",
     "allocated",
+    "bad_lanes",
+    "bad_vector",
     "dealt",
     "default_vector",
     "ordered",
@@ -74,6 +80,22 @@ def bad_lanes(value: int | None, warp: int) -> Mistake | None:
     if value is None or (0 < value <= warp and value & (value - 1) == 0):
         return None
     return Mistake("lanes", f"must be a power of two up to the {warp} lanes of a warp, got {value}")
+
+
+def addressable(arrays: tuple[Memory, ...]) -> tuple[Memory, ...]:
+    """These arrays; `InputError` if one has more elements than an address of a lane can tell apart.
+
+    >>> addressable((Memory("C", 1 << 31),))
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: C: must have at most 2147483647 elements, got 2147483648
+    """
+    most = np.iinfo(np.int32).max
+    refuse(
+        Mistake(each.name, f"must have at most {most} elements, got {each.elements}")
+        for each in arrays
+        if each.elements > most
+    )
+    return arrays
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ from lstmsim.targets.parallel.kernels.rows import (
     DISPATCHES,
     ORDERS,
     RowsMade,
+    addressable,
     allocated,
     bad_lanes,
     bad_vector,
@@ -100,7 +101,7 @@ def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmO
     """
     inner = left if isinstance(left, int) else _inner(matrix, left, right)
     plan = _plan(matrix, inner, options, device)
-    arrays = _arrays(matrix, inner, options)
+    arrays = addressable(_arrays(matrix, inner, options))
     places = {memory.name: place for place, memory in enumerate(arrays)}
     operands = None if isinstance(left, int) or right is None else (left, right)
     text = SddmmText(plan, operands)

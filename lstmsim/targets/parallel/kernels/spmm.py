@@ -14,7 +14,7 @@ from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
 from lstmsim.targets.parallel.kernels.ordered import add_in_order, number_type
-from lstmsim.targets.parallel.kernels.rows import RowsMade, default_vector
+from lstmsim.targets.parallel.kernels.rows import RowsMade, addressable, default_vector
 from lstmsim.targets.parallel.kernels.segments import firsts, written
 from lstmsim.targets.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
 from lstmsim.targets.parallel.kernels.spmm_strips import Held, Strips
@@ -50,9 +50,10 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device)
     """
     columns = dense if isinstance(dense, int) else _columns(matrix, dense)
     plan = spmm_plan(matrix, columns, options, device)
+    arrays = addressable(plan.arrays)
     numbers = None if isinstance(dense, int) else _Numbers(plan, dense)
     text = SpmmText(plan, numbers.take if numbers else lambda strips, held: None)
-    places = {memory.name: place for place, memory in enumerate(plan.arrays)}
+    places = {memory.name: place for place, memory in enumerate(arrays)}
     size = max(1, _AT_ONCE // max(device.warp, plan.subwarps * options.k_tile))
 
     def grid() -> Grid:
@@ -61,7 +62,7 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device)
     kernel = written(text.write, text.counts, grid, plan.shape, plan.dealt.sm, size)
     kernels = (_zeros(plan, places), kernel) if len(plan.empty_rows) else (kernel,)
     return RowsMade(
-        run=Run(plan.arrays, kernels),
+        run=Run(arrays, kernels),
         result=numbers.result(text) if numbers else None,
         metrics=_metrics(matrix, plan, text),
         order=plan.dealt.order.tolist() if options.order == "sorted" else None,

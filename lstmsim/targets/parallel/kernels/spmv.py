@@ -19,6 +19,7 @@ from lstmsim.targets.parallel.kernels.rows import (
     DISPATCHES,
     ORDERS,
     RowsMade,
+    addressable,
     allocated,
     bad_lanes,
     bad_vector,
@@ -99,7 +100,7 @@ def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: Devic
     plan = _plan(matrix, options, device)
     numbers = None if vector is None else _Numbers(plan, matrix.rows, vector)
     text = SpmvText(plan, numbers.take if numbers else lambda stream, entry: None)
-    arrays = _arrays(matrix, options)
+    arrays = addressable(_arrays(matrix, options))
     places = {memory.name: place for place, memory in enumerate(arrays)}
     kernel = written(
         text.write,
