@@ -61,7 +61,9 @@ def machines(draw: st.DrawFn, room: int) -> tuple[Core, ...]:
 
 
 @st.composite
-def bodies(draw: st.DrawFn, places: Sequence[Place], gates: int, buffers: int, plain: bool, repeat: int) -> Body:
+def bodies(
+    draw: st.DrawFn, places: Sequence[Place], gates: int, buffers: int, plain: bool, repeat: int, last: bool
+) -> Body:
     """A body whose operations arrive at its gates, and wait for those at which one before them arrives."""
     size = draw(st.integers(max(1, gates), 6))
     meets = sorted(draw(st.sets(st.integers(0, size - 1), min_size=min(gates, size), max_size=min(gates, size))))
@@ -96,6 +98,12 @@ def bodies(draw: st.DrawFn, places: Sequence[Place], gates: int, buffers: int, p
                 arrives=meets.index(index) if index in meets else None,
             )
         )
+    if repeat == 1 and last and draw(SELDOM):
+        # operations that only wait, each at the end of its stream
+        for place in draw(st.permutations(places))[: draw(st.integers(1, 2))]:
+            others = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=2))
+            waits = [Dependence(other, draw(st.integers(1, 30)), draw(st.sampled_from(CAUSES))) for other in others]
+            operations.append(Operation(place[1], count=0, needs=tuple(waits), member=place[0]))
     return Body(tuple(operations))
 
 
@@ -129,9 +137,10 @@ def groups(
     places = draw(st.permutations(places))[: draw(st.integers(1, len(places)))]
     buffers = draw(st.sampled_from([(), (), (Buffer("banks", 2),)]))
     phases = []
-    for _ in range(draw(st.integers(1, 2))):
+    count = draw(st.integers(1, 2))
+    for each in range(count):
         repeat, own = draw(st.sampled_from([1, 2, 3])), draw(st.sampled_from([0, 1, 1, 2]))
-        body = draw(bodies(places, own, len(buffers), plain, repeat))
+        body = draw(bodies(places, own, len(buffers), plain, repeat, each == count - 1))
         phases.append(Phase(body, repeat, first_gate=len(gates), gates=own))
         gates += ["met"] * (repeat * own)
     content = draw(st.sampled_from([None, Content(None, 1, 0), Content(None, room, 0), Content(0, room, 0)]))

@@ -116,9 +116,10 @@ def stays_on(trace: Trace, core: int) -> Stays:
     context = [trace.task("context")[tasks], trace.pause("context")[pauses], trace.seat("context")[seats]]
     begin = np.concatenate([start[tasks], left, start[seated]])
     end = [trace.task("finish")[tasks], trace.pause("paused")[pauses], trace.task("finish")[seated]]
-    where = np.concatenate(context)
-    order = np.lexsort((begin, where))
-    return Stays(begin[order], np.concatenate(end)[order], where[order], task[order])
+    where, until = np.concatenate(context), np.concatenate(end)
+    # a task that finishes in the cycle of its admission stands before the one that has its thread then
+    order = np.lexsort((until, begin, where))
+    return Stays(begin[order], until[order], where[order], task[order])
 
 
 def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
@@ -166,6 +167,9 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     if len(halted):
         asked, thread = trace.halt("asked")[halted], trace.halt("context")[halted]
         stay = stays.of(thread, asked)
+        # in the cycle in which a task has waited to its end, its thread may be that of others already
+        while (other := stays.task[stay] != trace.halt("task")[halted]).any():
+            stay = stay - other
         put_off = Intervals(asked, asked, thread, trace.halt("task")[halted], np.full(len(halted), -1))
         until = {cause: trace.halt(f"{cause}_until")[halted] for cause in CAUSES}
         for name, each in _held(drained[stay], until, asked, put_off).items():

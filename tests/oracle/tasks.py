@@ -89,12 +89,15 @@ class Running:
 
     def head(self, member: int, unit: int) -> Step | None:
         steps = self.streams.get((member, unit))
-        return steps[0] if steps and steps[0].index < self.stop else None
+        return steps[0] if steps and steps[0].index < self.stop and steps[0].operation.count else None
 
     def over(self) -> int:
         """The cycle in which it leaves its threads, as far as that is known."""
-        if any(steps and steps[0].index < self.stop for steps in self.streams.values()):
+        left = [steps for steps in self.streams.values() if steps and steps[0].index < self.stop]
+        # an operation of no issue is the last one of its stream, and only waits
+        if any(steps[0].operation.count for steps in left):
             return NEVER
+        self.results = max([self.results, *(max(self.waits(steps[0])) for steps in left)])
         lasts = self.results if self.task.until is None else max(self.results, self.gates.opens(self.task.until))
         return max(self.echoes, self.asked + 1) if self.pausing else lasts
 

@@ -84,6 +84,7 @@ class Machine(Dispatcher):
         if head.left == 0:
             self.complete(thread, head, extra)
             thread.heads[which] = next(thread.streams[which], None)
+            self.end_quietly(thread)
             if thread.over:
                 self.env.process(self.leave(thread, 0))
         return operation.cycles + extra
@@ -110,7 +111,6 @@ class Machine(Dispatcher):
             self.ring_at(thread, start + operation.cycles)
         for delay in delays:
             self.ring_at(thread, start + delay)
-        self.end_quietly(thread)
         if operation.arrives is not None:
             gate = thread.phases[head.phase].gate(head.iteration, operation.arrives)
             self.arrive_at(gate, start + operation.cycles)

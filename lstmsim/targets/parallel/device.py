@@ -107,7 +107,9 @@ class ParallelDevice:
         core = self.cores[0]
         columns = {"schedulers": core.schedulers, "lanes": core.lanes}
         settings = {key: getattr(core, key) for key in _SHOWN}
-        return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT),) * len(self.cores)
+        return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT, core.schedulers),) * len(
+            self.cores
+        )
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out; it is the same for every job."""
