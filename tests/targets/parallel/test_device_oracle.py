@@ -37,6 +37,28 @@ def test_random_programs(part: int) -> None:
             assert result(case, "reference") == case["expect"], number
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_an_instruction_that_waits_for_very_many_results(seed: int) -> None:
+    """More results than an operation of a packed body can name: those that later ones imply are left out."""
+    draw = Random(seed)
+    device = {"preset": "toy", "partitions": 3, "dram": 4, "atomic": 3}
+    stream: list[dict[str, Any]] = []
+    for _ in range(400):
+        kind = draw.choice(("alu", "fma", "sfu", "shfl", "lds", "sts", "ldg", "stg", "atom"))
+        each: dict[str, Any] = {"kind": kind, "lsu": draw.randint(1, 3)}
+        if kind in ("ldg", "stg", "atom"):
+            missing = {str(place): draw.randint(1, 30) for place in draw.sample(range(3), draw.randint(1, 3))}
+            each |= {"misses": missing, "sectors": 8, "in_l1": kind == "ldg", "in_l2": kind != "atom"}
+        stream.append(each)
+    for number in range(40):
+        waits = sorted(draw.sample(range(len(stream)), draw.choice((1, 90, 97, 150, len(stream)))))
+        stream.append({"kind": draw.choice(("alu", "stg")), "lsu": 1, "sectors": number % 3 + 1, "waits": waits})
+    kernels = [{"warps": 2, "registers": 0, "shared": 0, "blocks": [{"streams": [stream, stream[: 200 * seed]]}]}]
+    case: dict[str, Any] = {"kind": "device", "device": device, "kernels": kernels}
+    case["expect"] = simulate(device_of(device).view, kernels)
+    assert result(case, "fast") == case["expect"]
+
+
 def golden() -> list[dict[str, Any]]:
     return [each for each in json.loads(CASES.read_text()) if each["kind"] == "device" and "kernels" in each["expect"]]
 
