@@ -157,6 +157,10 @@ def test_products_that_cannot_be_written() -> None:
         gemm((8, 8, 8), SMALL, 1, TOY, (np.zeros((8, 7)), np.zeros((8, 8))))
     with pytest.raises(InputError, match="data"):
         gemv(2, 3, TOY, (np.zeros((2, 2)), np.zeros(3)))
+    with pytest.raises(InputError, match="W: must have at most 2147483647 elements, got 10000000000"):
+        gemv(100_000, 100_000, TOY)
+    with pytest.raises(InputError, match="partial: must have at most"):
+        gemm((40_000, 80, 20_000), SMALL, 3, TOY)
     with pytest.raises(InputError, match="tile: is missing"):
         recurrent_layer(RecurrentSizes(4, 4, 2, 1), None, 0, TOY)
     with pytest.raises(InputError, match="did you mean 'lstm'"):

@@ -19,6 +19,7 @@ from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Memory, Run
 from lstmsim.targets.parallel.kernels.hbp import hbp_arrays, shift_mistake
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.targets.parallel.kernels.rows import addressable
 from lstmsim.targets.parallel.residency import residency
 from lstmsim.targets.parallel.streams import Grid, Result, Warps, joined, later
 
@@ -102,7 +103,7 @@ def hbp_conversion(matrix: Csr, options: ConvertOptions, device: Device) -> Conv
     own = hbp_arrays(made.hbp)
     room = own[0].elements
     memory = [Memory("row_ptr", matrix.rows + 1), Memory("cols_in", room), Memory("values_in", room), *own]
-    arrays = {each.name: place for place, each in enumerate(memory)}
+    arrays = {each.name: place for place, each in enumerate(addressable(tuple(memory)))}
     key = matrix.entry_rows * partition.column_blocks + matrix.cols // partition.n
     column = partition.block_of_position % partition.column_blocks
     start = np.searchsorted(key, made.hbp.output_hash * partition.column_blocks + column)

@@ -15,6 +15,7 @@ from lstmsim.targets.parallel.kernels.gemm_text import Gemm
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_number, refuse
 from lstmsim.targets.parallel.kernels.phases import Phase, phase_kernel
+from lstmsim.targets.parallel.kernels.rows import addressable
 from lstmsim.targets.parallel.kernels.sections import Sections
 from lstmsim.targets.parallel.kernels.sums import Sum
 from lstmsim.targets.parallel.kernels.tiles import Tile, default_tiles, slices_of
@@ -46,7 +47,7 @@ def gemm(
     memory = [Memory("A", rows * inner), Memory("B", inner * columns), Memory("C", rows * columns)]
     if len(slices) > 1:
         memory.append(Memory("partial", gemm_partials(sizes, tile, split, device)))
-    arrays = {each.name: place for place, each in enumerate(memory)}
+    arrays = {each.name: place for place, each in enumerate(addressable(tuple(memory)))}
     phases = gemm_phases(device, ("A", "B", "C"), sizes, tile, split, ((rows, 0, inner),))
     kernels = tuple(phase_kernel(phase, device, arrays) for phase in phases)
     result = None

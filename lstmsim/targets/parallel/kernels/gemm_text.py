@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.targets.parallel.kernel import KernelShape
-from lstmsim.targets.parallel.kernels.gemv import default_vector
+from lstmsim.targets.parallel.kernels.rows import default_vector
 from lstmsim.targets.parallel.kernels.sections import Sections, span_of_rows
 from lstmsim.targets.parallel.kernels.tiles import Tile
 from lstmsim.targets.parallel.streams import Result, Warps

@@ -14,24 +14,16 @@ from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_number, refuse
 from lstmsim.targets.parallel.kernels.phases import phase_kernel
+from lstmsim.targets.parallel.kernels.rows import addressable, default_vector
 from lstmsim.targets.parallel.kernels.sections import Sections, columns_of_rows
 from lstmsim.targets.parallel.residency import residency
 from lstmsim.targets.parallel.streams import Result, Warps, later
 
-__all__ = ["Gemv", "default_vector", "gemv", "tree_sum"]
+__all__ = ["Gemv", "gemv", "tree_sum"]
 
 SHAPE = KernelShape("gemv", 4, 32)
 
 Ints = NDArray[np.int64]
-
-
-def default_vector(size: int) -> int:
-    """Elements of the vector accesses to rows of this size.
-
-    >>> [default_vector(size) for size in (8, 6, 5)]
-    [4, 2, 1]
-    """
-    return 4 if size % 4 == 0 else 2 if size % 2 == 0 else 1
 
 
 def gemv(rows: int, columns: int, device: Device, data: tuple[NDArray[Any], NDArray[Any]] | None = None) -> Made:
@@ -45,7 +37,7 @@ def gemv(rows: int, columns: int, device: Device, data: tuple[NDArray[Any], NDAr
     """
     refuse([bad_number("M", rows), bad_number("K", columns)])
     residency(SHAPE, device)
-    memory = (Memory("W", rows * columns), Memory("x", columns), Memory("y", rows))
+    memory = addressable((Memory("W", rows * columns), Memory("x", columns), Memory("y", rows)))
     arrays = {each.name: place for place, each in enumerate(memory)}
     kernel = phase_kernel(Gemv(device.warp, ("W", "x", "y"), ((rows, 0, columns),), columns), device, arrays)
     result = None

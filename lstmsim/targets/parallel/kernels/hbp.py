@@ -21,6 +21,7 @@ from lstmsim.targets.parallel.kernels.division import Division, division
 from lstmsim.targets.parallel.kernels.hbp_groups import Walk, walked
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.targets.parallel.kernels.rows import addressable, allocated
 from lstmsim.targets.parallel.kernels.sums import summing_kernel, zeroing_kernel
 from lstmsim.targets.parallel.residency import residency
 from lstmsim.targets.parallel.streams import Grid, Result, Warps, joined
@@ -93,7 +94,7 @@ class HbpMade(Made):
 
 def hbp_arrays(hbp: Hbp) -> list[Memory]:
     """The arrays of a matrix in HBP, as kernels declare them."""
-    room = max(1, -(-len(hbp.cols) // 4)) * 4 if len(hbp.cols) else 4
+    room = allocated(len(hbp.cols))
     positions = hbp.partition.positions
     sizes = {"cols": room, "data": room, "add_sign": room, "zero_row": positions, "output_hash": positions}
     return [Memory(name, size) for name, size in (sizes | {"begin": len(hbp.begin)}).items()]
@@ -119,7 +120,7 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Device) 
     merged = options.merge == "kernel"
     memory = [*hbp_arrays(hbp), Memory("x", matrix.columns), Memory("y", matrix.rows)]
     memory += [Memory("partial", matrix.rows * hbp.partition.column_blocks)] * merged + [Memory("ticket", 1)]
-    arrays = {each.name: place for place, each in enumerate(memory)}
+    arrays = {each.name: place for place, each in enumerate(addressable(tuple(memory)))}
     walk = Walk(hbp, x, np.result_type(matrix.values, x), part, options.warps, merged)
     kernel, sums, slots, active = _kernel(walk, shape, device, arrays)
     if merged:

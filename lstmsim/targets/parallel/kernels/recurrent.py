@@ -14,6 +14,7 @@ from lstmsim.targets.parallel.kernels.gemv import Gemv
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, refuse
 from lstmsim.targets.parallel.kernels.phases import Phase, persistent_kernel, phase_kernel
+from lstmsim.targets.parallel.kernels.rows import addressable
 from lstmsim.targets.parallel.kernels.sections import Sections
 from lstmsim.targets.parallel.kernels.tiles import Tile
 
@@ -97,7 +98,7 @@ def recurrent_layer(
             partial = max(partial, gemm_partials(shape, tile, split, device))
     if partial:
         memory.append(Memory("partial", partial))
-    arrays = {each.name: place for place, each in enumerate(memory)}
+    arrays = {each.name: place for place, each in enumerate(addressable(tuple(memory)))}
     kernels: tuple[Kernel, ...]
     if persistent:
         kernels = (persistent_kernel(sizes.cell, phases * sizes.steps, device, arrays),)
