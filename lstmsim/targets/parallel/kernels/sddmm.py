@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -105,18 +105,8 @@ def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmO
     places = {memory.name: place for place, memory in enumerate(arrays)}
     operands = None if isinstance(left, int) or right is None else (left, right)
     text = SddmmText(plan, operands)
-    shape = KernelShape("sddmm", options.warps, options.registers)
+    kernel = _kernel(plan, text, options, lambda: Grid(device.warp, places, device.banks))
     blocks = len(plan.dealt.sm)
-    step = max(1, _AT_ONCE // (device.warp * options.tile * options.warps))
-
-    def pieces() -> Iterator[Kernel]:
-        for start in range(0, max(1, blocks), step):
-            sm = plan.dealt.sm[start : start + step]
-            grid = Grid(device.warp, places, device.banks)
-            text.write(grid, start * options.warps, (start + len(sm)) * options.warps)
-            yield grid.kernel(shape, sm)
-
-    kernel = joined(pieces())
     longest = plan.longest.reshape(blocks, options.warps)
     return RowsMade(
         run=Run(arrays, (kernel,)),
@@ -133,6 +123,21 @@ def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmO
         placing=None if options.dispatch == "demand" else plan.dealt.sm.tolist(),
         lockstep_waste=lockstep_waste(matrix.lengths[plan.dealt.order], plan.which.shape[1] * options.warps),
     )
+
+
+def _kernel(plan: SddmmPlan, text: SddmmText, options: SddmmOptions, grid: Callable[[], Grid]) -> Kernel:
+    """The kernel, written some blocks at a time, each time into an empty grid."""
+    shape = KernelShape("sddmm", options.warps, options.registers)
+    step = max(1, _AT_ONCE // (plan.warp * options.tile * options.warps))
+
+    def pieces() -> Iterator[Kernel]:
+        for start in range(0, max(1, len(plan.dealt.sm)), step):
+            sm = plan.dealt.sm[start : start + step]
+            into = grid()
+            text.write(into, start * options.warps, (start + len(sm)) * options.warps)
+            yield into.kernel(shape, sm)
+
+    return joined(pieces())
 
 
 def _inner(matrix: Csr, left: Values, right: Values | None) -> int:
