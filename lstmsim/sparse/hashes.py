@@ -80,7 +80,7 @@ def placed(strategy: str, counts: Ints, table: Table) -> Placing:
 def bases(strategy: str, counts: Ints, table: Table) -> Ints:
     """Where the search for a free entry begins for each row: the strategy's function of the row's non-zeros.
 
-    Whole numbers only; of a matrix without non-zeros every base is 0.
+    Whole numbers only; of a matrix without non-zeros every base is 0. Bases behind the table are all alike: `end`.
 
     >>> bases("shift", np.array([0, 16, 40]), Table(512, 512, 64, 32, Fraction(10)))
     array([  0, 256, 512])
@@ -89,14 +89,13 @@ def bases(strategy: str, counts: Ints, table: Table) -> Ints:
         return np.zeros(len(counts), np.int64)
     if strategy == "shift":
         right, left = table.shift
-        return np.array([count >> right << left for count in counts.tolist()], dtype=np.int64)
+        return np.array([min(count >> right << left, table.end) for count in counts.tolist()], dtype=np.int64)
     if strategy == "sampled":
         return _sampled(counts, table.end)
     # floor(c * scale * m / (2 * columns)) with whole numbers of any size; each count occurs in many rows
     steps, unit = (table.m, 1) if strategy == "linear" else (table.m // table.omega, table.omega)
     slope = table.scale * steps / (2 * table.columns)
     values, back = np.unique(counts, return_inverse=True)
-    # a base behind the table is the same wherever it lies there
     made = [min(count * slope.numerator // slope.denominator * unit, table.end) for count in values.tolist()]
     return np.array(made, dtype=np.int64)[back]
 

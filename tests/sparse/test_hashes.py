@@ -82,3 +82,4 @@ def test_identity_and_sort_look_at_nothing() -> None:
 def test_a_base_of_a_huge_matrix_is_exact() -> None:
     huge = table(m=512, end=512, scale=Fraction(10**18, 10**6 + 1), columns=4096)
     assert bases("linear", np.array([1]), huge).tolist() == [512]
+    assert bases("shift", np.array([2**40]), table(shift=(0, 60))).tolist() == [40]
