@@ -100,13 +100,15 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Tur
     # a machine may have further tasks, which do the work of the jobs
     rows = zip(scenario.jobs, totals.tasks[: len(scenario.jobs)].tolist(), strict=True)
     for number, (job, (core, context, admitted, finish, arrived, pauses, taken)) in enumerate(rows):
+        # a job that is led from a core beside those of the chip has all of the chip
+        whole = tuple(range(chip_cores)) if core >= chip_cores else ()
         if core < 0:
             others.append(TurnedAway(job.name, number, arrived, admitted))
         else:
             served.append(
                 JobReport(
                     name=job.name,
-                    core=core,
+                    core=0 if whole else core,
                     thread=context,
                     arrival=arrived,
                     start=admitted,
@@ -115,7 +117,7 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Tur
                     deadline=job.deadline,
                     preempted=pauses,
                     number=number,
-                    cores=job.together(chip_cores, taken),
+                    cores=whole or job.together(chip_cores, taken),
                 )
             )
     return served, others

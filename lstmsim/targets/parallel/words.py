@@ -51,6 +51,17 @@ WORDS = {
         share="its blocks wait for the dispatcher",
         spent="waiting for the dispatcher",
     ),
+    "drain": Words("blocks wait for their last results, most often for stores"),
+    "idle": Words(
+        "no block is on the SM: a kernel is being launched, or there are too few blocks",
+        "fewer and longer kernels would help, or more blocks",
+        "no block is on the SM",
+    ),
+    "padding": Words(
+        "schedulers issue other instructions than useful multiply-adds, or lanes of these have nothing to do",
+        "larger batches would help",
+        "lanes that a scheduler's issue does not use for useful multiply-accumulates",
+    ),
     "SM": Words(glossary="streaming multiprocessor: a core with schedulers, lanes, shared memory and an L1"),
     "warp": Words(glossary="lanes (32 or 64) that take each instruction together", behind="SM"),
     "block": Words(glossary="warps that share an SM; a kernel is a grid of blocks", behind="warp"),
