@@ -87,31 +87,8 @@ void Machine::build_cores() {
         core.kinds = row.units;
         core.dues = Soonest(row.contexts);
         core.vacant = Soonest(row.contexts);
-        for (const flat::Unit& each : program.units.part(row.first_unit, row.units)) {
-            core.first_place.push(core.units.size());
-            for (i64 way = 0; way < each.ways; ++way) {
-                Unit unit = unit_of(each, core.first_place.size() - 1, way, row);
-                unit.place = core.units.size();
-                core.units.push(std::move(unit));
-            }
-        }
-        core.events = Soonest(core.units.size());
-        for (i64 context = 0; context < row.contexts; ++context) {
-            Thread thread;
-            thread.number = threads.size();
-            thread.core = core.number;
-            thread.context = context;
-            thread.first_cursor = cursors.size();
-            core.vacant.set(context, 0);
-            for (i64 unit = 0; unit < row.units; ++unit) {
-                Cursor one;
-                one.thread = thread.number;
-                one.unit = unit;
-                one.place = core.first_place[unit] + context % core.units[core.first_place[unit]].ways;
-                cursors.push(one);
-            }
-            threads.push(std::move(thread));
-        }
+        build_units(core, row);
+        build_threads(core);
         cores.push(std::move(core));
     }
     events = Soonest(cores.size());
@@ -119,6 +96,39 @@ void Machine::build_cores() {
     if (!program.contents.size()) return;
     for (Core& core : cores) core.held.fill(program.contents.size(), {});
     hold_at_start();
+}
+
+/// The units of a core, each way of a unit one of them.
+void Machine::build_units(Core& core, const flat::Core& row) {
+    for (const flat::Unit& each : program.units.part(row.first_unit, row.units)) {
+        core.first_place.push(core.units.size());
+        for (i64 way = 0; way < each.ways; ++way) {
+            Unit unit = unit_of(each, core.first_place.size() - 1, way, row);
+            unit.place = core.units.size();
+            core.units.push(std::move(unit));
+        }
+    }
+    core.events = Soonest(core.units.size());
+}
+
+/// The threads of a core, with a cursor for each unit.
+void Machine::build_threads(Core& core) {
+    for (i64 context = 0; context < core.contexts; ++context) {
+        Thread thread;
+        thread.number = threads.size();
+        thread.core = core.number;
+        thread.context = context;
+        thread.first_cursor = cursors.size();
+        core.vacant.set(context, 0);
+        for (i64 unit = 0; unit < core.kinds; ++unit) {
+            Cursor one;
+            one.thread = thread.number;
+            one.unit = unit;
+            one.place = core.first_place[unit] + context % core.units[core.first_place[unit]].ways;
+            cursors.push(one);
+        }
+        threads.push(std::move(thread));
+    }
 }
 
 /// Put the contents in place that lie in memories at the start, the least recently used first.

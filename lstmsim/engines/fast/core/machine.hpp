@@ -69,6 +69,8 @@ class Machine {
   private:
     // build.cpp: from the tables to the machine
     void build_cores();
+    void build_units(Core& core, const flat::Core& row);
+    void build_threads(Core& core);
     void build_groups();
     void build_gates();
     void build_jobs();
