@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.errors import DeadlockError
+from lstmsim.metrics.accounts import totals_of
+from lstmsim.program.flat_names import names_of
+from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
+from lstmsim.program.unflatten import program_of
+from tests.gated_programs import gated_programs
 from tests.oracle.tasks import simulate
+from tests.packing import packed
 from tests.strategies import joint_programs, preempting_programs
 
 #: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
@@ -41,3 +47,28 @@ def test_tasks_that_stop_others(program: Program) -> None:
 @given(st.one_of(joint_programs(), joint_programs(wide=True)))
 def test_tasks_that_take_several_cores_or_need_room(program: Program) -> None:
     check(program)
+
+
+@settings(max_examples=EXAMPLES)
+@given(gated_programs())
+def test_tasks_and_operations_that_meet_at_gates(program: Program) -> None:
+    check(program)
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(gated_programs(plain=True))
+def test_packed_bodies_and_named_cycles_of_each_way(program: Program) -> None:
+    note(f"from lstmsim.program.program import *\nprogram = {program!r}")
+    flat = flat_of(program)
+    assert flat_of(program_of(flat, names_of(program))) == flat
+    try:
+        trace = engines.run(program)
+    except DeadlockError:
+        return
+    assert engines.run(packed(flat)) == trace
+    assert engines.run(packed(flat), "reference") == trace
+    totals = engines.totals(program)
+    assert totals == totals_of(program, trace) == engines.totals(packed(flat))
+    for core, cycles in zip(program.cores, totals.cycles.tolist(), strict=True):
+        ways = 0 if core.accounted is None else core.units[core.accounted].ways
+        assert sum(cycles) == ways * totals.makespan_cycles

@@ -59,7 +59,7 @@ FAULTS = [
     (program(Operation(0, needs=(Dependence(0, 1, phase=0),))), "phase 0 is not an earlier one"),
     (program(Operation(0, needs=(Dependence(0, 1, "hunger", lag=1),))), "no cause called 'hunger'"),
     (program(Operation(0), repeat=0), "must repeat at least once"),
-    (program(), "must repeat at least once and hold an operation"),
+    (program(repeat=0), "must repeat at least once and hold an operation"),
     (program(Operation(0), cores=()), "may run on no core"),
     (program(Operation(0), cores=(3,)), "core 3 does not exist"),
     (program(Operation(0), release=-1), "must not be negative"),
