@@ -121,6 +121,25 @@ def test_slices_by_the_rule_are_added_up_by_a_kernel() -> None:
     assert slices_of(8, 2, SMALL, 1, 2) == [(0, 8)]
 
 
+def test_small_whole_numbers_do_not_run_over() -> None:
+    ones, tall = np.full((2, 64), 100, np.int8), np.full((64, 3), 100, np.int8)
+    vector, matrix = gemv(2, 64, TOY, (ones, tall[:, 0])).result, gemm((2, 64, 3), SMALL, 0, TOY, (ones, tall)).result
+    assert vector is not None
+    assert matrix is not None
+    assert vector.tolist() == [640_000] * 2
+    assert matrix.tolist() == [[640_000] * 3] * 2
+
+
+def test_infinities_go_through_without_a_warning() -> None:
+    row = np.array([[np.inf, -np.inf, 1.0, 1e308 * 10]])
+    for result in (
+        gemv(1, 4, TOY, (row, np.ones(4))).result,
+        gemm((1, 4, 1), SMALL, 2, TOY, (row, np.ones((4, 1)))).result,
+    ):
+        assert result is not None
+        assert np.isnan(result).all()
+
+
 def test_default_tiles_and_the_fastest_of_them() -> None:
     assert [default_tiles(columns)[0].bn for columns in (16, 17, 33)] == [16, 32, 64]
     chosen = fastest_tile((64, 8, 64), 1, TOY, lambda run: -run.kernels[0].shape.shared)

@@ -81,6 +81,20 @@ def test_results_in_float(dtype: type, bound: float) -> None:
     assert np.all(np.abs(made - whole @ x) <= bound * (np.abs(whole) @ np.abs(x)) + 1e-30)
 
 
+def test_infinities_go_through_without_a_warning() -> None:
+    matrix = csr_of_dense(np.array([[np.inf, 1.0, -np.inf], [1e308, 1e308, 1.0]]))
+    made = hbp_spmv(matrix, np.array([1.0, 10.0, 1.0]), HbpOptions(32, 1), TOY)
+    assert made.result is not None
+    assert np.isnan(made.result[0])
+    assert made.result[1] == np.inf
+
+
+def test_small_whole_numbers_do_not_run_over() -> None:
+    made = hbp_spmv(csr_of_dense(np.full((2, 64), 100, np.int8)), np.full(64, 100, np.int8), HbpOptions(32, 16), TOY)
+    assert made.result is not None
+    assert made.result.tolist() == [640_000] * 2
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(0, 3), (3, 0), (5, 4), (0, 0)])
 def test_nothing_to_multiply(rows: int, columns: int) -> None:
     for merge in ("kernel", "atomic"):

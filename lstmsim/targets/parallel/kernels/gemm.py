@@ -14,6 +14,7 @@ from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
 from lstmsim.targets.parallel.kernels.gemm_text import Gemm
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_number, refuse
+from lstmsim.targets.parallel.kernels.ordered import number_type
 from lstmsim.targets.parallel.kernels.phases import Phase, phase_kernel
 from lstmsim.targets.parallel.kernels.rows import addressable
 from lstmsim.targets.parallel.kernels.sections import Sections
@@ -111,17 +112,17 @@ def gemm_phases(
 
 def _product(a: NDArray[Any], b: NDArray[Any], slices: list[tuple[int, int]]) -> NDArray[Any]:
     """The product in the order of the kernel: by slices, each in the order of K; each operation rounded on its own."""
-    dtype = np.result_type(a, b)
+    dtype = number_type(a, b)
     a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
     parts = []
-    for low, high in slices:
-        part = np.zeros((a.shape[0], b.shape[1]), dtype)
-        for k in range(low, high):
-            part = part + a[:, k, None] * b[k]
-        parts.append(part)
-    if len(parts) == 1:
-        return parts[0]
-    total = np.zeros(parts[0].shape, dtype)
-    for part in parts:
-        total = total + part
+    # lanes do not stop at an infinity
+    with np.errstate(over="ignore", invalid="ignore"):
+        for low, high in slices:
+            part = np.zeros((a.shape[0], b.shape[1]), dtype)
+            for k in range(low, high):
+                part = part + a[:, k, None] * b[k]
+            parts.append(part)
+        total = parts[0] if len(parts) == 1 else np.zeros(parts[0].shape, dtype)
+        for part in parts if len(parts) > 1 else ():
+            total = total + part
     return total

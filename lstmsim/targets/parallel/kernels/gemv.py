@@ -13,6 +13,7 @@ from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_number, refuse
+from lstmsim.targets.parallel.kernels.ordered import number_type, tree
 from lstmsim.targets.parallel.kernels.phases import phase_kernel
 from lstmsim.targets.parallel.kernels.rows import addressable, default_vector
 from lstmsim.targets.parallel.kernels.sections import Sections, columns_of_rows
@@ -104,17 +105,15 @@ def tree_sum(warps: Warps, last: Result | None) -> Result | None:
 
 def _product(matrix: NDArray[Any], vector: NDArray[Any], lanes: int) -> NDArray[Any]:
     """The product in the order of the kernel: each lane its elements, then the tree; each operation rounded."""
-    dtype, v = np.result_type(matrix, vector), default_vector(len(vector))
+    dtype, v = number_type(matrix, vector), default_vector(len(vector))
     chunks = -(-len(vector) // (lanes * v))
     filling = chunks * lanes * v - len(vector)
     a = np.pad(matrix.astype(dtype, copy=False), ((0, 0), (0, filling))).reshape(-1, chunks, lanes, v)
     x = np.pad(vector.astype(dtype, copy=False), (0, filling)).reshape(chunks, lanes, v)
     total = np.zeros((len(matrix), lanes), dtype)
-    for chunk in range(chunks):
-        for d in range(v):
-            total = total + a[:, chunk, :, d] * x[chunk, :, d]
-    half = lanes // 2
-    while half:
-        total = total[:, :half] + total[:, half : 2 * half]
-        half //= 2
-    return total[:, 0]
+    # lanes do not stop at an infinity
+    with np.errstate(over="ignore", invalid="ignore"):
+        for chunk in range(chunks):
+            for d in range(v):
+                total = total + a[:, chunk, :, d] * x[chunk, :, d]
+        return tree(total)

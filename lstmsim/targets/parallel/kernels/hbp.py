@@ -21,6 +21,7 @@ from lstmsim.targets.parallel.kernels.division import Division, division
 from lstmsim.targets.parallel.kernels.hbp_groups import Walk, walked
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.targets.parallel.kernels.ordered import number_type
 from lstmsim.targets.parallel.kernels.rows import addressable, allocated
 from lstmsim.targets.parallel.kernels.sums import summing_kernel, zeroing_kernel
 from lstmsim.targets.parallel.residency import residency
@@ -121,7 +122,7 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Device) 
     memory = [*hbp_arrays(hbp), Memory("x", matrix.columns), Memory("y", matrix.rows)]
     memory += [Memory("partial", matrix.rows * hbp.partition.column_blocks)] * merged + [Memory("ticket", 1)]
     arrays = {each.name: place for place, each in enumerate(addressable(tuple(memory)))}
-    walk = Walk(hbp, x, np.result_type(matrix.values, x), part, options.warps, merged)
+    walk = Walk(hbp, x, number_type(matrix.values, x), part, options.warps, merged)
     kernel, sums, slots, active = _kernel(walk, shape, device, arrays)
     if merged:
         merging = KernelShape("merge", options.warps, 16)
@@ -148,8 +149,9 @@ def _merged(partial: NDArray[Any]) -> NDArray[Any]:
     partial: shape (columns of blocks, rows).
     """
     total = np.zeros(partial.shape[1], partial.dtype)
-    for part in partial:
-        total = total + part
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part in partial:
+            total = total + part
     return total
 
 
