@@ -40,7 +40,7 @@ KERNELS = {
     "sddmm": "D = (A B) o C, C sparse",
 }
 #: Most multiply-accumulates of a product beside which others are simulated without being asked for.
-_MOST_BESIDE = 8_000_000
+_MOST_BESIDE = 4_000_000
 
 
 @record

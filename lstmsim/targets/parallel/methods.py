@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
+from math import prod
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
@@ -81,27 +82,31 @@ def _convert(task: SparseTask, options: ConvertOptions, device: Device) -> Made:
 
 
 def _gemv(task: SparseTask, options: NoOptions, device: Device) -> Made:
-    _not_empty(task.matrix.rows, task.matrix.columns)
+    _check_dense(task.matrix.rows, task.matrix.columns)
     return gemv(task.matrix.rows, task.matrix.columns, device, (task.matrix.dense(), task.operands[0]))
 
 
 def _gemm(task: SparseTask, options: GemmOptions, device: Device) -> Made:
     matrix, dense = task.matrix, task.operands[0]
     sizes = matrix.rows, matrix.columns, dense.shape[1]
-    _not_empty(*sizes)
+    _check_dense(*sizes)
     return gemm(sizes, _tile(options, sizes[2]), options.split, device, (matrix.dense(), dense))
 
 
 def _all_products(task: SparseTask, options: GemmOptions, device: Device) -> Made:
     left, right = task.operands
     sizes = len(left), left.shape[1], len(right)
-    _not_empty(*sizes)
+    _check_dense(*sizes)
     return gemm(sizes, _tile(options, sizes[2]), options.split, device)
 
 
-def _not_empty(*sizes: int) -> None:
+def _check_dense(*sizes: int) -> None:
     if not min(sizes):
         raise InputError(Mistake("matrix", "has no rows or no columns, so that there is no dense product of it"))
+    if prod(sizes) > _MOST_PRODUCTS or sizes[0] * sizes[1] > _MOST_PLACES:
+        shown = " x ".join(map(str, sizes))
+        text = f"a dense product of {shown} is too large to simulate, with more than {_MOST_PRODUCTS} products"
+        raise InputError(Mistake("matrix", f"{text} or {_MOST_PLACES} numbers in the matrix"))
 
 
 def _tile(options: GemmOptions, columns: int) -> Tile:
@@ -109,6 +114,8 @@ def _tile(options: GemmOptions, columns: int) -> Tile:
     return tile_of(options) or default_tiles(columns)[0]
 
 
+#: Some 10^7 instructions of warps, and 1 GB of numbers.
+_MOST_PRODUCTS, _MOST_PLACES = 1 << 30, 1 << 27
 _HBP: Mapping[str, Any] = {"m": 512, "n": 4096}
 _LANES = (1, 2, 4, 8, 16, 32)
 #: Of each kernel its methods; the first one is the default.
