@@ -5,6 +5,7 @@ from __future__ import annotations
 from lstmsim.explanations.explanation import Explanation
 from lstmsim.explanations.shares import Leg, leg_words
 from lstmsim.explanations.what_if import Alternative
+from lstmsim.workload.scenario import Words
 
 __all__ = ["answer"]
 
@@ -71,6 +72,7 @@ def _main(explanation: Explanation) -> str:
         "fetch": f"{start} the sending of instructions: each waits for the one before it, whatever the "
         f"{explanation.array} could do.",
         "switch": f"{start} thread switches.",
+        "behind": f"{start} {explanation.words.get('behind', Words()).spent or 'the coming of tasks behind others'}.",
         "input": f"{start} over before the frame of input has come that the end depends on: the chip is faster than "
         "its frames.",
     }
@@ -88,7 +90,11 @@ def _late(arrival: int, explanation: Explanation) -> str:
     groups = {name: cycles for name, cycles in _groups(explanation).items() if name != "arrival"}
     name = max(groups, key=lambda each: groups[each])
     what = {"array": f"the {explanation.array}'s own work", "latency": "latency of pipelines"}
-    what |= {"switch": "thread switches", "input": "waits for frames"}
+    what |= {
+        "switch": "thread switches",
+        "input": "waits for frames",
+        "behind": "waits for tasks that come behind others",
+    }
     most = f"most of them ({groups[name]:,}) are {what.get(name, f'work of the {name}')}"
     return f"{text}. What counts are the {rest:,} cycles after it; {most}."
 

@@ -6,7 +6,7 @@ This last thing is the next link of the path. Where several things ended in that
 1. the issue before it on its unit (the unit was taken until then), or a switch of the unit to this thread;
 2. a result that it waits for, in the order in which the operation names them;
 3. its frame of input; 4. a free slot of its buffer; 5. the admission of its task: the job's arrival (which may follow
-   the end of another job), or the end of the job that ran in its thread before.
+   the end of another job, or the opening of a gate), or the end of the job that ran in its thread before.
 
 Each cycle from 0 to the makespan is on exactly one segment. From the start of an operation to the use of its result
 there are two segments: first time of its unit, then latency of the pipeline. (The results of an operation leave one
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.explanations.gates import Opener
 from lstmsim.explanations.trace_index import TraceIndex
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Dependence, Program
@@ -30,14 +31,15 @@ __all__ = ["HELD_BY", "KINDS", "CriticalPath", "critical_path"]
 
 #: What a segment is. `busy`: issue time of a unit. `turn`: issue time of a unit, while the path's next operation, of
 #: another task, was ready and waited for its turn. `latency`: results are in a pipeline. `switch`: a unit switches
-#: threads. `input`: a frame is on its way. `arrival`: the job has not come yet.
-KINDS = ("busy", "turn", "latency", "switch", "input", "arrival")
+#: threads. `input`: a frame is on its way. `arrival`: the job has not come yet. `behind`: a task behind a gate has not come
+#: yet, though the gate is open.
+KINDS = ("busy", "turn", "latency", "switch", "input", "arrival", "behind")
 #: Why the next operation on the path waited for a segment: a cause of the program, or `order` (it comes next on the
 #: unit), `turn` (another task had the unit), `switch`, `thread` (a free context), `after` (the end of the task that it
-#: comes after), `arrival`, `result` (the end of the run).
-HELD_BY = (*CAUSES, "order", "turn", "switch", "thread", "after", "arrival", "result")
+#: comes after), `behind` (the opening of the gate that it comes behind), `arrival`, `result` (the end of the run).
+HELD_BY = (*CAUSES, "order", "turn", "switch", "thread", "after", "behind", "arrival", "result")
 
-_BUSY, _TURN, _LATENCY, _SWITCH, _INPUT, _ARRIVAL = range(len(KINDS))
+_BUSY, _TURN, _LATENCY, _SWITCH, _INPUT, _ARRIVAL, _BEHIND = range(len(KINDS))
 Numbers = NDArray[np.int64]
 
 
@@ -95,7 +97,7 @@ class _Walk:
         makespan = index.trace.makespan_cycles
         if not makespan:
             return
-        step: tuple[int, int] | None = self.result(index.finisher(int(np.argmax(finish))), makespan, "result")
+        step = self.ended(int(np.argmax(finish)), makespan, "result")
         while step is not None:
             row, cycle = step
             self.add(int(index.start[row]), cycle, _BUSY, "order", row)
@@ -134,6 +136,11 @@ class _Walk:
         phases, job = index.phases(task), index.program.tasks[task]
         operation = phases[phase].body.operations[number]
         for need in operation.needs:
+            if need.gate:
+                opener = index.gates.get(phases[phase].gate(iteration, need.operation))
+                if opener is not None and opener.cycle + need.delay == cycle:
+                    return self.opened(opener, row, cycle, need.cause)
+                continue
             source = self.source(task, phase, iteration, need)
             if source >= 0 and index.last[source] + need.delay == cycle:
                 return self.result(source, cycle, need.cause)
@@ -149,6 +156,23 @@ class _Walk:
                 buffer = job.slots(index.kind(task), index.trace.spread(task))[operation.takes]
                 return self.freed(freer, cycle, buffer.cause)
         return self.admitted(row, task, cycle)
+
+    def ended(self, task: int, cycle: int, held_by: str) -> tuple[int, int] | None:
+        """What was before the end of a task at `cycle`: its last result, or its arrival if it has issued nothing."""
+        row = self.index.finisher(task)
+        if row >= 0:
+            return self.result(row, cycle, held_by)
+        return self.arrived(0, task, int(self.index.trace.task("arrived")[task]))
+
+    def opened(self, opener: Opener, row: int, cycle: int, held_by: str) -> tuple[int, int] | None:
+        """What was before an operation that may issue at `cycle` because a gate opened."""
+        if opener.kind == "row":
+            self.add(opener.cycle, cycle, _LATENCY, held_by, opener.number)
+            return self.freed(opener.number, opener.cycle, held_by)
+        self.add(opener.cycle, cycle, _BEHIND, held_by, row)
+        if opener.kind == "ends":
+            return self.ended(opener.number, opener.cycle, "behind")
+        return self.admitted(row, opener.number, opener.cycle)
 
     def source(self, task: int, phase: int, iteration: int, need: Dependence) -> int:
         """The row of the last issue that `need` points to; -1 where it holds nothing back."""
@@ -184,15 +208,17 @@ class _Walk:
         return self.result(before, cycle, "thread")
 
     def arrived(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
-        """What was before the arrival of a task at `cycle`: only the task before it matters, if it comes after one."""
+        """What was before the arrival of a task at `cycle`: the task that it comes after, or who opened its gate."""
         job = self.index.program.tasks[task]
+        if job.behind is not None:
+            return self.opened(self.index.gates[job.behind], row, cycle, "behind")
         if job.after is None:
             self.add(0, cycle, _ARRIVAL, "arrival", row)
             return None
         self.add(cycle - job.release, cycle, _ARRIVAL, "arrival", row)
         came = cycle - job.release
         if self.index.trace.task("core")[job.after] >= 0:
-            return self.result(self.index.finisher(job.after), came, "after")
+            return self.ended(job.after, came, "after")
         # that task was turned away: when it came (the queue was full), or at the end of its patience
         earlier = int(self.index.trace.task("arrived")[job.after])
         self.add(earlier, came, _ARRIVAL, "after", row)

@@ -118,7 +118,7 @@ def explain(
         array_cycles=sum(busy),
         array_useful=work / issued if issued else 0.0,
         cores=len(scenario.chip.core_figures),
-        jobs=tuple(job.name for job in scenario.jobs),
+        jobs=(*(job.name for job in scenario.jobs), *(each.name for each in program.tasks[len(scenario.jobs) :])),
         shares=tuple(table.shares()),
         causes=table.causes(),
         legs=tuple(table.legs()),

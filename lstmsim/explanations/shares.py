@@ -44,6 +44,10 @@ LEGS = {
         "from the {unit}'s last issue on the path to the end",
         "behind the {unit}'s last issue",
     ),
+    "group to group": LegWords(
+        "tasks start when the tasks that they come behind have ended",
+        "from the last issue of some tasks to the first of those that come behind them",
+    ),
     "job to job": LegWords(
         "a job starts when another has ended",
         "from the last issue of a job to the first of the job that starts after it",
@@ -81,6 +85,7 @@ LEGS = {
 #: Ways off the main unit that bear the name of what held the path up -> the causes.
 _HELD_UP = {
     "job to job": ("thread", "after"),
+    "group to group": ("behind",),
     **{leg: tuple(name for name in CAUSES if NAMED[name].leg == leg) for leg in ("room", "weights")},
 }
 
@@ -243,6 +248,7 @@ class PathTable:
             "weights": held_up["weights"],
             "end": behind == len(self.array),
             "start": first == 0,
+            "group to group": held_up["group to group"],
             "job to job": held_up["job to job"],
             "switch": ~other,
             "thread to thread": tasks,
@@ -291,7 +297,7 @@ class PathTable:
                 int(core[self.task[a]]),
                 int(context[self.task[a]]),
                 int(self.layer[a]) if self.layer[a] >= 0 else None,
-                None if KINDS[int(path.kind[a])] == "arrival" else int(self.step[a]),
+                None if KINDS[int(path.kind[a])] in ("arrival", "behind") else int(self.step[a]),
                 HELD_BY[int(path.held_by[b])],
             )
             for a, b in zip(first, last, strict=True)
@@ -303,7 +309,7 @@ def _named(kind: str, unit: Unit, array: bool) -> Share:
         return Share(f"{unit.name} busy" if kind == "busy" else f"turn in {unit.name}", kind, unit.name, array, 0)
     if kind == "latency":
         return Share(f"{unit.pipeline or unit.name} pipeline", kind, unit.name, array, 0)
-    names = {"switch": "thread switch", "input": "input", "arrival": "before arrival"}
+    names = {"switch": "thread switch", "input": "input", "arrival": "before arrival", "behind": "behind others"}
     return Share(names[kind], kind, "", False, 0)
 
 

@@ -88,7 +88,9 @@ def _shares(explanation: Explanation) -> str:
     rows = []
     for each in explanation.shares:
         bar = "#" * round(_BAR * each.cycles / total)
-        rows.append([each.name, f"{each.cycles:,}", percent(each.cycles, total), bar, _meaning(each)])
+        rows.append(
+            [each.name, f"{each.cycles:,}", percent(each.cycles, total), bar, _meaning(each, explanation.words)]
+        )
     title = f"THE CRITICAL PATH: what its {total:,} cycles are (they add up to the makespan)"
     causes = ", ".join(
         f"{_held_by(name, explanation.words)} {percent(count, total)}" for name, count in explanation.causes.items()
@@ -103,6 +105,7 @@ _OTHERS = {
     "turn": ("another thread's turn", "turn"),
     "thread": ("a free thread", "free thread"),
     "after": ("the end of the job before", "job before"),
+    "behind": ("the tasks that it comes behind", "tasks before"),
     "arrival": ("the job's arrival", "job"),
     "result": ("the last results", "(end)"),
 }
@@ -122,8 +125,10 @@ def _called(leg: Leg, own: Mapping[str, Words]) -> str:
     return own.get(leg.name, Words()).called or leg.name
 
 
-def _meaning(share: Share) -> str:
+def _meaning(share: Share, own: Mapping[str, Words]) -> str:
     unit = share.unit
+    if own.get(share.kind, Words()).share and not unit:
+        return own[share.kind].share
     if share.kind == "busy":
         if share.array:
             return f"the {unit} issues"
@@ -136,6 +141,7 @@ def _meaning(share: Share) -> str:
         "switch": "the unit changes threads",
         "input": "the frame has not come yet",
         "arrival": "the job has not come yet",
+        "behind": "tasks that come behind others have not come yet",
     }[share.kind]
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.explanations.gates import Opener, openers
 from lstmsim.metrics.issued import issued_operations
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Operation, Phase, Program
@@ -59,17 +60,33 @@ class TraceIndex:
         for task, resumed in zip(trace.pause("task").tolist(), trace.pause("resumed").tolist(), strict=True):
             later = (self.task == task) & (self.start >= resumed)
             self.ready[later] = np.maximum(self.ready[later], resumed)
-        self.unit = trace.issue("core") * self._units_of_core + trace.issue("unit")
+        self.unit = self._way(trace.issue("core"), trace.issue("unit"), trace.issue("context"))
         # few units: 16 bits where they suffice, which numpy sorts by digits
-        small = self.unit.astype(np.int16) if len(program.cores) * self._units_of_core < 1 << 15 else self.unit
+        small = self.unit.astype(np.int16) if self.unit.max(initial=0) < 1 << 15 else self.unit
         self.order = np.argsort(small, kind="stable")
         self.position = np.empty_like(self.order)
         self.position[self.order] = np.arange(len(self.order))
         self.head = self._heads()
 
     @cached_property
-    def _units_of_core(self) -> int:
-        return max((len(core.units) for core in self.program.cores), default=1)
+    def _ways(self) -> Numbers:
+        """How many ways each unit of each core has, shape (cores, units)."""
+        cores = self.program.cores
+        ways = np.ones((len(cores), max((len(core.units) for core in cores), default=1)), dtype=np.int64)
+        for number, core in enumerate(cores):
+            ways[number, : len(core.units)] = [unit.ways for unit in core.units]
+        return ways
+
+    def _way(self, core: Numbers, unit: Numbers, context: Numbers) -> Numbers:
+        """Numbers for ways of units: each way issues one operation at a time."""
+        ways = self._ways
+        numbers: Numbers = (core * ways.shape[1] + unit) * ways.max(initial=1) + context % ways[core, unit]
+        return numbers
+
+    @cached_property
+    def gates(self) -> dict[int, Opener]:
+        """Who opened each gate."""
+        return openers(self.program, self.trace, self.operations, self.numbers, self.end)
 
     def _heads(self) -> Numbers:
         unit, start, end = self.unit[self.order], self.start[self.order], self.end[self.order]
@@ -154,13 +171,20 @@ class TraceIndex:
         return finishers
 
     def finisher(self, task: int) -> int:
-        """The row whose results end the task; of several the row that started last, then that of the highest unit."""
-        return int(self._finishers[task])
+        """The row whose results end the task; of several the row that started last, then that of the highest unit.
+
+        A task that lasts until a gate opens is ended by whoever opens the gate. -1: nothing was issued.
+        """
+        own, until = int(self._finishers[task]), self.program.tasks[task].until
+        if own >= 0 or until is None:
+            return own
+        opener = self.gates[until]
+        return opener.number if opener.kind == "row" else self.finisher(opener.number)
 
     @cached_property
     def _switches(self) -> dict[int, tuple[Numbers, Numbers]]:
         trace = self.trace
-        unit = trace.switch("core") * self._units_of_core + trace.switch("unit")
+        unit = self._way(trace.switch("core"), trace.switch("unit"), trace.switch("after"))
         end = trace.switch("start") + trace.switch("cycles")
         cycles = trace.switch("cycles")
         return {int(each): (end[unit == each], cycles[unit == each]) for each in np.unique(unit)}

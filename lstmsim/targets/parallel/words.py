@@ -51,6 +51,17 @@ WORDS = {
         share="its blocks wait for the dispatcher",
         spent="waiting for the dispatcher",
     ),
+    "behind": Words(
+        held_by="the launch of a kernel",
+        next_wait="launch",
+        share="a kernel is being launched",
+        spent="waiting for kernels to be launched",
+    ),
+    "group to group": Words(
+        called="kernel to kernel",
+        leg="a kernel starts when the one before it has ended",
+        way="from the last issue of a kernel to the first of the next one",
+    ),
     "drain": Words("blocks wait for their last results, most often for stores"),
     "idle": Words(
         "no block is on the SM: a kernel is being launched, or there are too few blocks",
