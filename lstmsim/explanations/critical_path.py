@@ -31,8 +31,8 @@ __all__ = ["HELD_BY", "KINDS", "CriticalPath", "critical_path"]
 
 #: What a segment is. `busy`: issue time of a unit. `turn`: issue time of a unit, while the path's next operation, of
 #: another task, was ready and waited for its turn. `latency`: results are in a pipeline. `switch`: a unit switches
-#: threads. `input`: a frame is on its way. `arrival`: the job has not come yet. `behind`: a task behind a gate has not come
-#: yet, though the gate is open.
+#: threads. `input`: a frame is on its way. `arrival`: the job has not come yet. `behind`: nor has a task behind a gate,
+#: though that is open.
 KINDS = ("busy", "turn", "latency", "switch", "input", "arrival", "behind")
 #: Why the next operation on the path waited for a segment: a cause of the program, or `order` (it comes next on the
 #: unit), `turn` (another task had the unit), `switch`, `thread` (a free context), `after` (the end of the task that it
