@@ -21,8 +21,8 @@ from tests.test_architecture import FILES, HOMES, MACHINES, docstrings, tree
 PLACES = {
     "lstmsim.searches": "points of a search have ep and vp of their own; cores are asked through `Target.array_search`",
 }
-#: Names of keys that are also names of numpy's functions.
-NUMPY = {"accumulate", "divide"}
+#: Names of keys that are also names of functions of numpy and matplotlib.
+NUMPY = {"accumulate", "divide", "grid"}
 #: Methods that take a text apart.
 TAKES_APART = {
     *("startswith", "endswith", "split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix"),
@@ -64,8 +64,9 @@ def own_words() -> set[str]:
 
 
 OWN_WORDS = own_words()
-#: Pieces of kinds that are no words of their own: tables have rows and columns, but nothing else is an npu.
-PIECES = {piece for kind in MACHINES for piece in kind.split("-")} - {"row", "column"}
+#: Pieces of kinds that are no words of their own: tables have rows and columns, FPGAs are devices, but nothing else is
+#: an npu.
+PIECES = {piece for kind in MACHINES for piece in kind.split("-")} - {"row", "column", "device"}
 
 
 def called(node: ast.expr) -> str:

@@ -16,8 +16,8 @@ import numpy as np
 from lstmsim import engines, load_chip
 from lstmsim.errors import LstmsimError
 from lstmsim.metrics.accounts import totals_of
-from lstmsim.program.tabled import TabledProgram
 from lstmsim.program.totals import Totals
+from lstmsim.program.unflatten import tabled
 from lstmsim.sparse.csr import Csr, csr_of_coo
 from lstmsim.sparse.drawn import checksum, drawn_dense, drawn_matrix
 from lstmsim.targets.parallel.device import Device, ParallelDevice
@@ -191,7 +191,7 @@ def outcome(device: Device, kernels: Sequence[Priced], engine: str) -> Outcome:
     if engine == "fast":
         totals: Totals = engines.totals(lowered.flat)
     else:
-        program = TabledProgram(lowered.flat, lowered.names)
+        program = tabled(lowered.flat, lowered.names)
         totals = totals_of(program, engines.run(program, engine))
     return outcome_of(device, lowered, totals)
 

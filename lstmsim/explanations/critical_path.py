@@ -166,7 +166,7 @@ class _Walk:
 
     def opened(self, opener: Opener, row: int, cycle: int, held_by: str) -> tuple[int, int] | None:
         """What was before an operation that may issue at `cycle` because a gate opened."""
-        if opener.kind == "row":
+        if opener.kind == "issues":
             self.add(opener.cycle, cycle, _LATENCY, held_by, opener.number)
             return self.freed(opener.number, opener.cycle, held_by)
         self.add(opener.cycle, cycle, _BEHIND, held_by, row)

@@ -19,7 +19,7 @@ class Opener(NamedTuple):
     """The last arrival at a gate.
 
     cycle: when it came, which is when the gate opened.
-    kind: `row`, the end of a row of issues; `ends`, the finish of a task; `starts`, the admission of a task.
+    kind: `issues`, the end of a row of issues; `ends`, the finish of a task; `starts`, the admission of a task.
     number: the row, or the task.
     """
 
@@ -64,4 +64,4 @@ def _rows(
         task, phase, iteration = trace.issues[row, 4:7].tolist()
         phases = program.tasks[task].phases(kinds[int(trace.task("core")[task])], trace.spread(task))
         gate = phases[phase].gate(iteration, int(arrives[numbers[row]]))
-        yield gate, Opener(int(end[row]), "row", row)
+        yield gate, Opener(int(end[row]), "issues", row)

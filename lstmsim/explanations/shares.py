@@ -45,8 +45,7 @@ LEGS = {
         "behind the {unit}'s last issue",
     ),
     "group to group": LegWords(
-        "tasks start when the tasks that they come behind have ended",
-        "from the last issue of some tasks to the first of those that come behind them",
+        "tasks start when those before have ended", "from the last issue of tasks to the next ones"
     ),
     "job to job": LegWords(
         "a job starts when another has ended",
@@ -60,14 +59,8 @@ LEGS = {
         "behind another thread's work in another unit",
         "behind other threads' results",
     ),
-    "room": LegWords(
-        "work waits for room for its results",
-        "until there is room for the results of what comes next",
-    ),
-    "weights": LegWords(
-        "work waits for weights from the memory",
-        "until the weights are there that are needed next",
-    ),
+    "room": LegWords("work waits for room for its results", "until there is room for the results of what comes next"),
+    "weights": LegWords("work waits for weights from the memory", "until the weights are there that are needed next"),
     "layer to layer": LegWords(
         "a layer waits for results of the layer below",
         "from the last issue of a layer to the first of the layer above",

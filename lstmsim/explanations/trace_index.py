@@ -179,7 +179,7 @@ class TraceIndex:
         if own >= 0 or until is None:
             return own
         opener = self.gates[until]
-        return opener.number if opener.kind == "row" else self.finisher(opener.number)
+        return opener.number if opener.kind == "issues" else self.finisher(opener.number)
 
     @cached_property
     def _switches(self) -> dict[int, tuple[Numbers, Numbers]]:

@@ -92,7 +92,8 @@ def names_of(program: Program) -> FlatNames:
     (('x', ()),)
     """
     if isinstance(program, TabledProgram):
-        return program.names
+        names: FlatNames = program.names
+        return names
     namer = _Namer()
     namer.tasks(program.tasks)
     return FlatNames(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.program import Core, Program, Task
-
-if TYPE_CHECKING:
-    from lstmsim.program.flat_names import FlatNames
 
 __all__ = ["TabledProgram"]
 
@@ -18,31 +16,23 @@ class TabledProgram(Program):
     """A program in its flat form. An engine runs the tables as they are; cores and tasks are made when asked for.
 
     flat: the tables.
-    names: what the tables do not hold.
+    names: what the tables do not hold (`lstmsim.program.flat_names.FlatNames`).
+    whole: makes the program of both, when cores or tasks are asked for (`lstmsim.program.unflatten.program_of`).
 
-    `ProgramError`, when cores or tasks are asked for, as of `lstmsim.program.unflatten.program_of`.
-
-    >>> from lstmsim.program.flat_names import names_of
-    >>> from lstmsim.program.flatten import flat_of
-    >>> from lstmsim.program.program import Body, Operation, Phase, Unit
-    >>> task = Task("t", ((0, (Phase(Body((Operation(0, count=3),)), 2),)),), (), (0,))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
-    >>> TabledProgram(flat_of(program), names_of(program)) == program
-    True
+    `lstmsim.program.unflatten.tabled` makes one.
     """
 
-    def __init__(self, flat: FlatProgram, names: FlatNames) -> None:
-        # a frozen record takes no assignments; these two are not among its fields
-        self.__dict__.update(flat=flat, names=names)
+    def __init__(self, flat: FlatProgram, names: Any, whole: Callable[[FlatProgram, Any], Program]) -> None:
+        # a frozen record takes no assignments; these are not among its fields
+        self.__dict__.update(flat=flat, names=names, whole=whole)
 
     flat: FlatProgram
-    names: FlatNames
+    names: Any
+    whole: Callable[[FlatProgram, Any], Program]
 
     @cached_property
     def _whole(self) -> Program:
-        from lstmsim.program.unflatten import program_of
-
-        return program_of(self.flat, self.names)
+        return self.whole(self.flat, self.names)
 
     @property
     def cores(self) -> tuple[Core, ...]:

@@ -14,8 +14,9 @@ from lstmsim.program.packed import unpacked
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Unit, Wide
 from lstmsim.program.rows import Rows, operations_of, some
+from lstmsim.program.tabled import TabledProgram
 
-__all__ = ["MOST_PARTS", "program_of"]
+__all__ = ["MOST_PARTS", "program_of", "tabled"]
 
 #: Most objects that a Program is made of: some GB. Rows of a flat program may be shared, so a small file can name many.
 MOST_PARTS = 10_000_000
@@ -60,6 +61,22 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
     reader = _Reader(flat, names)
     gates = tuple(flat.column("gates", "arrivals").tolist())
     return Program(reader.cores(), tuple(reader.tasks()), gates)
+
+
+def tabled(flat: FlatProgram, names: FlatNames) -> TabledProgram:
+    """A program that an engine runs as the tables that it is; its cores and tasks are made when asked for.
+
+    flat, names: as of `program_of`, whose errors come when something is asked for.
+
+    >>> from lstmsim.program.flat_names import names_of
+    >>> from lstmsim.program.flatten import flat_of
+    >>> from lstmsim.program.operations import Operation
+    >>> task = Task("t", ((0, (Phase(Body((Operation(0, count=3),)), 2),)),), (), (0,))
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
+    >>> tabled(flat_of(program), names_of(program)) == program
+    True
+    """
+    return TabledProgram(flat, names, program_of)
 
 
 class _Reader:

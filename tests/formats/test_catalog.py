@@ -21,7 +21,17 @@ DEEPBENCH = {
 
 
 #: Words of which a citation has one.
-SOURCES = ("patent", "doi", "arXiv", "intel/fpga-npu", "published")
+SOURCES = (
+    "patent",
+    "doi",
+    "arXiv",
+    "intel/fpga-npu",
+    "published",
+    "gpgpusim.config",
+    "PMC10448217",
+    "ASPLOS",
+    "Xavier",
+)
 
 
 @pytest.mark.parametrize("entry", list_models(), ids=lambda entry: entry.name)

@@ -11,42 +11,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.errors import InputError
 from lstmsim.targets.parallel.barriers import Meetings, meetings
-from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Ints
 from lstmsim.targets.parallel.pick import Picked, ranges, summed
-from lstmsim.targets.parallel.prototypes import BARRIER, CLASS, MEMORY, START, Numbering, Roles
+from lstmsim.targets.parallel.prototypes import BARRIER, MEMORY, START, Writing
 from lstmsim.targets.parallel.results import Served, kept, results
 
-__all__ = ["Bodies", "Writing", "bodies"]
+__all__ = ["Bodies", "bodies"]
 
 #: Most needs of an operation of a packed body, and from how many on those that others imply are looked for.
 _MOST_NEEDS, _MANY_NEEDS = 255, 96
-_NEED = 1 << 31
-
-
-@dataclass(frozen=True)
-class Writing:
-    """What all pieces of a program have in common.
-
-    device: the device.
-    roles: prototypes of operations.
-    needs: numbering of prototypes of needs, by code.
-    delays: more than any delay.
-    """
-
-    device: Device
-    roles: Roles
-    needs: Numbering
-    delays: int
-
-    def need(self, cause: int, delay: Ints | int, gate: int = 0) -> Ints:
-        """What the words of needs have in common: the prototype, without the operation."""
-        codes = np.atleast_1d((2 * cause + gate) * self.delays + np.asarray(delay, dtype=np.int64))
-        return (self.needs.of(codes).astype(np.int64) << 32) + _NEED
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +187,3 @@ class _Piece:
         words[at[met]] = (roles.prototypes(role, self.meet.ordinal[met], member).astype(np.int64) << 8) + warps
         operations = self.place[self.meet.mates(met + 1, grid=True)]
         words[ranges(at[met] + 1, np.full(len(met), warps))] = self.writing.need(BARRIER, 1)[0] + operations
-
-
-def classes(*names: str) -> NDArray[np.int64]:
-    """The numbers of some classes."""
-    return np.array([CLASS[name] for name in names])

@@ -15,7 +15,7 @@ from lstmsim.program.flat import FlatProgram, flat_program
 from lstmsim.program.flat_names import FlatNames
 from lstmsim.program.flatten import CYCLE_TABLES
 from lstmsim.records import record
-from lstmsim.targets.parallel.bodies import Writing, bodies
+from lstmsim.targets.parallel.bodies import bodies
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Ints, Priced
 from lstmsim.targets.parallel.kernel_rules import check_kernel, grid_barriers
@@ -30,7 +30,7 @@ from lstmsim.targets.parallel.machine_tables import (
     unit_names,
 )
 from lstmsim.targets.parallel.pick import block_keys, picked
-from lstmsim.targets.parallel.prototypes import Numbering, Roles, need_rows
+from lstmsim.targets.parallel.prototypes import Numbering, Roles, Writing, need_rows
 from lstmsim.targets.parallel.residency import residency
 
 __all__ = ["DeviceJob", "KernelTasks", "Lowered", "program_of_jobs", "program_of_kernels"]

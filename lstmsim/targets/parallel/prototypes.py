@@ -18,12 +18,14 @@ from lstmsim.program.rows import CAUSE_NUMBERS
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import CLASSES
 
-__all__ = ["ARITHMETIC", "CLASS", "Numbering", "Roles", "need_rows"]
+__all__ = ["ARITHMETIC", "CLASS", "Numbering", "Roles", "Writing", "need_rows"]
 
 #: Name of a class -> its number.
 CLASS = {name: number for number, name in enumerate(CLASSES)}
 #: Classes that only take a scheduler, several issues in a row.
 ARITHMETIC = ("alu", "fma", "sfu")
+#: What the word of a need has beside its prototype, to which the number of the operation is added.
+_OPERATION_OF_NEED = 1 << 31
 #: Largest table that is looked up by code; beyond it codes are searched.
 _MOST_LOOKED_UP = 1 << 24
 
@@ -208,3 +210,24 @@ def need_rows(codes: Sequence[int], most: int) -> Ints:
 
 #: Numbers of the causes of the device.
 MEMORY, BARRIER, DEPENDENCE, START = (CAUSE_NUMBERS[name] for name in ("memory", "barrier", "dependence", "start"))
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What all pieces of a program have in common.
+
+    device: the device.
+    roles: prototypes of operations.
+    needs: numbering of prototypes of needs, by code.
+    delays: more than any delay.
+    """
+
+    device: Device
+    roles: Roles
+    needs: Numbering
+    delays: int
+
+    def need(self, cause: int, delay: Ints | int, gate: int = 0) -> Ints:
+        """What the words of needs have in common: the prototype, without the operation."""
+        codes = np.atleast_1d((2 * cause + gate) * self.delays + np.asarray(delay, dtype=np.int64))
+        return (self.needs.of(codes).astype(np.int64) << 32) + _OPERATION_OF_NEED

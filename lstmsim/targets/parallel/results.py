@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,7 @@ from numpy.typing import NDArray
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Ints
 from lstmsim.targets.parallel.pick import Picked, ranges, summed
-from lstmsim.targets.parallel.prototypes import ARITHMETIC, CLASS, DEPENDENCE, MEMORY
-
-if TYPE_CHECKING:
-    from lstmsim.targets.parallel.bodies import Writing
+from lstmsim.targets.parallel.prototypes import ARITHMETIC, CLASS, DEPENDENCE, MEMORY, Writing
 
 __all__ = ["Results", "Served", "kept", "results"]
 

@@ -46,7 +46,7 @@ class _ParallelTarget(ParallelEntries, Target):
 
         `InputError` for templates: requests that keep coming are not simulated on this machine.
         """
-        from lstmsim.program.tabled import TabledProgram
+        from lstmsim.program.unflatten import tabled
         from lstmsim.targets.parallel.jobs import device_jobs
         from lstmsim.targets.parallel.lowering import program_of_jobs
 
@@ -60,7 +60,7 @@ class _ParallelTarget(ParallelEntries, Target):
         kinds = kinds_of(chip.cores)
         check_size(kinds, jobs, self.per_step)
         lowered = program_of_jobs(chip.view, device_jobs(chip, jobs))
-        return TabledProgram(lowered.flat, lowered.names)
+        return tabled(lowered.flat, lowered.names)
 
     def per_step(
         self, cores: Sequence[ParallelCore], model: Model, batch: int = 1, split: str = "", members: int = 1
