@@ -158,11 +158,18 @@ class _Walk:
         return self.admitted(row, task, cycle)
 
     def ended(self, task: int, cycle: int, held_by: str) -> tuple[int, int] | None:
-        """What was before the end of a task at `cycle`: its last result, or its arrival if it has issued nothing."""
-        row = self.index.finisher(task)
+        """What was before the end of a task at `cycle`: its last result, else the gate until which it lasted.
+
+        A task without operations that lasted until no gate has ended when it was admitted.
+        """
+        index = self.index
+        row, until = index.finisher(task), index.program.tasks[task].until
         if row >= 0:
             return self.result(row, cycle, held_by)
-        return self.arrived(0, task, int(self.index.trace.task("arrived")[task]))
+        opener = None if until is None else index.gates.get(until)
+        if opener is not None and opener.cycle == cycle:
+            return self.opened(opener, 0, cycle, held_by)
+        return self.admitted(0, task, int(index.trace.task("admitted")[task]))
 
     def opened(self, opener: Opener, row: int, cycle: int, held_by: str) -> tuple[int, int] | None:
         """What was before an operation that may issue at `cycle` because a gate opened."""
@@ -171,7 +178,7 @@ class _Walk:
             return self.freed(opener.number, opener.cycle, held_by)
         self.add(opener.cycle, cycle, _BEHIND, held_by, row)
         if opener.kind == "ends":
-            return self.ended(opener.number, opener.cycle, "behind")
+            return self.ended(opener.number, opener.cycle, "behind" if opener.cycle < cycle else held_by)
         return self.admitted(row, opener.number, opener.cycle)
 
     def source(self, task: int, phase: int, iteration: int, need: Dependence) -> int:
@@ -196,6 +203,10 @@ class _Walk:
             raise ValueError(f"the trace is not one of this program: nothing ends at cycle {cycle} (row {row})")
         if index.trace.task("arrived")[task] == cycle:
             return self.arrived(row, task, cycle)
+        leaver = index.leaver(task, cycle)
+        if leaver is not None:
+            self.handovers += 1
+            return self.ended(leaver, cycle, "thread")
         before = index.room_for(task, cycle)
         if before is None and not (index.trace.pause("paused") == cycle).any() and not index.gave_up(cycle):
             raise ValueError(f"the trace is not one of this program: no context becomes free at cycle {cycle}")

@@ -12,14 +12,15 @@ of `SHARES`, that any of these threads has. Threads of a memory do not count: wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.metrics.accounts import named_cycles
 from lstmsim.metrics.cycle_names import NAMED
+from lstmsim.metrics.owners import owners
 from lstmsim.metrics.waits import CoreSpans, Intervals, Stays, core_spans, stays_on
 from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
 from lstmsim.program.program import Program
@@ -76,8 +77,11 @@ def share_words(name: str, own: Mapping[str, Words]) -> tuple[str, str]:
     return mine.share or SHARES[name], mine.spent or SPENT[name]
 
 
-def latency_shares(program: Program, trace: Trace) -> Numbers:
-    """Count the cycles of each task by name.
+def latency_shares(program: Program, trace: Trace, jobs: int | None = None) -> Numbers:
+    """Count the cycles of each task by name, or of each job where further tasks do the work of jobs.
+
+    jobs: how many of the tasks are those of jobs; None: all. Where there are further ones, only the rows of the jobs
+        say something. Their cycles in which none of their work has a thread are `start`.
 
     Returns an array of shape [tasks, len(SHARES)]. Each row adds up exactly to the latency of its task in cycles.
     Tasks that were turned away have zeros.
@@ -97,7 +101,12 @@ def latency_shares(program: Program, trace: Trace) -> Numbers:
     _queue(program, trace, spans, shares)
     pauses = trace.pause("resumed") - trace.pause("paused")
     np.add.at(shares[:, _NAMES.index("paused")], trace.pause("task"), pauses)
-    _threads(program, trace, spans, shares)
+    whose = owners(program, len(program.tasks) if jobs is None else jobs)
+    _threads(program, trace, spans, shares, whose)
+    if jobs is not None and jobs < len(program.tasks):
+        served = trace.task("core") >= 0
+        latencies = np.where(served, trace.task("finish") - trace.task("arrived"), 0)
+        shares[:jobs, _NAMES.index("start")] += (latencies - shares.sum(axis=1))[:jobs]
     return shares
 
 
@@ -175,13 +184,15 @@ def _loading(program: Program, trace: Trace, core: int, spans: CoreSpans) -> _Co
     return _Condition(named.edges, holds)
 
 
-def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers) -> None:
-    """Count the cycles with a thread, in place in `shares`."""
+def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers, whose: Numbers) -> None:
+    """Count the cycles with a thread, in place in `shares`; those of a task as those of the one that `whose` names."""
     several = np.zeros(len(program.tasks), dtype=bool)
     arrays = np.array([not core.shared for core in program.cores])
     several[trace.seat("task")[arrays[trace.seat("core")]]] = True
+    several[whose[whose != np.arange(len(whose))]] = True
+    several = several[whose]
     of_several: list[tuple[int, Intervals]] = []
-    for each in spans.values():
+    for each in _each_way(program, spans):
         ready, switch = _between(each.waits["ready"], each.switch)
         named = {**each.waits, WORK: each.busy, "other threads": ready, "switch": switch}
         for name, intervals in named.items():
@@ -189,13 +200,19 @@ def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], sha
                 continue
             place, alone = _NAMES.index(name), ~several[intervals.task]
             np.add.at(shares[:, place], intervals.task[alone], (intervals.end - intervals.start)[alone])
-            of_several.append((place, _only(intervals, ~alone)))
+            beside = intervals.where(~alone)
+            of_several.append((place, replace(beside, task=whose[beside.task])))
     if several.any():
         _several(trace, of_several, shares)
 
 
-def _only(one: Intervals, kept: NDArray[np.bool_]) -> Intervals:
-    return Intervals(one.start[kept], one.end[kept], one.context[kept], one.task[kept], one.issue[kept])
+def _each_way(program: Program, spans: Mapping[int, CoreSpans]) -> Iterator[CoreSpans]:
+    """The intervals of each way of each main unit."""
+    for number, each in spans.items():
+        core = program.cores[number]
+        if core.accounted is not None:
+            ways = core.units[core.accounted].ways
+            yield from (each.of_way(way, ways) for way in range(ways))
 
 
 def _between(ready: Intervals, switch: Intervals) -> tuple[Intervals, Intervals]:
@@ -215,7 +232,7 @@ def _between(ready: Intervals, switch: Intervals) -> tuple[Intervals, Intervals]
     end = np.where(number == pieces[row] - 1, ready.end[row], padded[first[row] + number])
     inside = (first[row] + number) % 2 == 1
     cut = Intervals(start, end, ready.context[row], ready.task[row], ready.issue[row])
-    return _only(cut, ~inside), _only(cut, inside)
+    return cut.where(~inside), cut.where(inside)
 
 
 def _several(trace: Trace, named: list[tuple[int, Intervals]], shares: Numbers) -> None:

@@ -150,10 +150,10 @@ def slowest(
     (2269, {'queue': 846, 'array': 640, 'hazard': 722, 'drain': 61})
     """
     way = arriving(jobs)
-    served = np.flatnonzero(trace.task("core") >= 0)
+    served = np.flatnonzero(trace.task("core")[: len(jobs)] >= 0)
     if way == "at once" or len(served) < 2:
         return None
-    shares = latency_shares(program, trace)[served]
+    shares = latency_shares(program, trace, len(jobs))[served]
     latencies = (trace.task("finish") - trace.task("arrived"))[served]
     last = slowest_of(latencies)
     names = [unit if each == WORK else each for each in SHARES]
@@ -164,7 +164,7 @@ def slowest(
         requests=len(served),
         count=len(last),
         from_cycles=int(latencies[last[-1]]),
-        turned_away=len(trace.tasks) - len(served),
+        turned_away=len(jobs) - len(served),
         latency=tail_latency(latencies),
         shares=tuple(sorted((each for each in columns if each.slowest or each.all), key=lambda each: -each.slowest)),
         listed=tuple(

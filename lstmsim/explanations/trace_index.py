@@ -167,19 +167,20 @@ class TraceIndex:
         finish = self.trace.task("finish")
         rows = np.flatnonzero(self.last + result == finish[self.task])
         finishers = np.full(len(finish), -1, dtype=np.int64)
+        # a task that only waits in the end, but for no gate, is ended by the last of its results
+        lasts = np.array([task.until is not None for task in self.program.tasks], dtype=bool)
+        order = np.argsort(self.last + result, kind="stable")
+        order = order[~lasts[self.task[order]]]
+        finishers[self.task[order]] = order
         finishers[self.task[rows]] = rows
         return finishers
 
     def finisher(self, task: int) -> int:
         """The row whose results end the task; of several the row that started last, then that of the highest unit.
 
-        A task that lasts until a gate opens is ended by whoever opens the gate. -1: nothing was issued.
+        -1 for a task that has issued nothing, or that is ended by a gate.
         """
-        own, until = int(self._finishers[task]), self.program.tasks[task].until
-        if own >= 0 or until is None:
-            return own
-        opener = self.gates[until]
-        return opener.number if opener.kind == "issues" else self.finisher(opener.number)
+        return int(self._finishers[task])
 
     @cached_property
     def _switches(self) -> dict[int, tuple[Numbers, Numbers]]:
@@ -200,9 +201,11 @@ class TraceIndex:
 
     @cached_property
     def _left(self) -> dict[tuple[int, int, int], int]:
-        names = ("core", "context", "finish")
-        core, context, finish = (self.trace.task(name).tolist() for name in names)
-        return {key: number for number, key in enumerate(zip(core, context, finish, strict=True))}
+        core, context, finish, admitted = (
+            self.trace.task(name).tolist() for name in ("core", "context", "finish", "admitted")
+        )
+        columns = enumerate(zip(core, context, finish, strict=True))
+        return {key: number for number, key in columns if finish[number] > admitted[number]}
 
     def entered(self, task: int, cycle: int) -> bool:
         """Whether a task got a thread at `cycle`, because it was admitted or went on after a pause."""
@@ -216,17 +219,25 @@ class TraceIndex:
         away = (trace.task("core") < 0) & (trace.task("admitted") == cycle)
         return bool((away & (trace.task("arrived") < cycle)).any())
 
-    def room_for(self, task: int, cycle: int) -> int | None:
-        """The row whose results made room for a task at `cycle`; None if there is no such row.
+    def leaver(self, task: int, cycle: int) -> int | None:
+        """The task that left the context of a task at `cycle`, or else one that left elsewhere; None if there is none.
 
-        It is the first of: the last row of the task that left this context; of a task that left or paused elsewhere;
-        the row that brought the content for which the task waited.
+        A task without operations that came and left in this one cycle made no room for others.
         """
         trace = self.trace
         before = self._left.get((int(trace.task("core")[task]), int(trace.task("context")[task]), cycle))
-        left = np.flatnonzero(trace.task("finish") == cycle) if before is None else [before]
-        if len(left):
-            return self.finisher(int(left[0]))
+        if before is not None:
+            return before
+        left = np.flatnonzero((trace.task("finish") == cycle) & (trace.task("admitted") < cycle))
+        return min(left.tolist(), key=lambda each: (self.finisher(each) < 0, each), default=None)
+
+    def room_for(self, task: int, cycle: int) -> int | None:
+        """The row that made room for a task at `cycle` although no task left then; None if there is no such row.
+
+        It is the first of: the last row of a task that paused; the row that brought the content for which the task
+        waited.
+        """
+        trace = self.trace
         paused = trace.pause("task")[trace.pause("paused") == cycle]
         rows = np.flatnonzero(np.isin(self.task, paused) & (self.end <= cycle))
         if len(rows):

@@ -2,10 +2,15 @@
 
 Rules on how tasks (`lstmsim.program.program.Task`) come, are admitted, pause and are turned away:
 
-**Coming.** Several tasks may arrive in one cycle. The tasks that come `after` no other task begin to wait first, then
-the tasks that come after another one; both groups are in the order of the program. A task may come at once (`release`
-0) after a task whose queue was full in this same cycle. Such a task begins to wait when all tasks above have been
-admitted or not. Then tasks are admitted again.
+**Coming.** Several tasks may arrive in one cycle. The tasks that come `after` no other task and `behind` no gate begin
+to wait first, then the others; both groups are in the order of the program. A task may come at once (`release` 0) after
+a task whose queue was full in this same cycle, or behind a gate that an admission of this same cycle has opened
+(`Task.starts`). Such a task begins to wait when all tasks above have been admitted or not. Then tasks are admitted
+again.
+
+**Leaving at once.** A task without any operation finishes in the cycle of its admission, and so may a task that lasted
+`until` an admission of this cycle. They do so when all that wait have been admitted or not. Then all that follows takes
+effect in this same cycle, as it does at the beginning of a cycle, and tasks come and are admitted again.
 
 **Admission.**
 
@@ -13,7 +18,8 @@ admitted or not. Then tasks are admitted again.
   (rank, arrival, position). A task that was paused waits again with the arrival that it had.
 * A place is a core with its partners. A task can take a place if every core of it has a free thread and room for the
   task's `content`. Of these places a task takes one that holds the content, if it is `affine`; then the place with the
-  fewest occupied threads on its cores; then the place of the lowest cores. There it takes the lowest free threads.
+  fewest occupied threads on its cores; then the place of the lowest cores. There it takes the lowest free threads; on a
+  core that `mirrors` others it takes those that stand for the threads of its own cores.
 * A task without a place keeps the tasks behind it off all cores that it could use and that are not `shared`. The tasks
   behind neither take threads there (which matters only if some task needs more than a free thread) nor ask for one.
 
@@ -47,5 +53,6 @@ until it finishes.
 * A paused task goes on with that iteration. Its buffers are empty, and needs of earlier iterations hold nothing back.
 * If the boundary is the end of the asked task, the task just finishes and is not about to pause. So another task may be
   asked in the next cycle.
-* Tasks with partners, content or `wide` neither preempt nor pause.
+* Tasks with partners, content or `wide` neither preempt nor pause. Where a task preempts others, the program has no
+  gates, and each task has an operation.
 """
