@@ -107,6 +107,25 @@ def _require_names(program: Program, unit: str) -> None:
         raise ProgramError("\n".join(faults))
 
 
+def _rows_and_tables(program: Program, trace: Trace, unit: str) -> tuple[list[Row], list[Table]]:
+    """The rows of all cores, and tables of their spans."""
+    places = _Places.of(program, trace)
+    rows: list[Row] = []
+    tables: list[Table] = []
+    for index, core in enumerate(program.cores):
+        first = len(rows)
+        main = None if core.shared else core.accounted
+        if main is not None:
+            rows += _rows_of(index, MAIN, core.units[main].ways, unit)
+            rows += (Row(index, "thread", context) for context in range(core.contexts))
+            tables += _core_tables(program, trace, index, core.units[main], first, places)
+        for number, other in enumerate(core.units):
+            if other.shown and number != main:
+                tables.append(_unit_table(trace, index, number, other.ways, len(rows), places))
+                rows += _rows_of(index, other.name, other.ways)
+    return rows, tables
+
+
 def build_timeline(
     program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float, unit: str = MAIN
 ) -> Timeline:
@@ -136,20 +155,7 @@ def build_timeline(
      ('core 0 thread 0', 3, 8, 'drain'), ('core 0 tail', 7, 8, 'busy')]
     """
     _require_names(program, unit)
-    places = _Places.of(program, trace)
-    rows: list[Row] = []
-    tables = []
-    for index, core in enumerate(program.cores):
-        first = len(rows)
-        main = None if core.shared else core.accounted
-        if main is not None:
-            rows += _rows_of(index, MAIN, core.units[main].ways, unit)
-            rows += (Row(index, "thread", context) for context in range(core.contexts))
-            tables += _core_tables(program, trace, index, core.units[main], first, places)
-        for number, other in enumerate(core.units):
-            if other.shown and number != main:
-                tables.append(_unit_table(trace, index, number, other.ways, len(rows), places))
-                rows += _rows_of(index, other.name, other.ways)
+    rows, tables = _rows_and_tables(program, trace, unit)
     table = np.concatenate(tables)
     job_column = _COLUMNS.index("job")
     whose = np.append(owners(program, len(jobs)), -1)
