@@ -129,9 +129,11 @@ class _Piece:
         roles = self.writing.roles
         rows, work = self.rows, None
         if rows.work.any():
-            # the last instruction of a stream stands for what the stream did
+            # the last instruction of a single issue stands for what its stream did
+            single = np.where(self.served.count == 1, np.arange(len(self.stream)), -1)
+            own = np.flatnonzero(rows.work)
             work = np.zeros(len(self.stream), dtype=np.int64)
-            work[rows.first[1:][self.lengths > 0] - 1] = rows.work[self.lengths > 0]
+            work[np.maximum.accumulate(single)[rows.first[own + 1] - 1]] = rows.work[own]
         prototypes = roles.prototypes(roles.issue[rows.kind], self.served.count, self.warp, work)
         words[at] = (prototypes.astype(np.int64) << 8) + needs
 
