@@ -139,6 +139,10 @@ def test_what_is_drawn_shows_every_cycle_of_the_window_but_the_idle_ones(
         (40, ("array", "mfu0", "mfu1", "thread"), 120, "40 mfu0 rows"),
         (100, ("array", "thread", "thread", "tail"), 100, "100 tail rows and 200 thread rows"),
         (130, ("array", "thread", "tail"), 120, "130 tail rows and 130 thread rows and 10 more array rows"),
+        # threads that can never be shown do not take other rows with them
+        (2, ("array", *["thread"] * 70, *(f"dram{each}" for each in range(40))), 82, "140 thread rows"),
+        (3, ("array", *(f"dram{each}" for each in range(42))), 120, "3 dram0 rows and 3 dram1 rows and 3 dram10 rows"),
+        (3, ("array", *(f"dram{each}" for each in range(43))), 120, "12 rows of 4 other units"),
         # the only kind there is stays as far as it fits
         (125, ("thread",), 120, "5 more thread rows"),
     ],
