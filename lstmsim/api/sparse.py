@@ -13,22 +13,24 @@ from lstmsim.api.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.api.loading import Path
 from lstmsim.api.run import check_engine
 from lstmsim.api.sparse_options import chip_of, matrix_of, options_from
+from lstmsim.api.sparse_runs import Asked, SparseRow, error_of, rows_of, simulated
+from lstmsim.api.sparse_sides import LEFT, as_asked, check_side, walked
+from lstmsim.api.sparse_trace import timeline_of
 from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
-from lstmsim.metrics.accounts import totals_of
-from lstmsim.program.totals import Totals
-from lstmsim.program.unflatten import program_of
-from lstmsim.records import record
 from lstmsim.results import Table
 from lstmsim.sparse.csr import Csr
-from lstmsim.sparse.products import Values, drawn_operands, largest_error
+from lstmsim.sparse.products import Values, drawn_operands
 from lstmsim.sparse.statistics import Statistics, lockstep_waste, statistics
 from lstmsim.targets.registry import target_of
-from lstmsim.targets.sparse import SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
+from lstmsim.targets.sparse import SparseFigures, SparseKernels, SparseTask
 from lstmsim.wording import listed, nearest, show
 
 if TYPE_CHECKING:
+    from lstmsim.metrics.timeline import Timeline
     from lstmsim.plots.figures import Picture
+    from lstmsim.program.flat import FlatProgram
+    from lstmsim.program.flat_names import FlatNames
     from lstmsim.workload.scenario import Chip
 
 __all__ = ["KERNELS", "SparseReport", "SparseRow", "plot_blocks", "run_sparse", "save_result"]
@@ -43,29 +45,16 @@ KERNELS = {
 _MOST_BESIDE = 4_000_000
 
 
-@record
-class SparseRow:
-    """Another way to do the same product.
-
-    name: what is different.
-    figures: what it came to; None: it was refused.
-    refused: why it was refused; empty if it was not.
-    """
-
-    name: str
-    figures: SparseFigures | None
-    refused: str = ""
-
-
 @dataclass(frozen=True, eq=False)
 class SparseReport(Table, forms="lstmsim.api.sparse_text"):
     """A sparse product that was simulated.
 
     source: where the matrix is from.
-    matrix: the matrix.
+    matrix: the matrix as it was given.
     kernel, method: what was computed, and how.
     columns: of the dense operand; of `sddmm` the length of the inner products.
     seed: of the dense operands.
+    side: which operand is sparse, and which way round, a key of `lstmsim.api.sparse_sides.SIDES`.
     chip, engine: the chip, and the engine that ran.
     figures: what the run came to.
     result: what the lanes computed; None for a method that computes nothing of its own.
@@ -74,6 +63,7 @@ class SparseReport(Table, forms="lstmsim.api.sparse_text"):
     ablations: the same with each mechanism off in turn.
     left_out: sentences on what is not modelled.
     meanings: what each name among the counts means.
+    flat, names: the program that ran.
     remarks: further sentences.
     """
 
@@ -83,6 +73,7 @@ class SparseReport(Table, forms="lstmsim.api.sparse_text"):
     method: str
     columns: int
     seed: int
+    side: str
     chip: Chip
     engine: str
     figures: SparseFigures
@@ -92,19 +83,34 @@ class SparseReport(Table, forms="lstmsim.api.sparse_text"):
     ablations: tuple[SparseRow, ...]
     left_out: tuple[str, ...]
     meanings: Mapping[str, str]
+    flat: FlatProgram
+    names: FlatNames
     remarks: tuple[str, ...] = ()
 
     @cached_property
+    def walked(self) -> Csr:
+        """The matrix whose rows the kernel walks: the given one, or it transposed."""
+        return walked(self.matrix, self.side)
+
+    @cached_property
     def statistics(self) -> Statistics:
-        """Size, sparsity and row lengths of the matrix."""
+        """Size, sparsity and row lengths of the matrix as it was given."""
         return statistics(self.matrix)
 
     @cached_property
     def waste(self) -> tuple[float, float]:
-        """Lockstep waste of bundles of 4 rows, in their order and sorted by length."""
-        lengths = self.matrix.lengths
+        """Lockstep waste of bundles of 4 rows that are walked, in their order and sorted by length."""
+        lengths = self.walked.lengths
         order = (-lengths).argsort(kind="stable")
         return lockstep_waste(lengths, 4), lockstep_waste(lengths[order], 4)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What happened cycle by cycle, for trace files; the product runs once more for it.
+
+        `InputError` if there are too many operations.
+        """
+        return timeline_of(self.flat, self.names, self.engine)
 
 
 def run_sparse(
@@ -112,6 +118,7 @@ def run_sparse(
     kernel: str = "spmm",
     *,
     method: str | None = None,
+    side: str = LEFT,
     columns: int = 32,
     chip: Path | Chip = "v100",
     chip_overrides: Sequence[str] = (),
@@ -130,7 +137,9 @@ def run_sparse(
 
     matrix: a file (.mtx, .smtx, each also .gz), weights of a model (`resemblyzer:l1`), or a `lstmsim.sparse.csr.Csr`.
     kernel: a key of `KERNELS`. method: how; None: the machine's first one.
-    columns: of the dense operand; of `sddmm` the length of the inner products; of `spmv` there is one.
+    side: which operand is sparse, and which way round, a key of `lstmsim.api.sparse_sides.SIDES`.
+    columns: of the dense operand, its rows for side `right`; of `sddmm` the length of the inner products; of `spmv`
+        there is one.
     chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
     options: parameters of the kernel, as texts like `"tile=64"` or a mapping.
     prune: which fraction of a model's weights goes. prune_by, banks, block: as in `lstmsim.sparse.pruning.pruned`.
@@ -152,40 +161,27 @@ def run_sparse(
     refuse(wrong, wrong_number("prune", prune))
     ready = chip_of(chip, chip_overrides)
     kernels, chosen = _method(ready, kernel, method)
+    check_side(kernel, side)
     read, about = matrix_of(matrix, prune, prune_by, banks, block, values_seed)
-    operands = drawn_operands(kernel, read, 1 if kernel == "spmv" else columns, seed)
-    task = SparseTask(kernel, chosen, read, operands, options_from(options, kernels.parameters(kernel, chosen)))
-    return _report(_Asked(kernels, ready, task, engine), about, seed, baselines, ablate)
+    rows = walked(read, side)
+    operands = drawn_operands(kernel, rows, 1 if kernel == "spmv" else columns, seed)
+    task = SparseTask(kernel, chosen, rows, operands, options_from(options, kernels.parameters(kernel, chosen)))
+    report = _report(Asked(kernels, ready, task, engine), about, seed, baselines, ablate)
+    return report if side == LEFT else replace(report, side=side, matrix=read, result=as_asked(report.result, side))
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """A product and where it runs."""
-
-    kernels: SparseKernels
-    chip: Chip
-    task: SparseTask
-    engine: str
-
-    @property
-    def columns(self) -> int:
-        """Of the dense operand; of `sddmm` the length of the inner products."""
-        first = self.task.operands[0]
-        return first.shape[1] if first.ndim == 2 else 1
-
-
-def _report(asked: _Asked, about: str, seed: int, baselines: bool | None, ablate: bool) -> SparseReport:
+def _report(asked: Asked, about: str, seed: int, baselines: bool | None, ablate: bool) -> SparseReport:
     """The report of a product.
 
     about: where the matrix is from.
     """
     kernels, chip, task = asked.kernels, asked.chip, asked.task
-    work, figures = _simulated(asked, task)
-    remarks: tuple[str, ...] = ()
+    ran = simulated(asked, task)
+    remarks = ran.said
     if baselines is None:
         baselines = task.matrix.entries * asked.columns <= _MOST_BESIDE
         if not baselines:
-            remarks = ("other ways to do the same are left out, because the product is large: ask for baselines",)
+            remarks += ("other ways to do the same are left out, because the product is large: ask for baselines",)
     return SparseReport(
         source=about,
         matrix=task.matrix,
@@ -193,15 +189,18 @@ def _report(asked: _Asked, about: str, seed: int, baselines: bool | None, ablate
         method=task.method,
         columns=asked.columns,
         seed=seed,
+        side=LEFT,
         chip=chip,
         engine=engines.running(asked.engine),
-        figures=figures,
-        result=work.result,
-        error=None if work.result is None else _error(task, figures, work.result),
-        beside=_rows(asked, kernels.baselines(chip, task) if baselines else ()),
-        ablations=_rows(asked, kernels.ablations(chip, task) if ablate else ()),
+        figures=ran.figures,
+        result=ran.work.result,
+        error=error_of(task, ran.figures, ran.work.result),
+        beside=rows_of(asked, kernels.baselines(chip, task) if baselines else ()),
+        ablations=rows_of(asked, kernels.ablations(chip, task) if ablate else ()),
         left_out=tuple(kernels.left_out),
         meanings=kernels.meanings,
+        flat=ran.work.flat,
+        names=ran.work.names,
         remarks=remarks,
     )
 
@@ -219,38 +218,6 @@ def _method(chip: Chip, kernel: str, method: str | None) -> tuple[SparseKernels,
         text = f"{kernel} has {listed(methods)}, got {show(method)}{nearest(str(method), methods)}"
         raise InputError(Mistake("method", text))
     return kernels, next(iter(methods)) if method is None else method
-
-
-def _simulated(asked: _Asked, task: SparseTask) -> tuple[SparseWork, SparseFigures]:
-    work = asked.kernels.lower(asked.chip, task)
-    return work, asked.kernels.figures(asked.chip, task, work, _totals(work, asked.engine))
-
-
-def _totals(work: SparseWork, engine: str) -> Totals:
-    if engines.running(engine) == "fast":
-        return engines.totals(work.flat, check=False)
-    program = program_of(work.flat, work.names)
-    return totals_of(program, engines.run(program, engine, check=False))
-
-
-def _rows(asked: _Asked, variants: Sequence[Variant]) -> tuple[SparseRow, ...]:
-    rows = []
-    for each in variants:
-        other = replace(asked.task, method=each.method, options=each.options)
-        try:
-            rows.append(SparseRow(each.name, _simulated(asked, other)[1]))
-        except InputError as error:
-            rows.append(SparseRow(each.name, None, str(error).replace("\n", "; ")))
-    return tuple(rows)
-
-
-def _error(task: SparseTask, figures: SparseFigures, result: Values) -> float:
-    """How far a result is from a plain product."""
-    matrix = task.matrix
-    if figures.options.get("mode") == "indicator":
-        # positions count alone
-        matrix = replace(matrix, values=matrix.values * 0 + 1)
-    return largest_error(task.kernel, matrix, task.operands, result)
 
 
 def save_result(report: SparseReport, path: Path) -> None:

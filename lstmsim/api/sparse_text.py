@@ -6,11 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lstmsim.api.sparse import KERNELS, SparseReport, SparseRow
+from lstmsim.api.sparse import SparseReport
+from lstmsim.api.sparse_runs import SparseRow
+from lstmsim.api.sparse_sides import LEFT, SIDES
 from lstmsim.metrics.figures_text import percent, three_digits
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
-from lstmsim.sparse.products import result_shape
+from lstmsim.sparse.statistics import statistics
 from lstmsim.targets.sparse import SparseFigures
 from lstmsim.units import cycles_to_ms
 
@@ -27,6 +29,7 @@ _SECTOR = 32
 def sparse_json(report: SparseReport) -> dict[str, Any]:
     """Give a product as plain data of schema `lstmsim/sparse/1`."""
     of = report.statistics
+    walked = statistics(report.walked)
     plain, by_length = report.waste
     return {
         "schema": SCHEMA,
@@ -39,10 +42,19 @@ def sparse_json(report: SparseReport) -> dict[str, Any]:
             "mean_length": of.mean_length,
             "variation": of.variation,
             "empty_rows": of.empty_rows,
+        },
+        "walked": {
+            "rows": walked.rows,
+            "columns": walked.columns,
+            "mean_length": walked.mean_length,
+            "variation": walked.variation,
+            "empty_rows": walked.empty_rows,
             "lockstep_waste_of_4": plain,
             "lockstep_waste_of_4_sorted": by_length,
         },
         "kernel": report.kernel,
+        "side": report.side,
+        "product": SIDES[report.kernel][report.side],
         "method": report.method,
         "columns": report.columns,
         "seed": report.seed,
@@ -119,15 +131,32 @@ def _what(report: SparseReport) -> str:
     of, (plain, by_length) = report.statistics, report.waste
     size = (
         f"{of.rows:,} x {of.columns:,}, {of.entries:,} entries (sparsity {of.sparsity:.3f}); a row has "
-        f"{of.mean_length:.1f} on average, CoV {of.variation:.2f}, {of.empty_rows:,} empty; lockstep waste of bundles "
-        f"of 4 rows {plain:.3f}, sorted by length {by_length:.3f}"
+        f"{of.mean_length:.1f} on average, CoV {of.variation:.2f}, {of.empty_rows:,} empty"
     )
-    dense = {"spmv": "x", "spmm": f"B with {report.columns:,} columns", "sddmm": f"A and B of width {report.columns:,}"}
-    product = f"{report.kernel}, {KERNELS[report.kernel]}, by {report.method}; {dense[report.kernel]} drawn with seed "
+    waste = f"lockstep waste of bundles of 4 rows {plain:.3f}, sorted by length {by_length:.3f}"
+    lines = _wrapped("matrix", report.source)
+    if report.side == LEFT:
+        lines += _wrapped("", f"{size}; {waste}")
+    else:
+        own = statistics(report.walked)
+        lengths = f"{own.mean_length:.1f} entries on average, CoV {own.variation:.2f}, {own.empty_rows:,} empty"
+        lines += [*_wrapped("", size), *_wrapped("", f"walked by columns: {lengths}; {waste}")]
     options = ", ".join(f"{name} {_shown(value)}" for name, value in report.figures.options.items())
-    lines = [*_wrapped("matrix", report.source), *_wrapped("", size), *_wrapped("product", f"{product}{report.seed}")]
+    lines += _wrapped(
+        "product", f"{report.kernel} by {report.method}; {_operands(report)} drawn with seed {report.seed}"
+    )
+    lines += _wrapped("side", f"{report.side}: {SIDES[report.kernel][report.side]}")
     chip = f"{report.chip.name}, {len(report.chip.cores)} cores at {report.chip.frequency_mhz:g} MHz, engine "
     return "\n".join([*lines, *_wrapped("parameters", options or "none"), *_wrapped("chip", chip + report.engine)])
+
+
+def _operands(report: SparseReport) -> str:
+    """The dense operands in words."""
+    if report.side == "right":
+        return f"A with {report.columns:,} rows"
+    return {"spmv": "x", "spmm": f"B with {report.columns:,} columns", "sddmm": f"A and B of width {report.columns:,}"}[
+        report.kernel
+    ]
 
 
 def _shown(value: object) -> str:
@@ -180,8 +209,8 @@ def _work(report: SparseReport) -> str:
     rows.append(["macs", f"{figures.macs:,}", "useful multiply-accumulates"])
     peak = f"of {figures.peak:,} multiply-accumulates that the chip can do in a cycle"
     rows.append(["utilization", percent(figures.utilization, 1), peak])
-    if report.error is not None:
-        shape = " x ".join(str(each) for each in result_shape(report.kernel, report.matrix, report.columns))
+    if report.result is not None and report.error is not None:
+        shape = " x ".join(map(str, report.result.shape))
         about = "largest difference from 64-bit products, relative to the sum of their sizes"
         rows.append(["result", shape, f"{about}: {report.error:.2g}"])
     else:

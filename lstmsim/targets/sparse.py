@@ -180,6 +180,9 @@ class SparseKernels(Protocol):
     def figures(self, chip: Any, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
         """What the run of a program came to."""
 
+    def choices(self, chip: Any, task: SparseTask) -> Sequence[Variant]:
+        """Ways of which the fastest is the task, the first of equals; empty if the task says it all."""
+
     def baselines(self, chip: Any, task: SparseTask) -> Sequence[Variant]:
         """What a fair table must contain beside a task, without the task itself."""
 

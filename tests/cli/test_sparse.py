@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from lstmsim.formats.matrices import write_matrix
+from lstmsim.formats.traces import load_trace
+from lstmsim.metrics.timeline import MAIN, STATES
 from lstmsim.sparse.drawn import drawn_matrix
 from tests.cli.runner import call
 
@@ -106,6 +109,10 @@ WRONG = {
     ("a.mtx", "--method", "csrr"): "method: spmm has csr, dcsr or dense, got 'csrr'; did you mean 'csr'?",
     ("a.mtx", "--chip", "v10"): "no chip called 'v10'; did you mean 'v100'?",
     ("a.mtx", "--chip", "column-npu-64k"): "chip column-npu-64k: its machine runs no kernels for sparse matrices",
+    ("a.mtx", "--side", "rigth"): "side: spmm has left, transposed or right, got 'rigth'; did you mean 'right'?",
+    ("a.mtx", "--kernel", "sddmm", "--side", "right"): "side: sddmm has left, got 'right'",
+    ("a.mtx", "--trace", "t.xls"): "--trace t.xls: expected a file name that ends in ",
+    ("a.mtx", "--trace-window", "1:2"): "--trace-window: only with --trace",
     ("a.mtx", "--set", "tille=8"): "--set tille: is no parameter of this method; did you mean 'tile'?; it has ",
     ("a.mtx", "--set", "tile"): "--set: expected NAME=VALUE, got 'tile'",
     ("a.mtx", "--set", "order=sorte"): "order: must be plain or sorted, got 'sorte'; did you mean 'sorted'?",
@@ -138,3 +145,97 @@ def test_odd_sizes_are_simulated() -> None:
         for kernel in ("spmv", "spmm", "sddmm"):
             called = call("sparse", name, "--kernel", kernel, "--columns", "5", "--chip", "edge", "--ablate")
             assert called.exit_code == 0, called.output
+
+
+def operand(shape: tuple[int, ...], seed: int = 4) -> Any:
+    # drawn as the docstring of `drawn_operands` says
+    return np.random.default_rng([seed, 20]).standard_normal(shape)
+
+
+@pytest.mark.parametrize("method", ["csr", "dcsr", "dense"])
+@pytest.mark.parametrize("side", ["left", "transposed", "right"])
+def test_every_side_of_a_layer_equals_numpy(side: str, method: str) -> None:
+    options = ("--columns", "8", "--chip", "edge", "--seed", "4", "--no-baselines", "--method", method, "--side", side)
+    answer = json.loads(call("sparse", "a.mtx", *options, "--output", "c.npy", "--json", "-").stdout)
+    dense = drawn_matrix(40, 30, 200, 3, skew=True).dense()
+    if side == "left":
+        wanted = dense @ operand((30, 8))
+    elif side == "transposed":
+        wanted = dense.T @ operand((40, 8))
+    else:
+        # the dense operand is drawn as it lies in memory, by columns
+        wanted = operand((40, 8)).T @ dense
+    assert np.abs(np.load("c.npy") - wanted).max() < 1e-11
+    assert answer["side"] == side
+    assert answer["matrix"]["rows"] == 40
+    assert answer["walked"]["rows"] == (40 if side == "left" else 30)
+
+
+def test_a_vector_is_multiplied_from_the_other_side() -> None:
+    for method in ("csr-4", "hbp", "dense"):
+        options = ("--kernel", "spmv", "--side", "transposed", "--method", method, "--chip", "edge", "--seed", "4")
+        assert call("sparse", "a.mtx", *options, "--no-baselines", "--output", "y.npy").exit_code == 0
+        wanted = drawn_matrix(40, 30, 200, 3, skew=True).dense().T @ operand((40,))
+        assert np.abs(np.load("y.npy") - wanted).max() < 1e-11
+
+
+def test_the_gradient_of_weights_is_taken_where_they_are() -> None:
+    options = ("--kernel", "sddmm", "--method", "gradient", "--columns", "6", "--chip", "edge", "--seed", "4")
+    called = call("sparse", "a.mtx", *options, "--output", "d.npy")
+    assert called.exit_code == 0, called.output
+    draw = np.random.default_rng([4, 20])
+    errors, inputs = draw.standard_normal((40, 6)), draw.standard_normal((30, 6))
+    weights = drawn_matrix(40, 30, 200, 3, skew=True)
+    wanted = (errors @ inputs.T)[weights.entry_rows, weights.cols]
+    assert np.abs(np.load("d.npy") - wanted).max() < 1e-11
+    assert "gradient, sorted, demand" in called.stdout
+
+
+def test_a_wide_dense_product_takes_the_fastest_tile_and_says_so() -> None:
+    options = ("--columns", "96", "--chip", "edge", "--no-baselines", "--method", "dense", "--json", "-")
+    answer = json.loads(call("sparse", "a.mtx", *options).stdout)
+    tiles = {}
+    for bm, bn, tm, tn in ((64, 64, 8, 4), (128, 64, 8, 8), (128, 128, 8, 8)):
+        sizes = {"bm": bm, "bn": bn, "bk": 8, "tm": tm, "tn": tn}
+        given = [word for name, size in sizes.items() for word in ("--set", f"{name}={size}")]
+        tiles[bm, bn] = json.loads(call("sparse", "a.mtx", *options, *given).stdout)["span_cycles"]
+    assert len(set(tiles.values())) > 1
+    assert answer["span_cycles"] == min(tiles.values())
+    assert tiles[answer["options"]["bm"], answer["options"]["bn"]] == answer["span_cycles"]
+    (said,) = answer["remarks"]
+    assert all(f"tile {bm} x {bn} {cycles:,}" in said for (bm, bn), cycles in tiles.items())
+    beside = call("sparse", "a.mtx", "--columns", "96", "--chip", "edge").stdout
+    assert "dense GEMM, tile" in beside
+    assert "(the fastest of 3)" in beside
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv", "vcd"])
+def test_what_happened_is_written(suffix: str) -> None:
+    options = ("--kernel", "spmv", "--chip", "edge", "--no-baselines", "--trace", f"t.{suffix}")
+    called = call("sparse", "p.smtx", *options)
+    assert called.exit_code == 0, called.output
+    assert f"wrote t.{suffix}" in called.stderr
+    assert Path(f"t.{suffix}").stat().st_size > 500
+    assert Path("t.gtkw").is_file() == (suffix == "vcd")
+
+
+def test_a_trace_has_the_cycles_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("--kernel", "spmv", "--chip", "edge", "--no-baselines")
+    answer = json.loads(call("sparse", "a.mtx", *options, "--trace", "t.csv", "--json", "-").stdout)
+    timeline = load_trace("t.csv")
+    busy = [0] * 8
+    for row, start, end, state in zip(timeline.row, timeline.start, timeline.end, timeline.state, strict=True):
+        where = timeline.rows[row]
+        if where.kind == MAIN and STATES[state] == "busy":
+            busy[where.core] += int(end - start)
+    assert timeline.makespan_cycles == answer["makespan_cycles"]
+    assert busy == answer["busy_cycles"]
+    end = answer["makespan_cycles"]
+    window = ("--trace", "w.csv", "--trace-window", f"{end - 50}:{end}")
+    assert call("sparse", "a.mtx", *options, *window).exit_code == 0
+    assert Path("w.csv").stat().st_size < Path("t.csv").stat().st_size
+    monkeypatch.setattr("lstmsim.api.run.MAX_TRACE_OPERATIONS", 100)
+    refused = call("sparse", "a.mtx", *options, "--trace", "big.csv")
+    assert refused.exit_code == 2
+    assert "operations is too long to keep" in refused.stderr
+    assert not Path("big.csv").exists()

@@ -6,8 +6,9 @@ from lstmsim.workload.model import Model
 
 __all__ = ["GATES", "refusal"]
 
-#: Name of a cell -> how many matrices of `hidden` rows its product has.
-GATES = {"lstm": 4, "gru": 3, "gru-lbr0": 3, "rnn": 1, "rnn-relu": 1}
+#: Name of a cell -> how many matrices of `hidden` rows its product has; of a `gru` the sums of the new value over x and
+#: over h stay apart, and those of a `gru-lbr0` are in a product of their own.
+GATES = {"lstm": 4, "gru": 4, "gru-lbr0": 3, "rnn": 1, "rnn-relu": 1}
 
 
 def refusal(model: Model) -> str | None:

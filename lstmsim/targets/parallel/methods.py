@@ -110,7 +110,7 @@ def _check_dense(*sizes: int) -> None:
 
 
 def _tile(options: GemmOptions, columns: int) -> Tile:
-    """The tile that is given, else the first one of the rule."""
+    """The tile that is given, else the first one of the rule; whoever wants the fastest asks `Products.choices`."""
     return tile_of(options) or default_tiles(columns)[0]
 
 
@@ -137,6 +137,12 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
     },
     "sddmm": {
         "csr": Method("runs of entries of a row, several elements a lane, sums by shuffles", SddmmOptions, _sddmm),
+        "gradient": Method(
+            "the same, with 1 for each value of C: [dY X^T] o I(W), what training of a sparse layer needs",
+            SddmmOptions,
+            _sddmm,
+            {"mode": "indicator"},
+        ),
         "dense": Method("dense GEMM of all products, wanted or not", GemmOptions, _all_products),
     },
 }

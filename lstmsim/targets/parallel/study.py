@@ -9,7 +9,7 @@ from typing import Any
 from lstmsim.program.totals import Totals
 from lstmsim.targets.parallel.device import ParallelDevice
 from lstmsim.targets.parallel.kernels.made import Made
-from lstmsim.targets.parallel.kernels.tiles import default_tiles
+from lstmsim.targets.parallel.kernels.tiles import Tile, default_tiles
 from lstmsim.targets.parallel.lowering import Lowered, program_of_kernels
 from lstmsim.targets.parallel.methods import CONVERT, METHODS, Method
 from lstmsim.targets.parallel.metrics import Traffic, traffic_of
@@ -107,6 +107,13 @@ class Products:
             blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
         )
 
+    def choices(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+        """The tiles of which a dense product is to have the fastest; none if one is given or there is only one."""
+        if task.kernel == "spmv" or task.method != "dense" or "bm" in task.options:
+            return ()
+        rows = tuple(_tiled(task, tile) for tile in default_tiles(_dense_columns(task)))
+        return rows if len(rows) > 1 else ()
+
     def baselines(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
         """What a fair table must contain beside a task, without the task itself."""
         rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task)
@@ -168,14 +175,18 @@ def _beside_spmm(task: SparseTask) -> Iterator[Variant]:
         words = {"plain": "unsorted", "sorted": "sorted"}[order]
         placing = {"demand": "on demand", "snake": "dealt to and fro", "static": "dealt in runs"}[dispatch]
         yield Variant(f"{method}, {words}, {placing}", method, given | {"order": order, "dispatch": dispatch})
-    yield from _dense(task.operands[0].shape[1])
+    yield Variant("dense GEMM", "dense", {})
 
 
-def _dense(columns: int) -> Iterator[Variant]:
-    """Dense products with each tile of the rule."""
-    for tile in default_tiles(columns):
-        sizes = {each.name: getattr(tile, each.name) for each in fields(tile)}
-        yield Variant(f"dense GEMM, tile {tile.bm} x {tile.bn}", "dense", sizes)
+def _dense_columns(task: SparseTask) -> int:
+    """Columns of a dense product that does the same."""
+    return task.matrix.columns if task.kernel == "sddmm" else int(task.operands[0].shape[1])
+
+
+def _tiled(task: SparseTask, tile: Tile) -> Variant:
+    """The task with this tile."""
+    sizes = {each.name: getattr(tile, each.name) for each in fields(tile)}
+    return Variant(f"tile {tile.bm} x {tile.bn}", task.method, {**task.options, **sizes})
 
 
 def _beside_spmv(task: SparseTask) -> Iterator[Variant]:
@@ -194,10 +205,11 @@ def _beside_spmv(task: SparseTask) -> Iterator[Variant]:
 
 def _beside_sddmm(task: SparseTask) -> Iterator[Variant]:
     given = dict(task.options) if task.method != "dense" else {}
+    method = "csr" if task.method == "dense" else task.method
     for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("plain", "static")):
-        words = f"csr, {'unsorted' if order == 'plain' else 'sorted'}, {dispatch}"
-        yield Variant(words, "csr", given | {"order": order, "dispatch": dispatch})
-    yield from _dense(task.matrix.columns)
+        words = f"{method}, {'unsorted' if order == 'plain' else 'sorted'}, {dispatch}"
+        yield Variant(words, method, given | {"order": order, "dispatch": dispatch})
+    yield Variant("dense GEMM", "dense", {})
 
 
 #: Of each kind of kernel the mechanisms that are on at first, and what turns each off or does it in another way.

@@ -17,7 +17,9 @@ from lstmsim.errors import DeadlockError, InputError
 from lstmsim.formats.traces import READABLE, load_trace
 from lstmsim.program.tabled import TabledProgram
 from lstmsim.program.unflatten import program_of
+from lstmsim.targets.parallel.cells import GATES
 from lstmsim.targets.parallel.jobs import device_jobs, tile_for
+from lstmsim.targets.parallel.kernels.recurrent import CELLS, RecurrentSizes, recurrent_layer
 from lstmsim.targets.registry import target_of
 from tests.timelines import assert_equal
 
@@ -28,6 +30,13 @@ SMALL = {
     "partitions": 2,
     "launch": 100,
 }
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_gates_count_the_rows_of_all_products_of_a_step(cell: str) -> None:
+    made = recurrent_layer(RecurrentSizes(7, 5, 1, 1, cell), None, 0, lstmsim.load_chip("edge").view)
+    sums = sum(each.elements for each in made.run.arrays if each.name in ("gates", "new"))
+    assert sums == GATES[cell] * 7
 
 
 def layer(cell: str = "lstm", hidden: int = 6, inputs: int = 5, **others: Any) -> dict[str, Any]:
