@@ -22,22 +22,22 @@ from lstmsim.sparse.csr import Csr, csr_of_coo
 from lstmsim.sparse.drawn import checksum, drawn_dense, drawn_matrix
 from lstmsim.targets.parallel.device import Device, ParallelDevice
 from lstmsim.targets.parallel.kernel import CLASSES, Instructions, KernelShape, Numbers, Priced
-from lstmsim.targets.parallel.kernels.convert import ConvertOptions, hbp_conversion
-from lstmsim.targets.parallel.kernels.gemm import gemm
-from lstmsim.targets.parallel.kernels.gemv import gemv
-from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
+from lstmsim.targets.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
+from lstmsim.targets.parallel.kernels.csr.spmm import SpmmOptions, spmm
+from lstmsim.targets.parallel.kernels.csr.spmv import SpmvOptions, spmv
+from lstmsim.targets.parallel.kernels.dense.gemm import gemm
+from lstmsim.targets.parallel.kernels.dense.gemv import gemv
+from lstmsim.targets.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.targets.parallel.kernels.dense.tiles import GemmOptions, Tile, default_tiles, tile_of
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import options_of
-from lstmsim.targets.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.targets.parallel.kernels.sddmm import SddmmOptions, sddmm
-from lstmsim.targets.parallel.kernels.spmm import SpmmOptions, spmm
-from lstmsim.targets.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.targets.parallel.kernels.tiles import GemmOptions, Tile, default_tiles, tile_of
-from lstmsim.targets.parallel.layout import addresses
-from lstmsim.targets.parallel.lowering import program_of_kernels
+from lstmsim.targets.parallel.lowering.outcome import Outcome, outcome_of
+from lstmsim.targets.parallel.lowering.program import program_of_kernels
+from lstmsim.targets.parallel.memory.layout import addresses
+from lstmsim.targets.parallel.memory.traffic import fits, priced
 from lstmsim.targets.parallel.metrics import traffic_of
-from lstmsim.targets.parallel.outcome import Outcome, outcome_of
-from lstmsim.targets.parallel.traffic import fits, priced
 
 __all__ = ["KINDS", "device_of", "kernels_of", "outcome", "result"]
 

@@ -79,7 +79,7 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
 
 
 def matrix_of(
-    source: Path | Csr, prune: float | None, prune_by: str, banks: int, block: int, seed: int | None
+    source: object, prune: float | None, prune_by: str, banks: int, block: int, seed: int | None
 ) -> tuple[Csr, str]:
     """The matrix, and a sentence on where it is from.
 

@@ -11,10 +11,10 @@ from lstmsim.records import record
 from lstmsim.targets.parallel.cells import GATES
 from lstmsim.targets.parallel.device import Device, ParallelDevice
 from lstmsim.targets.parallel.kernel import CLASSES, Ints, Priced
-from lstmsim.targets.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.targets.parallel.kernels.tiles import Tile, default_tiles
-from lstmsim.targets.parallel.lowering import DeviceJob
-from lstmsim.targets.parallel.traffic import priced
+from lstmsim.targets.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.targets.parallel.kernels.dense.tiles import Tile, default_tiles
+from lstmsim.targets.parallel.lowering.program import DeviceJob
+from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Layer
 from lstmsim.workload.scenario import Job

@@ -1,8 +1,8 @@
 """Kernels as the device sees them: streams of instructions, what these touch in memory, and what that costs.
 
-A run comes from a writer of kernels (`lstmsim.targets.parallel.streams`) as `Run`: instructions with the sectors that
-they touch. `lstmsim.targets.parallel.traffic` settles what L1 and L2 hold and makes `Priced` kernels: numbers alone.
-`lstmsim.targets.parallel.lowering` makes a program of these.
+A run comes from a writer of kernels (`lstmsim.targets.parallel.writing.streams`) as `Run`: instructions with the
+sectors that they touch. `lstmsim.targets.parallel.memory.traffic` settles what L1 and L2 hold and makes `Priced`
+kernels: numbers alone. `lstmsim.targets.parallel.lowering.program` makes a program of these.
 """
 
 from __future__ import annotations

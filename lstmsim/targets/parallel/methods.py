@@ -10,17 +10,17 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.targets.parallel.device import Device
-from lstmsim.targets.parallel.kernels.convert import ConvertOptions, hbp_conversion
-from lstmsim.targets.parallel.kernels.gemm import gemm
-from lstmsim.targets.parallel.kernels.gemv import gemv
-from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
+from lstmsim.targets.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
+from lstmsim.targets.parallel.kernels.csr.spmm import spmm
+from lstmsim.targets.parallel.kernels.csr.spmm_plan import SpmmOptions
+from lstmsim.targets.parallel.kernels.csr.spmv import SpmvOptions, spmv
+from lstmsim.targets.parallel.kernels.dense.gemm import gemm
+from lstmsim.targets.parallel.kernels.dense.gemv import gemv
+from lstmsim.targets.parallel.kernels.dense.tiles import GemmOptions, Tile, default_tiles, tile_of
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import options_of
-from lstmsim.targets.parallel.kernels.sddmm import SddmmOptions, sddmm
-from lstmsim.targets.parallel.kernels.spmm import spmm
-from lstmsim.targets.parallel.kernels.spmm_plan import SpmmOptions
-from lstmsim.targets.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.targets.parallel.kernels.tiles import GemmOptions, Tile, default_tiles, tile_of
 from lstmsim.targets.sparse import SparseTask
 
 __all__ = ["CONVERT", "METHODS", "Method"]

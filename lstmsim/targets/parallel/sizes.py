@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lstmsim.targets.parallel.cells import GATES
 from lstmsim.targets.parallel.core import ParallelCore
-from lstmsim.targets.parallel.kernels.rows import default_vector
-from lstmsim.targets.parallel.kernels.tiles import default_tiles
+from lstmsim.targets.parallel.kernels.csr.rows import default_vector
+from lstmsim.targets.parallel.kernels.dense.tiles import default_tiles
 from lstmsim.targets.sizes import PerStep
 from lstmsim.workload.model import Layer, Model
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from lstmsim.program.totals import Totals
 from lstmsim.targets.parallel.device import ParallelDevice
+from lstmsim.targets.parallel.kernels.dense.tiles import Tile, default_tiles
 from lstmsim.targets.parallel.kernels.made import Made
-from lstmsim.targets.parallel.kernels.tiles import Tile, default_tiles
-from lstmsim.targets.parallel.lowering import Lowered, program_of_kernels
+from lstmsim.targets.parallel.lowering.outcome import outcome_of
+from lstmsim.targets.parallel.lowering.program import Lowered, program_of_kernels
+from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.targets.parallel.methods import CONVERT, METHODS, Method
 from lstmsim.targets.parallel.metrics import Traffic, traffic_of
-from lstmsim.targets.parallel.outcome import outcome_of
-from lstmsim.targets.parallel.traffic import priced
 from lstmsim.targets.sparse import ArrayLoads, KernelSpan, SparseFigures, SparseTask, SparseWork, Variant
 
 __all__ = ["PRODUCTS", "Products"]

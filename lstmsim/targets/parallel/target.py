@@ -48,7 +48,7 @@ class _ParallelTarget(ParallelEntries, Target):
         """
         from lstmsim.program.unflatten import tabled
         from lstmsim.targets.parallel.jobs import device_jobs
-        from lstmsim.targets.parallel.lowering import program_of_jobs
+        from lstmsim.targets.parallel.lowering.program import program_of_jobs
 
         if templates:
             raise InputError(

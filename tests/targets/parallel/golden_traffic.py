@@ -6,8 +6,8 @@ from typing import Any
 
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import CLASSES, Priced, Run
+from lstmsim.targets.parallel.memory.traffic import fits, priced
 from lstmsim.targets.parallel.metrics import issues_by_class, traffic_of
-from lstmsim.targets.parallel.traffic import fits, priced
 
 
 def shown_traffic(run: Run, device: Device) -> dict[str, Any]:

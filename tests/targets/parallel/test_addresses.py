@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.targets.parallel import addresses
-from lstmsim.targets.parallel.addresses import OFF, atomic_touches, touched, wavefronts
+from lstmsim.targets.parallel.memory import addresses
+from lstmsim.targets.parallel.memory.addresses import OFF, atomic_touches, touched, wavefronts
 from tests.oracle import parallel_traffic as oracle
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "300"))

@@ -7,7 +7,7 @@ import pytest
 
 from lstmsim.errors import InputError
 from lstmsim.sparse.csr import csr_of_dense
-from lstmsim.targets.parallel.kernels.convert import ConvertOptions, hbp_conversion
+from lstmsim.targets.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
 from lstmsim.targets.parallel.kernels.options import options_of
 from tests.sparse.golden import Case, cases, matrix_of
 from tests.targets.parallel.golden_device import device_of, laid_out

@@ -10,12 +10,12 @@ import pytest
 from lstmsim.errors import InputError
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import CLASSES, Kernel, Run
-from lstmsim.targets.parallel.kernels.gemm import fastest_tile, gemm
-from lstmsim.targets.parallel.kernels.gemv import gemv
+from lstmsim.targets.parallel.kernels.dense.gemm import fastest_tile, gemm
+from lstmsim.targets.parallel.kernels.dense.gemv import gemv
+from lstmsim.targets.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.targets.parallel.kernels.dense.tiles import GemmOptions, Tile, default_tiles, slices_of, tile_of
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import options_of
-from lstmsim.targets.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.targets.parallel.kernels.tiles import GemmOptions, Tile, default_tiles, slices_of, tile_of
 from tests.sparse.golden import Case, cases
 from tests.targets.parallel.golden_device import device_of, laid_out
 from tests.targets.parallel.golden_traffic import expected_traffic, shown_traffic

@@ -9,7 +9,7 @@ from lstmsim.errors import InputError
 from lstmsim.sparse.csr import Csr, csr_of_dense
 from lstmsim.sparse.drawn import checksum, drawn_dense
 from lstmsim.sparse.hashes import HASHES
-from lstmsim.targets.parallel.kernels.hbp import HbpMade, HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.blocks.hbp import HbpMade, HbpOptions, hbp_spmv
 from lstmsim.targets.parallel.kernels.options import options_of
 from tests.sparse.golden import Case, cases, matrix_of
 from tests.targets.parallel.golden_device import device_of, laid_out

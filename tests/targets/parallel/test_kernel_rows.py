@@ -13,11 +13,11 @@ import pytest
 from lstmsim.errors import InputError
 from lstmsim.sparse.csr import Csr, csr_of_coo, csr_of_dense
 from lstmsim.sparse.drawn import checksum, drawn_dense, drawn_matrix
+from lstmsim.targets.parallel.kernels.csr.rows import RowsMade
+from lstmsim.targets.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
+from lstmsim.targets.parallel.kernels.csr.spmm import SpmmOptions, spmm, spmm_sparse_right, spmm_transposed
+from lstmsim.targets.parallel.kernels.csr.spmv import SpmvOptions, spmv
 from lstmsim.targets.parallel.kernels.options import options_of
-from lstmsim.targets.parallel.kernels.rows import RowsMade
-from lstmsim.targets.parallel.kernels.sddmm import SddmmOptions, sddmm
-from lstmsim.targets.parallel.kernels.spmm import SpmmOptions, spmm, spmm_sparse_right, spmm_transposed
-from lstmsim.targets.parallel.kernels.spmv import SpmvOptions, spmv
 from tests.sparse.golden import Case, cases, matrix_of
 from tests.targets.parallel.golden_device import device_of, laid_out
 

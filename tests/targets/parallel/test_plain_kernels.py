@@ -13,10 +13,10 @@ from lstmsim.errors import InputError
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.drawn import drawn_dense, drawn_matrix
 from lstmsim.targets.parallel.kernel import CLASSES, Kernel, Run
-from lstmsim.targets.parallel.kernels.rows import RowsMade
-from lstmsim.targets.parallel.kernels.sddmm import SddmmOptions, sddmm
-from lstmsim.targets.parallel.kernels.spmm import SpmmOptions, spmm
-from lstmsim.targets.parallel.kernels.spmv import SpmvOptions, spmv
+from lstmsim.targets.parallel.kernels.csr.rows import RowsMade
+from lstmsim.targets.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
+from lstmsim.targets.parallel.kernels.csr.spmm import SpmmOptions, spmm
+from lstmsim.targets.parallel.kernels.csr.spmv import SpmvOptions, spmv
 from tests.oracle.plain_rows import PlainSddmm, PlainSpmv
 from tests.oracle.plain_spmm import PlainSpmm
 from tests.targets.parallel.golden_device import device_of
@@ -162,8 +162,8 @@ def test_sddmm(hundred: int) -> None:
 def test_pieces_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Big kernels are written in pieces of many segments or blocks; here a piece has one to three."""
     for module in ("spmm", "spmv", "sddmm"):
-        monkeypatch.setattr(f"lstmsim.targets.parallel.kernels.{module}._AT_ONCE", 100)
-    monkeypatch.setattr("lstmsim.targets.parallel.kernels.spmm._BLOCKS", 2)
+        monkeypatch.setattr(f"lstmsim.targets.parallel.kernels.csr.{module}._AT_ONCE", 100)
+    monkeypatch.setattr("lstmsim.targets.parallel.kernels.csr.spmm._BLOCKS", 2)
     assert sum(spmm_agrees(7000 + seed) for seed in range(20)) > 8
     for seed in range(7000, 7015):
         assert spmv_agrees(seed)

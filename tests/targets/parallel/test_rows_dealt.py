@@ -7,10 +7,10 @@ import pytest
 
 from lstmsim.sparse.csr import csr_of_coo, dcsr_of
 from lstmsim.targets.parallel.kernel import KernelShape
-from lstmsim.targets.parallel.kernels.ordered import add_in_order, tree
-from lstmsim.targets.parallel.kernels.rows import dealt, ordered, stored
-from lstmsim.targets.parallel.kernels.segments import Piece, at_place, places_before, written
-from lstmsim.targets.parallel.streams import Grid
+from lstmsim.targets.parallel.kernels.csr.ordered import add_in_order, tree
+from lstmsim.targets.parallel.kernels.csr.rows import dealt, ordered, stored
+from lstmsim.targets.parallel.kernels.csr.segments import Piece, at_place, places_before, written
+from lstmsim.targets.parallel.writing.streams import Grid
 
 LENGTHS = np.array([5, 1, 4, 2, 3, 0, 2])
 

@@ -11,13 +11,13 @@ from lstmsim.formats.matrices import weight_matrix
 from lstmsim.sparse.pruning import pruned
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Run
-from lstmsim.targets.parallel.kernels.convert import ConvertOptions, hbp_conversion
-from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
-from lstmsim.targets.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.targets.parallel.kernels.tiles import Tile
-from lstmsim.targets.parallel.lowering import program_of_kernels
-from lstmsim.targets.parallel.outcome import Outcome, outcome_of
-from lstmsim.targets.parallel.traffic import priced
+from lstmsim.targets.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
+from lstmsim.targets.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.targets.parallel.kernels.dense.tiles import Tile
+from lstmsim.targets.parallel.lowering.outcome import Outcome, outcome_of
+from lstmsim.targets.parallel.lowering.program import program_of_kernels
+from lstmsim.targets.parallel.memory.traffic import priced
 from tests.targets.parallel.golden_device import device_of
 
 pytestmark = pytest.mark.needs_core

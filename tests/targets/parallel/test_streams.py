@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.targets.parallel import streams as writer
 from lstmsim.targets.parallel.kernel import CLASSES, Kernel, KernelShape
-from lstmsim.targets.parallel.streams import Grid, Result, Warps, joined, later
+from lstmsim.targets.parallel.writing import streams as writer
+from lstmsim.targets.parallel.writing.streams import Grid, Result, Warps, joined, later
 from tests.oracle import parallel_traffic as oracle
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "150"))

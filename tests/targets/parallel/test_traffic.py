@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.targets.parallel import cohorts
-from lstmsim.targets.parallel import streams as writer
 from lstmsim.targets.parallel.kernel import CLASSES, KernelShape, Priced, Run
+from lstmsim.targets.parallel.memory import cohorts
+from lstmsim.targets.parallel.memory.traffic import fits, priced
 from lstmsim.targets.parallel.metrics import Loads, issues_by_class, traffic_of
 from lstmsim.targets.parallel.residency import residency
-from lstmsim.targets.parallel.traffic import fits, priced
+from lstmsim.targets.parallel.writing import streams as writer
 from tests.oracle import parallel_traffic as oracle
 from tests.oracle.parallel_traffic import Access, Grid
 from tests.parallel_runs import Arrays, Device, kernel_of, memories, random_arrays, random_device, random_grid

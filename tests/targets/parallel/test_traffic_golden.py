@@ -10,16 +10,16 @@ import pytest
 from lstmsim.sparse.drawn import drawn_dense
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Run
-from lstmsim.targets.parallel.kernels.convert import ConvertOptions, hbp_conversion
-from lstmsim.targets.parallel.kernels.gemm import gemm
-from lstmsim.targets.parallel.kernels.gemv import gemv
-from lstmsim.targets.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
+from lstmsim.targets.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
+from lstmsim.targets.parallel.kernels.csr.spmm import SpmmOptions, spmm
+from lstmsim.targets.parallel.kernels.csr.spmv import SpmvOptions, spmv
+from lstmsim.targets.parallel.kernels.dense.gemm import gemm
+from lstmsim.targets.parallel.kernels.dense.gemv import gemv
+from lstmsim.targets.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.targets.parallel.kernels.dense.tiles import GemmOptions, tile_of
 from lstmsim.targets.parallel.kernels.options import options_of
-from lstmsim.targets.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.targets.parallel.kernels.sddmm import SddmmOptions, sddmm
-from lstmsim.targets.parallel.kernels.spmm import SpmmOptions, spmm
-from lstmsim.targets.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.targets.parallel.kernels.tiles import GemmOptions, tile_of
 from tests.sparse.golden import Case, cases, matrix_of
 from tests.targets.parallel.golden_device import device_of
 from tests.targets.parallel.golden_traffic import expected_traffic, shown_traffic

@@ -1,0 +1,1 @@
+"""Kernels on hashed blocks (HBP), and the conversion to them."""

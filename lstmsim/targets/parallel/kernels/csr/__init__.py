@@ -1,0 +1,1 @@
+"""Kernels that go along the rows of CSR: SpMM, SpMV, SDDMM."""

@@ -1,0 +1,1 @@
+"""Dense kernels: GEMV, GEMM, cells, recurrent runs."""

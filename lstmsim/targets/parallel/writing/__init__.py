@@ -1,0 +1,1 @@
+"""The writer of kernels: instructions of many warps at once."""
