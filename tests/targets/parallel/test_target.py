@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lstmsim.targets.parallel.kernels.recurrent import CELLS, RecurrentSizes, recurrent_layer
 
 import lstmsim
 from lstmsim import engines, targets
@@ -20,6 +19,7 @@ from lstmsim.program.tabled import TabledProgram
 from lstmsim.program.unflatten import program_of
 from lstmsim.targets.parallel.cells import GATES
 from lstmsim.targets.parallel.jobs import device_jobs, tile_for
+from lstmsim.targets.parallel.kernels.dense.recurrent import CELLS, RecurrentSizes, recurrent_layer
 from lstmsim.targets.registry import target_of
 from tests.timelines import assert_equal
 
