@@ -1,6 +1,6 @@
 """Measures lstmsim's speed and writes BENCHMARKS.md: everything in one run, so that the ratios carry over.
 
-Run as `make bench`; it takes about two minutes and wants an idle machine. Seconds belong to the machine, ratios do
+Run as `make bench`; it takes about four minutes and wants an idle machine. Seconds belong to the machine, ratios do
 not. What cannot be measured again (an earlier version, a core that was changed) stands in `once.md`, and goes into
 BENCHMARKS.md as it is.
 """
@@ -16,6 +16,7 @@ from bare_loop import bare_loop
 from build_cost import compiler
 from engine_rows import HEAD as ENGINES_HEAD
 from engine_rows import engine_rows, legend
+from kernels import KERNELS_HEAD, KERNELS_NOTE, kernel_rows
 from lowering import HEAD as RATIOS_HEAD
 from lowering import design_points, ratios
 from measures import table, timeouts_per_second
@@ -32,7 +33,7 @@ def main() -> int:
         print(f"there is nothing to measure: the fast engine has no native core, because {reason}", file=sys.stderr)
         return 2
     load = os.getloadavg()[0]
-    whole = whole_rows()
+    whole, sparse = whole_rows(), kernel_rows()
     timeouts = timeouts_per_second()
     with bare_loop(compiler()) as loop:
         engines = engine_rows(timeouts, loop)
@@ -65,6 +66,12 @@ than the loop that reads for each issue. The rest of the distance to the loop is
 {table(["what", "unit", "measured"], whole)}
 
 {table(RATIOS_HEAD, beside)}
+
+## Sparse kernels
+
+{KERNELS_NOTE}
+
+{table(KERNELS_HEAD, sparse, names=1)}
 
 {(HOME / "benchmarks" / "once.md").read_text(encoding="utf-8")}"""
     (HOME / "BENCHMARKS.md").write_text(text, encoding="utf-8")

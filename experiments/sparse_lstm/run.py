@@ -13,6 +13,8 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
+from experiments.sparse_lstm.hashes import ABOUT, hash_rows, qualities
+from experiments.sparse_lstm.hashes import verdict as hash_verdict
 from experiments.sparse_lstm.study import (
     HASHES,
     INPUTS,
@@ -33,6 +35,7 @@ from experiments.sparse_lstm.study import (
 )
 from lstmsim.api.sparse import SparseReport
 from lstmsim.sparse.csr import Csr
+from lstmsim.sparse.grouping import Grouping
 
 #: What the paper reports for the real device.
 PUBLISHED = 0.71
@@ -50,6 +53,7 @@ class Results:
     balance: spans and imbalance by matrix, slots and order.
     alignment: span, requests and sectors by matrix and alignment.
     hbp: spans and DRAM sectors by matrix and way.
+    hashes: how alike rows of a group are, by matrix and hash.
     """
 
     dense: dict[int, dict[str, float]]
@@ -58,6 +62,7 @@ class Results:
     balance: dict[tuple[str, int], dict[tuple[str, str], tuple[int, float]]]
     alignment: dict[str, dict[str, tuple[int, int, int]]]
     hbp: dict[str, dict[str, tuple[int, int]]]
+    hashes: dict[str, dict[str, Grouping]]
 
 
 def results(small: bool = False) -> Results:
@@ -71,6 +76,7 @@ def results(small: bool = False) -> Results:
         {(name, slots): balanced(name, slots) for name in names for slots in (4, 32)},
         {name: aligned(name) for name in names},
         blocked(small),
+        qualities(small),
     )
 
 
@@ -212,6 +218,11 @@ def hbp_table(outcome: Results) -> list[str]:
     return grid(["cycles (sectors from DRAM)", *names], rows)
 
 
+def hash_table(outcome: Results) -> list[str]:
+    """How alike rows of a group are, and what was looked at for that."""
+    return grid(*hash_rows(outcome.hashes))
+
+
 def hbp_verdict(outcome: Results) -> str:
     """Who wins against whom."""
     parts = []
@@ -255,6 +266,7 @@ def summary(outcome: Results) -> str:
             "than it saves.",
             alignment_table(outcome),
         ),
+        ("Quality of hashes", f"{ABOUT} {hash_verdict(outcome.hashes)}", hash_table(outcome)),
         ("Hash-based 2-D blocks", hbp_verdict(outcome), hbp_table(outcome)),
     ]
     lines = ["# Sparse and dense LSTMs on a GPU-like device", "", *textwrap.wrap(verdict(outcome), 120)]

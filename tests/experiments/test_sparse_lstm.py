@@ -25,7 +25,7 @@ def study() -> tuple[Any, Any]:
 def test_what_is_printed_stands_beside_it(study: tuple[Any, Any]) -> None:
     script, small = study
     expected = (FOLDER / "sparse_lstm" / "expected.md").read_text(encoding="utf-8")
-    tables = (script.large_lstm, script.layer_table, script.balance_table, script.alignment_table)
+    tables = (script.large_lstm, script.layer_table, script.balance_table, script.alignment_table, script.hash_table)
     rows = [line for table in tables for line in table(small) if line]
     assert len(rows) > 8
     assert not [line for line in rows if line not in expected]
@@ -54,6 +54,15 @@ def test_the_strong_baseline_stands_in_the_tables(study: tuple[Any, Any]) -> Non
     hbp = small.hbp["Resemblyzer l1, 80 %"]
     assert hbp["HBP, sort"][0] < hbp["2-D blocks, no hash"][0]
     assert hbp["CSR, 32 lanes"][0] < hbp["CSR, 1 lane"][0] < hbp["HBP, sort"][0]
+
+
+def test_a_sort_groups_best_and_literal_probing_is_dearer_than_it(study: tuple[Any, Any]) -> None:
+    by_hash = study[1].hashes["Silero"]
+    assert min(by_hash, key=lambda each: by_hash[each].deviation) == "sort"
+    # measured with an independent model: deviations, and probes of a row
+    assert round(by_hash["linear"].deviation, 2) == 7.81
+    assert round(by_hash["linear"].probes) == 128
+    assert by_hash["linear"].finds < by_hash["sort"].comparisons < by_hash["linear"].probes
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:
