@@ -20,9 +20,9 @@ import numpy as np
 from lstmsim import engines, load_chip
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.products import drawn_operands, largest_error
-from lstmsim.targets.parallel.lowering import program_of_kernels
+from lstmsim.targets.parallel.lowering.program import program_of_kernels
+from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.targets.parallel.methods import METHODS
-from lstmsim.targets.parallel.traffic import priced
 from lstmsim.targets.sparse import SparseTask
 
 __all__ = ["KERNELS_HEAD", "TASKS", "kernel_rows"]
@@ -33,10 +33,11 @@ KERNELS_HEAD = [
     *("seconds in all", "million issues/s"),
 ]
 #: What the table shows.
-KERNELS_NOTE = """Products on the preset `v100`, each in a new process, numbers computed by the lanes and compared with 64-bit products.
-Seconds are of the clock; behind them the most memory in MB that the process had had by then. SpMM: 8,192 x 2,048 with 550
-entries a row, 64 columns. SpMV: 5 million entries (100,000 rows of 50; one row; 200,000 rows by a power law).
-The bounds that this is held to: 20 million issues in less than 60 s and 4 GB, SpMV of 5 million entries in less than 30 s."""
+KERNELS_NOTE = """Products on the preset `v100`, each in a new process. Lanes compute the numbers, which are then
+compared with 64-bit products.
+Seconds are of the clock; behind them the most memory in MB that the process had had by then.
+SpMM: 8,192 x 2,048 with 550 entries a row, 64 columns. SpMV: 100,000 rows of 50; one row; 200,000 rows by a power law.
+Bounds: 20 million issues in less than 60 s and 4 GB; SpMV of 5 million entries in less than 30 s."""
 _ENTRIES = 5_000_000
 
 
