@@ -29,7 +29,7 @@ OTHER_FACTS = {
     # ways off the main unit, which some waits make
     "explanations/shares.py": {"switch", "start", "weights"},
     # the waits of this machine, each with the words of its needs
-    "targets/parallel/prototypes.py": {"memory", "barrier", "dependence", "start"},
+    "targets/parallel/lowering/prototypes.py": {"memory", "barrier", "dependence", "start"},
     "program/flatten.py": {"busy", "switch", "drain", "idle"},
     "program/flat_tables.py": {"busy", "drain", "idle", "input"},
 }

@@ -37,6 +37,9 @@ void check_rows(const Program& p) {
         row.between("lag", p.needs[i].lag, 0, MOST_CYCLES);
         row.flag("mirrored", p.needs[i].mirrored);
         row.flag("gate", p.needs[i].gate);
+        if (p.needs[i].gate && (p.needs[i].phase != NONE || p.needs[i].lag || p.needs[i].mirrored)) {
+            row.refuse("gate", 1, "but it has a phase, a lag or is mirrored");
+        }
         row.between("operation", p.needs[i].operation, -MOST_CYCLES, MOST_CYCLES);
     }
     for (i64 i = 0; i < p.extras.size(); ++i) Row{"extras", i}.between("cycles", p.extras[i].cycles, 0, MOST_CYCLES);
