@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from lstmsim.html.looks import state_class
 from lstmsim.html.markup import Markup, Section, element, joined, percent, region, table
 from lstmsim.html.svg import Scale, bottom_axis, picture, rectangle, swatch, words
+from lstmsim.metrics.cores_text import shown_accounts
 from lstmsim.metrics.report import CoreReport, Report
 from lstmsim.metrics.report_text import meaning, part_cycles, remedy
 
@@ -97,7 +98,7 @@ def _busy_note(report: Report) -> Markup:
 
 
 def _core_table(report: Report) -> Markup:
-    names, sizes = report.accounts, report.columns
+    names, sizes = shown_accounts(report), report.columns
     rows = []
     for core in report.cores[:_TABLE_CORES]:
         values = (f"{core.columns[each]:,}" if each in core.columns else "–" for each in sizes)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from lstmsim.metrics.cores_text import cores_text
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
-from lstmsim.program.cycles import CYCLES, names_of
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.scenario import Words
@@ -98,30 +98,9 @@ def report_text(report: Report) -> str:
     >>> print(report_text(empty).splitlines()[0])
     chip at 260 MHz, engine fast
     """
-    parts = [f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}", _cores_text(report)]
+    parts = [f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}", cores_text(report)]
     parts += [_losses_text(report), _jobs_text(report), _summary_text(report)]
     return "\n\n".join(parts)
-
-
-def _cores_text(report: Report) -> str:
-    names = report.accounts
-    if any(each.before_work and each.name in names for each in CYCLES):
-        # a machine that loads weights has many names: the table has room only for stalls that occur
-        always = names_of("work", "rest")
-        names = tuple(each for each in names if each in always or any(core.cycles.get(each) for core in report.cores))
-    sizes = report.columns
-    rows = [["core", *sizes, "useful", *names]]
-    for core in report.cores:
-        shape = [
-            str(core.index),
-            *(str(core.columns.get(each, "-")) for each in sizes),
-            f"{100 * core.utilization:.1f} %",
-        ]
-        rows.append([*shape, *(f"{core.cycles.get(name, 0):,}" for name in names)])
-        whole = report.makespan_cycles * core.figures.ways
-        shares = (percent(core.cycles.get(name, 0), whole, "-") for name in names)
-        rows.append(["" for _ in shape] + [*shares])
-    return "\n".join(["CORES: where the cycles went", *table(rows)])
 
 
 def _losses_text(report: Report) -> str:

@@ -146,3 +146,24 @@ def test_at_most_three_of_those_turned_away_are_named(number: int, shown: str) -
     text = report_text(replace(REPORT, turned_away=away))
     assert shown in text
     assert f"{shown} and" not in text
+
+
+def test_many_cores_are_the_busiest_the_least_busy_and_their_sum() -> None:
+    cores = tuple(
+        replace(CORE, index=index, cycles=CORE.cycles | {"busy": 10 + (index * 7) % 80}) for index in range(80)
+    )
+    lines = report_text(replace(REPORT, cores=cores)).split("\n\n")[1].splitlines()
+    assert len(lines) == 2 + 3 * 2 + 1
+    assert next(line for line in lines if "busiest, 57 " in line)
+    assert next(line for line in lines if "least busy, 0 " in line)
+    whole = next(line for line in lines if "sum of all" in line)
+    assert f"{sum(core.cycles['busy'] for core in cores):,}" in whole
+    assert f"{80 * CORE.cycles['idle']:,}" in whole
+    assert lines[-1] == "80 cores; --json FILE has each of them"
+
+
+def test_names_that_no_cycle_bears_have_no_column_where_a_machine_has_many() -> None:
+    own = {"memory": 7, "barrier": 0, "dependence": 3, "start": 1}
+    core = replace(CORE, cycles=dict.fromkeys(CORE.cycles, 0) | {"busy": 5} | own)
+    head = report_text(replace(REPORT, cores=(core,))).split("\n\n")[1].splitlines()[1].split()
+    assert head[-6:] == ["busy", "memory", "dependence", "start", "drain", "idle"]
