@@ -21,7 +21,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.results import Table
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.products import Values, drawn_operands
-from lstmsim.sparse.statistics import Statistics, lockstep_waste, statistics
+from lstmsim.sparse.statistics import Statistics, lockstep_waste, statistics, takes_sparse_path
 from lstmsim.targets.registry import target_of
 from lstmsim.targets.sparse import SparseFigures, SparseKernels, SparseTask
 from lstmsim.wording import listed, nearest, show
@@ -118,6 +118,7 @@ def run_sparse(
     kernel: str = "spmm",
     *,
     method: str | None = None,
+    threshold: float | None = None,
     side: str = LEFT,
     columns: int = 32,
     chip: Path | Chip = "v100",
@@ -137,6 +138,8 @@ def run_sparse(
 
     matrix: a file (.mtx, .smtx, each also .gz), weights of a model (`resemblyzer:l1`), or a `lstmsim.sparse.csr.Csr`.
     kernel: a key of `KERNELS`. method: how; None: the machine's first one.
+    threshold: take the machine's first method only if more than this fraction of the matrix is zero, else `dense`;
+        instead of a method.
     side: which operand is sparse, and which way round, a key of `lstmsim.api.sparse_sides.SIDES`.
     columns: of the dense operand, its rows for side `right`; of `sddmm` the length of the inner products; of `spmv`
         there is one.
@@ -158,11 +161,13 @@ def run_sparse(
     wholes = {"columns": (columns, 1), "banks": (banks, 1), "block": (block, 1)}
     wholes |= {"seed": (seed, 0), "values_seed": (values_seed or 0, 0)}
     wrong = [each for name, (value, low) in wholes.items() for each in wrong_whole(name, value, low, MAX_SIZE)]
-    refuse(wrong, wrong_number("prune", prune))
+    refuse(wrong, wrong_number("prune", prune), wrong_number("threshold", threshold))
     ready = chip_of(chip, chip_overrides)
-    kernels, chosen = _method(ready, kernel, method)
+    kernels, chosen = _method(ready, kernel, method, threshold)
     check_side(kernel, side)
     read, about = matrix_of(matrix, prune, prune_by, banks, block, values_seed)
+    if threshold is not None and not takes_sparse_path(read, threshold):
+        chosen = "dense"
     rows = walked(read, side)
     operands = drawn_operands(kernel, rows, 1 if kernel == "spmv" else columns, seed)
     task = SparseTask(kernel, chosen, rows, operands, options_from(options, kernels.parameters(kernel, chosen)))
@@ -205,8 +210,10 @@ def _report(asked: Asked, about: str, seed: int, baselines: bool | None, ablate:
     )
 
 
-def _method(chip: Chip, kernel: str, method: str | None) -> tuple[SparseKernels, str]:
+def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None) -> tuple[SparseKernels, str]:
     """The kernels of a chip, and the method; `InputError` if there is no such thing."""
+    if threshold is not None and method is not None:
+        raise InputError(Mistake("threshold", f"chooses the method; {show(method)} is chosen already"))
     if kernel not in KERNELS:
         text = f"must be {listed(KERNELS)}, got {show(kernel)}{nearest(str(kernel), KERNELS)}"
         raise InputError(Mistake("kernel", text))

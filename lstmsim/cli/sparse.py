@@ -22,6 +22,12 @@ __all__ = ["command"]
 @click.option("--kernel", default="spmm", show_default=True, metavar="NAME", help="spmv, spmm or sddmm.")
 @click.option("--method", metavar="NAME", help="csr, dense, hbp ...; default: the first one that the chip has.")
 @click.option(
+    "--threshold",
+    type=float,
+    metavar="FRACTION",
+    help="Instead of --method: the sparse one if more than this fraction of MATRIX is zero, else dense.",
+)
+@click.option(
     "--side",
     default="left",
     show_default=True,

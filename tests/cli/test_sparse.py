@@ -109,6 +109,8 @@ WRONG = {
     ("a.mtx", "--method", "csrr"): "method: spmm has csr, dcsr or dense, got 'csrr'; did you mean 'csr'?",
     ("a.mtx", "--chip", "v10"): "no chip called 'v10'; did you mean 'v100'?",
     ("a.mtx", "--chip", "column-npu-64k"): "chip column-npu-64k: its machine runs no kernels for sparse matrices",
+    ("a.mtx", "--threshold", "2"): "threshold: must be from 0 to 1, got 2",
+    ("a.mtx", "--threshold", "0.5", "--method", "csr"): "threshold: chooses the method; 'csr' is chosen already",
     ("a.mtx", "--side", "rigth"): "side: spmm has left, transposed or right, got 'rigth'; did you mean 'right'?",
     ("a.mtx", "--kernel", "sddmm", "--side", "right"): "side: sddmm has left, got 'right'",
     ("a.mtx", "--trace", "t.xls"): "--trace t.xls: expected a file name that ends in ",
@@ -169,6 +171,13 @@ def test_every_side_of_a_layer_equals_numpy(side: str, method: str) -> None:
     assert answer["side"] == side
     assert answer["matrix"]["rows"] == 40
     assert answer["walked"]["rows"] == (40 if side == "left" else 30)
+
+
+def test_zeros_above_the_threshold_take_the_sparse_path() -> None:
+    options = ("--kernel", "spmv", "--chip", "edge", "--no-baselines", "--json", "-", "--threshold")
+    # half of the places are empty
+    for threshold, method in (("0.5", "dense"), ("0.49", "csr")):
+        assert json.loads(call("sparse", "p.smtx", *options, threshold).stdout)["method"] == method
 
 
 def test_a_vector_is_multiplied_from_the_other_side() -> None:

@@ -1,0 +1,40 @@
+"""The page on the mechanisms of sparse kernels names every item once at least, and tests that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).resolve().parents[2]
+PAGE = HOME / "docs" / "sparse_items.md"
+TEXT = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+
+pytestmark = pytest.mark.skipif(not TEXT, reason="the page is in the checkout only")
+
+
+def rows() -> list[list[str]]:
+    return [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in TEXT.splitlines() if re.match(r"\| 00[02]", line)
+    ]
+
+
+def test_every_item_is_there() -> None:
+    named = {row[0].split()[0] for row in rows()}
+    wanted = {f"000-{number:02}" for number in range(1, 37)} | {f"002-{number:02}" for number in range(1, 19)}
+    assert named == wanted
+
+
+def test_each_item_has_a_test_or_is_not_built() -> None:
+    for name, _, where, tests in rows():
+        assert "::" in tests or "**not" in where, name
+
+
+def test_files_and_tests_that_are_named_are_there() -> None:
+    for place in re.findall(r"`((?:lstmsim|experiments)/[^`]*)`", TEXT):
+        assert (HOME / place).exists(), place
+    named = set(re.findall(r"`(tests/[^`]*)::(\w+)`", TEXT))
+    assert len(named) > 30
+    for file, test in named:
+        assert f"def {test}(" in (HOME / file).read_text(encoding="utf-8"), (file, test)
