@@ -175,6 +175,7 @@ class _Bounded(NamedTuple):
     """A field that can be wrong.
 
     part: whether the field is a description, or a tuple of descriptions if `several`.
+    several: whether it is a tuple; bounds are those of each entry.
     """
 
     name: str
@@ -194,7 +195,7 @@ def _can_be_wrong(description: type) -> Iterator[_Bounded]:
     for each in keys_of(description).values():
         part, several, key = is_dataclass(each.kind), each.several, each.key
         bounds = (key.low, key.high, key.above) != (None, None, None) or key.choices
-        if part or (bounds and not several):
+        if part or bounds:
             yield _Bounded(each.name, key, part, several)
 
 
@@ -217,8 +218,8 @@ def mistakes_of(thing: Any) -> list[tuple[str, str]]:
         if value is None:
             continue
         if not part:
-            sentence = _wrong(key, value)
-            mistakes += [(name, sentence)] if sentence else []
+            alone = {f"{name}.{index}": each for index, each in enumerate(value)} if several else {name: value}
+            mistakes += [(path, sentence) for path, each in alone.items() if (sentence := _wrong(key, each))]
             continue
         parts = {f"{name}.{getattr(each, key.named_by)}": each for each in value} if several else {name: value}
         mistakes += [(f"{path}.{below}", text) for path, each in parts.items() for below, text in mistakes_of(each)]
@@ -237,7 +238,8 @@ def _wrong(key: Key, value: Any) -> str:
         return f"must be at least {key.low}, got {value}"
     if key.high is not None and value > key.high:
         return f"must be at most {key.high}, got {value}"
-    return ""
+    sentence = key.rule(value) if key.rule is not None else ""
+    return f"{sentence}, got {value}" if sentence else ""
 
 
 def described(description: type[T], data: Mapping[str, Any]) -> T:
