@@ -109,13 +109,13 @@ def _matrix(keys: Case) -> Csr:
     if "coo" in keys:
         entries = np.array(keys["coo"], dtype=np.int64).reshape(-1, 3)
         return csr_of_coo(keys["rows"], keys["cols"], entries[:, 0], entries[:, 1], entries[:, 2])
-    return drawn_matrix(keys["rows"], keys["cols"], keys["permille"], keys["seed"], keys["skew"])
+    return drawn_matrix(keys["rows"], keys["cols"], keys["permille"], keys["seed"], keys.get("skew", False))
 
 
 def _spmm(case: Case, device: Device) -> Made:
     matrix = _matrix(case["A"])
     dense = drawn_dense(matrix.columns, case["N"], case["B_seed"])
-    return spmm(matrix, dense, options_of(SpmmOptions, case["options"]), device)
+    return spmm(matrix, dense, options_of(SpmmOptions, case.get("options") or {}), device)
 
 
 def _vector(case: Case, matrix: Csr) -> Any:
@@ -124,23 +124,23 @@ def _vector(case: Case, matrix: Csr) -> Any:
 
 def _spmv(case: Case, device: Device) -> Made:
     matrix = _matrix(case["A"])
-    return spmv(matrix, _vector(case, matrix), options_of(SpmvOptions, case["options"]), device)
+    return spmv(matrix, _vector(case, matrix), options_of(SpmvOptions, case.get("options") or {}), device)
 
 
 def _hbp(case: Case, device: Device) -> Made:
     matrix = _matrix(case["A"])
-    return hbp_spmv(matrix, _vector(case, matrix), options_of(HbpOptions, case["options"]), device)
+    return hbp_spmv(matrix, _vector(case, matrix), options_of(HbpOptions, case.get("options") or {}), device)
 
 
 def _convert(case: Case, device: Device) -> Made:
-    return hbp_conversion(_matrix(case["A"]), options_of(ConvertOptions, case["options"]), device)
+    return hbp_conversion(_matrix(case["A"]), options_of(ConvertOptions, case.get("options") or {}), device)
 
 
 def _sddmm(case: Case, device: Device) -> Made:
     matrix = _matrix(case["C"])
     left = drawn_dense(matrix.rows, case["K"], case["A_seed"])
     right = drawn_dense(matrix.columns, case["K"], case["B_seed"])
-    return sddmm(matrix, left, right, options_of(SddmmOptions, case["options"]), device)
+    return sddmm(matrix, left, right, options_of(SddmmOptions, case.get("options") or {}), device)
 
 
 def _gemv(case: Case, device: Device) -> Made:
@@ -149,15 +149,16 @@ def _gemv(case: Case, device: Device) -> Made:
 
 def _gemm(case: Case, device: Device) -> Made:
     sizes = case["M"], case["K"], case["N"]
-    options = options_of(GemmOptions, case.get("options", {}))
+    options = options_of(GemmOptions, case.get("options") or {})
     return _fastest(options, case["N"], device, lambda tile: gemm(sizes, tile, options.split, device))
 
 
 def _lstm(case: Case, device: Device) -> Made:
     sizes = RecurrentSizes(case["H"], case["X"], case["N"], case["steps"])
-    options = options_of(GemmOptions, case.get("options", {}))
     if case["N"] == 1:
-        return recurrent_layer(sizes, None, options.split, device)
+        # matrix times vector has no tiles: whatever is said of them is ignored
+        return recurrent_layer(sizes, None, 0, device)
+    options = options_of(GemmOptions, case.get("options") or {})
     return _fastest(options, case["N"], device, lambda tile: recurrent_layer(sizes, tile, options.split, device))
 
 

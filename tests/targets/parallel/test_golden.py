@@ -71,3 +71,32 @@ def _other(value: Any) -> Any:
         return [_other(value[0]), *value[1:]]
     first = next(iter(value))
     return {**value, first: _other(value[first])}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"bm": 3, "bn": 5}, {"bm": 3, "bn": 5, "bk": 1, "tm": 1, "tn": 1}, {"split": -1}, {"bm": 64, "split": 2}],
+)
+def test_a_layer_for_one_sequence_ignores_tiles(options: dict[str, Any]) -> None:
+    case = next(case for case in CASES if case["kind"] == "lstm" and case["N"] == 1)
+
+    assert differences({**case, "options": options}, "fast") == []
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+@pytest.mark.parametrize("key", [{"warp": 48}, {"port": [0, 5]}, {"port": [4, 0]}, {"port": [4]}])
+def test_a_device_that_cannot_be_is_refused(key: dict[str, Any], engine: str) -> None:
+    for kind in ("spmv", "device"):
+        case = next(case for case in CASES if case["kind"] == kind)
+        refused = {**case, "device": {**case["device"], **key}, "expect": {"error": "InputError"}}
+
+        assert differences(refused, engine) == []
+
+
+def test_options_may_be_left_out() -> None:
+    plain = [case for case in CASES if case.get("options") == {}]
+
+    assert plain
+    for case in plain:
+        bare = {key: each for key, each in case.items() if key != "options"}
+        assert differences(bare, "fast") == differences({**case, "options": None}, "fast") == []
