@@ -40,7 +40,7 @@ OUTPUTS = {
     "saturate": {"--json": ".json"},
     "load-latency": {"--csv": ".csv", "--json": ".json", "--plot": ".svg"},
     "fit": {"--json": ".json"},
-    "sparse": {"--json": ".json", "--output": ".npy", "--timeline": ".png"},
+    "sparse": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
     "search": {"--json": ".json"},
     "sweep": {"--plot": ".svg"},
     "merge": {"--plot": ".svg"},
@@ -64,7 +64,7 @@ OTHERS = {
         "--bound",
         "--policies",
     ),
-    *("--kernel", "--method", "--chip-set", "--prune-by"),
+    *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }
