@@ -7,12 +7,12 @@ from typing import Any
 from lstmsim.api.programs import ProgramRun, operations_of
 from lstmsim.metrics.figures_text import short_name
 from lstmsim.metrics.tables import table
-from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
+from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES, names_of
 from lstmsim.results import Forms
 
 __all__ = ["FORMS", "program_json", "program_text"]
 
-#: Most tasks in the text; the JSON has all.
+#: Most tasks, and most cores, in the text; the JSON has all.
 _SHOWN = 20
 _LONGEST_NAME = 36
 
@@ -77,16 +77,20 @@ def program_text(run: ProgramRun) -> str:
 
 def _cores_text(run: ProgramRun) -> str:
     cycles = run.totals.cycles
+    # a machine with names of its own may lack others: then only what occurs has a column
+    own = cycles.sum(axis=0)[[name not in MACHINE_NAMES for name in CYCLE_NAMES]].any()
+    always = names_of("work", "rest") if own else MACHINE_NAMES
     shown = [
-        name
-        for name, used in zip(CYCLE_NAMES, cycles.sum(axis=0).tolist(), strict=True)
-        if used or name in MACHINE_NAMES
+        name for name, used in zip(CYCLE_NAMES, cycles.sum(axis=0).tolist(), strict=True) if used or name in always
     ]
     rows = [["core", "contexts", *shown]]
-    for index, contexts in enumerate(run.saved.flat.column("cores", "contexts").tolist()):
-        own = dict(zip(CYCLE_NAMES, cycles[index].tolist(), strict=True))
-        rows.append([str(index), f"{contexts:,}", *(f"{own[name]:,}" for name in shown)])
-    return "\n".join(["CORES: where the cycles went", *table(rows)])
+    contexts_of = run.saved.flat.column("cores", "contexts").tolist()
+    for index, contexts in enumerate(contexts_of[:_SHOWN]):
+        counts = dict(zip(CYCLE_NAMES, cycles[index].tolist(), strict=True))
+        rows.append([str(index), f"{contexts:,}", *(f"{counts[name]:,}" for name in shown)])
+    more = len(contexts_of) - _SHOWN
+    note = [f"... and {more:,} more; --json FILE has every core"] if more > 0 else []
+    return "\n".join(["CORES: where the cycles went", *table(rows), *note])
 
 
 def _tasks_text(run: ProgramRun) -> str:

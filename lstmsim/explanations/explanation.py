@@ -108,7 +108,8 @@ def explain(
     words = {name: each for core in scenario.chip.core_figures for name, each in core.words.items()}
     unit = scenario.chip.core_figures[0].unit.name
     slow = slowest(scenario.jobs, program, trace, unit, words)
-    issued = sum(core.peak * cycles for core, cycles in zip(scenario.chip.core_figures, busy, strict=True))
+    # each of a core's equal units has its share of the multipliers, and the busy cycles of each of them count
+    issued = sum(core.peak // core.ways * cycles for core, cycles in zip(scenario.chip.core_figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
         chip=scenario.chip.name,

@@ -135,3 +135,17 @@ def test_only_npz_is_a_name_for_a_program() -> None:
     result = call("simulate", "s.yaml", "--program", "p.json")
     assert result.exit_code == 2
     assert "--program p.json: expected a file name that ends in .npz" in result.stderr
+
+
+@pytest.mark.needs_core
+def test_the_text_of_many_cores_is_short_and_has_no_names_that_do_not_occur() -> None:
+    layers = [{"cell": "rnn", "hidden": 8, "input": 8}]
+    scenario = {"chip": "v100", "jobs": [{"name": "a", "model": {"layers": layers}, "steps": 1}]}
+    Path("v.yaml").write_text(yaml_text(scenario), encoding="utf-8")
+    done("simulate", "v.yaml", "--program", "v.npz")
+    text = done("program", "v.npz")
+    cores = text.split("\n\n")[2].splitlines()
+    assert len(cores) == 23
+    assert cores[-1] == "... and 63 more; --json FILE has every core"
+    assert "memory" in cores[1]
+    assert not {"switch", "hazard", "backpressure", "input"} & set(cores[1].split())
