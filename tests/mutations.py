@@ -28,6 +28,8 @@ from lstmsim.errors import ProgramError
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.trace_tables import TASKS
+from tests.gated_programs import gated_programs
+from tests.packing import packed
 from tests.strategies import joint_programs, preempting_programs, programs, scenarios
 
 Words = NDArray[np.int64]
@@ -40,8 +42,15 @@ MOST_SECONDS, MOST_BYTES = 2.0, 3 * 2**29
 EVENTS, TIMES = 20_000, 3
 _CELL = re.compile(r"table (\w+), row (\d+): (\w+) is (-?\d+), .+")
 _TABLE = re.compile(r"table (\w+): .+")
-_OTHER = re.compile(r"the program is not of format \d+|the directory has no place for table \w+")
-_RUN = re.compile(r"the run comes to cycle|a sum does not fit|the frame of step -?\d+ lies|the running tasks remember")
+_OTHER = re.compile(
+    r"the program is not of format \d+|the directory has no place for table \w+|"
+    r"where tasks preempt others, there are no gates and no packed bodies|"
+    r"requests cannot come to a program that has gates"
+)
+_RUN = re.compile(
+    r"the run comes to cycle|a sum does not fit|the frame of step -?\d+ lies|the running tasks remember|"
+    r"more than \d+ arrive at gate"
+)
 
 
 def numbers(random: Random, value: int) -> int:
@@ -190,7 +199,9 @@ def flat_programs(draw: st.DrawFn) -> FlatProgram:
     if draw(st.integers(0, 4)) == 0:
         scenario = draw(scenarios())
         return flat_of(targets.lower(scenario.chip, scenario.jobs))
-    return flat_of(draw(st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs())))
+    plain = st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs())
+    flat = flat_of(draw(st.one_of(plain, gated_programs())))
+    return packed(flat) if draw(st.booleans()) and not flat.column("profiles", "preempts").any() else flat
 
 
 def limit_memory() -> None:
