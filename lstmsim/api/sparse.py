@@ -182,7 +182,7 @@ def _report(asked: Asked, about: str, seed: int, baselines: bool | None, ablate:
     """
     kernels, chip, task = asked.kernels, asked.chip, asked.task
     ran = simulated(asked, task)
-    remarks = ran.said
+    remarks = (*ran.said, *_few_blocks(ran.figures))
     if baselines is None:
         baselines = task.matrix.entries * asked.columns <= _MOST_BESIDE
         if not baselines:
@@ -207,6 +207,19 @@ def _report(asked: Asked, about: str, seed: int, baselines: bool | None, ablate:
         flat=ran.work.flat,
         names=ran.work.names,
         remarks=remarks,
+    )
+
+
+def _few_blocks(figures: SparseFigures) -> tuple[str, ...]:
+    """A sentence where the longest kernel has fewer thread blocks than there are cores."""
+    longest = max(figures.kernels, key=lambda each: each.cycles, default=None)
+    cores = len(figures.busy)
+    if longest is None or not 0 < longest.blocks < cores:
+        return ()
+    count = f"{longest.blocks:,} thread block" + ("" if longest.blocks == 1 else "s")
+    return (
+        f"kernel {longest.name} has {count} for {cores:,} cores: the others have nothing to do in it; parameters that "
+        "divide the work into smaller blocks use more of them",
     )
 
 

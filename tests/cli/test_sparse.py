@@ -211,7 +211,7 @@ def test_a_wide_dense_product_takes_the_fastest_tile_and_says_so() -> None:
     assert len(set(tiles.values())) > 1
     assert answer["span_cycles"] == min(tiles.values())
     assert tiles[answer["options"]["bm"], answer["options"]["bn"]] == answer["span_cycles"]
-    (said,) = answer["remarks"]
+    said, *_ = answer["remarks"]
     assert all(f"tile {bm} x {bn} {cycles:,}" in said for (bm, bn), cycles in tiles.items())
     beside = call("sparse", "a.mtx", "--columns", "96", "--chip", "edge").stdout
     assert "dense GEMM, tile" in beside
@@ -248,3 +248,13 @@ def test_a_trace_has_the_cycles_of_the_report(monkeypatch: pytest.MonkeyPatch) -
     assert refused.exit_code == 2
     assert "operations is too long to keep" in refused.stderr
     assert not Path("big.csv").exists()
+
+
+def test_a_kernel_of_few_blocks_is_said_to_leave_cores_alone() -> None:
+    few = json.loads(call("sparse", "a.mtx", "--kernel", "spmv", "--method", "hbp", "--json", "-").stdout)
+    assert any("kernel hbp has 1 thread block for 80 cores" in each for each in few["remarks"])
+    many = json.loads(
+        call("sparse", "a.mtx", "--columns", "32", "--set", "tile=8", "--chip", "edge", "--json", "-").stdout
+    )
+    assert many["kernels"][-1]["blocks"] >= 8
+    assert not any("thread block" in each for each in many["remarks"])
