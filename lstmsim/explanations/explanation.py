@@ -99,17 +99,16 @@ def explain(
     table = PathTable(index, path)
     first, last = table.joined()
     heart = slice(*_heart(table, first.tolist()))
-    makespan = trace.makespan_cycles
+    makespan, figures = trace.makespan_cycles, scenario.chip.core_figures
     served = trace.task("core") >= 0
     # a machine may have further tasks behind those of the jobs
     work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=False) if was)
-    peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
+    peak = makespan * sum(core.peak for core in figures)
     busy = _busy(program, trace, index)
-    words = {name: each for core in scenario.chip.core_figures for name, each in core.words.items()}
-    unit = scenario.chip.core_figures[0].unit.name
-    slow = slowest(scenario.jobs, program, trace, unit, words)
-    # each of a core's equal units has its share of the multipliers, and the busy cycles of each of them count
-    issued = sum(core.peak // core.ways * cycles for core, cycles in zip(scenario.chip.core_figures, busy, strict=True))
+    words = {name: each for core in figures for name, each in core.words.items()}
+    slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words)
+    # each of a core's equal units has its share of the multipliers; busy cycles of each count
+    issued = sum(core.peak // core.ways * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
         chip=scenario.chip.name,
@@ -118,7 +117,7 @@ def explain(
         array=_array(program),
         array_cycles=sum(busy),
         array_useful=work / issued if issued else 0.0,
-        cores=len(scenario.chip.core_figures),
+        cores=len(figures),
         jobs=(*(job.name for job in scenario.jobs), *(each.name for each in program.tasks[len(scenario.jobs) :])),
         shares=tuple(table.shares()),
         causes=table.causes(),
@@ -129,7 +128,7 @@ def explain(
         handovers=path.handovers,
         what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
         slowest=slow,
-        unit=unit,
+        unit=figures[0].unit.name,
         words=words,
     )
 
