@@ -67,6 +67,7 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
     overrides: texts like `partitions=8`, which change what its file says.
     """
     from lstmsim.api.loading import load_chip, load_scenario
+    from lstmsim.formats.yaml.overrides import LABEL
 
     if not isinstance(chip, str | os.PathLike):
         if overrides:
@@ -75,7 +76,13 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
     if not overrides:
         return load_chip(chip)
     scenario = {"chip": os.fspath(chip), "jobs": [_ANY_JOB]}
-    return load_scenario(scenario, [f"chip.{each}" for each in overrides]).chip
+    try:
+        return load_scenario(scenario, [f"chip.{each}" for each in overrides]).chip
+    except InputError as error:
+        # a user of this function has written neither `--set` nor `chip.`
+        raise InputError(
+            [Mistake(each.place.replace(f"{LABEL}chip.", "chip ", 1), each.sentence) for each in error.mistakes]
+        ) from error
 
 
 def matrix_of(

@@ -258,3 +258,11 @@ def test_a_kernel_of_few_blocks_is_said_to_leave_cores_alone() -> None:
     )
     assert many["kernels"][-1]["blocks"] >= 8
     assert not any("thread block" in each for each in many["remarks"])
+
+
+def test_a_wrong_change_of_the_chip_is_placed_as_it_was_written() -> None:
+    called = call("sparse", "a.mtx", "--chip-set", "partitions=0", "--chip-set", "smz=3")
+    assert called.exit_code == 2
+    assert "chip partitions=0: must be at least 1, got 0" in called.stderr
+    assert "chip smz=3: unknown key" in called.stderr
+    assert "--set" not in called.stderr
