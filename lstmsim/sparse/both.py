@@ -6,6 +6,7 @@ import numpy as np
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.sparse.csr import Csr
+from lstmsim.sparse.ranges import spans
 
 __all__ = ["sparse_product"]
 
@@ -30,8 +31,7 @@ def sparse_product(left: Csr, right: Csr) -> Csr:
     kind = np.dtype(np.int64) if kind.kind in "iu" else kind
     # each entry of A meets a whole row of B
     met = right.lengths[left.cols]
-    ends = np.cumsum(met)
-    of_right = np.arange(int(met.sum())) + np.repeat(right.row_ptr[left.cols] - (ends - met), met)
+    of_right = spans(right.row_ptr[left.cols], met)
     products = np.repeat(left.values.astype(kind), met) * right.values.astype(kind)[of_right]
     # in row r of A the products come by increasing column of A
     places = np.repeat(left.entry_rows, met) * right.columns + right.cols[of_right]

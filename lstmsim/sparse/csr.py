@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.sparse.ranges import firsts
 
 __all__ = ["Csr", "Dcsr", "csr_of_coo", "csr_of_dense", "dcsr_of", "transposed"]
 
@@ -150,7 +151,7 @@ def csr_of_coo(rows: int, columns: int, row: ArrayLike, column: ArrayLike, value
     if len(across) and (int(across.min()) < 0 or int(across.max()) >= columns):
         raise _wrong("columns of the entries", f"must be 0 to {columns - 1}, got {_outside(across, columns)}")
     order = np.lexsort((across, down))
-    row_ptr = np.concatenate([[0], np.cumsum(np.bincount(down, minlength=rows))]).astype(np.int64)
+    row_ptr = firsts(np.bincount(down, minlength=rows))
     return Csr(rows, columns, row_ptr, across[order], numbers[order])
 
 
@@ -179,7 +180,7 @@ def transposed(matrix: Csr) -> Csr:
            [2, 4]])
     """
     order = np.argsort(matrix.cols, kind="stable")
-    row_ptr = np.concatenate([[0], np.cumsum(np.bincount(matrix.cols, minlength=matrix.columns))]).astype(np.int64)
+    row_ptr = firsts(np.bincount(matrix.cols, minlength=matrix.columns))
     return Csr(matrix.columns, matrix.rows, row_ptr, matrix.entry_rows[order], matrix.values[order])
 
 

@@ -16,6 +16,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.hashes import HASHES, Placing, Table, placed
 from lstmsim.sparse.partition import Partition
+from lstmsim.sparse.ranges import firsts
 from lstmsim.wording import listed, nearest, show
 
 __all__ = ["Hashed", "Hbp", "csr_of_hbp", "hashed"]
@@ -141,9 +142,7 @@ def _arranged(matrix: Csr, partition: Partition, counts: Ints, position: Ints, a
     zeros = at == 0
     before = np.cumsum(zeros) - zeros
     zero_row = np.where(zeros, -1, before - before[partition.first_of_group[groups]])
-    begin = np.concatenate(
-        [[0], np.cumsum(np.bincount(groups, weights=at, minlength=partition.groups).astype(np.int64))]
-    )
+    begin = firsts(np.bincount(groups, weights=at, minlength=partition.groups).astype(np.int64))
     # the elements, row after row of each block, in the order of the matrix
     blocks = partition.column_blocks
     owner = np.empty(partition.rows * blocks, np.int64)
@@ -186,6 +185,6 @@ def csr_of_hbp(hbp: Hbp) -> Csr:
     walked = np.concatenate(places) if places else np.zeros(0, np.int64)
     of_row = np.concatenate(rows) if rows else np.zeros(0, np.int64)
     order = np.lexsort((hbp.cols[walked], of_row))
-    row_ptr = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=partition.rows))])
+    row_ptr = firsts(np.bincount(of_row, minlength=partition.rows))
     walked = walked[order]
     return Csr(partition.rows, partition.columns, row_ptr, hbp.cols[walked], hbp.data[walked])

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.records import record
+from lstmsim.sparse.ranges import firsts
 
 __all__ = ["Partition"]
 
@@ -70,12 +71,12 @@ class Partition:
     @cached_property
     def first_position(self) -> Ints:
         """Shape (blocks + 1,): block b has the positions from `first_position[b]` to `first_position[b + 1]`."""
-        return _ends(self.ends)
+        return firsts(self.ends)
 
     @cached_property
     def first_group(self) -> Ints:
         """Shape (blocks + 1,): block b has the groups from `first_group[b]` to `first_group[b + 1]`."""
-        return _ends(-(-self.ends // self.omega))
+        return firsts(-(-self.ends // self.omega))
 
     @property
     def groups(self) -> int:
@@ -109,8 +110,3 @@ class Partition:
         """Shape (positions,): the group of each position."""
         block = self.block_of_position
         return self.first_group[block] + (np.arange(self.positions) - self.first_position[block]) // self.omega
-
-
-def _ends(sizes: Ints) -> Ints:
-    """Where each of things that lie one behind the other begins, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(sizes)])

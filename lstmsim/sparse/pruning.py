@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.sparse.csr import Csr
+from lstmsim.sparse.ranges import firsts
 from lstmsim.wording import listed, nearest, show
 
 __all__ = ["PRUNINGS", "pruned"]
@@ -53,7 +54,7 @@ def pruned(matrix: NDArray[Any], sparsity: float, by: str = "magnitude", *, bank
     else:
         groups = {"magnitude": 1, "row": rows, "bank": rows * banks}[by]
         mask = _kept(np.abs(matrix).reshape(groups, -1 if matrix.size else 0), sparsity).reshape(rows, columns)
-    row_ptr = np.concatenate([[0], np.cumsum(mask.sum(axis=1))]).astype(np.int64)
+    row_ptr = firsts(mask.sum(axis=1))
     return Csr(rows, columns, row_ptr, np.nonzero(mask)[1], matrix[mask])
 
 

@@ -20,6 +20,7 @@ from lstmsim.formats.matrices.matrix_market import Header, read_matrix_market, s
 from lstmsim.formats.matrices.smtx import read_smtx, same_column
 from lstmsim.records import record
 from lstmsim.sparse.csr import Csr
+from lstmsim.sparse.ranges import firsts
 from lstmsim.wording import listed, show
 
 __all__ = ["SUFFIXES", "MatrixFile", "is_matrix_file", "read_matrix", "write_array", "write_matrix"]
@@ -109,8 +110,7 @@ def _finished(entries: Coordinates, order: NDArray[np.int64], seed: int | None, 
     else:
         values = np.random.default_rng(seed).standard_normal(len(order))
         about = f"{about}; it has no values: drawn from the normal distribution with seed {seed}"
-    row_ptr = np.zeros(entries.rows + 1, np.int64)
-    np.cumsum(np.bincount(entries.row, minlength=entries.rows), out=row_ptr[1:])
+    row_ptr = firsts(np.bincount(entries.row, minlength=entries.rows))
     matrix = Csr(entries.rows, entries.columns, row_ptr, entries.column[order].astype(np.int64), values)
     return MatrixFile(matrix, about)
 

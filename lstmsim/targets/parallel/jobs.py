@@ -8,9 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from lstmsim.records import record
+from lstmsim.sparse.ranges import firsts
 from lstmsim.targets.parallel.cells import GATES
 from lstmsim.targets.parallel.device import Device, ParallelDevice
-from lstmsim.targets.parallel.kernel import CLASSES, Ints, Priced
+from lstmsim.targets.parallel.kernel import CLASS, Ints, Priced
 from lstmsim.targets.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
 from lstmsim.targets.parallel.kernels.dense.tiles import Tile, default_tiles
 from lstmsim.targets.parallel.lowering.program import DeviceJob
@@ -21,7 +22,7 @@ from lstmsim.workload.scenario import Job
 
 __all__ = ["device_jobs", "tile_for"]
 
-_FMA = CLASSES.index("fma")
+_FMA = CLASS["fma"]
 #: Names of the kernels of products; a persistent kernel has the name of its cell.
 _PRODUCTS = ("gemv", "gemm", *GATES)
 
@@ -89,7 +90,7 @@ def _shared_out(kernels: Sequence[Priced], macs: int) -> tuple[Ints | None, ...]
     counts = []
     for kernel in kernels:
         whole = kernel.instructions
-        sums = np.concatenate([[0], np.cumsum(np.where(whole.kind == _FMA, whole.count, 0), dtype=np.int64)])
+        sums = firsts(np.where(whole.kind == _FMA, whole.count, 0))
         product = kernel.shape.name in _PRODUCTS
         counts.append((sums[whole.first[1:]] - sums[whole.first[:-1]]) * product)
     sums = np.cumsum(np.concatenate(counts))

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from lstmsim.records import record
 
-__all__ = ["CLASSES", "Instructions", "Kernel", "KernelShape", "Memory", "Numbers", "Priced", "Run"]
+__all__ = ["CLASS", "CLASSES", "Instructions", "Kernel", "KernelShape", "Memory", "Numbers", "Priced", "Run"]
 
 #: Classes of instructions. The number of a class is its place here.
 CLASSES = ("alu", "fma", "sfu", "shfl", "lds", "sts", "ldg", "stg", "atom", "bar", "gridbar")
+#: Name of a class -> its number.
+CLASS = {name: number for number, name in enumerate(CLASSES)}
 
 Ints = NDArray[np.int64]
 

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.records import record
-from lstmsim.targets.parallel.kernel import CLASSES, Kernel, Priced, Run
+from lstmsim.sparse.ranges import firsts
+from lstmsim.targets.parallel.kernel import CLASS, CLASSES, Kernel, Priced, Run
 
 __all__ = ["Loads", "Traffic", "issues_by_class", "traffic_of"]
 
-_LDG, _STG, _ATOM = (CLASSES.index(name) for name in ("ldg", "stg", "atom"))
+_LDG, _STG, _ATOM = (CLASS[name] for name in ("ldg", "stg", "atom"))
 
 
 @record
@@ -75,8 +76,7 @@ def _by_array(kernel: Kernel, each: Priced, rows: NDArray[np.int64], arrays: int
     """Shape (4, arrays); requests, sectors of L2, L1 and DRAM of some accesses."""
     numbers, array = each.numbers, kernel.array[rows]
     touched = kernel.first_sector[rows + 1] - kernel.first_sector[rows]
-    dram = np.zeros(len(numbers.missing) + 1, np.int64)
-    np.cumsum(numbers.missing, out=dram[1:])
+    dram = firsts(numbers.missing)
     missed = dram[numbers.first_miss[rows + 1]] - dram[numbers.first_miss[rows]]
     missed[kernel.instructions.kind[rows] == _ATOM] = 0  # Its numbers are lanes.
     sectors = numbers.sectors[rows]

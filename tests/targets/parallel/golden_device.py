@@ -6,6 +6,7 @@ from typing import Any
 
 from lstmsim.targets.parallel.device import Device, ParallelCore, ParallelDevice, ParallelLatency
 from lstmsim.targets.parallel.kernel import Run
+from lstmsim.targets.parallel.memory.layout import addresses
 
 #: What the presets of the cases have other than the defaults, which are those of `v100`.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -29,8 +30,5 @@ def device_of(given: dict[str, Any]) -> Device:
 
 def laid_out(run: Run) -> list[list[Any]]:
     """Name, address and bytes of the arrays."""
-    rows, address = [], 0
-    for each in run.arrays:
-        rows.append([each.name, address, 4 * each.elements])
-        address += -(-4 * each.elements // 256) * 256
-    return rows
+    begins = addresses(run.arrays)
+    return [[each.name, begin, 4 * each.elements] for each, begin in zip(run.arrays, begins, strict=True)]

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError
-from lstmsim.targets.parallel.kernel import Ints
-from lstmsim.targets.parallel.lowering.pick import Picked, ranges, summed
-from lstmsim.targets.parallel.lowering.prototypes import CLASS
+from lstmsim.sparse.ranges import firsts, spans
+from lstmsim.targets.parallel.kernel import CLASS, Ints
+from lstmsim.targets.parallel.lowering.pick import Picked
 
 __all__ = ["Meetings", "meetings"]
 
@@ -46,7 +46,7 @@ class Meetings:
         rows, begins = self.rows[grid]
         barrier = followers - 1
         first = self.stream[barrier] // self.warps * self.warps
-        streams = ranges(first, np.full(len(first), self.warps))
+        streams = spans(first, np.full(len(first), self.warps))
         mates: Ints = rows[begins[streams] + np.repeat(self.ordinal[barrier], self.warps)]
         return mates
 
@@ -63,7 +63,7 @@ def meetings(rows: Picked, stream: Ints) -> Meetings:
     for each in (bar, grid):
         own = np.flatnonzero(each)
         counts = np.bincount(stream[own], minlength=len(rows.first) - 1).astype(np.int64)
-        begins = summed(counts)
+        begins = firsts(counts)
         ordinal[own] = np.arange(len(own)) - begins[stream[own]]
         by_block = counts.reshape(-1, rows.warps)
         if (by_block != by_block[:, :1]).any():
@@ -83,11 +83,11 @@ def _order(rows: Picked, stream: Ints, barrier: NDArray[np.bool_]) -> Ints:
     n = len(stream)
     if rows.warps == 1 or not barrier.any():
         return np.arange(n)
-    before = summed(barrier.astype(np.int64))[:-1]
+    before = firsts(barrier.astype(np.int64))[:-1]
     part = before - before[np.minimum(rows.first[stream], n - 1)]
     block, warp = stream // rows.warps, stream % rows.warps
     cell = (block * (part.max() + 1) + part) * rows.warps + warp
     # rows of a cell stand one after the other already: cells are counted and laid out anew
     starts = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
     lengths = np.diff(np.append(starts, n))
-    return ranges(*(each[np.argsort(cell[starts], kind="stable")] for each in (starts, lengths)))
+    return spans(*(each[np.argsort(cell[starts], kind="stable")] for each in (starts, lengths)))

@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from lstmsim.errors import InputError
+from lstmsim.sparse.ranges import firsts, spans
 from lstmsim.targets.parallel.kernel import Ints
 from lstmsim.targets.parallel.lowering.barriers import Meetings, meetings
-from lstmsim.targets.parallel.lowering.pick import Picked, ranges, summed
+from lstmsim.targets.parallel.lowering.pick import Picked
 from lstmsim.targets.parallel.lowering.prototypes import BARRIER, MEMORY, START, Writing
 from lstmsim.targets.parallel.lowering.results import Served, kept, results
 
@@ -62,11 +63,11 @@ class _Piece:
     @cached_property
     def place(self) -> Ints:
         """The place of each instruction's first operation in its body."""
-        ordered = summed(self.operations[self.meet.order])
-        firsts = np.empty(len(self.stream), dtype=np.int64)
-        firsts[self.meet.order] = ordered[:-1]
+        ordered = firsts(self.operations[self.meet.order])
+        begin = np.empty(len(self.stream), dtype=np.int64)
+        begin[self.meet.order] = ordered[:-1]
         begins = ordered[self.rows.first[:: self.rows.warps]][:-1]
-        place: Ints = firsts - np.repeat(begins - self.empty, self.per_block) + 1
+        place: Ints = begin - np.repeat(begins - self.empty, self.per_block) + 1
         return place
 
     @cached_property
@@ -96,9 +97,9 @@ class _Piece:
         served = self.served
         behind = 1 + needs + 2 * (served.has_lsu + served.has_port)
         sizes = behind + 2 * rows.misses + self.meet.syncs * (1 + warps)
-        ordered = summed(sizes[self.meet.order])
+        ordered = firsts(sizes[self.meet.order])
         begins = 1 + 2 * self.empty
-        bounds = ordered[rows.first[::warps]] + summed(begins)
+        bounds = ordered[rows.first[::warps]] + firsts(begins)
         at = np.empty(len(self.stream), dtype=np.int64)
         at[self.meet.order] = ordered[:-1]
         at += np.repeat(np.cumsum(begins), self.per_block)
@@ -119,7 +120,7 @@ class _Piece:
         words[at] = int(one[0]) << 8
         streams = np.flatnonzero(self.lengths == 0)
         if len(streams):
-            there = ranges(at + 1, 2 * self.empty)[::2]
+            there = spans(at + 1, 2 * self.empty)[::2]
             zero = np.zeros(1, dtype=np.int64)
             quiet = roles.prototypes(zero + roles.quiet, zero, streams % warps)
             words[there] = (quiet.astype(np.int64) << 8) + 1
@@ -146,7 +147,7 @@ class _Piece:
         met = np.flatnonzero(self.meet.behind)
         if len(met):
             operations = self.place[self.meet.mates(met, grid=False)]
-            words[ranges(at[met], np.full(len(met), warps))] = (
+            words[spans(at[met], np.full(len(met), warps))] = (
                 self.writing.need(BARRIER, device.latencies.barrier)[0] + operations
             )
         at = at + self.meet.behind * warps
@@ -154,7 +155,7 @@ class _Piece:
         if len(met):
             words[at[met]] = self.writing.need(BARRIER, device.grid, gate=1)[0] + self.meet.ordinal[met - 1]
         at = at + self.meet.behind_grid
-        words[ranges(at, counts)] = waits
+        words[spans(at, counts)] = waits
 
     def _behind(self, words: Ints, at: Ints) -> None:
         """The load/store unit, the port, the partitions: each waits for the one before."""
@@ -188,4 +189,4 @@ class _Piece:
         role = np.full(len(met), roles.sync)
         words[at[met]] = (roles.prototypes(role, self.meet.ordinal[met], member).astype(np.int64) << 8) + warps
         operations = self.place[self.meet.mates(met + 1, grid=True)]
-        words[ranges(at[met] + 1, np.full(len(met), warps))] = self.writing.need(BARRIER, 1)[0] + operations
+        words[spans(at[met] + 1, np.full(len(met), warps))] = self.writing.need(BARRIER, 1)[0] + operations

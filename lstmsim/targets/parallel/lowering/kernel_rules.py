@@ -6,8 +6,7 @@ import numpy as np
 
 from lstmsim.errors import DeadlockError, InputError
 from lstmsim.targets.parallel.device import Device
-from lstmsim.targets.parallel.kernel import Priced
-from lstmsim.targets.parallel.lowering.prototypes import CLASS
+from lstmsim.targets.parallel.kernel import CLASS, Priced
 
 __all__ = ["check_kernel", "grid_barriers"]
 

@@ -10,10 +10,10 @@ import numpy as np
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
+from lstmsim.sparse.ranges import firsts
 from lstmsim.targets.parallel.device import Device
-from lstmsim.targets.parallel.kernel import CLASSES, Ints, Priced
+from lstmsim.targets.parallel.kernel import CLASS, CLASSES, Ints, Priced
 from lstmsim.targets.parallel.lowering.program import KernelTasks, Lowered
-from lstmsim.targets.parallel.lowering.prototypes import CLASS
 from lstmsim.targets.parallel.words import STALLS
 
 __all__ = ["ACCOUNTS", "KernelSpan", "Outcome", "outcome_of"]
@@ -166,8 +166,5 @@ class _Costs:
             for mask, rate in ((~own, device.dram), (own, device.atomic))
         )
         first = whole.first[:: kernel.shape.warps]
-        by_block = [
-            (total := np.concatenate([[0], np.cumsum(each, dtype=np.int64)]))[first[1:]] - total[first[:-1]]
-            for each in (lsu, port)
-        ]
+        by_block = [(total := firsts(each))[first[1:]] - total[first[:-1]] for each in (lsu, port)]
         return cls(counts, by_block[0], by_block[1], dram.astype(np.int64), atomic.astype(np.int64))

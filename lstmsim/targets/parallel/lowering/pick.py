@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.sparse.ranges import firsts, spans
 from lstmsim.targets.parallel.kernel import Ints, Priced
 
-__all__ = ["Picked", "block_keys", "picked", "ranges", "summed"]
+__all__ = ["Picked", "block_keys", "picked"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,28 +46,6 @@ class Picked:
         return (len(self.first) - 1) // self.warps
 
 
-def ranges(starts: Ints, counts: Ints) -> Ints:
-    """All numbers of some ranges, one range after the other.
-
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(starts - (ends - counts), counts) + np.arange(total)
-
-
-def summed(counts: NDArray[np.int64]) -> Ints:
-    """Where each of some counted things begins, and the sum at the end.
-
-    >>> summed(np.array([2, 3])).tolist()
-    [0, 2, 5]
-    """
-    sums = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums
-
-
 def picked(kernel: Priced, blocks: Ints, work: Ints | None = None) -> Picked:
     """Take blocks out of a kernel.
 
@@ -74,18 +53,18 @@ def picked(kernel: Priced, blocks: Ints, work: Ints | None = None) -> Picked:
     work: shape (streams,); useful multiply-accumulates of all its streams; None: 0.
     """
     warps, whole, numbers = kernel.shape.warps, kernel.instructions, kernel.numbers
-    streams = ranges(blocks * warps, np.full(len(blocks), warps))
+    streams = spans(blocks * warps, np.full(len(blocks), warps))
     lengths = whole.first[streams + 1] - whole.first[streams]
     rows: slice | Ints
     if len(blocks) and blocks[-1] - blocks[0] == len(blocks) - 1:
         rows = slice(int(whole.first[streams[0]]), int(whole.first[streams[-1] + 1]))
     else:
-        rows = ranges(whole.first[streams], lengths)
+        rows = spans(whole.first[streams], lengths)
     waits, wait_rows = _listed(whole.first_wait, rows)
     misses, miss_rows = _listed(numbers.first_miss, rows)
     return Picked(
         warps=warps,
-        first=summed(lengths),
+        first=firsts(lengths),
         kind=whole.kind[rows],
         count=whole.count[rows],
         lsu=numbers.lsu[rows],
@@ -107,7 +86,7 @@ def _listed(first: Ints, rows: slice | Ints) -> tuple[Ints, slice | Ints]:
         own = first[rows.start : rows.stop + 1]
         return np.diff(own), slice(int(own[0]), int(own[-1]))
     counts = first[rows + 1] - first[rows]
-    return counts, ranges(first[rows], counts)
+    return counts, spans(first[rows], counts)
 
 
 _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)
@@ -135,7 +114,7 @@ def block_keys(rows: Picked) -> NDArray[np.uint64]:
     own = _mixed(own, _ODD[2])
     own ^= (rows.waits.astype(np.uint64) << np.uint64(40)) ^ (rows.misses.astype(np.uint64) << np.uint64(4))
     own ^= rows.in_l1.astype(np.uint64) << np.uint64(1) ^ rows.in_l2.astype(np.uint64)
-    waits, misses = summed(rows.waits), summed(rows.misses)
+    waits, misses = firsts(rows.waits), firsts(rows.misses)
     lists = (
         (own, first),
         (rows.wait.astype(np.uint64), waits[first]),

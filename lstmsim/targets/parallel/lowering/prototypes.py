@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.rows import CAUSE_NUMBERS
 from lstmsim.targets.parallel.device import Device
-from lstmsim.targets.parallel.kernel import CLASSES
+from lstmsim.targets.parallel.kernel import CLASS, CLASSES
 
-__all__ = ["ARITHMETIC", "CLASS", "Numbering", "Roles", "Writing", "need_rows"]
+__all__ = ["ARITHMETIC", "Numbering", "Roles", "Writing", "need_rows"]
 
-#: Name of a class -> its number.
-CLASS = {name: number for number, name in enumerate(CLASSES)}
 #: Classes that only take a scheduler, several issues in a row.
 ARITHMETIC = ("alu", "fma", "sfu")
 #: What the word of a need has beside its prototype, to which the number of the operation is added.

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.sparse.ranges import firsts, spans
 from lstmsim.targets.parallel.device import Device
-from lstmsim.targets.parallel.kernel import Ints
-from lstmsim.targets.parallel.lowering.pick import Picked, ranges, summed
-from lstmsim.targets.parallel.lowering.prototypes import ARITHMETIC, CLASS, DEPENDENCE, MEMORY, Writing
+from lstmsim.targets.parallel.kernel import CLASS, Ints
+from lstmsim.targets.parallel.lowering.pick import Picked
+from lstmsim.targets.parallel.lowering.prototypes import ARITHMETIC, DEPENDENCE, MEMORY, Writing
 
 __all__ = ["Results", "Served", "kept", "results"]
 
@@ -56,7 +57,7 @@ class Served:
         from_port = found_l2 | (kind == _STG) | (nothing & (kind == _ATOM))
         from_lsu = (has_lsu & ~through) | (loads & rows.in_l1) | (nothing & loads & ~rows.in_l1)
         own = np.repeat(np.arange(len(kind)), rows.misses)
-        places = np.arange(len(own)) - summed(rows.misses)[own]
+        places = np.arange(len(own)) - firsts(rows.misses)[own]
         rate = np.where(kind[own] == _ATOM, device.atomic, device.dram)
         arithmetic = np.isin(kind, [CLASS[name] for name in ARITHMETIC])
         return cls(
@@ -98,7 +99,7 @@ def results(writing: Writing, rows: Picked, served: Served, place: Ints) -> Resu
     device, latency, kind = writing.device, writing.device.latencies, rows.kind
     arithmetic = kind < _SHFL
     counts = arithmetic + served.from_lsu.astype(np.int64) + served.from_port + rows.misses
-    first = summed(counts)
+    first = firsts(counts)
     total = int(first[-1])
     operation, code, unit, length, delay = (np.empty(total, dtype=np.int64) for _ in range(5))
     later = np.zeros(len(CLASS), dtype=np.int64)
@@ -145,8 +146,8 @@ def kept(table: Results, targets: Ints, waits: Ints, many: int) -> tuple[Ints, I
     Gives the entries of all instructions, one after the other, and how many each has.
     """
     each = table.first[targets + 1] - table.first[targets]
-    entries = ranges(table.first[targets], each)
-    bounds = summed(each)[summed(waits)]
+    entries = spans(table.first[targets], each)
+    bounds = firsts(each)[firsts(waits)]
     counts = np.diff(bounds)
     rows = np.flatnonzero(counts > many)
     if not len(rows):

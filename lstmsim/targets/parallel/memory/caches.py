@@ -8,17 +8,17 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.targets.parallel.kernel import CLASSES, Kernel, Memory, Numbers
+from lstmsim.sparse.ranges import regrouped
+from lstmsim.targets.parallel.kernel import CLASS, Kernel, Memory, Numbers
 from lstmsim.targets.parallel.memory.cohorts import Accesses, Cohorts, accesses, cohorts_of
 from lstmsim.targets.parallel.memory.layout import Layout
-from lstmsim.targets.parallel.ranges import regrouped
 from lstmsim.targets.parallel.residency import Room, residency, shared_room
 
 __all__ = ["Caches", "Scene", "numbers_of"]
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-_LDG, _STG, _ATOM = (CLASSES.index(name) for name in ("ldg", "stg", "atom"))
+_LDG, _STG, _ATOM = (CLASS[name] for name in ("ldg", "stg", "atom"))
 _NEVER = np.iinfo(np.int64).max
 
 

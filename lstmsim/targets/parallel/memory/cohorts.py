@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.sparse.ranges import spans
 from lstmsim.targets.parallel.kernel import Kernel
 from lstmsim.targets.parallel.memory.layout import Layout
-from lstmsim.targets.parallel.ranges import spans
 
 __all__ = ["Accesses", "Cohorts", "accesses", "cohorts_of"]
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.targets.parallel.kernel import CLASSES, Instructions, Kernel, KernelShape
+from lstmsim.sparse.ranges import firsts, regrouped
+from lstmsim.targets.parallel.kernel import CLASS, Instructions, Kernel, KernelShape
 from lstmsim.targets.parallel.memory.addresses import OFF, Touched, atomic_touches, touched, wavefronts
-from lstmsim.targets.parallel.ranges import firsts, regrouped
 
 __all__ = ["Access", "Batch", "Slab", "laid_out", "packed"]
 
 Narrow = NDArray[np.int32]
-_ATOM = CLASSES.index("atom")
+_ATOM = CLASS["atom"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.targets.parallel.kernel import CLASSES, Kernel, KernelShape
+from lstmsim.targets.parallel.kernel import CLASS, Kernel, KernelShape
 from lstmsim.targets.parallel.memory.addresses import OFF
 from lstmsim.targets.parallel.writing.pieces import joined
 from lstmsim.targets.parallel.writing.places import Places, Result, later
@@ -21,7 +21,6 @@ __all__ = ["Grid", "Result", "Warps", "joined", "later"]
 
 Numbers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-_KINDS = {name: place for place, name in enumerate(CLASSES)}
 #: When the slabs at hand are packed: so many of them, or so many addresses in them.
 _SLABS, _ADDRESSES = 4096, 1 << 21
 
@@ -168,7 +167,7 @@ class Warps:
         needed = tuple(self._places.of(wait) for wait in waits if wait is not None)
         places = self.grid._next(numbers)
         if len(numbers):
-            self.grid._take(Slab(numbers, places, _KINDS[kind], counts, needed, access))
+            self.grid._take(Slab(numbers, places, CLASS[kind], counts, needed, access))
         return Result(numbers, places)
 
 

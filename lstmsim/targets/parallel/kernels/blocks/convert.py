@@ -13,6 +13,7 @@ from lstmsim.records import record
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.hashes import HASHES
 from lstmsim.sparse.hbp import Hashed, Hbp, hashed
+from lstmsim.sparse.ranges import firsts
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Memory, Run
 from lstmsim.targets.parallel.kernels.blocks.hbp import hbp_arrays, shift_mistake
@@ -126,7 +127,7 @@ def _kernel(work: _Work, shape: KernelShape, device: Device, arrays: dict[str, i
     partition = work.made.hbp.partition
     groups = np.diff(partition.first_group)
     # the stream of a block: its beginning, then its slices of rows, then its groups of positions
-    first = np.concatenate([[0], np.cumsum(1 + 2 * groups)])
+    first = firsts(1 + 2 * groups)
     inside = np.arange(partition.groups) - partition.first_group[partition.block_of_group]
     slices = first[partition.block_of_group] + 1 + inside
     stores = slices + groups[partition.block_of_group]

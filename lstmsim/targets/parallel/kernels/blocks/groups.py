@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.sparse.hbp import Hbp
+from lstmsim.sparse.ranges import spans
 from lstmsim.targets.parallel.kernels.blocks.division import Division
 from lstmsim.targets.parallel.writing.fragments import anchored
 from lstmsim.targets.parallel.writing.streams import Result, Warps, later
@@ -54,10 +55,7 @@ class Walk:
     @cached_property
     def group(self) -> Ints:
         """Shape (groups,): the groups in the order of walking."""
-        ends = np.cumsum(self._sizes)
-        shift = self.hbp.partition.first_group[self.part.block] - (ends - self._sizes)
-        groups: Ints = np.arange(len(self.stream)) + np.repeat(shift, self._sizes)
-        return groups
+        return spans(self.hbp.partition.first_group[self.part.block], self._sizes)
 
 
 @dataclass(frozen=True, eq=False)

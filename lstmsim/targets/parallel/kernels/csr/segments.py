@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.sparse.ranges import firsts
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape
 from lstmsim.targets.parallel.writing.streams import Grid, Result, Warps, joined
 
-__all__ = ["Piece", "at_place", "firsts", "places_before", "written"]
+__all__ = ["Piece", "at_place", "places_before", "written"]
 
 Ints = NDArray[np.int64]
 #: Places of a segment are below this; what is above says a place of the stream, or a distance before the segment.
@@ -94,17 +95,6 @@ def written(
         return into.kernel(alone, np.full(len(numbers), -1, np.int32))
 
     return _chained(joined(piece(start) for start in range(0, total, size)), begins, shape, sm)
-
-
-def firsts(counts: Ints) -> Ints:
-    """Where the entries of each row begin, and where the last one's end.
-
-    >>> firsts(np.array([2, 0, 3])).tolist()
-    [0, 2, 2, 5]
-    """
-    begins = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=begins[1:])
-    return begins
 
 
 def _chained(segments: Kernel, begins: Ints, shape: KernelShape, sm: NDArray[np.int32]) -> Kernel:

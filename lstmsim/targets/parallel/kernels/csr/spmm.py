@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.sparse.csr import Csr, transposed
+from lstmsim.sparse.ranges import firsts
 from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
 from lstmsim.targets.parallel.kernels.csr.ordered import add_in_order, number_type
 from lstmsim.targets.parallel.kernels.csr.rows import RowsMade, addressable, default_vector
-from lstmsim.targets.parallel.kernels.csr.segments import firsts, written
+from lstmsim.targets.parallel.kernels.csr.segments import written
 from lstmsim.targets.parallel.kernels.csr.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
 from lstmsim.targets.parallel.kernels.csr.spmm_strips import Held, Strips
 from lstmsim.targets.parallel.kernels.csr.spmm_text import SpmmText

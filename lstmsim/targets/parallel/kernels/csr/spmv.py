@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.sparse.csr import Csr
+from lstmsim.sparse.ranges import firsts
 from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
@@ -26,7 +27,7 @@ from lstmsim.targets.parallel.kernels.csr.rows import (
     ordered,
     stored,
 )
-from lstmsim.targets.parallel.kernels.csr.segments import firsts, written
+from lstmsim.targets.parallel.kernels.csr.segments import written
 from lstmsim.targets.parallel.kernels.csr.spmv_text import SpmvPlan, SpmvText
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, refuse
 from lstmsim.targets.parallel.writing.streams import Grid

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
+from lstmsim.targets.parallel.cells import GATES
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, Memory, Run
 from lstmsim.targets.parallel.kernels.csr.rows import addressable
@@ -21,7 +22,7 @@ from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, ref
 __all__ = ["CELLS", "RecurrentSizes", "recurrent_layer"]
 
 #: Cells that there are kernels for.
-CELLS = ("lstm", "gru", "gru-lbr0", "rnn", "rnn-relu")
+CELLS = tuple(GATES)
 
 
 @record
