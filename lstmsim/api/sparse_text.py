@@ -130,7 +130,7 @@ def _wrapped(name: str, text: str) -> list[str]:
 def _what(report: SparseReport) -> str:
     of, (plain, by_length) = report.statistics, report.waste
     size = (
-        f"{of.rows:,} x {of.columns:,}, {of.entries:,} entries (sparsity {of.sparsity:.3f}); a row has "
+        f"{of.rows:,} x {of.columns:,}, {of.entries:,} entries (sparsity {_sparsity(of.sparsity)}); a row has "
         f"{of.mean_length:.1f} on average, CoV {of.variation:.2f}, {of.empty_rows:,} empty"
     )
     waste = f"lockstep waste of bundles of 4 rows {plain:.3f}, sorted by length {by_length:.3f}"
@@ -252,3 +252,9 @@ def _records(report: SparseReport) -> Iterator[dict[str, Any]]:
 
 
 FORMS = Forms(sparse_json, sparse_text, _records)
+
+
+def _sparsity(sparsity: float) -> str:
+    """A sparsity with three digits, or by what it lacks to 1 where these would say 1."""
+    text = f"{sparsity:.3f}"
+    return f"1 - {1 - sparsity:.2g}" if text == "1.000" and sparsity < 1 else text
