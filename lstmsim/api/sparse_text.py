@@ -76,6 +76,7 @@ def _figures_json(figures: SparseFigures, frequency_mhz: float) -> dict[str, Any
         "span_cycles": figures.span,
         "ms": cycles_to_ms(figures.makespan, frequency_mhz),
         "options": {name: list(each) if isinstance(each, tuple) else each for name, each in figures.options.items()},
+        "by_rule": list(figures.by_rule),
         "kernels": [
             {"name": each.name, "blocks": each.blocks, "arrives": each.arrives, "ends": each.ends}
             for each in figures.kernels
@@ -141,7 +142,10 @@ def _what(report: SparseReport) -> str:
         own = statistics(report.walked)
         lengths = f"{own.mean_length:.1f} entries on average, CoV {own.variation:.2f}, {own.empty_rows:,} empty"
         lines += [*_wrapped("", size), *_wrapped("", f"walked by columns: {lengths}; {waste}")]
-    options = ", ".join(f"{name} {_shown(value)}" for name, value in report.figures.options.items())
+    ruled = dict.fromkeys(report.figures.by_rule, " (by rule)")
+    options = ", ".join(
+        f"{name} {_shown(value)}{ruled.get(name, '')}" for name, value in report.figures.options.items()
+    )
     lines += _wrapped(
         "product", f"{report.kernel} by {report.method}; {_operands(report)} drawn with seed {report.seed}"
     )

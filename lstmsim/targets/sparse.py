@@ -127,6 +127,7 @@ class SparseFigures:
     macs: useful multiply-accumulates.
     peak: multiply-accumulates that the chip can do in a cycle.
     options: the parameters that were used, with their defaults.
+    by_rule: names of those that were not given, and that a rule chose by the matrix and the chip.
     blocks: each block's core, cycle of its placing and of its end, for pictures.
     """
 
@@ -140,6 +141,7 @@ class SparseFigures:
     macs: int
     peak: int
     options: Mapping[str, Any]
+    by_rule: tuple[str, ...] = ()
     blocks: tuple[tuple[int, int, int], ...] = ()
 
     @property

@@ -250,6 +250,13 @@ def test_a_trace_has_the_cycles_of_the_report(monkeypatch: pytest.MonkeyPatch) -
     assert not Path("big.csv").exists()
 
 
+def test_parameters_of_a_rule_say_so() -> None:
+    options = ("sparse", "a.mtx", "--kernel", "spmv", "--method", "hbp", "--chip", "edge", "--no-baselines")
+    assert "m 32 (by rule), n 64 (by rule), hash linear" in call(*options).stdout
+    assert "m 32, n 64 (by rule), hash linear" in call(*options, "--set", "m=32").stdout
+    assert json.loads(call(*options, "--set", "n=64", "--json", "-").stdout)["by_rule"] == ["m"]
+
+
 def test_a_kernel_of_few_blocks_is_said_to_leave_cores_alone() -> None:
     few = json.loads(call("sparse", "a.mtx", "--kernel", "spmv", "--method", "hbp", "--json", "-").stdout)
     assert any("kernel hbp has 1 thread block for 80 cores" in each for each in few["remarks"])

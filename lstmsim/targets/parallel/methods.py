@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, field, fields, replace
 from math import prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from lstmsim.records import record
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
 from lstmsim.targets.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
+from lstmsim.targets.parallel.kernels.blocks.sizes import block_sizes
 from lstmsim.targets.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
 from lstmsim.targets.parallel.kernels.csr.spmm import spmm
 from lstmsim.targets.parallel.kernels.csr.spmm_plan import SpmmOptions
@@ -39,26 +40,49 @@ class Method:
     options: the class of its parameters.
     make: gives kernels for a product, its parameters and a device.
     fixed: parameters that are part of the method.
-    usual: defaults of parameters that the kernel has none for.
     """
 
     about: str
     options: type
     make: Callable[[SparseTask, Any, Device], Made]
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    usual: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The parameters that a user may give, with their defaults; None: it follows from the matrix."""
         own = fields(self.options)
         known: dict[str, Any] = {each.name: None if each.default is MISSING else each.default for each in own}
-        return {name: each for name, each in (known | dict(self.usual)).items() if name not in self.fixed}
+        return {name: each for name, each in known.items() if name not in self.fixed}
 
-    def of(self, given: Mapping[str, Any]) -> Any:
+    def by_rule(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """The parameters that a rule chooses by the matrix and the device, because they are not given."""
+        own = [each.name for each in fields(self.options) if each.default is MISSING]
+        return tuple(name for name in own if given.get(name) is None)
+
+    def ruled(self, task: SparseTask, device: Device) -> dict[str, Any]:
+        """What a rule chooses, by name; `InputError` as from `of`."""
+        options = self.of(task, device)
+        return {name: getattr(options, name) for name in self.by_rule(task.options)}
+
+    def of(self, task: SparseTask, device: Device) -> Any:
         """The parameters of a product; `InputError` for one that does not fit."""
-        some = {name: each for name, each in given.items() if each is not None}
-        return options_of(self.options, {**self.usual, **some, **self.fixed})
+        given = {name: each for name, each in task.options.items() if each is not None} | dict(self.fixed)
+        ruled = self.by_rule(given)
+        # what is given is checked before a rule reads it
+        checked: Any = options_of(self.options, given | dict.fromkeys(ruled, device.warp))
+        return replace(checked, **sizes_by_rule(task, checked, device, ruled)) if ruled else checked
+
+
+def sizes_by_rule(task: SparseTask, options: Any, device: Device, ruled: Sequence[str]) -> dict[str, int]:
+    """Those of the rows `m` and columns `n` of HBP's blocks that are in `ruled`.
+
+    options: of HBP or of its conversion, which is chosen for a product with the defaults.
+    """
+    warps, places = (getattr(options, name, getattr(HbpOptions, name)) for name in ("warps", "blocks_per_sm"))
+    given = {name: None if name in ruled else getattr(options, name) for name in ("m", "n")}
+    shape = task.matrix.rows, task.matrix.columns
+    sizes = dict(zip(("m", "n"), block_sizes(shape, device.warp, device.sms * places * warps, **given), strict=True))
+    return {name: sizes[name] for name in ruled}
 
 
 def _spmm(task: SparseTask, options: SpmmOptions, device: Device) -> Made:
@@ -116,7 +140,6 @@ def _tile(options: GemmOptions, columns: int) -> Tile:
 
 #: Some 10^7 instructions of warps, and 1 GB of numbers.
 _MOST_PRODUCTS, _MOST_PLACES = 1 << 30, 1 << 27
-_HBP: Mapping[str, Any] = {"m": 512, "n": 4096}
 _LANES = (1, 2, 4, 8, 16, 32)
 #: Of each kernel its methods; the first one is the default.
 METHODS: Mapping[str, Mapping[str, Method]] = {
@@ -131,8 +154,8 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
             f"csr-{lanes}": Method(f"CSR, {lanes} lane{'s' * (lanes > 1)} a row", SpmvOptions, _spmv, {"lanes": lanes})
             for lanes in _LANES
         },
-        "hbp": Method("blocks of rows that a hash places by length, fixed part and pool", HbpOptions, _hbp, {}, _HBP),
-        "2d": Method("the blocks of HBP without a hash", HbpOptions, _hbp, {"hash": "identity"}, _HBP),
+        "hbp": Method("blocks of rows that a hash places by length, fixed part and pool", HbpOptions, _hbp),
+        "2d": Method("the blocks of HBP without a hash", HbpOptions, _hbp, {"hash": "identity"}),
         "dense": Method("dense GEMV, zeros included", NoOptions, _gemv),
     },
     "sddmm": {
@@ -147,4 +170,4 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
     },
 }
 #: The conversion of CSR to HBP, which comes once before many products.
-CONVERT = Method("conversion of CSR to HBP", ConvertOptions, _convert, {}, _HBP)
+CONVERT = Method("conversion of CSR to HBP", ConvertOptions, _convert)

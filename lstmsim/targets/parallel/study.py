@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lstmsim.program.totals import Totals
-from lstmsim.targets.parallel.device import ParallelDevice
+from lstmsim.targets.parallel.device import Device, ParallelDevice
 from lstmsim.targets.parallel.kernels.dense.tiles import Tile, default_tiles
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.lowering.outcome import outcome_of
@@ -57,6 +57,7 @@ class _Own:
 
     made: Made
     options: Mapping[str, Any]
+    by_rule: tuple[str, ...]
     lowered: Lowered
     traffic: Traffic
 
@@ -77,12 +78,12 @@ class Products:
     def lower(self, chip: ParallelDevice, task: SparseTask) -> SparseWork:
         """Make a program of a product; `InputError` if parameters do not fit."""
         device, method = chip.view, _method(task)
-        options = method.of(task.options)
+        options = method.of(task, device)
         made = method.make(task, options, device)
         kernels = priced(made.run, device)
         lowered = program_of_kernels(device, kernels, f"{task.kernel} {task.method}")
         shown = {each.name: getattr(options, each.name) for each in fields(options)}
-        own = _Own(made, shown, lowered, traffic_of(made.run, kernels))
+        own = _Own(made, shown, method.by_rule(task.options), lowered, traffic_of(made.run, kernels))
         return SparseWork(lowered.flat, lowered.names, made.result, own)
 
     def figures(self, chip: ParallelDevice, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
@@ -104,6 +105,7 @@ class Products:
             macs=own.made.metrics.get("macs", 0),
             peak=device.sms * device.schedulers * device.lanes,
             options=own.options,
+            by_rule=own.by_rule,
             blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
         )
 
@@ -116,7 +118,7 @@ class Products:
 
     def baselines(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
         """What a fair table must contain beside a task, without the task itself."""
-        rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task)
+        rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task, chip.view)
         own = _whole(task.kernel, task.method, task.options)
         return tuple(each for each in rows if _whole(task.kernel, each.method, each.options) != own)
 
@@ -125,6 +127,8 @@ class Products:
         on, changes = _MECHANISMS[_family(task)]
         known = _method(task).parameters
         base = {name: each for name, each in on.items() if name in known} | dict(task.options)
+        # what a rule chooses stays as it is when another parameter changes
+        base |= _method(task).ruled(replace(task, options=base), chip.view)
         first = ", ".join(f"{name} {each}" for name, each in base.items()) or "as it is"
         rows = [Variant(first, task.method, base)]
         for change in changes:
@@ -168,7 +172,7 @@ def _counts(traffic: Traffic, metrics: Mapping[str, int]) -> dict[str, float]:
     return counts
 
 
-def _beside_spmm(task: SparseTask) -> Iterator[Variant]:
+def _beside_spmm(task: SparseTask, device: Device) -> Iterator[Variant]:
     given = dict(task.options) if task.method != "dense" else {}
     method = "csr" if task.method == "dense" else task.method
     for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("sorted", "snake"), ("plain", "static")):
@@ -189,7 +193,7 @@ def _tiled(task: SparseTask, tile: Tile) -> Variant:
     return Variant(f"tile {tile.bm} x {tile.bn}", task.method, {**task.options, **sizes})
 
 
-def _beside_spmv(task: SparseTask) -> Iterator[Variant]:
+def _beside_spmv(task: SparseTask, device: Device) -> Iterator[Variant]:
     for lanes in (1, 4, 8, 32):
         yield Variant(f"CSR, {lanes} lane{'s' * (lanes > 1)} a row", f"csr-{lanes}", {})
     own = dict(task.options) if _family(task) == "hbp" else {}
@@ -199,11 +203,13 @@ def _beside_spmv(task: SparseTask) -> Iterator[Variant]:
     yield Variant("dense GEMV", "dense", {})
     if _family(task) == "hbp":
         kept = {name: each for name, each in own.items() if name in CONVERT.parameters}
+        # blocks of the product's own sizes, which a rule may have chosen for its warps
+        kept |= _method(task).ruled(task, device)
         fixed = {"hash": "identity"} if task.method == "2d" else {}
         yield Variant("(once, before all: conversion to HBP)", _CONVERT, kept | fixed)
 
 
-def _beside_sddmm(task: SparseTask) -> Iterator[Variant]:
+def _beside_sddmm(task: SparseTask, device: Device) -> Iterator[Variant]:
     given = dict(task.options) if task.method != "dense" else {}
     method = "csr" if task.method == "dense" else task.method
     for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("plain", "static")):

@@ -125,6 +125,28 @@ def test_hbp_loses_on_a_recurrent_matrix() -> None:
     assert ran(EDGE, given, "spmv", "hbp", hash="sort", **blocks)[2].span == 447642
 
 
+def test_blocks_of_hbp_are_chosen_by_the_matrix_and_the_device() -> None:
+    given = matrix("silero", 90)
+    large = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
+    # 512 x 256: even the smallest blocks are fewer than 640 warps
+    task, _, figures = ran(large, given, "spmv", "hbp")
+    assert ({name: figures.options[name] for name in ("m", "n")}, figures.span) == ({"m": 32, "n": 64}, 26714)
+    assert figures.by_rule == ("m", "n")
+    assert ran(large, given, "spmv", "hbp", m=512, n=4096)[2].span == 228696
+    # 8 * 2 * 4 warps, 4 columns of blocks: 16 rows of them
+    assert PRODUCTS.lower(EDGE, task).own.options["m"] == 32
+    one = PRODUCTS.lower(EDGE, replace(task, options={"warps": 1, "blocks_per_sm": 1, "n": 256})).own
+    assert (one.options["m"], one.options["n"], one.by_rule) == (64, 256, ("m",))
+
+
+def test_a_row_beside_hbp_has_its_blocks() -> None:
+    given = matrix("silero", 90)
+    task = SparseTask("spmv", "hbp", given, drawn_operands("spmv", given, 1, 1), {"warps": 1, "blocks_per_sm": 1})
+    convert = next(each for each in PRODUCTS.baselines(EDGE, task) if each.method == "convert")
+    assert dict(convert.options) == {"m": 256, "n": 64}
+    assert {(each.options["m"], each.options["n"]) for each in PRODUCTS.ablations(EDGE, task)} == {(256, 64)}
+
+
 def small() -> Csr:
     """A matrix with an empty row, a full row, and rows of other lengths."""
     full = np.random.default_rng(5).standard_normal((7, 9)) * (np.random.default_rng(6).random((7, 9)) < 0.4)
