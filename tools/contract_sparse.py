@@ -333,9 +333,9 @@ def _shown(kernel: Priced) -> list[list[list[list[Any]]]]:
     for row, kind in enumerate(whole.kind.tolist()):
         own = misses[numbers.first_miss[row] : numbers.first_miss[row + 1]]
         listed = waits[whole.first_wait[row] : whole.first_wait[row + 1]]
-        found = [int(numbers.in_l1[row]), int(numbers.in_l2[row])]
+        caches = [int(numbers.in_l1[row]), int(numbers.in_l2[row])]
         served = {str(place): count for place, count in own}
         figures = [int(numbers.lsu[row]), int(numbers.sectors[row]), served]
-        rows.append([CLASSES[kind], int(whole.count[row]), listed, *figures, *found])
+        rows.append([CLASSES[kind], int(whole.count[row]), listed, *figures, *caches])
     streams = [rows[a:b] for a, b in zip(whole.first[:-1].tolist(), whole.first[1:].tolist(), strict=True)]
     return [streams[block * warps : (block + 1) * warps] for block in range(len(kernel.sm))]

@@ -6,6 +6,8 @@ prototypes, which many words share. A Program has no packed bodies: what is read
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,10 +22,12 @@ MOST_NEEDS = 255
 _SHIFT, _HALF = 32, 2**31
 _OPERATION, _NEED = FLAT_TABLES["operations"], FLAT_TABLES["needs"]
 Ints = NDArray[np.int64]
+#: One number, or many.
+Whole = TypeVar("Whole", int, NDArray[np.int64])
 
 
-def operation_word(row: int, needs: int) -> int:
-    """The word of an operation.
+def operation_word(row: Whole, needs: Whole | int) -> Whole:
+    """The word of an operation, or those of many.
 
     row: its prototype, a row of `operations`.
     needs: how many words of needs follow it, at most `MOST_NEEDS`.
@@ -34,8 +38,8 @@ def operation_word(row: int, needs: int) -> int:
     return row * (MOST_NEEDS + 1) + needs
 
 
-def need_word(row: int, operation: int) -> int:
-    """The word of a need.
+def need_word(row: Whole, operation: Whole | int) -> Whole:
+    """The word of a need, or those of many.
 
     row: its prototype, a row of `needs`.
     operation: place of the other operation in the body, or number of a gate of the body.

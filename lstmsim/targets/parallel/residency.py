@@ -7,7 +7,7 @@ from typing import Protocol
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.parallel.kernel import KernelShape
 
-__all__ = ["Room", "residency", "shared_room"]
+__all__ = ["Room", "in_pieces", "residency", "shared_room"]
 
 #: Registers and bytes of shared memory are given in pieces of this size.
 _PIECE = 256
@@ -30,7 +30,7 @@ class Room(Protocol):
 
 def shared_room(shape: KernelShape) -> int:
     """Bytes of shared memory that a block takes: those that it asks for, in whole pieces of 256."""
-    return _pieces(shape.shared)
+    return in_pieces(shape.shared)
 
 
 def residency(shape: KernelShape, device: Room) -> int:
@@ -44,7 +44,7 @@ def residency(shape: KernelShape, device: Room) -> int:
     limits = {"max_blocks": device.max_blocks, "max_warps": device.max_warps // shape.warps}
     needed = {"max_blocks": 1, "max_warps": shape.warps}
     if shape.registers > 0:
-        needed["registers"] = shape.warps * _pieces(shape.registers * device.warp)
+        needed["registers"] = shape.warps * in_pieces(shape.registers * device.warp)
         limits["registers"] = device.registers // needed["registers"]
     if shape.shared > 0:
         needed["shared_bytes"] = shared_room(shape)
@@ -58,5 +58,10 @@ def residency(shape: KernelShape, device: Room) -> int:
     return limits[short]
 
 
-def _pieces(size: int) -> int:
+def in_pieces(size: int) -> int:
+    """A number of registers or bytes as multiprocessors give room: in whole pieces of 256.
+
+    >>> in_pieces(0), in_pieces(257)
+    (0, 512)
+    """
     return -(-size // _PIECE) * _PIECE

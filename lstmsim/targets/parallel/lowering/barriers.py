@@ -59,7 +59,7 @@ def meetings(rows: Picked, stream: Ints) -> Meetings:
     """
     bar, grid = rows.kind == CLASS["bar"], rows.kind == CLASS["gridbar"]
     ordinal = np.zeros(len(stream), dtype=np.int64)
-    found = []
+    kinds = []
     for each in (bar, grid):
         own = np.flatnonzero(each)
         counts = np.bincount(stream[own], minlength=len(rows.first) - 1).astype(np.int64)
@@ -68,13 +68,13 @@ def meetings(rows: Picked, stream: Ints) -> Meetings:
         by_block = counts.reshape(-1, rows.warps)
         if (by_block != by_block[:, :1]).any():
             raise InputError("the streams of a block must have the same number of barriers of each kind")
-        found.append((own, begins))
+        kinds.append((own, begins))
     behind, behind_grid = np.zeros((2, len(stream)), dtype=np.int64)
     for each, marks in ((bar, behind), (grid, behind_grid)):
         marks[1:] = each[:-1] & (stream[1:] == stream[:-1])
     syncs = (grid & (stream % rows.warps == rows.warps - 1)).astype(np.int64)
     return Meetings(
-        rows.warps, _order(rows, stream, bar | grid), ordinal, behind, behind_grid, syncs, stream, (found[0], found[1])
+        rows.warps, _order(rows, stream, bar | grid), ordinal, behind, behind_grid, syncs, stream, (kinds[0], kinds[1])
     )
 
 

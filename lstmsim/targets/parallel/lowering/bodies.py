@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from lstmsim.errors import InputError
+from lstmsim.program.packed import MOST_NEEDS, operation_word
 from lstmsim.sparse.ranges import firsts, spans
 from lstmsim.targets.parallel.kernel import Ints
 from lstmsim.targets.parallel.lowering.barriers import Meetings, meetings
@@ -22,8 +23,8 @@ from lstmsim.targets.parallel.lowering.results import Served, kept, results
 
 __all__ = ["Bodies", "bodies"]
 
-#: Most needs of an operation of a packed body, and from how many on those that others imply are looked for.
-_MOST_NEEDS, _MANY_NEEDS = 255, 96
+#: From how many needs of an operation on those that others imply are looked for.
+_MANY_NEEDS = 96
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +91,9 @@ class _Piece:
         begin = np.zeros(len(self.stream), dtype=np.int64)
         begin[rows.first[:-1][self.lengths > 0]] = 1
         needs = begin + self.meet.behind * warps + self.meet.behind_grid + counts
-        if len(needs) and needs.max() > _MOST_NEEDS:
+        if len(needs) and needs.max() > MOST_NEEDS:
             raise InputError(
-                f"an instruction waits for {needs.max()} results at once; at most {_MOST_NEEDS} are simulated"
+                f"an instruction waits for {needs.max()} results at once; at most {MOST_NEEDS} are simulated"
             )
         served = self.served
         behind = 1 + needs + 2 * (served.has_lsu + served.has_port)
@@ -117,13 +118,13 @@ class _Piece:
         """The dispatcher's operation, then what stands for empty streams."""
         device, roles, warps = self.writing.device, self.writing.roles, self.rows.warps
         one = roles.prototypes(np.array([roles.dispatch]), np.array([device.dispatch]), np.array([2 * warps]))
-        words[at] = int(one[0]) << 8
+        words[at] = operation_word(int(one[0]), 0)
         streams = np.flatnonzero(self.lengths == 0)
         if len(streams):
             there = spans(at + 1, 2 * self.empty)[::2]
             zero = np.zeros(1, dtype=np.int64)
             quiet = roles.prototypes(zero + roles.quiet, zero, streams % warps)
-            words[there] = (quiet.astype(np.int64) << 8) + 1
+            words[there] = operation_word(quiet.astype(np.int64), 1)
             words[there + 1] = self.writing.need(START, device.dispatch + device.start)[0]
 
     def _issue(self, words: Ints, at: Ints, needs: Ints) -> None:
@@ -136,7 +137,7 @@ class _Piece:
             work = np.zeros(len(self.stream), dtype=np.int64)
             work[np.maximum.accumulate(single)[rows.first[own + 1] - 1]] = rows.work[own]
         prototypes = roles.prototypes(roles.issue[rows.kind], self.served.count, self.warp, work)
-        words[at] = (prototypes.astype(np.int64) << 8) + needs
+        words[at] = operation_word(prototypes.astype(np.int64), needs)
 
     def _needs(self, words: Ints, at: Ints, begin: Ints, waits: Ints, counts: Ints) -> None:
         """The needs of instructions: of the dispatcher, of barriers, of results."""
@@ -163,20 +164,20 @@ class _Piece:
         own = np.flatnonzero(served.has_lsu)
         there = at[own]
         role = roles.lsu[rows.kind[own], served.from_lsu[own].astype(np.int64)]
-        words[there] = (roles.prototypes(role, served.lsu[own], self.warp[own]).astype(np.int64) << 8) + 1
+        words[there] = operation_word(roles.prototypes(role, served.lsu[own], self.warp[own]).astype(np.int64), 1)
         words[there + 1] = writing.need(MEMORY, 1)[0] + self.place[own]
         at = at + 2 * served.has_lsu
         own = np.flatnonzero(served.has_port)
         there = at[own]
         role = roles.port[rows.kind[own], served.from_port[own].astype(np.int64)]
-        words[there] = (roles.prototypes(role, served.port[own], self.warp[own]).astype(np.int64) << 8) + 1
+        words[there] = operation_word(roles.prototypes(role, served.port[own], self.warp[own]).astype(np.int64), 1)
         words[there + 1] = writing.need(MEMORY, served.lsu[own]) + self.place[own] + 1
         at = at + 2 * served.has_port
         own = served.missing_row
         there = at[own] + 2 * served.missing_place
         role = roles.partition[rows.kind[own]] + rows.partition
         member = rows.warps + self.warp[own]
-        words[there] = (roles.prototypes(role, served.missing, member).astype(np.int64) << 8) + 1
+        words[there] = operation_word(roles.prototypes(role, served.missing, member).astype(np.int64), 1)
         words[there + 1] = writing.need(MEMORY, served.port[own]) + self.place[own] + 2
 
     def _sync(self, words: Ints, at: Ints) -> None:
@@ -187,6 +188,6 @@ class _Piece:
         warps, roles = self.rows.warps, self.writing.roles
         member = np.full(len(met), warps)
         role = np.full(len(met), roles.sync)
-        words[at[met]] = (roles.prototypes(role, self.meet.ordinal[met], member).astype(np.int64) << 8) + warps
+        words[at[met]] = operation_word(roles.prototypes(role, self.meet.ordinal[met], member).astype(np.int64), warps)
         operations = self.place[self.meet.mates(met + 1, grid=True)]
         words[spans(at[met] + 1, np.full(len(met), warps))] = self.writing.need(BARRIER, 1)[0] + operations

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.program.flat import FLAT_TABLES
+from lstmsim.program.packed import need_word
 from lstmsim.program.rows import CAUSE_NUMBERS
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import CLASS, CLASSES
@@ -22,8 +23,6 @@ __all__ = ["ARITHMETIC", "Numbering", "Roles", "Writing", "need_rows"]
 
 #: Classes that only take a scheduler, several issues in a row.
 ARITHMETIC = ("alu", "fma", "sfu")
-#: What the word of a need has beside its prototype, to which the number of the operation is added.
-_OPERATION_OF_NEED = 1 << 31
 #: Largest table that is looked up by code; beyond it codes are searched.
 _MOST_LOOKED_UP = 1 << 24
 
@@ -228,4 +227,4 @@ class Writing:
     def need(self, cause: int, delay: Ints | int, gate: int = 0) -> Ints:
         """What the words of needs have in common: the prototype, without the operation."""
         codes = np.atleast_1d((2 * cause + gate) * self.delays + np.asarray(delay, dtype=np.int64))
-        return (self.needs.of(codes).astype(np.int64) << 32) + _OPERATION_OF_NEED
+        return need_word(self.needs.of(codes).astype(np.int64), 0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.program.packed import need_word
 from lstmsim.sparse.ranges import firsts, spans
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import CLASS, Ints
@@ -132,7 +133,7 @@ def results(writing: Writing, rows: Picked, served: Served, place: Ints) -> Resu
     unit[at] = 3 + rows.partition + np.where(kind[own] == _ATOM, device.partitions, 0)
     delay[at] = served.missing + behind[kind[own]]
     code[unit > 0] = MEMORY
-    words = (writing.needs.of(2 * code * writing.delays + delay).astype(np.int64) << 32) + (1 << 31) + operation
+    words = need_word(writing.needs.of(2 * code * writing.delays + delay).astype(np.int64), operation)
     return Results(first, words, unit, length, delay)
 
 

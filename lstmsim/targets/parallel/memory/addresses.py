@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OFF", "SECTOR", "Touched", "atomic_touches", "lines_per_row", "touched", "wavefronts"]
+__all__ = ["OFF", "SECTOR", "SECTOR_BYTES", "Touched", "atomic_touches", "lines_per_row", "touched", "wavefronts"]
 
 #: Stands for the address of a lane that is off. No wrong address comes out as this one by chance.
 OFF = -(1 << 31)
-#: Elements in a sector of 32 bytes. A line has four sectors.
+#: Elements of 4 bytes in a sector, and its bytes. A line has four sectors.
 SECTOR = 8
+SECTOR_BYTES = 4 * SECTOR
 _LAST = np.iinfo(np.int32).max
 
 Table = NDArray[np.int32]

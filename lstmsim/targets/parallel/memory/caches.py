@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.sparse.ranges import regrouped
 from lstmsim.targets.parallel.kernel import CLASS, Kernel, Memory, Numbers
+from lstmsim.targets.parallel.memory.addresses import SECTOR_BYTES
 from lstmsim.targets.parallel.memory.cohorts import Accesses, Cohorts, accesses, cohorts_of
 from lstmsim.targets.parallel.memory.layout import Layout
 from lstmsim.targets.parallel.residency import Room, residency, shared_room
@@ -135,7 +136,7 @@ def _hits(scene: Scene, batch: Accesses, newest: Ints, span: int) -> Mask:
     arrays = len(scene.cacheable)
     one = (cohort - cohort[:1]) * arrays + array[access]
     distinct = np.bincount(one[first], minlength=int(one.max(initial=0)) + 1)
-    held = distinct * 32 <= scene.room
+    held = distinct * SECTOR_BYTES <= scene.room
     held |= np.resize(scene.ordered, len(held))
     hit[touches] = ~first & held[one]
     return hit
@@ -180,10 +181,10 @@ class _Costs:
         again = np.zeros(len(batch.each), bool)  # An atom names a sector once for each of its lanes.
         again[1:] = (batch.sector[1:] == batch.sector[:-1]) & (batch.each[1:] == batch.each[:-1])
         through = np.bincount(batch.each[~hit & ~again], minlength=n)
-        found = np.bincount(batch.each[~hit & ~missing & ~atom], minlength=n)
+        from_l2 = np.bincount(batch.each[~hit & ~missing & ~atom], minlength=n)
         self.sectors[batch.rows] = through
         self.in_l1[batch.rows[batch.each[hit]]] = True
-        self.in_l2[batch.rows] = found > 0
+        self.in_l2[batch.rows] = from_l2 > 0
         served = np.flatnonzero(missing | atom)
         key = batch.each[served] * partitions + batch.sector[served] // 4 % partitions
         key.sort(kind="stable")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError
 from lstmsim.targets.parallel.kernel import Kernel, Memory
-from lstmsim.targets.parallel.memory.addresses import SECTOR
+from lstmsim.targets.parallel.memory.addresses import SECTOR, SECTOR_BYTES
 
 __all__ = ["Layout", "addresses", "laid", "sectors_of"]
 
@@ -55,7 +55,7 @@ def laid(arrays: tuple[Memory, ...]) -> Layout:
         if array.elements > _ELEMENTS:
             sentence = f"array '{array.name}' has {array.elements} elements, at most {_ELEMENTS} can be simulated"
             raise InputError(sentence)
-    begin = np.array(addresses(arrays), np.int64) // 32
+    begin = np.array(addresses(arrays), np.int64) // SECTOR_BYTES
     sectors = np.array([-(-array.elements // SECTOR) for array in arrays], np.int64)
     return Layout(begin, sectors, int((begin + sectors).max(initial=0)))
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.targets.parallel.kernel import Kernel, Priced, Run
+from lstmsim.targets.parallel.memory.addresses import SECTOR_BYTES
 from lstmsim.targets.parallel.memory.caches import Caches, numbers_of, scene_of
 from lstmsim.targets.parallel.memory.layout import Layout, laid, sectors_of
 
@@ -72,7 +73,7 @@ def _fits(uses: dict[int, _Use], layout: Layout, device: Caches) -> bool:
     touched = np.zeros(layout.total, bool)
     for use in uses.values():
         touched[use.sectors] = True
-    return 32 * int(np.count_nonzero(touched)) <= device.l2_bytes
+    return SECTOR_BYTES * int(np.count_nonzero(touched)) <= device.l2_bytes
 
 
 def _uses(run: Run, layout: Layout) -> dict[int, _Use]:

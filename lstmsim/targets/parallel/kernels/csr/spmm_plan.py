@@ -28,6 +28,7 @@ from lstmsim.targets.parallel.kernels.csr.rows import (
     stored,
 )
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_flag, bad_number, refuse
+from lstmsim.targets.parallel.residency import in_pieces
 
 __all__ = ["SpmmOptions", "SpmmPlan", "spmm_plan"]
 
@@ -254,7 +255,7 @@ def _indivisible(columns: int, v: int, tile: int, options: SpmmOptions) -> list[
 
 def _too_much_shared(matrix: Csr, tile: int, subwarps: int, options: SpmmOptions, device: Device) -> Mistake | None:
     staged, fetched = _staged(options, subwarps), 4 * matrix.columns * tile if options.fetch == "all" else 0
-    if -(-(staged + fetched) // 256) * 256 <= device.shared_bytes:
+    if in_pieces(staged + fetched) <= device.shared_bytes:
         return None
     asked = f"{staged} bytes of rows" + (f" and {fetched} bytes of B" if fetched else "")
     place = "fetch" if fetched else "k_tile"
