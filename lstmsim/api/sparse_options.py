@@ -68,6 +68,7 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
     """
     from lstmsim.api.loading import load_chip, load_scenario
     from lstmsim.formats.yaml.overrides import LABEL
+    from lstmsim.targets.registry import target_of
 
     if not isinstance(chip, str | os.PathLike):
         if overrides:
@@ -80,8 +81,11 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
         return load_scenario(scenario, [f"chip.{each}" for each in overrides]).chip
     except InputError as error:
         # a user of this function has written neither `--set` nor `chip.`
+        told = [Mistake(each.place.replace(f"{LABEL}chip.", "chip ", 1), each.sentence) for each in error.mistakes]
+        counted = [f"chip {name}" for name in target_of(load_chip(chip).kind).counts]
+        hint = "follows from the entries of 'cores' and is no key: change these, like cores.0.count=4"
         raise InputError(
-            [Mistake(each.place.replace(f"{LABEL}chip.", "chip ", 1), each.sentence) for each in error.mistakes]
+            [Mistake(each.place, hint) if each.place.partition("=")[0] in counted else each for each in told]
         ) from error
 
 
@@ -111,7 +115,7 @@ def matrix_of(
         return csr_of_dense(weights), f"{about}; not pruned"
     matrix = pruned(weights, prune, prune_by, banks=banks, block=block)
     parts = {"bank": f", {banks} banks a row", "block": f", {block} x {block}"}.get(prune_by, "")
-    return matrix, f"{about}; pruned to {100 * prune:g} % by {prune_by} ({PRUNINGS[prune_by]}{parts})"
+    return matrix, f"{about}; {100 * prune:g} % of the weights pruned by {prune_by} ({PRUNINGS[prune_by]}{parts})"
 
 
 def _unpruned(matrix: Csr, about: str, prune: float | None) -> tuple[Csr, str]:

@@ -28,11 +28,13 @@ class SparseRow:
     name: what is different.
     figures: what it came to; None: it was refused.
     refused: why it was refused; empty if it was not.
+    note: what is and is not in its cycles, where it does not do all of the product.
     """
 
     name: str
     figures: SparseFigures | None
     refused: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +122,7 @@ def rows_of(asked: Asked, variants: Sequence[Variant]) -> tuple[SparseRow, ...]:
         try:
             ran = simulated(asked, other)
             fastest = f", {ran.taken} (the fastest of {len(ran.candidates)})" if ran.taken else ""
-            rows.append(SparseRow(f"{each.name}{fastest}", ran.figures))
+            rows.append(SparseRow(f"{each.name}{fastest}", ran.figures, note=each.note))
         except InputError as error:
             rows.append(SparseRow(each.name, None, str(error).replace("\n", "; ")))
     return tuple(rows)

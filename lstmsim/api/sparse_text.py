@@ -103,6 +103,7 @@ def _row_json(row: SparseRow, report: SparseReport) -> dict[str, Any]:
         "ratio": _ratio(figures, report.figures),
         "imbalance": figures.imbalance,
         "counts": dict(figures.counts),
+        "note": row.note,
     }
 
 
@@ -114,10 +115,12 @@ def sparse_text(report: SparseReport) -> str:
     """Give a product as text, without a final newline."""
     parts = [_what(report), _time(report), _accounts(report), _traffic(report), _work(report)]
     if report.beside:
-        parts.append(_rows_text("the same product by", report.beside, report.figures))
+        rows = _rows_text("the same product by", report.beside, report.figures)
+        parts.append("\n".join([rows, *_fastest(report.beside, report.figures)]))
     if report.ablations:
         base = next((each.figures for each in report.ablations if each.figures is not None), report.figures)
-        parts.append(_rows_text("with a mechanism off", report.ablations, base))
+        rows = _rows_text("with a mechanism off", report.ablations, base)
+        parts.append("\n".join([*_other_start(report.figures, base), rows, *_faster(report.ablations, base)]))
     parts.append("\n".join(_wrapped("not modelled", "; ".join(report.left_out))))
     parts += ["\n".join(textwrap.wrap(each, _WIDTH)) for each in report.remarks]
     return "\n\n".join(parts)
@@ -194,7 +197,7 @@ def _accounts(report: SparseReport) -> str:
 
 
 def _traffic(report: SparseReport) -> str:
-    loads = report.figures.loads
+    loads = [each for each in report.figures.loads if each.requests]
     if not loads:
         return "nothing is loaded"
     levels = list(loads[0].sectors)
@@ -231,10 +234,8 @@ def _rows_text(title: str, given: Sequence[SparseRow], base: SparseFigures) -> s
             rows.append([each.name, "-", "-", "-", f"refused: {each.refused}"])
         else:
             ratio, imbalance = _ratio(each.figures, base), each.figures.imbalance
-            rows.append([each.name, f"{each.figures.span:,}", f"{ratio:.3f}", f"{imbalance:.3f}", ""])
-    return "\n".join(
-        [*table(rows, left=[0, 4]), "cycles without launches; a ratio above 1 is slower", *_fastest(given, base)]
-    )
+            rows.append([each.name, f"{each.figures.span:,}", f"{ratio:.3f}", f"{imbalance:.3f}", each.note])
+    return "\n".join([*table(rows, left=[0, 4]), "cycles without launches; a ratio above 1 is slower"])
 
 
 def _fastest(given: Sequence[SparseRow], base: SparseFigures) -> list[str]:
@@ -245,7 +246,26 @@ def _fastest(given: Sequence[SparseRow], base: SparseFigures) -> list[str]:
     name = min(ways, key=lambda each: ways[each].span)
     if ways[name].span >= base.span:
         return ["none of these is faster"]
-    return [f"the fastest is {name}: {base.span / ways[name].span:.2f} times as fast as the first row"]
+    note = next((f" ({each.note})" for each in given if each.name == name and each.note), "")
+    text = f"the fastest is {name}{note}: {base.span / ways[name].span:.2f} times as fast as the first row"
+    return textwrap.wrap(text, _WIDTH)
+
+
+def _other_start(run: SparseFigures, base: SparseFigures) -> list[str]:
+    """A sentence where the rows are measured by another configuration than the run's."""
+    other = [name for name, value in base.options.items() if run.options.get(name, value) != value]
+    if not other:
+        return []
+    first, above = (", ".join(f"{name} {_shown(each.options[name])}" for name in other) for each in (base, run))
+    text = f"the rows below are measured by the first one, which has {first}; the run above has {above}"
+    return textwrap.wrap(text, _WIDTH)
+
+
+def _faster(given: Sequence[SparseRow], base: SparseFigures) -> list[str]:
+    """Which rows are faster than the first one, in a sentence."""
+    rows = [(each.name, each.figures.span) for each in given if each.figures and each.figures.span < base.span]
+    shown = ", ".join(f"{name} ({base.span / span:.2f} times as fast)" for name, span in rows)
+    return textwrap.wrap(f"faster than the first row here: {shown or 'none'}", _WIDTH)
 
 
 def _records(report: SparseReport) -> Iterator[dict[str, Any]]:

@@ -56,11 +56,13 @@ class Variant:
     name: of its row.
     method: as in `SparseTask`.
     options: instead of those of the task.
+    note: what is and is not in its cycles, where it does not do all of the product.
     """
 
     name: str
     method: str
     options: Mapping[str, Any]
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -267,6 +267,39 @@ def test_a_kernel_of_few_blocks_is_said_to_leave_cores_alone() -> None:
     assert not any("thread block" in each for each in many["remarks"])
 
 
+def test_what_follows_from_the_cores_is_changed_there() -> None:
+    called = call("sparse", "a.mtx", "--chip-set", "sms=0")
+    assert called.exit_code == 2
+    assert "chip sms=0: follows from the entries of 'cores' and is no key: change these, like" in called.stderr
+    answer = json.loads(
+        call("sparse", "a.mtx", "--chip-set", "cores.0.count=4", "--no-baselines", "--json", "-").stdout
+    )
+    assert len(answer["busy_cycles"]) == 4
+
+
+def test_ablations_say_what_they_are_measured_by() -> None:
+    options = ("sparse", "a.mtx", "--columns", "8", "--chip", "edge", "--no-baselines", "--ablate")
+    said = "measured by the first one, which has order sorted; the run above has order plain"
+    called = call(*options)
+    assert said in called.stdout
+    assert "faster than the first row here: " in called.stdout
+    assert "measured by the first one" not in call(*options, "--set", "order=sorted").stdout
+
+
+def test_a_dense_product_beside_a_sampled_one_says_what_it_leaves_out() -> None:
+    text = call("sparse", "a.mtx", "--kernel", "sddmm", "--columns", "8", "--chip", "edge").stdout
+    row = next(line for line in text.splitlines() if line.startswith("dense GEMM"))
+    assert row.endswith("all M x N products; neither picks those at C's entries nor multiplies by C")
+
+
+def test_arrays_that_nothing_loads_have_no_row() -> None:
+    lines = call("sparse", "a.mtx", "--columns", "8", "--chip", "edge", "--no-baselines").stdout.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("loads of"))
+    rows = [line.split() for line in lines[first + 1 : lines.index("", first)]]
+    assert {"row_ptr", "B"} <= {row[0] for row in rows}
+    assert all(row[1] != "0" for row in rows)
+
+
 def test_a_wrong_change_of_the_chip_is_placed_as_it_was_written() -> None:
     called = call("sparse", "a.mtx", "--chip-set", "partitions=0", "--chip-set", "smz=3")
     assert called.exit_code == 2

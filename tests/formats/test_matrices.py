@@ -126,7 +126,7 @@ WRONG = {
     REAL + "2 2 5\n": "a.mtx:2: 2 x 2 has room for 4 entries, got 5",
     REAL.replace("general", "symmetric") + "2 3 1\n": "a.mtx:2: a symmetric matrix has as many rows as columns, "
     "got 2 x 3",
-    REAL + "2 2 2\n1 1 1\n": "a.mtx:2: the size says 2 entries, but only 1 follow",
+    REAL + "2 2 2\n1 1 1\n": "a.mtx:2: the size says 2 entries, but only 1 follows",
     REAL + "2 2 1\n1 1 1\n2 2 1\n": "a.mtx:2: the size says 1 entries, but more follow",
     REAL + "2 2 2\n1 1 1\n\n3 1 5\n": "a.mtx:5:1: expected a row from 1 to 2, got '3'",
     REAL + "2 2 1\n  1 0 5\n": "a.mtx:3:5: expected a column from 1 to 2, got '0'",

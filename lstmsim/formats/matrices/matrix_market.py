@@ -208,8 +208,8 @@ def _check_whole(text: bytes, values: NDArray[np.float64], starts: NDArray[np.in
 def _check_count(count: int, header: Header, name: str, *, final: bool) -> None:
     what = "entries" if header.coordinate else "numbers"
     if count > header.entries or (final and count < header.entries):
-        more = "more" if count > header.entries else f"only {count}"
-        text = f"the size says {header.entries} {what}, but {more} follow"
+        more = "more follow" if count > header.entries else f"only {count} follow{'s' * (count == 1)}"
+        text = f"the size says {header.entries} {what}, but {more}"
         raise Position(name, header.line).wrong(text)
 
 

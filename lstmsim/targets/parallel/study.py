@@ -21,6 +21,7 @@ __all__ = ["PRODUCTS", "Products"]
 
 #: A method that no user can ask for: it makes no product.
 _CONVERT = "convert"
+_ALL_PRODUCTS = "all M x N products; neither picks those at C's entries nor multiplies by C"
 _MEANINGS = {
     "load_requests": "instructions that load from memory",
     "requests": "instructions that load, store or add atomically",
@@ -215,7 +216,7 @@ def _beside_sddmm(task: SparseTask, device: Device) -> Iterator[Variant]:
     for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("plain", "static")):
         words = f"{method}, {'unsorted' if order == 'plain' else 'sorted'}, {dispatch}"
         yield Variant(words, method, given | {"order": order, "dispatch": dispatch})
-    yield Variant("dense GEMM", "dense", {})
+    yield Variant("dense GEMM", "dense", {}, _ALL_PRODUCTS)
 
 
 #: Of each kind of kernel the mechanisms that are on at first, and what turns each off or does it in another way.
